@@ -1,0 +1,34 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/mixin"
+	"github.com/google/uuid"
+)
+
+// clock is the column default "now, by the database's clock". On SQLite a time
+// is text in UTC with a fixed width, so that times compare as text.
+func clock() schema.Annotation {
+	return entsql.Annotation{DefaultExprs: map[string]string{
+		dialect.Postgres: "clock_timestamp()",
+		dialect.SQLite:   "(strftime('%Y-%m-%d %H:%M:%f', 'now'))",
+	}}
+}
+
+// Audit gives a table the four audit columns (SSP-10). The database fills the
+// dates on insert; the statements of internal/store set them afterwards.
+type Audit struct{ mixin.Schema }
+
+// Fields implements [ent.Mixin].
+func (Audit) Fields() []ent.Field {
+	return []ent.Field{
+		field.Time("created_date").Immutable().Annotations(clock()),
+		field.UUID("created_by", uuid.UUID{}).Immutable(),
+		field.Time("modified_date").Annotations(clock()),
+		field.UUID("modified_by", uuid.UUID{}),
+	}
+}

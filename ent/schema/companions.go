@@ -1,0 +1,160 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+)
+
+// TaskProcess is one running process of the runtime and its heartbeat. Only
+// last_heartbeat_date changes from beat to beat, and no index holds it.
+type TaskProcess struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskProcess) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_process"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskProcess) Fields() []ent.Field {
+	return []ent.Field{
+		field.Text("id").Immutable().Comment("<system_id>-<startup-timestamp>-<random>; never reused"),
+		field.Text("version").Immutable(),
+		field.Time("started_date").Immutable().Annotations(clock()),
+		field.Time("last_heartbeat_date").Annotations(clock()),
+		field.Int64("dead_after_ms").Immutable().Comment("silence after which others may declare it dead"),
+		field.JSON("kinds", map[string][]int{}).SchemaType(jsonType).Comment("kind to claimable revisions"),
+		field.JSON("queues", []string{}).SchemaType(jsonType),
+		field.Int("slots").Immutable(),
+		field.Int("busy").Default(0).Annotations(entsql.Default("0")),
+		field.Bool("draining").Default(false).Annotations(entsql.Default("false")),
+		field.Time("ended_date").Optional().Nillable().Comment("left, or declared dead; final"),
+		field.Text("ended_reason").Optional().Nillable(),
+	}
+}
+
+// TaskFailure is one item that will never work.
+type TaskFailure struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskFailure) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_failure"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskFailure) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Time("created_date").Immutable().Annotations(clock()),
+		field.Text("item").Immutable(),
+		field.Text("code").Immutable(),
+		field.Text("detail").Immutable().Comment("operators only"),
+		field.Int("attempt").Immutable(),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskFailure) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("failed_items").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskFailure) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("task_id", "id").StorageKey("taskkit_failure_task")}
+}
+
+// TaskAttempt is one failed attempt: when, where, at which checkpoint, and why.
+type TaskAttempt struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskAttempt) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_attempt"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskAttempt) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Time("created_date").Immutable().Annotations(clock()),
+		field.Text("process").Immutable(),
+		field.Int64("fence").Immutable(),
+		field.Int64("checkpoint_seq").Immutable(),
+		field.Int("attempt").Immutable(),
+		field.Text("class").Immutable(),
+		field.Text("code").Immutable(),
+		field.Text("detail").Immutable().Comment("operators only"),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskAttempt) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("failed_attempts").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskAttempt) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("task_id", "id").StorageKey("taskkit_attempt_task")}
+}
+
+// TaskResult is the typed result of a task for whoever asked.
+type TaskResult struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskResult) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_result"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskResult) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.JSON("result", json.RawMessage{}).SchemaType(jsonType),
+		field.Time("finished_date").Annotations(clock()),
+		field.Time("fetched_date").Optional().Nillable(),
+		field.Time("expiry_date").Optional().Nillable(),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskResult) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("result").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// TaskEvent is one action of an operator. The log is append-only and outlives
+// the task.
+type TaskEvent struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskEvent) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_event"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskEvent) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Time("created_date").Immutable().Annotations(clock()),
+		field.Text("action").Immutable(),
+		field.UUID("actor", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.Text("reason").Optional().Nillable().Immutable(),
+		field.Text("was").Immutable().Comment("the status that the action met"),
+	}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskEvent) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("task_id", "id").StorageKey("taskkit_event_task")}
+}

@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/workflow"
+)
+
+// jsonType keeps JSON as it was written: PostgreSQL's jsonb reorders and
+// rewrites numbers.
+var jsonType = map[string]string{dialect.Postgres: "json", dialect.SQLite: "json"}
+
+// QueuedTask is one submitted run of a kind.
+type QueuedTask struct{ ent.Schema }
+
+// Annotations implements [ent.Interface]. The checks say what must hold in
+// every row, whoever writes it.
+func (QueuedTask) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{
+		Table: "taskkit_queued_task",
+		Checks: map[string]string{
+			"taskkit_status":   "workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')",
+			"taskkit_control":  "control IN ('', 'STOP', 'PAUSE', 'DELETE')",
+			"taskkit_held":     "(workflow_status IN ('SCHEDULING', 'EXECUTING')) = (scheduled_by_process IS NOT NULL)",
+			"taskkit_started":  "workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL",
+			"taskkit_stopped":  "(workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')) = (workflow_stopped_date IS NOT NULL)",
+			"taskkit_priority": "priority BETWEEN 1 AND 4",
+			"taskkit_counts":   "fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0",
+		},
+	}}
+}
+
+// Mixin implements [ent.Interface].
+func (QueuedTask) Mixin() []ent.Mixin { return []ent.Mixin{Audit{}} }
+
+// Fields implements [ent.Interface].
+func (QueuedTask) Fields() []ent.Field {
+	count := func(name string) ent.Field {
+		return field.Int64(name).Default(0).Annotations(entsql.Default("0"))
+	}
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("owner_id", uuid.UUID{}).Immutable(),
+		field.UUID("run_as_id", uuid.UUID{}).Immutable(),
+		field.Text("execution_component_name").Immutable().Comment("the kind"),
+		field.JSON("execution_spec", json.RawMessage{}).Optional().SchemaType(jsonType),
+		field.JSON("execution_state", json.RawMessage{}).SchemaType(jsonType).
+			Annotations(entsql.Default("{}")),
+		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")),
+		field.Enum("workflow_status").GoType(workflow.Queued).
+			Default(string(workflow.Queued)).Annotations(entsql.Default(string(workflow.Queued))),
+		field.Text("workflow_status_desc").Optional().Nillable(),
+		field.Time("scheduling_started_date").Optional().Nillable(),
+		field.Time("execution_started_date").Optional().Nillable(),
+		field.Time("workflow_stopped_date").Optional().Nillable(),
+		field.Text("scheduled_by_process").Optional().Nillable(),
+		count("fence"),
+		count("checkpoint_seq"),
+		field.Int("attempts").Default(0).Annotations(entsql.Default("0")),
+		field.Time("not_before").Annotations(clock()),
+		field.Text("queue").Immutable().Default("default").Annotations(entsql.Default("default")),
+		field.Int16("priority").Default(2).Annotations(entsql.Default("2")).
+			Comment("1 (first) to 4 (last)"),
+		field.Bool("stalled").Default(false).Annotations(entsql.Default("false")).
+			Comment("taken from a dead worker; claimed before new tasks (SSP-40)"),
+		field.Text("reference").Optional().Nillable().Immutable(),
+		field.Text("reason").Optional().Nillable().Comment("why it waits (CER-11)"),
+		field.Text("unique_key").Optional().Nillable().Immutable(),
+		field.Text("idempotency_key").Optional().Nillable().Immutable(),
+		field.Text("control").GoType(workflow.None).
+			Default(string(workflow.None)).Annotations(entsql.Default("")),
+		field.UUID("control_by", uuid.UUID{}).Optional().Nillable(),
+		field.Text("control_reason").Optional().Nillable(),
+		field.Int64("items_total").Optional().Nillable().Comment("null while unknown"),
+		count("items_taken"),
+		count("items_done"),
+		count("items_failed"),
+		count("items_skipped"),
+		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.Text("traceparent").Optional().Nillable().Immutable(),
+	}
+}
+
+// Edges implements [ent.Interface]. What belongs to a task goes with it.
+func (QueuedTask) Edges() []ent.Edge {
+	cascade := entsql.OnDelete(entsql.Cascade)
+	return []ent.Edge{
+		edge.To("failed_items", TaskFailure.Type).Annotations(cascade),
+		edge.To("failed_attempts", TaskAttempt.Type).Annotations(cascade),
+		edge.To("result", TaskResult.Type).Unique().Annotations(cascade),
+	}
+}
+
+// Indexes implements [ent.Interface]. They are few and partial: each is paid
+// for on every transition of the rows that it holds, and finished rows are in
+// none but the owner's list. No heartbeat and no checkpoint touches one.
+func (QueuedTask) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("queue", "stalled", "priority", "not_before", "id").
+			StorageKey("taskkit_claim").
+			Annotations(entsql.IndexWhere("workflow_status = 'QUEUED' AND control <> 'PAUSE'")),
+		index.Fields("scheduled_by_process").
+			StorageKey("taskkit_in_flight").
+			Annotations(entsql.IndexWhere("workflow_status IN ('SCHEDULING', 'EXECUTING')")),
+		index.Fields("control", "id").
+			StorageKey("taskkit_requested").
+			Annotations(entsql.IndexWhere("control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')")),
+		index.Fields("owner_id", "id").
+			StorageKey("taskkit_owner"),
+		index.Fields("execution_component_name", "unique_key").Unique().
+			StorageKey("taskkit_unique_key").
+			Annotations(entsql.IndexWhere("unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")),
+		index.Fields("execution_component_name", "idempotency_key").Unique().
+			StorageKey("taskkit_idempotency_key").
+			Annotations(entsql.IndexWhere("idempotency_key IS NOT NULL")),
+		index.Fields("execution_component_name", "reference").Unique().
+			StorageKey("taskkit_reference").
+			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0")),
+	}
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/workflow"
+)
+
+var (
+	// ErrNotFound: there is no such task.
+	ErrNotFound = errors.New("no such task")
+	// ErrLost: the session no longer holds its task.
+	ErrLost = errors.New("the task is held by another or has ended")
+	// ErrDead: the process has been declared dead, or has left.
+	ErrDead = errors.New("this process has been declared dead")
+	// ErrNoWatch: notifications do not arrive on this connection.
+	ErrNoWatch = errors.New("notifications do not arrive here")
+)
+
+// StateError is a request that a task's status does not allow.
+type StateError struct {
+	ID      uuid.UUID
+	Action  Action
+	Status  workflow.Status
+	Control workflow.Control
+}
+
+func (e *StateError) Error() string {
+	return fmt.Sprintf("cannot %s task %s: it is %s", e.Action, e.ID, e.Status)
+}
+
+// DuplicateError is a task that exists already, by a key of its kind.
+type DuplicateError struct {
+	Kind   string
+	Column string // unique_key, idempotency_key or reference
+	Key    string
+	ID     uuid.UUID // the task that has the key; zero where the handle cannot ask
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("%s task with %s %q exists already", e.Kind, e.Column, e.Key)
+}
+
+// UnknownError is an error from COMMIT: the transaction may have committed or
+// not. Only the database can tell, see [Store].Positions.
+type UnknownError struct{ Err error }
+
+func (e *UnknownError) Error() string { return "outcome of commit unknown: " + e.Err.Error() }
+
+// Unwrap returns the driver's error.
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// Unknown reports whether err leaves open whether a commit took effect.
+func Unknown(err error) bool {
+	var u *UnknownError
+	return errors.As(err, &u)
+}

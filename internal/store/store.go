@@ -1,0 +1,363 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/workflow"
+)
+
+// Execer is a handle that can execute: all that Insert needs.
+type Execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// Querier is a handle that can execute and ask.
+type Querier interface {
+	Execer
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Store is the runtime's view of the database. There is one implementation for
+// each database and one conformance suite that both pass.
+//
+// Every method is one transaction, ends with the deadline of its context, and
+// compares times on the database's clock only. Every change of a task is
+// guarded by its status and its fence. A Store is safe for concurrent use.
+type Store interface {
+	// Dialect returns the database's name.
+	Dialect() dialect.Name
+
+	// Enrol inserts the row of a worker process.
+	Enrol(ctx context.Context, p Process) error
+	// Beat renews the process's heartbeat. It returns ErrDead when the process
+	// has been declared dead or has left: such a process never revives.
+	Beat(ctx context.Context, process string, busy int, draining bool) error
+	// Leave ends the process and releases whatever it still holds, without
+	// spending an attempt, in one transaction.
+	Leave(ctx context.Context, process string) error
+
+	// Claim takes tasks: stalled before new, then by priority, then the oldest.
+	// Each comes back in SCHEDULING with its fence and attempts one higher. A
+	// process that is not alive gets none.
+	Claim(ctx context.Context, c Claim) (Claims, error)
+	// Spec reads a spec that a claim left out for its size (Claimed.SpecOmitted).
+	Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+
+	// Apply makes the writes in one transaction and reports, in their order,
+	// what became of each. A write whose guard does not hold is not applied;
+	// the others are.
+	Apply(ctx context.Context, process string, writes []Write) ([]Applied, error)
+	// Begin opens the transaction of one batch of a held task and locks the
+	// task's row against takeover. It returns ErrLost when the hold is gone.
+	Begin(ctx context.Context, h Hold, limits Limits) (Tx, error)
+	// Positions reads back where tasks stand: the witness after a commit whose
+	// outcome is unknown. A task without a row is absent.
+	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Position, error)
+
+	// Reap declares processes dead that have been silent for longer than they
+	// said they may be, releases every task in flight that no live process
+	// holds, marking it stalled, and settles requests that nobody else will
+	// (Settle). It keeps nothing in memory and never waits for a row lock.
+	Reap(ctx context.Context) (Reaped, error)
+	// Waiting reports whether a task could be claimed now by these queues and
+	// kinds.
+	Waiting(ctx context.Context, c Claim) (bool, error)
+	// Watch calls wake whenever tasks may have become claimable, until ctx
+	// ends or it cannot watch any more. It is a hint only. It returns ErrNoWatch
+	// when this database cannot be watched from here (through a pooler), after
+	// a self-test; ready is called once the self-test has passed.
+	Watch(ctx context.Context, ready, wake func()) error
+
+	// Reader and operator methods; the handle decides in which transaction.
+	Operator
+}
+
+// Operator is what a client does: read tasks and ask things of them.
+type Operator interface {
+	// Task reads one task; ErrNotFound when there is none.
+	Task(ctx context.Context, id uuid.UUID) (Task, error)
+	// Tasks lists tasks, newest first, by keyset.
+	Tasks(ctx context.Context, f Filter) ([]Task, error)
+	// Matching returns the ids that end with a suffix, at most limit.
+	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
+	// Request asks something of a task and does at once what needs no worker.
+	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
+	// when the task's status does not allow it.
+	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
+	// Result reads a task's result and notes when it was first fetched.
+	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+	Failures(ctx context.Context, id uuid.UUID, after uuid.UUID, limit int) ([]Failure, error)
+	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
+	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
+	// Processes lists worker processes, live ones first; those that ended
+	// longer than since ago are left out.
+	Processes(ctx context.Context, since time.Duration) ([]Process, error)
+	// Counts counts the tasks of each status, of one kind or ("") of all.
+	Counts(ctx context.Context, kind string) (map[workflow.Status]int64, error)
+}
+
+// Tx is the transaction of one batch. It is not safe for concurrent use.
+type Tx interface {
+	Querier
+	// Commit applies the batch's last write inside the transaction and commits.
+	// Applied.OK is false, and the transaction rolled back, when the hold is
+	// gone. An error of class unknown (see [Unknown]) says neither yes nor no:
+	// read Positions.
+	Commit(ctx context.Context, w Write) (Applied, error)
+	// Rollback gives everything up. It may be called after Commit and does
+	// nothing then.
+	Rollback()
+}
+
+// Limits bound one batch's transaction on the server's side, so that a worker
+// that is stopped or cut off frees its rows.
+type Limits struct {
+	Idle      time.Duration // longest silence inside the transaction
+	Statement time.Duration // longest statement
+	Lock      time.Duration // longest wait for a lock
+}
+
+// Hold names one session's hold of one task.
+type Hold struct {
+	ID    uuid.UUID
+	Fence int64
+	Seq   int64 // checkpoint_seq on which the next write builds
+}
+
+// Claim says what a process would take.
+type Claim struct {
+	Process string
+	Queues  []string         // at least one
+	Kinds   map[string][]int // kind, or alias of one, to claimable revisions
+	Limit   int
+	// SpecMax is the size in bytes up to which a spec comes with the claim.
+	SpecMax int
+}
+
+// Claims is the answer to a Claim.
+type Claims struct {
+	Tasks []Claimed
+	// Next is how long until the next waiting task of these queues is due, when
+	// fewer than Limit were found; negative when none is waiting.
+	Next time.Duration
+}
+
+// Claimed is one task in hand.
+type Claimed struct {
+	Hold
+	Kind        string
+	Revision    int
+	Queue       string
+	Owner       uuid.UUID
+	RunAs       uuid.UUID
+	Spec        json.RawMessage // nil: null in the database
+	SpecOmitted bool            // too large to come along; read it with Spec
+	State       json.RawMessage
+	Attempts    int // this claim included
+	Stalled     bool
+	Control     workflow.Control
+	Progress    Progress
+	Created     time.Time
+	Traceparent string
+}
+
+// Progress counts items. Total is negative while unknown; Taken is how far
+// taskkit.Take has come in the list in the spec.
+type Progress struct{ Total, Taken, Done, Failed, Skipped int64 }
+
+// Write is one change of a task by its holder: a start, a checkpoint, a
+// release, an end, or a checkpoint together with one of the last two. Guard:
+// id, fence, checkpoint_seq, and a status in flight.
+type Write struct {
+	Hold
+	To workflow.Status // Executing for a start and for a checkpoint with more to come
+
+	// Checkpoint: State, Progress and Revision are written, checkpoint_seq goes
+	// up by one. Otherwise the three are ignored.
+	Checkpoint bool
+	Revision   int
+	State      json.RawMessage
+	Progress   Progress
+	Failures   []Failure // items that will never work; only with Checkpoint
+
+	Attempts int           // the new value of attempts
+	Delay    time.Duration // To QUEUED: not_before becomes now + Delay
+	Reason   string        // To QUEUED: why it waits; "" clears it
+	Desc     string        // workflow_status_desc; "" leaves it as it is
+	// ClearControl: the request in control is void, because the task came to
+	// its own end first.
+	ClearControl bool
+	Attempt      *Attempt        // a failed attempt to record
+	Result       json.RawMessage // nil: none
+}
+
+// Applied is what became of a Write.
+type Applied struct {
+	OK bool
+	// Control is the request that stands on the task after the write. A task
+	// that has ended with a Delete standing has been removed.
+	Control workflow.Control
+}
+
+// Position is where a task stands.
+type Position struct {
+	Hold
+	Status   workflow.Status
+	Control  workflow.Control
+	Process  string
+	State    json.RawMessage
+	Attempts int
+	Progress Progress
+}
+
+// Process is the row of a worker process.
+type Process struct {
+	ID        string
+	Version   string
+	Kinds     map[string][]int
+	Queues    []string
+	Slots     int
+	DeadAfter time.Duration
+
+	// Read only.
+	Started   time.Time
+	Heartbeat time.Time
+	Silence   time.Duration // since the last heartbeat, by the database's clock
+	Busy      int
+	Draining  bool
+	Ended     *time.Time
+	Why       string
+}
+
+// Alive reports whether the process can hold tasks.
+func (p Process) Alive() bool { return p.Ended == nil && p.Silence < p.DeadAfter }
+
+// Reaped says what a pass of the reaper found.
+type Reaped struct {
+	Dead     []string    // processes declared dead
+	Released []uuid.UUID // tasks taken from nobody
+	Settled  []uuid.UUID // tasks ended or removed because that was asked
+}
+
+// NewTask is one task to insert.
+type NewTask struct {
+	ID             uuid.UUID
+	Kind           string
+	Revision       int
+	Spec           json.RawMessage // nil: null
+	Owner, RunAs   uuid.UUID
+	Queue          string
+	Priority       int
+	NotBefore      time.Time     // zero: now
+	Delay          time.Duration // added to the database's now; not with NotBefore
+	Reference      string        // with it, a waiting task of the same reference is replaced
+	Reason         string
+	UniqueKey      string
+	IdempotencyKey string
+	Total          int64 // negative: unknown
+	Parent         uuid.UUID
+	Traceparent    string
+}
+
+// Task is a row of QueuedTask as a reader sees it.
+type Task struct {
+	ID                    uuid.UUID
+	Created, Modified     time.Time
+	CreatedBy, ModifiedBy uuid.UUID
+	Owner, RunAs          uuid.UUID
+	Kind                  string
+	Spec, State           json.RawMessage
+	Revision              int
+	Status                workflow.Status
+	Desc                  string
+	Scheduled, Started    *time.Time
+	Stopped               *time.Time
+	Process               string
+	Fence, Seq            int64
+	Attempts              int
+	NotBefore             time.Time
+	Wait                  time.Duration // until NotBefore, by the database's clock; negative when due
+	Queue                 string
+	Priority              int
+	Stalled               bool
+	Reference, Reason     string
+	UniqueKey             string
+	IdempotencyKey        string
+	Control               workflow.Control
+	ControlBy             uuid.UUID
+	ControlReason         string
+	Progress              Progress
+	Parent                uuid.UUID
+	Traceparent           string
+	Elapsed               time.Duration // from created to stopped, or to the database's now
+}
+
+// Filter selects tasks. Zero fields do not filter.
+type Filter struct {
+	IDs       []uuid.UUID
+	Kinds     []string
+	Statuses  []workflow.Status
+	Owner     uuid.UUID
+	Queue     string
+	Reference string
+	UniqueKey string
+	Parent    uuid.UUID
+	Before    uuid.UUID // keyset: only tasks with a smaller id
+	Limit     int
+}
+
+// Action is what an operator asks.
+type Action string
+
+// The actions.
+const (
+	ActStop   Action = "stop"
+	ActPause  Action = "pause"
+	ActResume Action = "resume"
+	ActRetry  Action = "retry"
+	ActDelete Action = "delete"
+)
+
+// Request is an operator's request.
+type Request struct {
+	Action Action
+	Actor  uuid.UUID // zero: unknown
+	Reason string
+}
+
+// Failure is one item that will never work.
+type Failure struct {
+	ID      uuid.UUID
+	Created time.Time
+	Item    string
+	Code    string
+	Detail  string
+	Attempt int
+}
+
+// Attempt is one failed attempt.
+type Attempt struct {
+	Created time.Time
+	Process string
+	Fence   int64
+	Seq     int64
+	Attempt int
+	Class   string
+	Code    string
+	Detail  string
+}
+
+// Event is one action of an operator on a task.
+type Event struct {
+	Created time.Time
+	Action  string
+	Actor   uuid.UUID
+	Reason  string
+	Was     workflow.Status
+}

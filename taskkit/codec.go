@@ -1,0 +1,56 @@
+package taskkit
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Codec writes a type as JSON and reads it back. taskgen makes one for each
+// Spec, State and Result.
+type Codec[T any] struct {
+	// Append appends the JSON of v to dst.
+	Append func(dst []byte, v *T) ([]byte, error)
+	// Decode reads v from src, and refuses what it would lose: unknown and
+	// duplicate names, wrong types, bad UTF-8, trailing data.
+	Decode func(src []byte, v *T) error
+}
+
+// Reflected returns a codec that works by reflection, for kinds that are
+// written by hand, as in tests. What taskgen makes is faster.
+func Reflected[T any]() Codec[T] {
+	opts := json.JoinOptions(json.RejectUnknownMembers(true), json.Deterministic(true),
+		jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	return Codec[T]{
+		Append: func(dst []byte, v *T) ([]byte, error) {
+			buf := bytes.NewBuffer(dst)
+			err := json.MarshalWrite(buf, v, opts)
+			return buf.Bytes(), err
+		},
+		Decode: func(src []byte, v *T) error { return json.Unmarshal(src, v, opts) },
+	}
+}
+
+// encode returns the JSON of v.
+func (c Codec[T]) encode(v *T) ([]byte, error) { return c.Append(nil, v) }
+
+// Report is the part of a [Definition] that asks an executor for its result.
+// [ReportWith] makes one.
+type Report[Spec, State any] func(ctx context.Context, x Executor[Spec, State], b *Batch[Spec, State]) ([]byte, error)
+
+// ReportWith returns a [Report] for executors that implement [Reporter].
+func ReportWith[Spec, State, Result any](c Codec[Result]) Report[Spec, State] {
+	return func(ctx context.Context, x Executor[Spec, State], b *Batch[Spec, State]) ([]byte, error) {
+		r, ok := x.(Reporter[Spec, State, Result])
+		if !ok {
+			return nil, nil
+		}
+		v, err := r.Report(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		return c.encode(&v)
+	}
+}

@@ -1,0 +1,86 @@
+package taskkit
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// Defaults of a [Definition].
+const (
+	DefaultQueue = "default"
+	DefaultBatch = 100
+)
+
+// Definition describes a kind. taskgen writes it.
+type Definition[Spec, State any] struct {
+	// Name is stored with every task and must never follow a rename in Go.
+	// Lower case letters, digits and underscores, at most 63.
+	Name string
+	// Aliases are former names whose tasks this kind still runs.
+	Aliases []string
+	// Revision is that of Spec, State and Result, stored with each task.
+	// Defaults to 1.
+	Revision int
+	// Reads lists the revisions that a worker with this code may claim.
+	// Defaults to 1 up to Revision.
+	Reads []int
+	// Batch is the number of items a batch begins with. The runtime steers
+	// b.Limit between 1 and ten times Batch towards Config.BatchTarget.
+	// Defaults to 100.
+	Batch int
+	// Queue is where tasks wait unless InQueue says otherwise. Defaults to
+	// "default".
+	Queue string
+	// Spec and State are required.
+	Spec  Codec[Spec]
+	State Codec[State]
+	// Report is nil for a kind without a result.
+	Report Report[Spec, State]
+}
+
+// Kind is a bulk action as services and workers name it: its stored name and
+// how its spec and state are written. Make one with [NewKind]; it is immutable.
+type Kind[Spec, State any] struct {
+	def Definition[Spec, State]
+}
+
+// NewKind makes a kind. It panics when the definition is not usable, which is a
+// mistake in generated code or in a test, not in data.
+func NewKind[Spec, State any](d Definition[Spec, State]) *Kind[Spec, State] {
+	for _, name := range append([]string{d.Name}, d.Aliases...) {
+		if !kindName.MatchString(name) {
+			panic(fmt.Sprintf("taskkit: kind name %q is not of the form %s", name, kindName))
+		}
+	}
+	if d.Spec.Append == nil || d.Spec.Decode == nil || d.State.Append == nil || d.State.Decode == nil {
+		panic(fmt.Sprintf("taskkit: kind %s has no codec for its Spec or State", d.Name))
+	}
+	if d.Revision == 0 {
+		d.Revision = 1
+	}
+	if len(d.Reads) == 0 {
+		for r := 1; r <= d.Revision; r++ {
+			d.Reads = append(d.Reads, r)
+		}
+	}
+	if !slices.Contains(d.Reads, d.Revision) {
+		panic(fmt.Sprintf("taskkit: kind %s cannot read its own revision %d", d.Name, d.Revision))
+	}
+	if d.Batch <= 0 {
+		d.Batch = DefaultBatch
+	}
+	if d.Queue == "" {
+		d.Queue = DefaultQueue
+	}
+	return &Kind[Spec, State]{def: d}
+}
+
+// Name returns the stored name.
+func (k *Kind[Spec, State]) Name() string { return k.def.Name }
+
+// Revision returns the revision that new tasks are stored with.
+func (k *Kind[Spec, State]) Revision() int { return k.def.Revision }
+
+// kindName is what a kind may be called, in a database, a metric and a shell.
+var kindName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
