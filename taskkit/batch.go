@@ -73,5 +73,21 @@ func (b *Batch[Spec, State]) Advance(n int) { b.step.Advance(n) }
 // Skip says that n of the items dealt with needed nothing.
 func (b *Batch[Spec, State]) Skip(n int) { b.step.Skip(n) }
 
+// Ending says why Abort or Report is called, so that an Abort can keep what a
+// stopped task's Report needs. It is [NotEnding] during Execute.
+func (b *Batch[Spec, State]) Ending() Ending { return Ending(b.step.Ending) }
+
+// Ending is why a task ends.
+type Ending string
+
+// The endings.
+const (
+	NotEnding Ending = Ending(engine.NotEnding)
+	EndDone   Ending = Ending(engine.EndDone)   // Execute returned Done
+	EndStop   Ending = Ending(engine.EndStop)   // somebody asked; what was done stays
+	EndFailed Ending = Ending(engine.EndFailed) // FAILURE or ERROR
+	EndDelete Ending = Ending(engine.EndDelete) // the task and its result are being removed
+)
+
 // Total sets the number of items of the whole task, for progress.
 func (b *Batch[Spec, State]) Total(n int) { b.step.Total(n) }

@@ -28,7 +28,9 @@ type Executor[Spec, State any] interface {
 
 // Aborter is an [Executor] that cleans up when a task ends without being done:
 // after a permanent error, when its attempts are used up, and on a stop or a
-// delete. Its writes through b.Tx commit together with the task's end.
+// delete; b.Ending says which. Its writes through b.Tx commit together with the
+// task's end, what it does to b.State is not kept. On a stop it is called before
+// Report.
 //
 // An Abort that keeps failing does not keep the task from ending; its error is
 // recorded for operators.

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+)
+
+// errSealed is what an executor gets that uses its transaction after the batch.
+var errSealed = errors.New("the batch has ended: its transaction cannot be used any more")
+
+// LazyTx is a batch's transaction. It begins with its first statement, so that
+// a batch that is busy elsewhere holds none open.
+type LazyTx struct {
+	store  store.Store
+	hold   store.Hold
+	limits store.Limits
+
+	mu     sync.Mutex
+	tx     store.Tx
+	broken error // begin failed: the batch cannot succeed any more
+	sealed bool
+}
+
+func newLazyTx(s store.Store, h store.Hold, l store.Limits) *LazyTx {
+	return &LazyTx{store: s, hold: h, limits: l}
+}
+
+// ExecContext implements [store.Querier].
+func (t *LazyTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tx.ExecContext(ctx, query, args...)
+}
+
+// QueryContext implements [store.Querier].
+func (t *LazyTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tx.QueryContext(ctx, query, args...)
+}
+
+// Dialect returns ent's name of the database.
+func (t *LazyTx) Dialect() string { return string(t.store.Dialect()) }
+
+// Unwrap begins the transaction and returns the handle beneath it, for ent's
+// session variables, which know *sql.Tx only.
+func (t *LazyTx) Unwrap(ctx context.Context) (store.Querier, error) {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := tx.(interface{ Unwrap() store.Querier }); ok {
+		return u.Unwrap(), nil
+	}
+	return tx, nil
+}
+
+func (t *LazyTx) begin(ctx context.Context) (store.Tx, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.sealed:
+		return nil, errSealed
+	case t.broken != nil:
+		return nil, t.broken
+	case t.tx != nil:
+		return t.tx, nil
+	}
+	tx, err := t.store.Begin(ctx, t.hold, t.limits)
+	if err != nil {
+		t.broken = err
+		return nil, err
+	}
+	t.tx = tx
+	return tx, nil
+}
+
+// seal closes the transaction to its executor and returns what it was: nil when
+// it never began, and the error with which its begin failed.
+func (t *LazyTx) seal() (store.Tx, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sealed = true
+	return t.tx, t.broken
+}
+
+// drop gives the transaction up.
+func (t *LazyTx) drop() {
+	if tx, _ := t.seal(); tx != nil {
+		tx.Rollback()
+	}
+}
+
+var _ interface {
+	store.Querier
+	Dialect() string
+} = (*LazyTx)(nil)
+
+// isSQLite reports whether one write lock serves the whole database.
+func isSQLite(s store.Store) bool { return s.Dialect() == dialect.SQLite }

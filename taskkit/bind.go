@@ -1,0 +1,103 @@
+package taskkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/errclass"
+)
+
+// bind makes an untyped kind of a typed executor: the one seam between generics
+// and the runtime.
+func bind[Spec, State any](k *Kind[Spec, State], x Executor[Spec, State]) *engine.Kind {
+	_, aborts := x.(Aborter[Spec, State])
+	return &engine.Kind{
+		Name:      k.def.Name,
+		Revision:  k.def.Revision,
+		Reads:     k.def.Reads,
+		Limit:     k.def.Batch,
+		HasAbort:  aborts,
+		HasReport: k.def.Report != nil,
+		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
+			c := &call[Spec, State]{kind: k, x: x}
+			if raw == nil {
+				return c, nil
+			}
+			if err := k.def.Spec.Decode(raw, &c.spec); err != nil {
+				return nil, fmt.Errorf("decode spec of revision %d: %w", t.Revision, err)
+			}
+			return c, nil
+		},
+	}
+}
+
+// call is an executor with the decoded spec of one task.
+type call[Spec, State any] struct {
+	kind *Kind[Spec, State]
+	x    Executor[Spec, State]
+	spec Spec
+}
+
+// batch makes what the executor is given, with the state decoded anew.
+func (c *call[Spec, State]) batch(s *engine.Step, state json.RawMessage) (*Batch[Spec, State], error) {
+	b := &Batch[Spec, State]{
+		Task: s.Task.ID, Owner: s.Task.Owner, RunAs: s.Task.RunAs, Spec: c.spec,
+		Tx: s.Tx, Limit: s.Limit, Attempt: s.Attempt, Log: s.Log, step: s,
+	}
+	if len(state) > 0 && string(state) != "{}" {
+		if err := c.kind.def.State.Decode(state, &b.State); err != nil {
+			return nil, Permanent("undecodable_state", fmt.Errorf("decode state: %w", err))
+		}
+	}
+	return b, nil
+}
+
+// Execute implements [engine.Call].
+func (c *call[Spec, State]) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (int64, json.RawMessage, error) {
+	b, err := c.batch(s, state)
+	if err != nil {
+		return 0, nil, err
+	}
+	next, err := c.x.Execute(ctx, b)
+	if err != nil {
+		return 0, nil, err
+	}
+	out, err := c.kind.def.State.encode(&b.State)
+	if err == nil {
+		err = checkJSON(out)
+	}
+	if err != nil {
+		return 0, nil, Permanent("unstorable_state", fmt.Errorf("encode state: %w", err))
+	}
+	if next < 0 {
+		next = Done
+	}
+	return int64(next), out, nil
+}
+
+// Abort implements [engine.Call].
+func (c *call[Spec, State]) Abort(ctx context.Context, s *engine.Step, state json.RawMessage) error {
+	b, err := c.batch(s, state)
+	if err != nil {
+		return err
+	}
+	return c.x.(Aborter[Spec, State]).Abort(ctx, b)
+}
+
+// Report implements [engine.Call].
+func (c *call[Spec, State]) Report(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
+	b, err := c.batch(s, state)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.kind.def.Report(ctx, c.x, b)
+	if err != nil || out == nil {
+		return nil, err
+	}
+	if err := checkJSON(out); err != nil {
+		return nil, &errclass.Mark{Class: errclass.Permanent, Code: "unstorable_result", Err: fmt.Errorf("encode result: %w", err)}
+	}
+	return out, nil
+}
