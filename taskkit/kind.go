@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync/atomic"
 )
 
 // Defaults of a [Definition].
@@ -43,6 +44,8 @@ type Definition[Spec, State any] struct {
 // how its spec and state are written. Make one with [NewKind]; it is immutable.
 type Kind[Spec, State any] struct {
 	def Definition[Spec, State]
+	// notified is when a submission last carried a hint, in Unix nanoseconds.
+	notified atomic.Int64
 }
 
 // NewKind makes a kind. It panics when the definition is not usable, which is a

@@ -8,6 +8,8 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
+	"taskkit.dev/internal/store"
 )
 
 // Execer is what [Submit] needs of a database: *sql.DB, *sql.Conn, *sql.Tx and
@@ -58,15 +60,61 @@ func (f execFunc) ExecContext(ctx context.Context, query string, args ...any) (s
 // panics when tx is not the Tx of a [Batch]; for other handles ent's own
 // drivers exist.
 func EntDriver(tx ExecQuerier) dialect.Driver {
-	d, ok := tx.(interface{ Dialect() string })
+	t, ok := tx.(batchTx)
 	if !ok {
 		panic(fmt.Sprintf("taskkit: EntDriver wants the Tx of a Batch, not %T", tx))
 	}
-	return entDriver{entsql.NewDriver(d.Dialect(), entsql.Conn{ExecQuerier: tx})}
+	return entDriver{t}
 }
 
-// entDriver is ent's driver without the parts that need a *sql.DB.
-type entDriver struct{ *entsql.Driver }
+// batchTx is what EntDriver needs of a batch's transaction.
+type batchTx interface {
+	ExecQuerier
+	Dialect() string
+	Unwrap(ctx context.Context) (store.Querier, error)
+}
+
+// entDriver is an ent driver over a batch's transaction.
+type entDriver struct{ tx batchTx }
+
+// Exec implements [dialect.Driver].
+func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {
+	conn, err := d.conn(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Exec(ctx, query, args, v)
+}
+
+// Query implements [dialect.Driver].
+func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
+	conn, err := d.conn(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Query(ctx, query, args, v)
+}
+
+// conn returns ent's view of the handle beneath the transaction, which begins
+// here at the latest: ent's session variables (entsql.WithVar) are set on a
+// *sql.Tx and on nothing that wraps one.
+func (d entDriver) conn(ctx context.Context) (entsql.Conn, error) {
+	q, err := d.tx.Unwrap(ctx)
+	return entsql.Conn{ExecQuerier: q}, err
+}
+
+// ExecContext is what ent clients with the sql/execquery feature call.
+func (d entDriver) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return d.tx.ExecContext(ctx, query, args...)
+}
+
+// QueryContext is what ent clients with the sql/execquery feature call.
+func (d entDriver) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return d.tx.QueryContext(ctx, query, args...)
+}
+
+// Dialect implements [dialect.Driver].
+func (d entDriver) Dialect() string { return d.tx.Dialect() }
 
 // Tx implements [dialect.Driver]: the same transaction, which cannot end.
 func (d entDriver) Tx(context.Context) (dialect.Tx, error) { return dialect.NopTx(d), nil }

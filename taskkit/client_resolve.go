@@ -1,0 +1,52 @@
+package taskkit
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// suffixMin is the shortest suffix of an id that may stand for it.
+const suffixMin = 4
+
+var suffix = regexp.MustCompile(`^[0-9a-f-]+$`)
+
+// Resolve finds the task that a person means: by its full id, by a unique
+// suffix of 4 or more characters (the first half of UUIDv7s made at the same
+// time looks alike), or by @last, the newest. Otherwise an *[IDError].
+func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
+	if len(text) == 36 {
+		return ParseID(text)
+	}
+	op, err := c.operator(ctx)
+	if err != nil {
+		return ID{}, err
+	}
+	if text == "@last" {
+		tasks, err := c.Tasks(ctx, Filter{Limit: 1})
+		if err != nil {
+			return ID{}, err
+		}
+		if len(tasks) == 0 {
+			return ID{}, &IDError{Text: text, Problem: "there is no task yet"}
+		}
+		return tasks[0].ID, nil
+	}
+	s := strings.ToLower(text)
+	if len(s) < suffixMin || len(s) > 36 || !suffix.MatchString(s) {
+		return ID{}, &IDError{Text: text, Problem: fmt.Sprintf("want a full id, its last %d or more characters, or @last", suffixMin)}
+	}
+	ids, err := op.Matching(ctx, s, 5)
+	if err != nil {
+		return ID{}, public(err)
+	}
+	switch len(ids) {
+	case 1:
+		return ids[0], nil
+	case 0:
+		return ID{}, &IDError{Text: text, Problem: "no id ends with that"}
+	default:
+		return ID{}, &IDError{Text: text, Problem: "several ids end with that; give more of it", Matches: ids}
+	}
+}
