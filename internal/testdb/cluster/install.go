@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// program is something that a server needs from the system.
+type program struct {
+	name     string              // the binary
+	dirs     func() []string     // where it may lie besides the PATH, best first
+	packages map[string][]string // package manager to the packages that have it
+}
+
+// postgres stands for all of PostgreSQL's server programs: they lie together.
+var postgres = program{
+	name: "initdb",
+	dirs: postgresDirs,
+	packages: map[string][]string{
+		"apt-get": {"postgresql"},
+		"dnf":     {"postgresql-server"},
+		"apk":     {"postgresql", "postgresql-client"},
+		"brew":    {"postgresql@17"},
+	},
+}
+
+var pgbouncer = program{
+	name: "pgbouncer",
+	dirs: func() []string {
+		return []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"}
+	},
+	packages: map[string][]string{
+		"apt-get": {"pgbouncer"},
+		"dnf":     {"pgbouncer"},
+		"apk":     {"pgbouncer"},
+		"brew":    {"pgbouncer"},
+	},
+}
+
+// installers are the package managers that root may call, with the commands
+// that come before the names of the packages.
+var installers = []struct {
+	manager string
+	steps   [][]string
+}{
+	{"apt-get", [][]string{
+		{"apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "update"},
+		{"apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=300", "install", "--no-install-recommends"},
+	}},
+	{"dnf", [][]string{{"dnf", "-q", "-y", "install"}}},
+	{"apk", [][]string{{"apk", "add", "-q"}}},
+}
+
+// postgresDirs lists where Debian, Fedora, Alpine, Homebrew, Postgres.app and
+// an installation of one's own keep the server's programs.
+func postgresDirs() []string {
+	var dirs []string
+	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
+		dirs = append(dirs, strings.TrimSpace(string(out)))
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin",
+		"/usr/libexec/postgresql*",
+		"/usr/pgsql-*/bin",
+		"/opt/homebrew/opt/postgresql*/bin",
+		"/usr/local/opt/postgresql*/bin",
+		"/usr/local/pgsql/bin",
+		"/Applications/Postgres.app/Contents/Versions/*/bin",
+	} {
+		// The pattern is a constant: it cannot be malformed.
+		found, _ := filepath.Glob(pattern)
+		slices.Sort(found)
+		slices.Reverse(found) // a newer version first, by the sort of names
+		dirs = append(dirs, found...)
+	}
+	return dirs
+}
+
+// find returns the path of the program, or "" when it is not there.
+func (p program) find() string {
+	if path, err := exec.LookPath(p.name); err == nil {
+		return path
+	}
+	for _, dir := range p.dirs() {
+		path := filepath.Join(dir, p.name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// ensure returns the path of the program and installs it first when it is
+// missing and this process may.
+func (p program) ensure() (string, error) {
+	if path := p.find(); path != "" {
+		return path, nil
+	}
+	if os.Geteuid() != 0 {
+		return "", p.missing(nil)
+	}
+	var path string
+	err := locked(filepath.Join(os.TempDir(), "taskkit-install.lock"), func() error {
+		if path = p.find(); path != "" { // another process was faster
+			return nil
+		}
+		if err := p.install(); err != nil {
+			return p.missing(err)
+		}
+		if path = p.find(); path == "" {
+			return p.missing(errors.New("the packages were installed, but it is still not to be found"))
+		}
+		return nil
+	})
+	return path, err
+}
+
+// install installs the program's packages with the first package manager there
+// is.
+func (p program) install() error {
+	for _, in := range installers {
+		if _, err := exec.LookPath(in.manager); err != nil {
+			continue
+		}
+		for i, step := range in.steps {
+			args := slices.Clone(step)
+			if i == len(in.steps)-1 {
+				args = append(args, p.packages[in.manager]...)
+			}
+			cmd := exec.Command(args[0], args[1:]...)
+			cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("run %q: %w\n%s", strings.Join(args, " "), err, out)
+			}
+		}
+		return nil
+	}
+	return errors.New("found none of apt-get, dnf and apk to install it with")
+}
+
+// missing says what to install by hand, and why it was not done here.
+func (p program) missing(cause error) error {
+	if cause == nil {
+		cause = errors.New("only root installs packages here")
+	}
+	return fmt.Errorf("the tests need %s, which is not installed (looked in PATH and %s): %w; "+
+		"install it with one of: apt-get install %s; dnf install %s; apk add %s; brew install %s",
+		p.name, strings.Join(p.dirs(), ", "), cause,
+		strings.Join(p.packages["apt-get"], " "), strings.Join(p.packages["dnf"], " "),
+		strings.Join(p.packages["apk"], " "), strings.Join(p.packages["brew"], " "))
+}

@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed postgres.sh
+var postgresScript string
+
+//go:embed pgbouncer.sh
+var pgbouncerScript string
+
+// startTimeout bounds the start of a server. It is long because initdb on a
+// busy machine with two cores has been seen to take ten seconds.
+const startTimeout = 3 * time.Minute
+
+// Server is a running server. It ends with the process that started it, or by
+// Stop.
+type Server struct {
+	// DSN reaches the server as a superuser, in the database postgres.
+	DSN string
+
+	dir    string
+	keeper *exec.Cmd
+	hold   *os.File // the keeper lives as long as this end is open
+}
+
+// Stop stops the server and returns when its processes have ended and its
+// directory is gone. It may be called once.
+func (s *Server) Stop() error {
+	if err := s.hold.Close(); err != nil {
+		return fmt.Errorf("let go of the keeper of %s: %w", s.dir, err)
+	}
+	if err := s.keeper.Wait(); err != nil {
+		return fmt.Errorf("wait for the keeper of %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// keep runs a keeper's script and returns when it has said "ready".
+func keep(script, dir string, args ...string) (*Server, error) {
+	holdR, holdW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make the keeper's pipe: %w", err)
+	}
+	defer holdR.Close()
+	sayR, sayW, err := os.Pipe()
+	if err != nil {
+		holdW.Close()
+		return nil, fmt.Errorf("make the keeper's pipe: %w", err)
+	}
+	defer sayR.Close()
+
+	// Plain files as standard streams: os/exec then starts no goroutine, and a
+	// test that looks for leaked goroutines finds none of ours.
+	keeper := exec.Command("/bin/sh", append([]string{"-c", script, "taskkit-test-keeper"}, args...)...)
+	keeper.Dir = "/" // the user it runs as may not enter ours
+	keeper.Env = environment()
+	keeper.Stdin, keeper.Stdout, keeper.Stderr = holdR, sayW, sayW
+	if err := detach(keeper); err != nil {
+		holdW.Close()
+		sayW.Close()
+		return nil, err
+	}
+	err = keeper.Start()
+	sayW.Close()
+	if err != nil {
+		holdW.Close()
+		return nil, fmt.Errorf("start the keeper of %s: %w", dir, err)
+	}
+
+	s := &Server{dir: dir, keeper: keeper, hold: holdW}
+	if err := awaitReady(sayR); err != nil {
+		return nil, errors.Join(err, ignoreExit(s.Stop()))
+	}
+	return s, nil
+}
+
+// awaitReady reads what the keeper says: "ready", or why not.
+func awaitReady(say *os.File) error {
+	if err := say.SetReadDeadline(time.Now().Add(startTimeout)); err != nil {
+		return fmt.Errorf("set the deadline of the start: %w", err)
+	}
+	var said strings.Builder
+	buf := make([]byte, 4096)
+	for {
+		n, err := say.Read(buf)
+		said.Write(buf[:n])
+		if strings.HasPrefix(said.String(), "ready\n") {
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("the server did not start:\n%s", said.String())
+		}
+		if err != nil {
+			return fmt.Errorf("wait for the server: %w; it said:\n%s", err, said.String())
+		}
+	}
+}
+
+// ignoreExit drops the status of a keeper that has already said what is wrong.
+func ignoreExit(err error) error {
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// environment is the process's own without what would point PostgreSQL's
+// programs to some other server.
+func environment() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "PG") {
+			env = append(env, kv)
+		}
+	}
+	return append(env, "LC_ALL=C")
+}
+
+// newDir names a directory for a server; the keeper makes it, so that nothing
+// is left when this process dies before the keeper is there.
+func newDir(kind string) string {
+	parent := os.TempDir()
+	if os.Geteuid() == 0 {
+		// The unprivileged user must be able to enter it, and a private
+		// temporary directory of root's it could not.
+		parent = "/tmp"
+	}
+	return filepath.Join(parent, fmt.Sprintf("taskkit-%s-%016x", kind, rand.Uint64()))
+}
+
+// freePort finds a port that nobody listens on. It stays below the range from
+// which Linux and macOS take the ports of outgoing connections, so that no
+// client takes it between this look and the server's start.
+func freePort() (string, error) {
+	for range 100 {
+		port := strconv.Itoa(15000 + rand.IntN(17000))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			return "", fmt.Errorf("close port %s: %w", port, err)
+		}
+		return port, nil
+	}
+	return "", errors.New("found no free port between 15000 and 32000 on 127.0.0.1 in 100 tries")
+}

@@ -1,0 +1,43 @@
+# The keeper of a PgBouncer. Arguments: the binary, the directory to make, the
+# port, then host, port and user of the server behind. Prints "ready" when the
+# program has been started, or what went wrong.
+set -u
+bin=$1 dir=$2 port=$3 host=$4 hostport=$5 user=$6
+pid=
+
+finish() {
+	trap - EXIT
+	if [ -n "$pid" ]; then
+		kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	fi
+	rm -rf "$dir"
+}
+mkdir -m 700 "$dir" || exit 1
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+# Every client becomes the one user, so no list of users is needed. The pool is
+# smaller than what a worker opens, so that clients do change connections
+# between their transactions. PgBouncer drops the startup parameters named here:
+# search_path is among them because a pooled connection belongs to nobody.
+cat >"$dir/pgbouncer.ini" <<-CONF
+	[databases]
+	* = host=$host port=$hostport user=$user
+	[pgbouncer]
+	listen_addr = 127.0.0.1
+	listen_port = $port
+	unix_socket_dir =
+	auth_type = any
+	pool_mode = transaction
+	default_pool_size = 4
+	max_client_conn = 1000
+	server_idle_timeout = 10
+	server_reset_query =
+	ignore_startup_parameters = extra_float_digits,search_path,application_name,options
+	admin_users = postgres
+CONF
+"$bin" "$dir/pgbouncer.ini" >"$dir/server.log" 2>&1 </dev/null &
+pid=$!
+echo ready
+read -r _ || :
