@@ -40,12 +40,19 @@ func (c Codec[T]) encode(v *T) ([]byte, error) { return c.Append(nil, v) }
 // [ReportWith] makes one.
 type Report[Spec, State any] func(ctx context.Context, x Executor[Spec, State], b *Batch[Spec, State]) ([]byte, error)
 
-// ReportWith returns a [Report] for executors that implement [Reporter].
+// ReportWith returns a [Report] for executors that implement [Reporter]. An
+// executor that wraps another shows it by a method Unwrap() any.
 func ReportWith[Spec, State, Result any](c Codec[Result]) Report[Spec, State] {
 	return func(ctx context.Context, x Executor[Spec, State], b *Batch[Spec, State]) ([]byte, error) {
-		r, ok := x.(Reporter[Spec, State, Result])
-		if !ok {
-			return nil, nil
+		var wrapped any = x
+		r, ok := wrapped.(Reporter[Spec, State, Result])
+		for !ok {
+			u, more := wrapped.(interface{ Unwrap() any })
+			if !more {
+				return nil, nil
+			}
+			wrapped = u.Unwrap()
+			r, ok = wrapped.(Reporter[Spec, State, Result])
 		}
 		v, err := r.Report(ctx, b)
 		if err != nil {

@@ -1,0 +1,25 @@
+// Package taskjson is what the marshalling code made by taskgen stands on. It
+// is public because generated code lives in users' modules; write no code
+// against it by hand, its functions may change with any version of taskgen.
+//
+// # Writing
+//
+// An [Encoder] appends to a byte slice. For every value that both accept it
+// writes the bytes that encoding/json writes: names in the order of the fields,
+// the keys of maps sorted, floats as JavaScript does, []byte in base64, and
+// <, >, & and the two line separators of Unicode escaped. It refuses what
+// encoding/json would change without a word, or what a database would: bad
+// UTF-8, the NUL character, NaN and infinities.
+//
+// # Reading
+//
+// A [Decoder] is strict, since what it drops or bends is lost with the next
+// checkpoint. On top of the tokens of jsontext, which refuse duplicate names,
+// bad UTF-8 and lone surrogates, it refuses unknown names, names that differ
+// from a known one only in case, wrong types, null where Go has no nil, numbers
+// that do not fit, arrays of another length, NUL, more than [MaxDepth] levels,
+// and anything after the value.
+//
+// Both keep their first error and do nothing after it, so that generated code
+// asks once, at the end. Each error is an [*Error] with a JSON pointer.
+package taskjson

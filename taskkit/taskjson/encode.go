@@ -1,0 +1,313 @@
+package taskjson
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// Encoder appends one JSON value to a byte slice. The calls must follow the
+// grammar, which generated code does; it is not checked. An Encoder is for one
+// goroutine and one value.
+type Encoder struct {
+	buf   []byte
+	start int
+	depth int
+	err   error
+}
+
+// NewEncoder returns an encoder that appends to dst.
+func NewEncoder(dst []byte) Encoder { return Encoder{buf: dst, start: len(dst)} }
+
+// Finish returns dst with the value appended, or as it was with the first
+// error.
+func (e *Encoder) Finish() ([]byte, error) {
+	if e.err != nil {
+		return e.buf[:e.start], e.err
+	}
+	return e.buf, nil
+}
+
+// BeginObject writes {.
+func (e *Encoder) BeginObject() { e.begin('{') }
+
+// EndObject writes }.
+func (e *Encoder) EndObject() { e.end('}') }
+
+// BeginArray writes [.
+func (e *Encoder) BeginArray() { e.begin('[') }
+
+// EndArray writes ].
+func (e *Encoder) EndArray() { e.end(']') }
+
+// Name writes the name of a field, which needs no escaping.
+func (e *Encoder) Name(name string) {
+	e.separate('{')
+	e.buf = append(e.buf, '"')
+	e.buf = append(e.buf, name...)
+	e.buf = append(e.buf, '"', ':')
+}
+
+// Key writes the key of a map.
+func (e *Encoder) Key(key string) {
+	e.separate('{')
+	e.text(key, true)
+	e.buf = append(e.buf, ':')
+}
+
+// Element prepares for the next element of an array.
+func (e *Encoder) Element() { e.separate('[') }
+
+// Null writes null.
+func (e *Encoder) Null() { e.buf = append(e.buf, "null"...) }
+
+// Bool writes true or false.
+func (e *Encoder) Bool(v bool) { e.buf = strconv.AppendBool(e.buf, v) }
+
+// Int writes an integer.
+func (e *Encoder) Int(v int64) { e.buf = strconv.AppendInt(e.buf, v, 10) }
+
+// Uint writes an integer.
+func (e *Encoder) Uint(v uint64) { e.buf = strconv.AppendUint(e.buf, v, 10) }
+
+// Float writes a float of 32 or 64 bits as encoding/json does: the shortest
+// digits that read back the same, with an exponent where JavaScript has one.
+func (e *Encoder) Float(v float64, bits int) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		e.fail(OutOfRange, "JSON has no NaN and no infinity", nil)
+		return
+	}
+	format, abs := byte('f'), math.Abs(v)
+	if abs != 0 {
+		if bits == 64 && (abs < 1e-6 || abs >= 1e21) ||
+			bits == 32 && (float32(abs) < 1e-6 || float32(abs) >= 1e21) {
+			format = 'e'
+		}
+	}
+	e.buf = strconv.AppendFloat(e.buf, v, format, -1, bits)
+	if n := len(e.buf); format == 'e' && n >= 4 && e.buf[n-4] == 'e' && e.buf[n-3] == '-' && e.buf[n-2] == '0' {
+		e.buf[n-2] = e.buf[n-1] // e-09 is e-9
+		e.buf = e.buf[:n-1]
+	}
+}
+
+// String writes a string.
+func (e *Encoder) String(v string) { e.text(v, false) }
+
+// Bytes writes bytes in base64, and null for nil.
+func (e *Encoder) Bytes(v []byte) {
+	if v == nil {
+		e.Null()
+		return
+	}
+	e.buf = append(e.buf, '"')
+	e.buf = base64.StdEncoding.AppendEncode(e.buf, v)
+	e.buf = append(e.buf, '"')
+}
+
+// UUID writes a UUID in its usual form.
+func (e *Encoder) UUID(v uuid.UUID) {
+	const digits = "0123456789abcdef"
+	e.buf = append(e.buf, `"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"`...)
+	out := e.buf[len(e.buf)-37:]
+	at := 0
+	for i, b := range v {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			at++
+		}
+		out[at], out[at+1] = digits[b>>4], digits[b&15]
+		at += 2
+	}
+}
+
+// Time writes a time as RFC 3339 has it, with all its nanoseconds.
+func (e *Encoder) Time(v time.Time) {
+	n := len(e.buf)
+	out, err := v.AppendText(append(e.buf, '"'))
+	if err != nil {
+		e.fail(OutOfRange, "this time cannot be written as RFC 3339", err)
+		return
+	}
+	e.buf = append(out[:max(len(out), n)], '"')
+}
+
+// JSON writes what a type's own MarshalJSON returns, compacted.
+func (e *Encoder) JSON(v json.Marshaler) {
+	raw, err := v.MarshalJSON()
+	if err != nil {
+		e.fail(InvalidValue, "MarshalJSON failed: "+err.Error(), err)
+		return
+	}
+	e.value(raw)
+}
+
+// Text writes what a type's own MarshalText returns, as a string.
+func (e *Encoder) Text(v encoding.TextMarshaler) {
+	text, err := v.MarshalText()
+	if err != nil {
+		e.fail(InvalidValue, "MarshalText failed: "+err.Error(), err)
+		return
+	}
+	e.text(string(text), false)
+}
+
+// Raw writes JSON as it is, compacted, and null for nil.
+func (e *Encoder) Raw(v json.RawMessage) {
+	if v == nil {
+		e.Null()
+		return
+	}
+	e.value(v)
+}
+
+// TextKey is the key of a map, with the text that it is written as.
+type TextKey[K any] struct {
+	Text string
+	Key  K
+}
+
+// TextKeys returns the keys of a map whose keys have a MarshalText, sorted by
+// what it returns.
+func TextKeys[K interface {
+	comparable
+	encoding.TextMarshaler
+}, V any](e *Encoder, m map[K]V) []TextKey[K] {
+	keys := make([]TextKey[K], 0, len(m))
+	for k := range m {
+		text, err := k.MarshalText()
+		if err != nil {
+			e.fail(InvalidValue, "MarshalText of a key failed: "+err.Error(), err)
+			return nil
+		}
+		keys = append(keys, TextKey[K]{Text: string(text), Key: k})
+	}
+	slices.SortFunc(keys, func(a, b TextKey[K]) int { return strings.Compare(a.Text, b.Text) })
+	for i := 1; i < len(keys); i++ {
+		if keys[i].Text == keys[i-1].Text {
+			e.fail(DuplicateName, "two keys of this map are written the same", nil)
+			return nil
+		}
+	}
+	return keys
+}
+
+// begin opens an object or array.
+func (e *Encoder) begin(c byte) {
+	e.buf = append(e.buf, c)
+	if e.depth++; e.depth > MaxDepth {
+		e.fail(TooDeep, "more than "+strconv.Itoa(MaxDepth)+" levels", nil)
+	}
+}
+
+// end closes an object or array.
+func (e *Encoder) end(c byte) {
+	e.buf = append(e.buf, c)
+	e.depth--
+}
+
+// separate writes a comma unless the object or array has just begun. No value
+// ends with an opening bracket, so one byte tells.
+func (e *Encoder) separate(open byte) {
+	if n := len(e.buf); n == e.start || e.buf[n-1] != open {
+		e.buf = append(e.buf, ',')
+	}
+}
+
+// value appends JSON made elsewhere.
+func (e *Encoder) value(raw []byte) {
+	if err := checkValue(raw, e.depth); err != nil {
+		if e.err == nil {
+			err.Pointer = pointerAt(e.buf[e.start:]) + err.Pointer
+			e.err = err
+		}
+		return
+	}
+	out, err := jsontext.AppendFormat(e.buf, raw,
+		jsontext.PreserveRawStrings(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
+	if err != nil {
+		e.fail(Syntax, "not JSON", err)
+		return
+	}
+	e.buf = out
+}
+
+// text appends a string in quotes. The escapes are those of encoding/json.
+func (e *Encoder) text(s string, key bool) {
+	const digits = "0123456789abcdef"
+	buf := append(e.buf, '"')
+	done := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+				i++
+				continue
+			}
+			buf = append(buf, s[done:i]...)
+			switch c {
+			case 0:
+				e.failText(NUL, `the NUL character (\u0000) cannot be stored`, key)
+				return
+			case '"', '\\':
+				buf = append(buf, '\\', c)
+			case '\b':
+				buf = append(buf, '\\', 'b')
+			case '\f':
+				buf = append(buf, '\\', 'f')
+			case '\n':
+				buf = append(buf, '\\', 'n')
+			case '\r':
+				buf = append(buf, '\\', 'r')
+			case '\t':
+				buf = append(buf, '\\', 't')
+			default:
+				buf = append(buf, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+			}
+			i++
+			done = i
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			e.failText(BadUTF8, "bytes that are not UTF-8", key)
+			return
+		case r == '\u2028' || r == '\u2029':
+			buf = append(buf, s[done:i]...)
+			buf = append(buf, '\\', 'u', '2', '0', '2', digits[r&15])
+			done = i + size
+		}
+		i += size
+	}
+	buf = append(buf, s[done:]...)
+	e.buf = append(buf, '"')
+}
+
+// failText is fail for a string, or for the key of a map, whose place is that
+// of the map.
+func (e *Encoder) failText(p Problem, detail string, key bool) {
+	if e.err != nil {
+		return
+	}
+	e.fail(p, detail, nil)
+	if own, ok := e.err.(*Error); key && ok {
+		own.Pointer = string(jsontext.Pointer(own.Pointer).Parent())
+		own.Detail = "in a key: " + detail
+	}
+}
+
+// fail keeps the first error.
+func (e *Encoder) fail(p Problem, detail string, cause error) {
+	if e.err == nil {
+		e.err = &Error{Pointer: pointerAt(e.buf[e.start:]), Problem: p, Detail: detail, Cause: cause}
+	}
+}

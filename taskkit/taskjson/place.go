@@ -1,0 +1,90 @@
+package taskjson
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Check reports whether JSON made elsewhere may be stored: one value, without
+// duplicate names, bad UTF-8, lone surrogates or NUL, and not too deep. The
+// error is an [*Error].
+func Check(src []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(src))
+	raw, err := d.ReadValue()
+	if err != nil {
+		return Convert(err)
+	}
+	if err := checkValue(raw, 0); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return trailing()
+	}
+	return nil
+}
+
+// trailing is the error of something after the value.
+func trailing() *Error {
+	return &Error{Problem: TrailingData, Detail: "there is something after the value"}
+}
+
+// checkValue holds one value to what tokens do not tell, at a depth. It is
+// quick about values that cannot hold NUL and are not deep, which is all but
+// some.
+func checkValue(raw []byte, depth int) *Error {
+	if levels(raw)+depth <= MaxDepth && !bytes.Contains(raw, []byte(`\u0000`)) {
+		return nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	for {
+		tok, err := d.ReadToken()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			own, ok := Convert(err).(*Error)
+			if !ok {
+				own = &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
+			}
+			return own
+		case d.StackDepth()+depth > MaxDepth:
+			return &Error{Pointer: string(d.StackPointer()), Problem: TooDeep, Detail: tooDeep()}
+		case tok.Kind() == '"' && bytes.IndexByte([]byte(tok.String()), 0) >= 0:
+			return &Error{Pointer: string(d.StackPointer()), Problem: NUL, Detail: noNUL}
+		}
+	}
+}
+
+const noNUL = `the NUL character (\u0000) cannot be stored`
+
+func tooDeep() string { return "more than " + strconv.Itoa(MaxDepth) + " levels" }
+
+// levels returns at least how deep raw is: brackets in strings count too.
+func levels(raw []byte) int {
+	deepest, now := 0, 0
+	for _, c := range raw {
+		switch c {
+		case '{', '[':
+			now++
+			deepest = max(deepest, now)
+		case '}', ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// pointerAt returns the place of the value that comes next after a beginning of
+// JSON. Only errors need it, so nothing is kept for it while writing.
+func pointerAt(prefix []byte) string {
+	d := jsontext.NewDecoder(bytes.NewBuffer(append(bytes.Clone(prefix), `""`...)))
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			return string(d.StackPointer())
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package tasktest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit"
+)
+
+// faults are what goes wrong beneath the runtime.
+type faults struct {
+	crash      bool // the worker dies after every commit of a batch
+	lostAnswer bool // every commit happens and its answer is lost
+	lostCommit bool // the first commit of every batch does not happen, and nobody knows
+	stopAfter  int  // somebody stops the task after so many commits; 0: never
+}
+
+// errCut is what a driver says of a connection that was cut during a COMMIT.
+var errCut = errors.New("tasktest: connection cut during commit")
+
+// faultyStore is a store whose batch writes go wrong as planned.
+type faultyStore struct {
+	store.Store
+	faults faults
+	client *taskkit.Client
+	task   taskkit.ID
+	crash  context.CancelFunc
+
+	commits atomic.Int64
+	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped
+}
+
+// Begin implements [store.Store].
+func (s *faultyStore) Begin(ctx context.Context, h store.Hold, l store.Limits) (store.Tx, error) {
+	tx, err := s.Store.Begin(ctx, h, l)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyTx{tx, s}, nil
+}
+
+// Apply implements [store.Store]. A write without a checkpoint goes through.
+func (s *faultyStore) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+	if len(writes) != 1 || !writes[0].Checkpoint || writes[0].ID != s.task {
+		return s.Store.Apply(ctx, process, writes)
+	}
+	a, err := s.commit(ctx, writes[0], func() (store.Applied, error) {
+		a, err := s.Store.Apply(ctx, process, writes)
+		if err != nil {
+			return store.Applied{}, err
+		}
+		return a[0], nil
+	}, func() {})
+	if err != nil {
+		return nil, err
+	}
+	return []store.Applied{a}, nil
+}
+
+// commit makes one batch's write go wrong as planned.
+func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (store.Applied, error), undo func()) (store.Applied, error) {
+	if s.faults.lostCommit && s.dropped.Swap(w.Seq+1) != w.Seq+1 {
+		undo()
+		return store.Applied{}, &store.UnknownError{Err: errCut}
+	}
+	a, err := do()
+	if err != nil || !a.OK {
+		return a, err
+	}
+	n := s.commits.Add(1)
+	if s.faults.stopAfter > 0 && n == int64(s.faults.stopAfter) {
+		if _, err := s.client.Stop(ctx, s.task); err != nil {
+			return a, err
+		}
+		if t, err := s.client.Task(ctx, s.task); err == nil && !t.Ended() {
+			a.Control = "STOP" // what the next checkpoint would have read
+		}
+	}
+	switch {
+	case s.faults.crash:
+		s.crash()
+		return store.Applied{}, errclass.ErrLost
+	case s.faults.lostAnswer:
+		return store.Applied{}, &store.UnknownError{Err: errCut}
+	}
+	return a, nil
+}
+
+// faultyTx is a batch's transaction whose commit goes wrong as planned.
+type faultyTx struct {
+	store.Tx
+	s *faultyStore
+}
+
+// Commit implements [store.Tx].
+func (t *faultyTx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
+	if !w.Checkpoint {
+		return t.Tx.Commit(ctx, w)
+	}
+	return t.s.commit(ctx, w, func() (store.Applied, error) { return t.Tx.Commit(ctx, w) }, t.Rollback)
+}
+
+// Unwrap implements what ent's session variables need.
+func (t *faultyTx) Unwrap() store.Querier {
+	if u, ok := t.Tx.(interface{ Unwrap() store.Querier }); ok {
+		return u.Unwrap()
+	}
+	return t.Tx
+}
