@@ -673,8 +673,11 @@ func (_c *QueuedTaskCreate) check() error {
 	if _, ok := _c.mutation.Priority(); !ok {
 		return &ValidationError{Name: "priority", err: errors.New(`ent: missing required field "QueuedTask.priority"`)}
 	}
-	if _, ok := _c.mutation.Stalled(); !ok {
-		return &ValidationError{Name: "stalled", err: errors.New(`ent: missing required field "QueuedTask.stalled"`)}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Stalled(); !ok {
+			return &ValidationError{Name: "stalled", err: errors.New(`ent: missing required field "QueuedTask.stalled"`)}
+		}
 	}
 	if _, ok := _c.mutation.Control(); !ok {
 		return &ValidationError{Name: "control", err: errors.New(`ent: missing required field "QueuedTask.control"`)}

@@ -202,8 +202,11 @@ func (_c *TaskProcessCreate) check() error {
 	if _, ok := _c.mutation.Busy(); !ok {
 		return &ValidationError{Name: "busy", err: errors.New(`ent: missing required field "TaskProcess.busy"`)}
 	}
-	if _, ok := _c.mutation.Draining(); !ok {
-		return &ValidationError{Name: "draining", err: errors.New(`ent: missing required field "TaskProcess.draining"`)}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Draining(); !ok {
+			return &ValidationError{Name: "draining", err: errors.New(`ent: missing required field "TaskProcess.draining"`)}
+		}
 	}
 	return nil
 }

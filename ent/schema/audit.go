@@ -19,6 +19,15 @@ func clock() schema.Annotation {
 	}}
 }
 
+// no is the column default false. It is an expression, since SQLite would store
+// the quoted default as the text 'false', which is not 0.
+func no() schema.Annotation {
+	return entsql.Annotation{DefaultExprs: map[string]string{
+		dialect.Postgres: "false",
+		dialect.SQLite:   "(false)",
+	}}
+}
+
 // Audit gives a table the four audit columns (SSP-10). The database fills the
 // dates on insert; the statements of internal/store set them afterwards.
 type Audit struct{ mixin.Schema }

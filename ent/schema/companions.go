@@ -33,7 +33,7 @@ func (TaskProcess) Fields() []ent.Field {
 		field.JSON("queues", []string{}).SchemaType(jsonType),
 		field.Int("slots").Immutable(),
 		field.Int("busy").Default(0).Annotations(entsql.Default("0")),
-		field.Bool("draining").Default(false).Annotations(entsql.Default("false")),
+		field.Bool("draining").Default(false).Annotations(no()),
 		field.Time("ended_date").Optional().Nillable().Comment("left, or declared dead; final"),
 		field.Text("ended_reason").Optional().Nillable(),
 	}

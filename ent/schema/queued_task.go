@@ -16,8 +16,9 @@ import (
 )
 
 // jsonType keeps JSON as it was written: PostgreSQL's jsonb reorders and
-// rewrites numbers.
-var jsonType = map[string]string{dialect.Postgres: "json", dialect.SQLite: "json"}
+// rewrites numbers, and SQLite gives a column of type json the affinity of a
+// number, so that 18446744073709551615 would become a rounded float.
+var jsonType = map[string]string{dialect.Postgres: "json", dialect.SQLite: "text"}
 
 // QueuedTask is one submitted run of a kind.
 type QueuedTask struct{ ent.Schema }
@@ -30,11 +31,11 @@ func (QueuedTask) Annotations() []schema.Annotation {
 		Checks: map[string]string{
 			"taskkit_status":   "workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')",
 			"taskkit_control":  "control IN ('', 'STOP', 'PAUSE', 'DELETE')",
-			"taskkit_held":     "(workflow_status IN ('SCHEDULING', 'EXECUTING')) = (scheduled_by_process IS NOT NULL)",
+			"taskkit_held":     "CASE WHEN workflow_status IN ('SCHEDULING', 'EXECUTING') THEN scheduled_by_process IS NOT NULL ELSE scheduled_by_process IS NULL END",
 			"taskkit_started":  "workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL",
-			"taskkit_stopped":  "(workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')) = (workflow_stopped_date IS NOT NULL)",
+			"taskkit_stopped":  "CASE WHEN workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN workflow_stopped_date IS NOT NULL ELSE workflow_stopped_date IS NULL END",
 			"taskkit_priority": "priority BETWEEN 1 AND 4",
-			"taskkit_counts":   "fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0",
+			"taskkit_counts":   "fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_taken >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0",
 		},
 	}}
 }
@@ -70,7 +71,7 @@ func (QueuedTask) Fields() []ent.Field {
 		field.Text("queue").Immutable().Default("default").Annotations(entsql.Default("default")),
 		field.Int16("priority").Default(2).Annotations(entsql.Default("2")).
 			Comment("1 (first) to 4 (last)"),
-		field.Bool("stalled").Default(false).Annotations(entsql.Default("false")).
+		field.Bool("stalled").Default(false).Annotations(no()).
 			Comment("taken from a dead worker; claimed before new tasks (SSP-40)"),
 		field.Text("reference").Optional().Nillable().Immutable(),
 		field.Text("reason").Optional().Nillable().Comment("why it waits (CER-11)"),

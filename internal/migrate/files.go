@@ -1,0 +1,61 @@
+package migrate
+
+import (
+	"bytes"
+	"io/fs"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/migrations"
+)
+
+// directory returns a dialect's files with the schema's name in them.
+func directory(d dialect.Name, schema string) (fs.FS, error) {
+	dir, err := fs.Sub(migrations.FS, folder(d))
+	if err != nil {
+		return nil, err
+	}
+	return qualified{dir, schema}, nil
+}
+
+// qualified is a file system whose files say {schema} and are read with the
+// name in its place.
+type qualified struct {
+	fs.FS
+	schema string
+}
+
+// Open implements [fs.FS].
+func (q qualified) Open(name string) (fs.File, error) {
+	f, err := q.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || info.IsDir() {
+		return f, err
+	}
+	defer f.Close()
+	text, err := fs.ReadFile(q.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	text = bytes.ReplaceAll(text, []byte("{schema}"), []byte(q.schema))
+	return &file{bytes.NewReader(text), sized{info, int64(len(text))}}, nil
+}
+
+// file is an open file with its text in memory.
+type file struct {
+	*bytes.Reader
+	info fs.FileInfo
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *file) Close() error               { return nil }
+
+// sized is a FileInfo with another size.
+type sized struct {
+	fs.FileInfo
+	size int64
+}
+
+func (s sized) Size() int64 { return s.size }

@@ -1,0 +1,112 @@
+// Command schemaplan prints the SQL that a migration of taskkit's tables is made
+// of: tables, indexes and checks planned from ent/schema with Atlas, and the
+// triggers that keep the transition table of internal/workflow.
+//
+//	go run ./internal/schemaplan -dialect postgres > migrations/postgres/00001_taskkit.sql
+//
+// It is a tool for whoever changes the schema. No package that a user links
+// imports Atlas or ent's schema migration.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"strings"
+
+	"ariga.io/atlas/sql/migrate"
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/sql/schema"
+	"entgo.io/ent/entc"
+	"entgo.io/ent/entc/gen"
+)
+
+func main() {
+	name := flag.String("dialect", dialect.Postgres, "postgres or sqlite3")
+	dir := flag.String("schema", "./ent/schema", "directory of the ent schema")
+	flag.Parse()
+	tables, err := planTables(*name, *dir)
+	if err != nil {
+		log.Fatal("plan the schema: ", err)
+	}
+	fmt.Fprint(os.Stdout, file(*name, tables))
+}
+
+// versions are the oldest servers that the plan must suit.
+var versions = map[string]string{dialect.Postgres: "150000", dialect.SQLite: "3.40.0"}
+
+// planTables returns the statements that make an empty schema into ent's.
+func planTables(name, dir string) (string, error) {
+	storage, err := gen.NewStorage("sql")
+	if err != nil {
+		return "", err
+	}
+	graph, err := entc.LoadGraph(dir, &gen.Config{Storage: storage})
+	if err != nil {
+		return "", err
+	}
+	tables, err := graph.Tables()
+	if err != nil {
+		return "", err
+	}
+	plan, err := schema.Dump(context.Background(), name, versions[name], tables, func(o *migrate.PlanOptions) {
+		if name == dialect.Postgres {
+			o.SchemaQualifier = &placeholder
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(position.ReplaceAllString(plan, "")), nil
+}
+
+var (
+	// placeholder stands for the schema's name in every PostgreSQL statement.
+	placeholder = "{schema}"
+	// position matches Atlas's notes on where a table was declared.
+	position = regexp.MustCompile(`(?m)^-- atlas:pos .*\n`)
+)
+
+// file returns a whole migration in goose's format.
+func file(name, tables string) string {
+	head, storage := "-- +goose Up\n\n", ""
+	if name == dialect.Postgres {
+		head += postgresHead + "\n"
+		storage = "\n" + postgresStorage
+	}
+	return head + "-- Planned from ent/schema by internal/schemaplan.\n\n" + tables +
+		"\n\n" + guards(name) + storage
+}
+
+// postgresHead begins every PostgreSQL migration.
+const postgresHead = `-- One migrator at a time: the lock ends with the transaction, so it holds through
+-- a pooler too. After it, nobody queues behind a lock of ours for long.
+SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate {schema}', 0));
+SET LOCAL lock_timeout = '5s';
+`
+
+// postgresStorage is written by hand: ent has no storage parameters.
+const postgresStorage = `-- By hand: storage parameters, which ent does not have.
+--
+-- A task's row is rewritten on every transition and checkpoint, so pages keep
+-- room for the next version, and vacuum comes by the number of dead rows and not
+-- by a share of a table that is mostly finished tasks.
+ALTER TABLE "{schema}"."taskkit_queued_task" SET (
+  fillfactor = 70,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_threshold = 1000,
+  autovacuum_analyze_scale_factor = 0.02
+);
+-- One row a process, rewritten on every heartbeat and never in an index.
+ALTER TABLE "{schema}"."taskkit_task_process" SET (
+  fillfactor = 50,
+  autovacuum_vacuum_threshold = 100,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_cost_delay = 0
+);
+`

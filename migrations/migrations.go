@@ -1,0 +1,19 @@
+// Package migrations holds the versioned SQL of taskkit's tables, one directory
+// for each dialect.
+//
+// The tables and indexes are planned from ent/schema by internal/schemaplan;
+// what ent cannot say stands in the same files under a heading that says so. On
+// PostgreSQL every name is qualified with the placeholder {schema}, which
+// internal/migrate replaces, so that any number of taskkits fit in one
+// database and search_path never matters.
+//
+// A file that has been released is never edited. Migrations go up only and add
+// before they take away, so that the previous release runs on the new schema.
+package migrations
+
+import "embed"
+
+// FS holds postgres/*.sql and sqlite/*.sql in goose's format.
+//
+//go:embed postgres/*.sql sqlite/*.sql
+var FS embed.FS

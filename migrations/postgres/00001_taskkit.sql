@@ -1,0 +1,220 @@
+-- +goose Up
+
+-- One migrator at a time: the lock ends with the transaction, so it holds through
+-- a pooler too. After it, nobody queues behind a lock of ours for long.
+SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate {schema}', 0));
+SET LOCAL lock_timeout = '5s';
+
+-- Planned from ent/schema by internal/schemaplan.
+
+-- Create "taskkit_queued_task" table
+CREATE TABLE "{schema}"."taskkit_queued_task" (
+  "id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "created_by" uuid NOT NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NOT NULL,
+  "owner_id" uuid NOT NULL,
+  "run_as_id" uuid NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "execution_spec" json NULL,
+  "execution_state" json NOT NULL DEFAULT '{}',
+  "codec_revision" bigint NOT NULL DEFAULT '1',
+  "workflow_status" character varying NOT NULL DEFAULT 'QUEUED',
+  "workflow_status_desc" text NULL,
+  "scheduling_started_date" timestamptz NULL,
+  "execution_started_date" timestamptz NULL,
+  "workflow_stopped_date" timestamptz NULL,
+  "scheduled_by_process" text NULL,
+  "fence" bigint NOT NULL DEFAULT '0',
+  "checkpoint_seq" bigint NOT NULL DEFAULT '0',
+  "attempts" bigint NOT NULL DEFAULT '0',
+  "not_before" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "queue" text NOT NULL DEFAULT 'default',
+  "priority" smallint NOT NULL DEFAULT '2',
+  "stalled" boolean NOT NULL DEFAULT (false),
+  "reference" text NULL,
+  "reason" text NULL,
+  "unique_key" text NULL,
+  "idempotency_key" text NULL,
+  "control" text NOT NULL DEFAULT '',
+  "control_by" uuid NULL,
+  "control_reason" text NULL,
+  "items_total" bigint NULL,
+  "items_taken" bigint NOT NULL DEFAULT '0',
+  "items_done" bigint NOT NULL DEFAULT '0',
+  "items_failed" bigint NOT NULL DEFAULT '0',
+  "items_skipped" bigint NOT NULL DEFAULT '0',
+  "parent_id" uuid NULL,
+  "traceparent" text NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_control" CHECK (control IN ('', 'STOP', 'PAUSE', 'DELETE')),
+  CONSTRAINT "taskkit_counts" CHECK (fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_taken >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0),
+  CONSTRAINT "taskkit_held" CHECK (CASE WHEN workflow_status IN ('SCHEDULING', 'EXECUTING') THEN scheduled_by_process IS NOT NULL ELSE scheduled_by_process IS NULL END),
+  CONSTRAINT "taskkit_priority" CHECK (priority BETWEEN 1 AND 4),
+  CONSTRAINT "taskkit_started" CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
+  CONSTRAINT "taskkit_status" CHECK (workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')),
+  CONSTRAINT "taskkit_stopped" CHECK (CASE WHEN workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN workflow_stopped_date IS NOT NULL ELSE workflow_stopped_date IS NULL END)
+);
+-- Create index "taskkit_claim" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", "stalled", "priority", "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+-- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("scheduled_by_process") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_requested" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_requested" ON "{schema}"."taskkit_queued_task" ("control", "id") WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
+-- Create index "taskkit_owner" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id");
+-- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
+CREATE UNIQUE INDEX "taskkit_unique_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "unique_key") WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
+CREATE UNIQUE INDEX "taskkit_idempotency_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "idempotency_key") WHERE idempotency_key IS NOT NULL;
+-- Create index "taskkit_reference" to table: "taskkit_queued_task"
+CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
+-- Create "taskkit_task_event" table
+CREATE TABLE "{schema}"."taskkit_task_event" (
+  "id" uuid NOT NULL,
+  "task_id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "action" text NOT NULL,
+  "actor" uuid NULL,
+  "reason" text NULL,
+  "was" text NOT NULL,
+  PRIMARY KEY ("id")
+);
+-- Create index "taskkit_event_task" to table: "taskkit_task_event"
+CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
+-- Create "taskkit_task_process" table
+CREATE TABLE "{schema}"."taskkit_task_process" (
+  "id" text NOT NULL,
+  "version" text NOT NULL,
+  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "dead_after_ms" bigint NOT NULL,
+  "kinds" json NOT NULL,
+  "queues" json NOT NULL,
+  "slots" bigint NOT NULL,
+  "busy" bigint NOT NULL DEFAULT '0',
+  "draining" boolean NOT NULL DEFAULT (false),
+  "ended_date" timestamptz NULL,
+  "ended_reason" text NULL,
+  PRIMARY KEY ("id")
+);
+-- Create "taskkit_task_attempt" table
+CREATE TABLE "{schema}"."taskkit_task_attempt" (
+  "id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "process" text NOT NULL,
+  "fence" bigint NOT NULL,
+  "checkpoint_seq" bigint NOT NULL,
+  "attempt" bigint NOT NULL,
+  "class" text NOT NULL,
+  "code" text NOT NULL,
+  "detail" text NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_attempt_taskkit_queued_task_failed_attempts" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_attempt_task" to table: "taskkit_task_attempt"
+CREATE INDEX "taskkit_attempt_task" ON "{schema}"."taskkit_task_attempt" ("task_id", "id");
+-- Create "taskkit_task_failure" table
+CREATE TABLE "{schema}"."taskkit_task_failure" (
+  "id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "item" text NOT NULL,
+  "code" text NOT NULL,
+  "detail" text NOT NULL,
+  "attempt" bigint NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_failure_taskkit_queued_task_failed_items" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_failure_task" to table: "taskkit_task_failure"
+CREATE INDEX "taskkit_failure_task" ON "{schema}"."taskkit_task_failure" ("task_id", "id");
+-- Create "taskkit_task_result" table
+CREATE TABLE "{schema}"."taskkit_task_result" (
+  "id" uuid NOT NULL,
+  "result" json NOT NULL,
+  "finished_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "fetched_date" timestamptz NULL,
+  "expiry_date" timestamptz NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_result_taskkit_queued_task_result" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
+CREATE UNIQUE INDEX "taskkit_task_result_task_id_key" ON "{schema}"."taskkit_task_result" ("task_id");
+
+-- From internal/workflow by internal/schemaplan: what holds against any writer.
+
+-- +goose StatementBegin
+CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = TG_NAME,
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END
+$$;
+-- +goose StatementEnd
+
+CREATE TRIGGER "taskkit_guard_insert" BEFORE INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0)
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence and checkpoint_seq 0');
+
+CREATE TRIGGER "taskkit_guard_transition" BEFORE UPDATE OF workflow_status, fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (OLD.workflow_status = NEW.workflow_status AND OLD.fence = NEW.fence
+    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'SCHEDULING' AND NEW.fence = OLD.fence + 1
+    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.control = 'STOP'
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'EXECUTING' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'ERROR' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'FAILURE' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('not a legal transition of a task');
+
+CREATE TRIGGER "taskkit_guard_sequence" BEFORE UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1)
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('checkpoint_seq goes up by one');
+
+CREATE TRIGGER "taskkit_guard_immutable" BEFORE UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (OLD.id IS DISTINCT FROM NEW.id OR OLD.owner_id IS DISTINCT FROM NEW.owner_id OR OLD.run_as_id IS DISTINCT FROM NEW.run_as_id OR OLD.execution_component_name IS DISTINCT FROM NEW.execution_component_name OR OLD.unique_key IS DISTINCT FROM NEW.unique_key)
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('id, owner, run-as, kind and unique key of a task never change');
+
+CREATE TRIGGER "taskkit_guard_spec" BEFORE UPDATE OF execution_spec ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN ((OLD.execution_spec::text IS DISTINCT FROM NEW.execution_spec::text) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the spec of a task never changes once it has been claimed');
+
+CREATE TRIGGER "taskkit_guard_event_update" BEFORE UPDATE ON "{schema}"."taskkit_task_event" FOR EACH ROW
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
+
+CREATE TRIGGER "taskkit_guard_event_delete" BEFORE DELETE ON "{schema}"."taskkit_task_event" FOR EACH ROW
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
+
+-- By hand: storage parameters, which ent does not have.
+--
+-- A task's row is rewritten on every transition and checkpoint, so pages keep
+-- room for the next version, and vacuum comes by the number of dead rows and not
+-- by a share of a table that is mostly finished tasks.
+ALTER TABLE "{schema}"."taskkit_queued_task" SET (
+  fillfactor = 70,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_threshold = 1000,
+  autovacuum_analyze_scale_factor = 0.02
+);
+-- One row a process, rewritten on every heartbeat and never in an index.
+ALTER TABLE "{schema}"."taskkit_task_process" SET (
+  fillfactor = 50,
+  autovacuum_vacuum_threshold = 100,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_cost_delay = 0
+);

@@ -1,0 +1,209 @@
+-- +goose Up
+
+-- Planned from ent/schema by internal/schemaplan.
+
+-- Create "taskkit_queued_task" table
+CREATE TABLE `taskkit_queued_task` (
+  `id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `created_by` uuid NOT NULL,
+  `modified_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `modified_by` uuid NOT NULL,
+  `owner_id` uuid NOT NULL,
+  `run_as_id` uuid NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `execution_spec` text NULL,
+  `execution_state` text NOT NULL DEFAULT '{}',
+  `codec_revision` integer NOT NULL DEFAULT ('1'),
+  `workflow_status` text NOT NULL DEFAULT ('QUEUED'),
+  `workflow_status_desc` text NULL,
+  `scheduling_started_date` datetime NULL,
+  `execution_started_date` datetime NULL,
+  `workflow_stopped_date` datetime NULL,
+  `scheduled_by_process` text NULL,
+  `fence` integer NOT NULL DEFAULT ('0'),
+  `checkpoint_seq` integer NOT NULL DEFAULT ('0'),
+  `attempts` integer NOT NULL DEFAULT ('0'),
+  `not_before` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `queue` text NOT NULL DEFAULT ('default'),
+  `priority` integer NOT NULL DEFAULT ('2'),
+  `stalled` bool NOT NULL DEFAULT (false),
+  `reference` text NULL,
+  `reason` text NULL,
+  `unique_key` text NULL,
+  `idempotency_key` text NULL,
+  `control` text NOT NULL DEFAULT (''),
+  `control_by` uuid NULL,
+  `control_reason` text NULL,
+  `items_total` integer NULL,
+  `items_taken` integer NOT NULL DEFAULT ('0'),
+  `items_done` integer NOT NULL DEFAULT ('0'),
+  `items_failed` integer NOT NULL DEFAULT ('0'),
+  `items_skipped` integer NOT NULL DEFAULT ('0'),
+  `parent_id` uuid NULL,
+  `traceparent` text NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_control` CHECK (control IN ('', 'STOP', 'PAUSE', 'DELETE')),
+  CONSTRAINT `taskkit_counts` CHECK (fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_taken >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0),
+  CONSTRAINT `taskkit_held` CHECK (CASE WHEN workflow_status IN ('SCHEDULING', 'EXECUTING') THEN scheduled_by_process IS NOT NULL ELSE scheduled_by_process IS NULL END),
+  CONSTRAINT `taskkit_priority` CHECK (priority BETWEEN 1 AND 4),
+  CONSTRAINT `taskkit_started` CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
+  CONSTRAINT `taskkit_status` CHECK (workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')),
+  CONSTRAINT `taskkit_stopped` CHECK (CASE WHEN workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN workflow_stopped_date IS NOT NULL ELSE workflow_stopped_date IS NULL END)
+);
+-- Create index "taskkit_claim" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, `stalled`, `priority`, `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+-- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`scheduled_by_process`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_requested" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
+-- Create index "taskkit_owner" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`);
+-- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
+CREATE UNIQUE INDEX `taskkit_unique_key` ON `taskkit_queued_task` (`execution_component_name`, `unique_key`) WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
+CREATE UNIQUE INDEX `taskkit_idempotency_key` ON `taskkit_queued_task` (`execution_component_name`, `idempotency_key`) WHERE idempotency_key IS NOT NULL;
+-- Create index "taskkit_reference" to table: "taskkit_queued_task"
+CREATE UNIQUE INDEX `taskkit_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
+-- Create "taskkit_task_attempt" table
+CREATE TABLE `taskkit_task_attempt` (
+  `id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `process` text NOT NULL,
+  `fence` integer NOT NULL,
+  `checkpoint_seq` integer NOT NULL,
+  `attempt` integer NOT NULL,
+  `class` text NOT NULL,
+  `code` text NOT NULL,
+  `detail` text NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_attempt_taskkit_queued_task_failed_attempts` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_attempt_task" to table: "taskkit_task_attempt"
+CREATE INDEX `taskkit_attempt_task` ON `taskkit_task_attempt` (`task_id`, `id`);
+-- Create "taskkit_task_event" table
+CREATE TABLE `taskkit_task_event` (
+  `id` uuid NOT NULL,
+  `task_id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `action` text NOT NULL,
+  `actor` uuid NULL,
+  `reason` text NULL,
+  `was` text NOT NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create index "taskkit_event_task" to table: "taskkit_task_event"
+CREATE INDEX `taskkit_event_task` ON `taskkit_task_event` (`task_id`, `id`);
+-- Create "taskkit_task_failure" table
+CREATE TABLE `taskkit_task_failure` (
+  `id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `item` text NOT NULL,
+  `code` text NOT NULL,
+  `detail` text NOT NULL,
+  `attempt` integer NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_failure_taskkit_queued_task_failed_items` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_failure_task" to table: "taskkit_task_failure"
+CREATE INDEX `taskkit_failure_task` ON `taskkit_task_failure` (`task_id`, `id`);
+-- Create "taskkit_task_process" table
+CREATE TABLE `taskkit_task_process` (
+  `id` text NOT NULL,
+  `version` text NOT NULL,
+  `started_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `last_heartbeat_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `dead_after_ms` integer NOT NULL,
+  `kinds` text NOT NULL,
+  `queues` text NOT NULL,
+  `slots` integer NOT NULL,
+  `busy` integer NOT NULL DEFAULT ('0'),
+  `draining` bool NOT NULL DEFAULT (false),
+  `ended_date` datetime NULL,
+  `ended_reason` text NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create "taskkit_task_result" table
+CREATE TABLE `taskkit_task_result` (
+  `id` uuid NOT NULL,
+  `result` text NOT NULL,
+  `finished_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `fetched_date` datetime NULL,
+  `expiry_date` datetime NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_result_taskkit_queued_task_result` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
+CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (`task_id`);
+
+-- From internal/workflow by internal/schemaplan: what holds against any writer.
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_insert` BEFORE INSERT ON `taskkit_queued_task` FOR EACH ROW
+  WHEN NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence and checkpoint_seq 0');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_transition` BEFORE UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
+  WHEN NOT (OLD.workflow_status = NEW.workflow_status AND OLD.fence = NEW.fence
+    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'SCHEDULING' AND NEW.fence = OLD.fence + 1
+    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.control = 'STOP'
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'EXECUTING' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
+    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'ERROR' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
+    OR OLD.workflow_status = 'FAILURE' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_sequence` BEFORE UPDATE OF checkpoint_seq ON `taskkit_queued_task` FOR EACH ROW
+  WHEN NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: checkpoint_seq goes up by one');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_immutable` BEFORE UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON `taskkit_queued_task` FOR EACH ROW
+  WHEN OLD.id IS NOT NEW.id OR OLD.owner_id IS NOT NEW.owner_id OR OLD.run_as_id IS NOT NEW.run_as_id OR OLD.execution_component_name IS NOT NEW.execution_component_name OR OLD.unique_key IS NOT NEW.unique_key
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: id, owner, run-as, kind and unique key of a task never change');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_spec` BEFORE UPDATE OF execution_spec ON `taskkit_queued_task` FOR EACH ROW
+  WHEN (OLD.execution_spec IS NOT NEW.execution_spec) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: the spec of a task never changes once it has been claimed');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_event_update` BEFORE UPDATE ON `taskkit_task_event` FOR EACH ROW
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_event_delete` BEFORE DELETE ON `taskkit_task_event` FOR EACH ROW
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
+END;
+-- +goose StatementEnd

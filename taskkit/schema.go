@@ -1,0 +1,57 @@
+package taskkit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"taskkit.dev/internal/store"
+)
+
+// DefaultSchema is the PostgreSQL schema of a taskkit that names none.
+const DefaultSchema = store.DefaultSchema
+
+// SchemaError is a database whose tables are not those that this version of the
+// package needs. Its text names the command that helps.
+type SchemaError struct {
+	Schema string // empty on SQLite
+	Have   int64  // version found; 0: there are no tables
+	Want   int64  // version needed
+	err    error
+}
+
+// Behind reports whether [Migrate] helps. When it is false the database is
+// newer than the program.
+func (e *SchemaError) Behind() bool { return e.Have < e.Want }
+
+func (e *SchemaError) Error() string { return "taskkit: " + e.err.Error() }
+
+// Migrate creates the tables, or brings them to the version that this package
+// needs. Any number of processes may call it at once, also through a pooler; it
+// needs one connection, and on PostgreSQL the right to create tables in the
+// schema ("" is [DefaultSchema]), which it creates where it is missing. SQLite
+// has no schemas: the name is ignored there.
+//
+// A service need not have that right: run `taskkit migrate` beforehand.
+func Migrate(ctx context.Context, db *sql.DB, schema string) error {
+	if err := store.Migrate(ctx, db, schema); err != nil {
+		return fmt.Errorf("taskkit: %w", err)
+	}
+	return nil
+}
+
+// CheckSchema returns nil when the tables are those that this package needs,
+// and otherwise a *[SchemaError], or the error that kept it from finding out. It
+// changes nothing.
+func CheckSchema(ctx context.Context, db ExecQuerier, schema string) error {
+	err := store.CheckSchema(ctx, db, schema)
+	var s *store.SchemaError
+	if errors.As(err, &s) {
+		return &SchemaError{Schema: s.Schema, Have: s.Have, Want: s.Want, err: s}
+	}
+	if err != nil {
+		return fmt.Errorf("taskkit: %w", err)
+	}
+	return nil
+}
