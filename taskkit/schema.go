@@ -9,9 +9,6 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// DefaultSchema is the PostgreSQL schema of a taskkit that names none.
-const DefaultSchema = store.DefaultSchema
-
 // SchemaError is a database whose tables are not those that this version of the
 // package needs. Its text names the command that helps.
 type SchemaError struct {
