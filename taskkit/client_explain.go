@@ -60,7 +60,7 @@ func explain(t *Task, workers []WorkerInfo, attempts []Attempt) string {
 	case able == 0:
 		return fmt.Sprintf("It is due but no worker can take it: %s.", why)
 	default:
-		return fmt.Sprintf("It is due and waits for a free slot; %d workers can take it%s.", able, last)
+		return fmt.Sprintf("It is due and waits for a free slot; live workers that can take it: %d%s.", able, last)
 	}
 }
 
@@ -111,7 +111,7 @@ func able(t *Task, workers []WorkerInfo) (n int, why string) {
 	case alive == 0:
 		return 0, "no worker is alive"
 	case knows == 0:
-		return 0, fmt.Sprintf("none of %d live workers knows the kind %s", alive, t.Kind)
+		return 0, fmt.Sprintf("no live worker (of %d) knows the kind %s", alive, t.Kind)
 	case reads == 0:
 		return 0, fmt.Sprintf("no live worker reads revision %d of %s", t.Revision, t.Kind)
 	default:

@@ -58,7 +58,7 @@ func (i *incarnation) beat(ctx context.Context) error {
 			end.Stop()
 		}
 		sent := time.Now()
-		cctx, cancel := context.WithTimeout(ctx, max(i.lease.left(), 0))
+		cctx, cancel := context.WithTimeout(ctx, max(min(i.lease.left(), i.config.Call), 0))
 		err := i.store.Beat(cctx, i.process, int(i.busy.Load()), i.isDraining())
 		cancel()
 		switch {
