@@ -1,6 +1,7 @@
 package testdb
 
 import (
+	"context"
 	"os"
 	"sync"
 
@@ -11,8 +12,6 @@ import (
 // because a server costs two seconds and tests that know nothing of each other
 // have nothing but the process in common. Both must stay reachable until the
 // process ends: a Server that is garbage collected closes its pipe and so ends.
-//
-//nolint:gochecknoglobals // for the reason above
 var (
 	postgresServer  = sync.OnceValues(startPostgres)
 	pgbouncerServer = sync.OnceValues(startPgBouncer)
@@ -22,7 +21,8 @@ func startPostgres() (*cluster.Server, error) {
 	if dsn := os.Getenv(cluster.PostgresEnv); dsn != "" {
 		return &cluster.Server{DSN: dsn}, nil
 	}
-	return cluster.StartPostgres()
+	// No test's context: the server outlives the test that is the first to ask.
+	return cluster.StartPostgres(context.Background())
 }
 
 func startPgBouncer() (*cluster.Server, error) {
@@ -33,5 +33,5 @@ func startPgBouncer() (*cluster.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster.StartPgBouncer(behind.DSN)
+	return cluster.StartPgBouncer(context.Background(), behind.DSN)
 }

@@ -1,6 +1,7 @@
 package testdb
 
 import (
+	"context"
 	"database/sql"
 	"path/filepath"
 	"testing"
@@ -110,7 +111,7 @@ func open(tb testing.TB, driver, dsn string, o options) *sql.DB {
 	})
 	// Not the test's context: it ends before the clean-up, and a test that
 	// fails here has not begun.
-	if err := db.Ping(); err != nil {
+	if err := db.PingContext(context.Background()); err != nil {
 		tb.Fatalf("reach the test's database %s: %v", dsn, err)
 	}
 	return db

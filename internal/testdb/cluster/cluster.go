@@ -24,9 +24,10 @@ const (
 // that was free a moment ago.
 const startTries = 3
 
-// StartPostgres starts a new, empty PostgreSQL cluster.
-func StartPostgres() (*Server, error) {
-	initdb, err := postgres.ensure()
+// StartPostgres starts a new, empty PostgreSQL cluster. The context bounds the
+// start, and an installation if one is needed, not the server's life.
+func StartPostgres(ctx context.Context) (*Server, error) {
+	initdb, err := postgres.ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func StartPostgres() (*Server, error) {
 	if initdb, err = filepath.EvalSymlinks(initdb); err != nil {
 		return nil, fmt.Errorf("find PostgreSQL's programs: %w", err)
 	}
-	return try("PostgreSQL", func(port string) (*Server, error) {
+	return try(ctx, "PostgreSQL", func(port string) (*Server, error) {
 		dir := newDir("pg")
 		s, err := keep(postgresScript, dir, filepath.Dir(initdb), dir, port)
 		if err != nil {
@@ -47,17 +48,18 @@ func StartPostgres() (*Server, error) {
 }
 
 // StartPgBouncer starts PgBouncer in transaction mode before the server that
-// the DSN names. It serves every database of that server.
-func StartPgBouncer(behind string) (*Server, error) {
+// the DSN names. It serves every database of that server. The context bounds
+// the start only.
+func StartPgBouncer(ctx context.Context, behind string) (*Server, error) {
 	c, err := pgx.ParseConfig(behind)
 	if err != nil {
 		return nil, fmt.Errorf("read the DSN of the server behind PgBouncer: %w", err)
 	}
-	path, err := pgbouncer.ensure()
+	path, err := pgbouncer.ensure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return try("PgBouncer", func(port string) (*Server, error) {
+	return try(ctx, "PgBouncer", func(port string) (*Server, error) {
 		dir := newDir("pgbouncer")
 		s, err := keep(pgbouncerScript, dir, path, dir, port,
 			c.Host, strconv.Itoa(int(c.Port)), c.User)
@@ -65,7 +67,7 @@ func StartPgBouncer(behind string) (*Server, error) {
 			return nil, err
 		}
 		s.DSN = dsn(port)
-		if err := s.answer(); err != nil {
+		if err := s.answer(ctx); err != nil {
 			return nil, errors.Join(err, ignoreExit(s.Stop()))
 		}
 		return s, nil
@@ -73,10 +75,10 @@ func StartPgBouncer(behind string) (*Server, error) {
 }
 
 // try calls start with one free port after another until it succeeds.
-func try(what string, start func(port string) (*Server, error)) (*Server, error) {
+func try(ctx context.Context, what string, start func(port string) (*Server, error)) (*Server, error) {
 	var errs []error
 	for range startTries {
-		port, err := freePort()
+		port, err := freePort(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -96,8 +98,8 @@ func dsn(port string) string {
 
 // answer waits until the server answers a query. PgBouncer cannot say when it
 // has begun to listen, so it is asked again and again.
-func (s *Server) answer() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+func (s *Server) answer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	every := time.NewTicker(10 * time.Millisecond)
 	defer every.Stop()

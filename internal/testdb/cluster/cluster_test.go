@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 
 // play starts both servers, prints how to reach them, and ends as the role says.
 func play(role string) error {
-	pg, err := cluster.StartPostgres()
+	pg, err := cluster.StartPostgres(context.Background())
 	if err != nil {
 		return err
 	}
-	bouncer, err := cluster.StartPgBouncer(pg.DSN)
+	bouncer, err := cluster.StartPgBouncer(context.Background(), pg.DSN)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 func TestPgBouncerNeedsADSN(t *testing.T) {
 	t.Parallel()
-	_, err := cluster.StartPgBouncer("postgres://127.0.0.1:not-a-port/")
+	_, err := cluster.StartPgBouncer(t.Context(), "postgres://127.0.0.1:not-a-port/")
 	if err == nil || !strings.Contains(err.Error(), "read the DSN of the server behind PgBouncer") {
 		t.Errorf("got %v, want an error that names the DSN", err)
 	}
@@ -114,7 +114,7 @@ func TestPgBouncerNeedsADSN(t *testing.T) {
 
 func TestStopReturnsWhenItIsGone(t *testing.T) {
 	t.Parallel()
-	pg, err := cluster.StartPostgres()
+	pg, err := cluster.StartPostgres(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,9 +13,9 @@ import (
 
 // program is something that a server needs from the system.
 type program struct {
-	name     string              // the binary
-	dirs     func() []string     // where it may lie besides the PATH, best first
-	packages map[string][]string // package manager to the packages that have it
+	name     string                         // the binary
+	dirs     func(context.Context) []string // where it may lie besides the PATH, best first
+	packages map[string][]string            // package manager to the packages that have it
 }
 
 // postgres stands for all of PostgreSQL's server programs: they lie together.
@@ -31,7 +32,7 @@ var postgres = program{
 
 var pgbouncer = program{
 	name: "pgbouncer",
-	dirs: func() []string {
+	dirs: func(context.Context) []string {
 		return []string{"/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"}
 	},
 	packages: map[string][]string{
@@ -58,9 +59,9 @@ var installers = []struct {
 
 // postgresDirs lists where Debian, Fedora, Alpine, Homebrew, Postgres.app and
 // an installation of one's own keep the server's programs.
-func postgresDirs() []string {
+func postgresDirs(ctx context.Context) []string {
 	var dirs []string
-	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
+	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 	for _, pattern := range []string{
@@ -82,11 +83,11 @@ func postgresDirs() []string {
 }
 
 // find returns the path of the program, or "" when it is not there.
-func (p program) find() string {
+func (p program) find(ctx context.Context) string {
 	if path, err := exec.LookPath(p.name); err == nil {
 		return path
 	}
-	for _, dir := range p.dirs() {
+	for _, dir := range p.dirs(ctx) {
 		path := filepath.Join(dir, p.name)
 		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return path
@@ -97,23 +98,23 @@ func (p program) find() string {
 
 // ensure returns the path of the program and installs it first when it is
 // missing and this process may.
-func (p program) ensure() (string, error) {
-	if path := p.find(); path != "" {
+func (p program) ensure(ctx context.Context) (string, error) {
+	if path := p.find(ctx); path != "" {
 		return path, nil
 	}
 	if os.Geteuid() != 0 {
-		return "", p.missing(nil)
+		return "", p.missing(ctx, nil)
 	}
 	var path string
 	err := locked(filepath.Join(os.TempDir(), "taskkit-install.lock"), func() error {
-		if path = p.find(); path != "" { // another process was faster
+		if path = p.find(ctx); path != "" { // another process was faster
 			return nil
 		}
-		if err := p.install(); err != nil {
-			return p.missing(err)
+		if err := p.install(ctx); err != nil {
+			return p.missing(ctx, err)
 		}
-		if path = p.find(); path == "" {
-			return p.missing(errors.New("the packages were installed, but it is still not to be found"))
+		if path = p.find(ctx); path == "" {
+			return p.missing(ctx, errors.New("the packages were installed, but it is still not to be found"))
 		}
 		return nil
 	})
@@ -122,7 +123,7 @@ func (p program) ensure() (string, error) {
 
 // install installs the program's packages with the first package manager there
 // is.
-func (p program) install() error {
+func (p program) install(ctx context.Context) error {
 	for _, in := range installers {
 		if _, err := exec.LookPath(in.manager); err != nil {
 			continue
@@ -132,7 +133,7 @@ func (p program) install() error {
 			if i == len(in.steps)-1 {
 				args = append(args, p.packages[in.manager]...)
 			}
-			cmd := exec.Command(args[0], args[1:]...)
+			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 			cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				return fmt.Errorf("run %q: %w\n%s", strings.Join(args, " "), err, out)
@@ -144,13 +145,13 @@ func (p program) install() error {
 }
 
 // missing says what to install by hand, and why it was not done here.
-func (p program) missing(cause error) error {
+func (p program) missing(ctx context.Context, cause error) error {
 	if cause == nil {
 		cause = errors.New("only root installs packages here")
 	}
 	return fmt.Errorf("the tests need %s, which is not installed (looked in PATH and %s): %w; "+
 		"install it with one of: apt-get install %s; dnf install %s; apk add %s; brew install %s",
-		p.name, strings.Join(p.dirs(), ", "), cause,
+		p.name, strings.Join(p.dirs(ctx), ", "), cause,
 		strings.Join(p.packages["apt-get"], " "), strings.Join(p.packages["dnf"], " "),
 		strings.Join(p.packages["apk"], " "), strings.Join(p.packages["brew"], " "))
 }

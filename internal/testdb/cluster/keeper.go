@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -50,41 +51,43 @@ func (s *Server) Stop() error {
 
 // keep runs a keeper's script and returns when it has said "ready".
 func keep(script, dir string, args ...string) (*Server, error) {
-	holdR, holdW, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make the keeper's pipe: %w", err)
-	}
-	defer holdR.Close()
-	sayR, sayW, err := os.Pipe()
-	if err != nil {
-		holdW.Close()
-		return nil, fmt.Errorf("make the keeper's pipe: %w", err)
-	}
-	defer sayR.Close()
-
 	// Plain files as standard streams: os/exec then starts no goroutine, and a
 	// test that looks for leaked goroutines finds none of ours.
-	keeper := exec.Command("/bin/sh", append([]string{"-c", script, "taskkit-test-keeper"}, args...)...)
-	keeper.Dir = "/" // the user it runs as may not enter ours
-	keeper.Env = environment()
-	keeper.Stdin, keeper.Stdout, keeper.Stderr = holdR, sayW, sayW
-	if err := detach(keeper); err != nil {
-		holdW.Close()
-		sayW.Close()
-		return nil, err
-	}
-	err = keeper.Start()
-	sayW.Close()
+	theirIn, hold, err := os.Pipe()
 	if err != nil {
-		holdW.Close()
-		return nil, fmt.Errorf("start the keeper of %s: %w", dir, err)
+		return nil, fmt.Errorf("make the pipe to the keeper: %w", err)
 	}
+	defer theirIn.Close()
+	said, theirOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make the pipe from the keeper: %w", err), hold.Close())
+	}
+	defer said.Close()
 
-	s := &Server{dir: dir, keeper: keeper, hold: holdW}
-	if err := awaitReady(sayR); err != nil {
+	keeper, err := start(script, args, theirIn, theirOut)
+	// Only the keeper's own copy may be open, or its end would not be seen.
+	err = errors.Join(err, theirOut.Close())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the keeper of %s: %w", dir, err), hold.Close())
+	}
+	s := &Server{dir: dir, keeper: keeper, hold: hold}
+	if err := awaitReady(said); err != nil {
 		return nil, errors.Join(err, ignoreExit(s.Stop()))
 	}
 	return s, nil
+}
+
+// start starts the shell that runs a keeper's script.
+func start(script string, args []string, in, out *os.File) (*exec.Cmd, error) {
+	args = append([]string{"-c", script, "taskkit-test-keeper"}, args...)
+	keeper := exec.Command("/bin/sh", args...) //nolint:noctx // a keeper that is killed could not clean up
+	keeper.Dir = "/"                           // the user it runs as may not enter ours
+	keeper.Env = environment()
+	keeper.Stdin, keeper.Stdout, keeper.Stderr = in, out, out
+	if err := detach(keeper); err != nil {
+		return nil, err
+	}
+	return keeper, keeper.Start()
 }
 
 // awaitReady reads what the keeper says: "ready", or why not.
@@ -144,10 +147,11 @@ func newDir(kind string) string {
 // freePort finds a port that nobody listens on. It stays below the range from
 // which Linux and macOS take the ports of outgoing connections, so that no
 // client takes it between this look and the server's start.
-func freePort() (string, error) {
+func freePort(ctx context.Context) (string, error) {
+	var listen net.ListenConfig
 	for range 100 {
 		port := strconv.Itoa(15000 + rand.IntN(17000))
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		l, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
 		if err != nil {
 			continue
 		}

@@ -36,17 +36,17 @@ func main() {
 // run starts the servers, runs the command, and stops the servers.
 func run(args []string) (err error) {
 	if len(args) == 0 {
-		return errors.New("name the command to run, as in: withdb go test ./...")
+		return errors.New("name the command to run, as in: withdb go test ./pkg")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	postgres, err := cluster.StartPostgres()
+	postgres, err := cluster.StartPostgres(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, postgres.Stop()) }()
-	bouncer, err := cluster.StartPgBouncer(postgres.DSN)
+	bouncer, err := cluster.StartPgBouncer(ctx, postgres.DSN)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,72 @@
+# A recipe stops at its first failing command, also within a pipe.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
+.DEFAULT_GOAL := help
+
+GO ?= go
+# Packages to test: make test PKG=./internal/store/...
+PKG ?= ./...
+# Further flags of go test: make test FLAGS='-run TestClaim -v'
+FLAGS ?=
+
+# What go generate writes, without the hand-written files that lie among it.
+GENERATED := gen ent internal/caseload/ent migrations \
+	':!ent/schema' ':!internal/caseload/ent/schema'
+
+# The linter's dependencies stay out of the library's go.mod.
+LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+
+# Modules inside this one, each with a go.mod of its own; tools holds no code.
+MODULES = $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' ':!tools/*' ':!*/testdata/*'))
+
+.PHONY: help
+help: ## Show what there is.
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 24
+
+.PHONY: test
+test: ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer and SQLite.
+	$(GO) run ./internal/testdb/cmd/withdb $(GO) test -race -timeout 20m $(FLAGS) $(PKG)
+
+.PHONY: short
+short: ## Run the suite without the race detector and without what takes long.
+	$(GO) run ./internal/testdb/cmd/withdb $(GO) test -short -timeout 10m $(FLAGS) $(PKG)
+
+.PHONY: modules
+modules: ## Build, vet and test the modules inside this one.
+	@for dir in $(MODULES); do
+		echo "module $$dir"
+		(cd "$$dir" && $(GO) vet ./... && $(GO) test ./...)
+	done
+
+.PHONY: vet
+vet: ## Run go vet.
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint, as .golangci.yml says.
+	$(LINT) run ./...
+
+.PHONY: fmt
+fmt: ## Format the hand-written code.
+	$(LINT) fmt
+
+.PHONY: generate
+generate: ## Write all generated code and plan the migrations.
+	$(GO) generate ./...
+
+.PHONY: checkgenerate
+checkgenerate: generate ## Fail when what is committed is not what generate writes.
+	@changed=$$(git status --porcelain -- $(GENERATED))
+	if [ -n "$$changed" ]; then
+		echo "$$changed"
+		git --no-pager diff --stat -- $(GENERATED)
+		echo "checkgenerate: the generated files above are not committed as they are now; look at them and commit them" >&2
+		exit 1
+	fi
+
+.PHONY: dev
+dev: ## Run the demonstration: five bulk actions, workers, a kill, a report.
+	$(GO) run ./cmd/taskkit dev
