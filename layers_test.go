@@ -1,0 +1,203 @@
+package style_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is the path of this module.
+const module = "taskkit.dev"
+
+// A layer is a part of the tree and what of this module it may import besides
+// itself. "x" is the package x, "x/..." also all below it.
+type layer struct {
+	is     string
+	may    []string
+	reason string
+}
+
+// layers says who may import whom; the first that fits a package counts. What
+// is not listed may import nothing of this module.
+var layers = []layer{
+	{"taskkit/...", []string{"internal/...", "migrations"}, "the public package stands on internal and knows no executor, no generated code and no command"},
+	{"executors/...", []string{"taskkit/...", "internal/caseload/..."}, "executors are written as users write theirs, against taskkit and their own domain"},
+	{"gen/...", []string{"executors/...", "taskkit/..."}, "generated code binds executors to taskkit and needs nothing else"},
+	{"ent/...", []string{"internal/workflow"}, "ent holds the tables; of the rest it knows the words of the transition table"},
+	{"internal/store/...", []string{"internal/...", "ent/...", "migrations"}, "the store is the only importer of ent"},
+	{"internal/schemaplan/...", []string{"internal/...", "ent/...", "migrations"}, "the planner reads the ent schema to write migrations"},
+	{"internal/caseload/...", nil, "the demonstration domain is the user's side: it knows nothing of taskkit"},
+	{"internal/...", []string{"internal/...", "migrations"}, "internal never imports taskkit, and reaches the tables through internal/store"},
+	{"cmd/...", []string{"cmd/...", "executors/...", "gen/...", "internal/...", "migrations", "taskkit/..."}, "a command may use all but ent"},
+}
+
+// demonstration are internal packages that stand on the user's side of the
+// library: nothing but executors and commands may use them.
+var demonstration = []string{"internal/caseload/..."}
+
+// unwanted are what `go list -deps ./taskkit` must not hold: it is what every
+// user's program links.
+var unwanted = []struct{ prefix, reason string }{
+	{"modernc.org/", "the SQLite driver is linked by who uses SQLite"},
+	{"github.com/mattn/go-sqlite3", "the SQLite driver is linked by who uses SQLite"},
+	{"github.com/jackc/", "the PostgreSQL driver is linked by who uses PostgreSQL"},
+	{"github.com/lib/pq", "the PostgreSQL driver is linked by who uses PostgreSQL"},
+	{"ariga.io/", "Atlas plans migrations while developing and is not linked"},
+	{"entgo.io/ent/dialect/sql/schema", "ent's own migration is not used and brings Atlas"},
+	{"entgo.io/ent/entc", "ent's generator is not linked"},
+	{"github.com/spf13/", "a command line belongs to cmd"},
+	{"github.com/urfave/", "a command line belongs to cmd"},
+	{"github.com/alecthomas/kong", "a command line belongs to cmd"},
+	{"github.com/charmbracelet/", "a terminal belongs to cmd"},
+	{"github.com/jedib0t/", "tables and progress bars belong to cmd"},
+	{"github.com/vbauerster/", "tables and progress bars belong to cmd"},
+	{"github.com/xuri/", "spreadsheets belong to an executor"},
+	{"github.com/wneessen/", "mail belongs to an executor"},
+	{"net/smtp", "mail belongs to an executor"},
+	{"net/http/pprof", "it serves on the default mux of whoever links it"},
+	{"testing", "tests stay out of programs"},
+	{"net/http/httptest", "tests stay out of programs"},
+	{"github.com/stretchr/", "tests stay out of programs"},
+	{"go.uber.org/goleak", "tests stay out of programs"},
+	{"golang.org/x/tools", "the generator's tools stay out of programs"},
+	{module + "/internal/testdb", "tests stay out of programs"},
+	{module + "/internal/caseload", "the demonstration stays out of programs"},
+	{module + "/internal/taskgen", "the generator stays out of programs"},
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, path := range p.Imports {
+			to, ours := strings.CutPrefix(path, module+"/")
+			if !ours {
+				continue
+			}
+			if l, ok := allowed(from, to); !ok {
+				t.Errorf("%s imports %s: %s", from, to, l.reason)
+			}
+		}
+		// A test may use more than its package, but ent is the store's.
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			to, ours := strings.CutPrefix(path, module+"/")
+			if ours && fits(to, "ent/...") && !mayUseEnt(from) {
+				t.Errorf("a test of %s imports %s: only internal/store and its planner know ent; ask the store or the database", from, to)
+			}
+		}
+	}
+}
+
+func TestWhatUsersLink(t *testing.T) {
+	t.Parallel()
+	for path := range strings.SplitSeq(strings.TrimSpace(run(t, "go", "list", "-deps", "./taskkit")), "\n") {
+		for _, u := range unwanted {
+			if path == strings.TrimSuffix(u.prefix, "/") || strings.HasPrefix(path, strings.TrimSuffix(u.prefix, "/")+"/") {
+				t.Errorf("./taskkit links %s: %s (see who imports it: go list -deps -json ./taskkit)", path, u.reason)
+			}
+		}
+	}
+}
+
+// TestAllowed holds the table to the sentences of the design.
+func TestAllowed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"executors/watch", "taskkit", true},
+		{"executors/watch", "internal/caseload", true},
+		{"executors/watch", "internal/caseload/ent", true},
+		{"executors/watch", "internal/store", false},
+		{"executors/watch", "gen/watchtask", false},
+		{"gen", "executors/watch", true},
+		{"gen/watchtask", "taskkit", true},
+		{"gen/watchtask", "internal/store", false},
+		{"taskkit", "internal/store", true},
+		{"taskkit", "internal/caseload", false},
+		{"taskkit", "ent", false},
+		{"taskkit", "gen", false},
+		{"taskkit/tasktest", "taskkit", true},
+		{"internal/engine", "internal/store", true},
+		{"internal/engine", "taskkit", false},
+		{"internal/engine", "ent/queuedtask", false},
+		{"internal/engine", "internal/caseload", false},
+		{"internal/store", "ent/queuedtask", true},
+		{"internal/store", "taskkit", false},
+		{"internal/caseload", "internal/caseload/ent", true},
+		{"internal/caseload", "taskkit", false},
+		{"internal/caseload", "internal/store", false},
+		{"ent/schema", "internal/workflow", true},
+		{"ent", "internal/store", false},
+		{"cmd/taskkit", "internal/caseload", true},
+		{"cmd/taskkit", "ent", false},
+		{"migrations", "internal/store", false},
+		{"elsewhere", "taskkit", false},
+	} {
+		if _, got := allowed(c.from, c.to); got != c.want {
+			t.Errorf("%s imports %s: allowed is %t, want %t", c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// allowed tells whether the package may import the other, and which layer says
+// so.
+func allowed(from, to string) (layer, bool) {
+	for _, l := range layers {
+		if !fits(from, l.is) {
+			continue
+		}
+		if fits(to, l.is) && !fitsAny(to, demonstration) {
+			return l, true
+		}
+		if l.is == "internal/caseload/..." {
+			return l, fits(to, l.is)
+		}
+		if fitsAny(to, demonstration) && !fits(from, "executors/...") && !fits(from, "cmd/...") {
+			return l, false
+		}
+		return l, fitsAny(to, l.may)
+	}
+	return layer{reason: "the package has no layer: give it one in layers_test.go, with its reason"}, false
+}
+
+func mayUseEnt(from string) bool {
+	return fitsAny(from, []string{"ent/...", "internal/store/...", "internal/schemaplan/..."})
+}
+
+func fitsAny(pkg string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return fits(pkg, p) })
+}
+
+// fits tells whether the package is the one that the pattern names, or below.
+func fits(pkg, pattern string) bool {
+	root, deep := strings.CutSuffix(pattern, "/...")
+	return pkg == root || deep && strings.HasPrefix(pkg, root+"/")
+}
+
+// listedPackage is what `go list -json` tells.
+type listedPackage struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	// -e: a package that does not build is the compiler's to report.
+	dec := json.NewDecoder(strings.NewReader(run(t, "go", "list", "-e",
+		"-json=ImportPath,Imports,TestImports,XTestImports", "./...")))
+	var packages []listedPackage
+	for {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
