@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -22,7 +23,7 @@ type Encoder struct {
 	buf   []byte
 	start int
 	depth int
-	err   error
+	err   *Error
 }
 
 // NewEncoder returns an encoder that appends to dst.
@@ -131,13 +132,12 @@ func (e *Encoder) UUID(v uuid.UUID) {
 
 // Time writes a time as RFC 3339 has it, with all its nanoseconds.
 func (e *Encoder) Time(v time.Time) {
-	n := len(e.buf)
 	out, err := v.AppendText(append(e.buf, '"'))
 	if err != nil {
 		e.fail(OutOfRange, "this time cannot be written as RFC 3339", err)
 		return
 	}
-	e.buf = append(out[:max(len(out), n)], '"')
+	e.buf = append(out, '"')
 }
 
 // JSON writes what a type's own MarshalJSON returns, compacted.
@@ -204,7 +204,7 @@ func TextKeys[K interface {
 func (e *Encoder) begin(c byte) {
 	e.buf = append(e.buf, c)
 	if e.depth++; e.depth > MaxDepth {
-		e.fail(TooDeep, "more than "+strconv.Itoa(MaxDepth)+" levels", nil)
+		e.fail(TooDeep, tooDeep(), nil)
 	}
 }
 
@@ -217,24 +217,21 @@ func (e *Encoder) end(c byte) {
 // separate writes a comma unless the object or array has just begun. No value
 // ends with an opening bracket, so one byte tells.
 func (e *Encoder) separate(open byte) {
-	if n := len(e.buf); n == e.start || e.buf[n-1] != open {
+	if e.buf[len(e.buf)-1] != open {
 		e.buf = append(e.buf, ',')
 	}
 }
 
 // value appends JSON made elsewhere.
 func (e *Encoder) value(raw []byte) {
-	if err := checkValue(raw, e.depth); err != nil {
-		if e.err == nil {
-			err.Pointer = pointerAt(e.buf[e.start:]) + err.Pointer
-			e.err = err
-		}
-		return
-	}
 	out, err := jsontext.AppendFormat(e.buf, raw,
 		jsontext.PreserveRawStrings(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 	if err != nil {
-		e.fail(Syntax, "not JSON", err)
+		e.failWithin(Convert(err))
+		return
+	}
+	if err := checkValue(raw, e.depth); err != nil {
+		e.failWithin(err)
 		return
 	}
 	e.buf = out
@@ -255,7 +252,7 @@ func (e *Encoder) text(s string, key bool) {
 			buf = append(buf, s[done:i]...)
 			switch c {
 			case 0:
-				e.failText(NUL, `the NUL character (\u0000) cannot be stored`, key)
+				e.failText(NUL, noNUL, key)
 				return
 			case '"', '\\':
 				buf = append(buf, '\\', c)
@@ -299,10 +296,22 @@ func (e *Encoder) failText(p Problem, detail string, key bool) {
 		return
 	}
 	e.fail(p, detail, nil)
-	if own, ok := e.err.(*Error); key && ok {
-		own.Pointer = string(jsontext.Pointer(own.Pointer).Parent())
-		own.Detail = "in a key: " + detail
+	if key {
+		e.err.Pointer = string(jsontext.Pointer(e.err.Pointer).Parent())
+		e.err.Detail = "in a key: " + detail
 	}
+}
+
+// failWithin is fail with the error of a value made elsewhere, whose pointer
+// begins at that value.
+func (e *Encoder) failWithin(err error) {
+	if e.err != nil {
+		return
+	}
+	within := &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
+	errors.As(err, &within)
+	e.fail(within.Problem, within.Detail, within.Cause)
+	e.err.Pointer += within.Pointer
 }
 
 // fail keeps the first error.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -104,10 +105,15 @@ func convertSyntax(s *jsontext.SyntacticError) *Error {
 		e.Detail = "the text is cut short"
 	case strings.Contains(text, "UTF-8"):
 		e.Problem, e.Detail = BadUTF8, "bytes that are not UTF-8"
-	case strings.Contains(text, "escape sequence") && strings.Contains(strings.ToLower(text), `\ud`):
+	case strings.Contains(text, "max depth"):
+		e.Problem, e.Detail = TooDeep, tooDeep()
+	case strings.Contains(text, "surrogate pair") || surrogate.MatchString(text):
 		e.Problem, e.Detail = LoneSurrogate, "half a surrogate pair"
 	default:
 		e.Detail = fmt.Sprintf("not JSON at byte %d", s.ByteOffset)
 	}
 	return e
 }
+
+// surrogate finds half a surrogate pair in the text of an error.
+var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)

@@ -63,15 +63,21 @@ const noNUL = `the NUL character (\u0000) cannot be stored`
 
 func tooDeep() string { return "more than " + strconv.Itoa(MaxDepth) + " levels" }
 
-// levels returns at least how deep raw is: brackets in strings count too.
+// levels returns how deep raw is, which must be valid.
 func levels(raw []byte) int {
 	deepest, now := 0, 0
-	for _, c := range raw {
-		switch c {
-		case '{', '[':
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++ // and the escaped byte
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
 			now++
 			deepest = max(deepest, now)
-		case '}', ']':
+		case c == '}' || c == ']':
 			now--
 		}
 	}

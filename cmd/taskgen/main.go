@@ -1,0 +1,146 @@
+// Taskgen generates the code that binds executors to taskkit.
+//
+// Usage:
+//
+//	taskgen [flags] [packages]
+//
+// It reads the packages, ./executors/... by default, and finds the types with a
+// directive in their doc comment and an Execute method:
+//
+//	//taskkit:executor program_status batch=500 queue=bulk alias=set_status
+//	type Executor struct{}
+//
+//	func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error)
+//
+// The name is what is stored with every task; it does not follow a rename in
+// Go. After it there may be:
+//
+//	batch=N    items that a batch begins with
+//	queue=Q    where tasks wait
+//	alias=OLD  a former name, whose tasks this executor still runs; repeatable
+//
+// For each kind it writes gen/<name>task, with Kind, Submit, SubmitMany, Get,
+// and Fetch for executors with a Report method, and the marshalling of Spec,
+// State and Result; and gen/gen.go with Executors, Register and Kinds. Commit
+// what it writes.
+//
+// Every field of a Spec, State or Result is exported and has a json tag. It may
+// be a string, boolean, integer or float, a type declared as one of those, a
+// slice, an array, a map with keys that are strings or write themselves as text,
+// a pointer, a struct, time.Time, uuid.UUID, json.RawMessage, or a type with
+// methods MarshalJSON and UnmarshalJSON, or MarshalText and UnmarshalText. What
+// else is found is refused, all at once, each as
+//
+//	file:line:col: message: remedy
+//
+// Nothing is written then. Files that are as they should be are not touched,
+// and files of kinds that are gone are removed; files that taskgen did not write
+// are left alone. An executor must not import generated code.
+//
+// The flags are:
+//
+//	-o, -out DIR  where to write; default gen
+//	-check        write nothing; print what would change, and exit with 1 if
+//	              anything would
+//	-v            name the kinds found and the files changed
+//
+// Packages and DIR are relative to the working directory. It works from go
+// generate in one line:
+//
+//	//go:generate go run taskkit.dev/cmd/taskgen -o ../gen ./...
+//
+// Taskgen exits with 0 when all is well, 1 when something is wrong or stale,
+// and 2 when it was called wrongly.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"taskkit.dev/internal/taskgen"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the command. It returns its exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var (
+		o       taskgen.Options
+		check   bool
+		verbose bool
+	)
+	flags := flag.NewFlagSet("taskgen", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.Out, "o", "gen", "write to `dir`")
+	flags.StringVar(&o.Out, "out", "gen", "the same as -o `dir`")
+	flags.BoolVar(&check, "check", false, "write nothing; exit with 1 when something would change")
+	flags.BoolVar(&verbose, "v", false, "name the kinds found and the files changed")
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "usage: taskgen [flags] [packages]   (see go doc taskkit.dev/cmd/taskgen)")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	o.Patterns = flags.Args()
+
+	out, err := taskgen.Generate(ctx, o)
+	if err != nil {
+		fmt.Fprintln(stderr, "taskgen:", err)
+		return 1
+	}
+	for _, d := range out.Diagnostics {
+		fmt.Fprintln(stderr, d)
+	}
+	if n := len(out.Diagnostics); n > 0 {
+		fmt.Fprintf(stderr, "taskgen: nothing was written; to mend: %d\n", n)
+		return 1
+	}
+	if verbose {
+		for _, x := range out.Executors {
+			fmt.Fprintf(stderr, "kind %s: %s\n", x.Kind, x.Source)
+		}
+	}
+	changes, err := out.Changes()
+	if err != nil {
+		fmt.Fprintln(stderr, "taskgen:", err)
+		return 1
+	}
+	if check {
+		for _, c := range changes {
+			_, _ = stdout.Write(c.Diff())
+		}
+		if len(changes) > 0 {
+			fmt.Fprintf(stderr, "taskgen: generated code is stale: run go generate; files to change: %d\n", len(changes))
+			return 1
+		}
+		return 0
+	}
+	if err := taskgen.Commit(out.Dir, changes); err != nil {
+		fmt.Fprintln(stderr, "taskgen:", err)
+		return 1
+	}
+	if verbose {
+		for _, c := range changes {
+			what := "write"
+			if c.New == nil {
+				what = "remove"
+			}
+			fmt.Fprintln(stderr, what, c.Name)
+		}
+	}
+	return 0
+}

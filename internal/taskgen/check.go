@@ -1,0 +1,56 @@
+package taskgen
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// check holds the executors against each other. It returns them sorted by kind,
+// and what is wrong.
+func check(found []*Executor) ([]*Executor, []Diagnostic) {
+	var wrong []Diagnostic
+	sorted := slices.SortedStableFunc(slices.Values(found), func(a, b *Executor) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), comparePositions(a, b))
+	})
+	names := map[string]*Executor{}
+	packages := map[string]*Executor{}
+	for _, x := range sorted {
+		taken := false
+		for i, name := range append([]string{x.Kind}, x.Aliases...) {
+			other, ok := names[name]
+			if !ok {
+				names[name] = x
+				continue
+			}
+			taken = true
+			what := "kind"
+			if i > 0 {
+				what = "alias"
+			}
+			wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
+				Message: fmt.Sprintf("%s %q is also at %s", what, name, other.Pos)})
+		}
+		if other, ok := packages[x.Package()]; ok && !taken {
+			wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
+				Message: fmt.Sprintf("kind %q would share package %s with %q at %s", x.Kind, x.Package(), other.Kind, other.Pos)})
+		} else {
+			packages[x.Package()] = x
+		}
+	}
+	return sorted, wrong
+}
+
+// comparePositions orders executors by where they stand.
+func comparePositions(a, b *Executor) int {
+	return cmp.Or(cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Line, b.Pos.Line))
+}
+
+// sortDiagnostics orders what is wrong by place, once each.
+func sortDiagnostics(ds []Diagnostic) []Diagnostic {
+	slices.SortStableFunc(ds, func(a, b Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Pos.Filename, b.Pos.Filename), cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(ds)
+}

@@ -1,0 +1,256 @@
+package taskgen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// jsonPkg is the mark of the package that marshalling code stands on.
+const jsonPkg = "«taskkit.dev/taskkit/taskjson|taskjson»"
+
+// printer writes the marshalling code of one executor. Each type from [Slice]
+// on has two functions, write and read; the others are written in place.
+type printer struct {
+	b     strings.Builder
+	names map[string]string // by the source of a type: what its functions are called
+}
+
+// marshalling returns the body of json.go: the codecs of the roots, then the
+// functions of each type.
+func marshalling(x *Executor) string {
+	p := &printer{names: map[string]string{}}
+	all := reachable(x)
+	used := map[string]int{}
+	for _, t := range all {
+		if t.Form < Slice {
+			continue
+		}
+		used[t.Title]++
+		p.names[t.Source] = t.Title
+		if n := used[t.Title]; n > 1 {
+			p.names[t.Source] = fmt.Sprintf("%s_%d", t.Title, n)
+		}
+	}
+	for _, r := range x.roots() {
+		p.codec(r)
+	}
+	for _, t := range all {
+		if t.Form < Slice {
+			continue
+		}
+		p.write(t)
+		p.read(t)
+	}
+	return p.b.String()
+}
+
+// f writes formatted source.
+func (p *printer) f(format string, args ...any) { fmt.Fprintf(&p.b, format, args...) }
+
+// codec writes the two functions of a taskkit.Codec.
+func (p *printer) codec(r root) {
+	name := strings.ToLower(r.Name)
+	p.f("// append%s appends the JSON of a %s to dst.\n", r.Name, name)
+	p.f("func append%s(dst []byte, v *%s) ([]byte, error) {\n", r.Name, r.Name)
+	p.f("e := %s.NewEncoder(dst)\n%sreturn e.Finish()\n}\n\n", jsonPkg, p.writeValue(r.Type, "*v", "&e"))
+	p.f("// decode%s reads a %s.\n", r.Name, name)
+	p.f("func decode%s(src []byte, v *%s) error {\n", r.Name, r.Name)
+	p.f("d := %s.NewDecoder(src)\nvar x %s\n%s*v = x\nreturn d.Finish()\n}\n\n", jsonPkg, r.Name, p.readValue(r.Type, "x"))
+}
+
+// addressOf returns the source of an address.
+func addressOf(x string) string {
+	if inner, ok := strings.CutPrefix(x, "*"); ok {
+		return inner
+	}
+	return "&" + x
+}
+
+// convert returns x as the basic type to, when it is of another.
+func convert(x, from, to string) string {
+	if from == to {
+		return x
+	}
+	if strings.HasPrefix(to, "*") {
+		to = "(" + to + ")"
+	}
+	return to + "(" + x + ")"
+}
+
+// writeValue returns a statement that writes x, with an encoder e.
+func (p *printer) writeValue(t *Type, x, e string) string {
+	call := strings.TrimPrefix(e, "&")
+	switch t.Form {
+	case String:
+		return fmt.Sprintf("%s.String(%s)\n", call, convert(x, t.Source, "string"))
+	case Bool:
+		return fmt.Sprintf("%s.Bool(%s)\n", call, convert(x, t.Source, "bool"))
+	case Int:
+		return fmt.Sprintf("%s.Int(%s)\n", call, convert(x, t.Source, "int64"))
+	case Uint:
+		return fmt.Sprintf("%s.Uint(%s)\n", call, convert(x, t.Source, "uint64"))
+	case Float:
+		return fmt.Sprintf("%s.Float(%s, %d)\n", call, convert(x, t.Source, "float64"), t.Bits)
+	case Bytes:
+		return fmt.Sprintf("%s.Bytes(%s)\n", call, x)
+	case Raw:
+		return fmt.Sprintf("%s.Raw(%s)\n", call, x)
+	case Time:
+		return fmt.Sprintf("%s.Time(%s)\n", call, x)
+	case UUID:
+		return fmt.Sprintf("%s.UUID(%s)\n", call, x)
+	case JSON:
+		return fmt.Sprintf("%s.JSON(%s)\n", call, addressOf(x))
+	case Text:
+		return fmt.Sprintf("%s.Text(%s)\n", call, addressOf(x))
+	case Struct, Array:
+		return fmt.Sprintf("write%s(%s, %s)\n", p.names[t.Source], e, addressOf(x))
+	default:
+		return fmt.Sprintf("write%s(%s, %s)\n", p.names[t.Source], e, x)
+	}
+}
+
+// readExpr returns an expression that reads a value, for the forms that have
+// one.
+func readExpr(t *Type) (string, bool) {
+	switch t.Form {
+	case String:
+		return convert("d.String()", "string", t.Source), true
+	case Bool:
+		return convert("d.Bool()", "bool", t.Source), true
+	case Int:
+		return convert(fmt.Sprintf("d.Int(%d)", t.Bits), "int64", t.Source), true
+	case Uint:
+		return convert(fmt.Sprintf("d.Uint(%d)", t.Bits), "uint64", t.Source), true
+	case Float:
+		return convert(fmt.Sprintf("d.Float(%d)", t.Bits), "float64", t.Source), true
+	case Raw:
+		return "d.Raw()", true
+	case Time:
+		return "d.Time()", true
+	case UUID:
+		return "d.UUID()", true
+	default:
+		return "", false
+	}
+}
+
+// readValue returns a statement that reads into x, which is zero.
+func (p *printer) readValue(t *Type, x string) string {
+	if expr, ok := readExpr(t); ok {
+		return fmt.Sprintf("%s = %s\n", x, expr)
+	}
+	switch t.Form {
+	case Bytes:
+		return fmt.Sprintf("if !d.Null() {\n%s = d.Bytes()\n}\n", x)
+	case JSON:
+		return fmt.Sprintf("d.JSON(%s)\n", addressOf(x))
+	case Text:
+		return fmt.Sprintf("d.Text(%s)\n", addressOf(x))
+	default:
+		return fmt.Sprintf("read%s(d, %s)\n", p.names[t.Source], addressOf(x))
+	}
+}
+
+// write writes the function that writes a type.
+func (p *printer) write(t *Type) {
+	name := p.names[t.Source]
+	param := t.Source
+	if t.Form == Struct || t.Form == Array {
+		param = "*" + param
+	}
+	p.f("// write%s writes a %s.\n", name, marked.ReplaceAllString(t.Source, "$2"))
+	p.f("func write%s(e *%s.Encoder, v %s) {\n", name, jsonPkg, param)
+	defer p.f("}\n\n")
+	switch t.Form {
+	case Struct:
+		p.f("e.BeginObject()\n")
+		for _, f := range t.Fields {
+			x := "v." + f.Go
+			one := fmt.Sprintf("e.Name(%q)\n", f.JSON) + p.writeValue(f.Type, x, "e")
+			if f.Keep != "" {
+				one = fmt.Sprintf("if %s {\n%s}\n", keep(f.Keep, x), one)
+			}
+			p.b.WriteString(one)
+		}
+		p.f("e.EndObject()\n")
+	case Slice:
+		p.f("if v == nil {\ne.Null()\nreturn\n}\n")
+		fallthrough
+	case Array:
+		p.f("e.BeginArray()\nfor i := range v {\ne.Element()\n%s}\ne.EndArray()\n", p.writeValue(t.Elem, "v[i]", "e"))
+	case Map:
+		p.f("if v == nil {\ne.Null()\nreturn\n}\ne.BeginObject()\n")
+		value := p.writeValue(t.Elem, "x", "e")
+		if t.Key.Form == String {
+			p.f("for _, key := range «slices|slices».Sorted(«maps|maps».Keys(v)) {\n")
+			p.f("e.Key(%s)\nx := v[key]\n%s}\n", convert("key", t.Key.Source, "string"), value)
+		} else {
+			p.f("for _, key := range %s.TextKeys(e, v) {\ne.Key(key.Text)\nx := v[key.Key]\n%s}\n", jsonPkg, value)
+		}
+		p.f("e.EndObject()\n")
+	case Pointer:
+		p.f("if v == nil {\ne.Null()\nreturn\n}\n%s", p.writeValue(t.Elem, "*v", "e"))
+	}
+}
+
+// keep writes the condition of a field.
+func keep(cond, x string) string {
+	parts := strings.Split(cond, " && ")
+	for i, part := range parts {
+		if strings.Contains(part, "%") {
+			parts[i] = fmt.Sprintf(part, x)
+		}
+	}
+	return strings.Join(parts, " && ")
+}
+
+// read writes the function that reads a type.
+func (p *printer) read(t *Type) {
+	name := p.names[t.Source]
+	p.f("// read%s reads a %s.\n", name, marked.ReplaceAllString(t.Source, "$2"))
+	p.f("func read%s(d *%s.Decoder, v *%s) {\n", name, jsonPkg, t.Source)
+	defer p.f("}\n\n")
+	switch t.Form {
+	case Struct:
+		p.readStruct(t)
+	case Slice:
+		p.f("if d.Null() || !d.BeginArray() {\nreturn\n}\n")
+		if expr, ok := readExpr(t.Elem); ok {
+			p.f("list := %s{}\nfor d.More() {\nlist = append(list, %s)\n}\n", t.Source, expr)
+		} else {
+			p.f("list := %s{}\nvar zero %s\nfor d.More() {\nlist = append(list, zero)\n%s}\n",
+				t.Source, t.Elem.Source, p.readValue(t.Elem, "list[len(list)-1]"))
+		}
+		p.f("d.End()\n*v = list\n")
+	case Array:
+		p.f("if !d.BeginArray() {\nreturn\n}\n")
+		p.f("for i := range v {\nif !d.More() {\nd.Short(i, len(v))\nreturn\n}\n%s}\nd.End()\n", p.readValue(t.Elem, "v[i]"))
+	case Map:
+		p.f("if d.Null() || !d.BeginObject() {\nreturn\n}\nm := %s{}\nfor d.More() {\n", t.Source)
+		if t.Key.Form == String {
+			p.f("key := %s\n", convert("d.Key()", "string", t.Key.Source))
+		} else {
+			p.f("var key %s\nd.TextKey(&key)\nif _, ok := m[key]; ok {\nd.Repeated()\n}\n", t.Key.Source)
+		}
+		if expr, ok := readExpr(t.Elem); ok {
+			p.f("m[key] = %s\n}\n", expr)
+		} else {
+			p.f("var x %s\n%sm[key] = x\n}\n", t.Elem.Source, p.readValue(t.Elem, "x"))
+		}
+		p.f("d.End()\n*v = m\n")
+	case Pointer:
+		p.f("if d.Null() {\nreturn\n}\n*v = new(%s)\n%s", t.Elem.Source, p.readValue(t.Elem, "**v"))
+	}
+}
+
+// readStruct writes the loop over the members of an object.
+func (p *printer) readStruct(t *Type) {
+	p.f("if !d.BeginObject() {\nreturn\n}\nfor d.More() {\nswitch name := d.Name(); string(name) {\n")
+	var known []string
+	for _, f := range t.Fields {
+		p.f("case %q:\n%s", f.JSON, p.readValue(f.Type, "v."+f.Go))
+		known = append(known, fmt.Sprintf("%q", f.JSON))
+	}
+	p.f("default:\nd.Unknown(%s)\n}\n}\nd.End()\n", strings.Join(append([]string{"name"}, known...), ", "))
+}

@@ -1,0 +1,231 @@
+package taskgen
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// runtimePath is the package that executors are written against.
+const runtimePath = "taskkit.dev/taskkit"
+
+// resolver turns types into the model, and keeps what is wrong with them.
+type resolver struct {
+	fset        *token.FileSet
+	dir         string // positions are relative to it
+	genPath     string // import path of the generated code
+	types       map[string]*Type
+	open        []string // declared types being resolved, to find recursion
+	diagnostics []Diagnostic
+}
+
+// resolve returns the executors in packages, and all that is wrong with them.
+func resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string) ([]*Executor, []Diagnostic) {
+	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*Type{}}
+	var found []*Executor
+	for _, pkg := range pkgs {
+		if within(pkg.PkgPath, genPath) {
+			continue // our own output
+		}
+		if len(pkg.Errors) > 0 && (concerns(pkg) || len(pkg.Syntax) == 0 && len(pkgs) == 1) {
+			r.report(r.generatedImports(pkg)...)
+			r.loadErrors(pkg)
+			continue
+		}
+		candidates := r.candidates(pkg)
+		if len(candidates) > 0 {
+			r.report(r.generatedImports(pkg)...)
+		}
+		for _, c := range candidates {
+			if x := r.executor(c); x != nil {
+				found = append(found, x)
+			}
+		}
+	}
+	return found, r.diagnostics
+}
+
+// report keeps problems.
+func (r *resolver) report(problems ...problem) {
+	for _, p := range problems {
+		pos := r.fset.Position(p.pos)
+		pos.Filename = r.relative(pos.Filename)
+		r.diagnostics = append(r.diagnostics, Diagnostic{Pos: pos, Message: p.message, Remedy: p.remedy})
+	}
+}
+
+// relative returns a file's name as seen from dir.
+func (r *resolver) relative(file string) string {
+	if rel, err := filepath.Rel(r.dir, file); err == nil && file != "" {
+		return filepath.ToSlash(rel)
+	}
+	return file
+}
+
+// ownsExecute reports whether a type declares a method like that of an
+// executor. A promoted one does not count: wrappers in tests have it.
+func ownsExecute(name *types.TypeName) bool {
+	named, ok := name.Type().(*types.Named)
+	if !ok || types.IsInterface(named) || name.IsAlias() {
+		return false
+	}
+	for m := range named.Methods() {
+		if m.Name() == "Execute" {
+			_, ok := batchOf(m.Signature())
+			return ok
+		}
+	}
+	return false
+}
+
+// executor resolves a candidate. It returns nil when something is wrong.
+func (r *resolver) executor(c candidate) *Executor {
+	before := len(r.diagnostics)
+	pos := c.name.Pos()
+	if c.directive == nil {
+		r.report(problem{pos, fmt.Sprintf("%s has an Execute method but no %sexecutor directive", c.name.Name(), prefix),
+			"add " + prefix + "executor NAME to its doc comment"})
+		return nil
+	}
+	named, ok := c.name.Type().(*types.Named)
+	if !ok || c.name.IsAlias() || types.IsInterface(named) {
+		r.report(problem{pos, c.name.Name() + " cannot be an executor",
+			"put the directive on a struct or another type that is declared with its methods"})
+		return nil
+	}
+	if named.TypeParams().Len() > 0 {
+		r.report(problem{pos, c.name.Name() + " is generic, and a kind is one type",
+			"declare a type for each kind, and embed the generic one"})
+		return nil
+	}
+	r.nameable(named, pos, "the executor")
+	batch, ok := r.execute(named, pos)
+	if !ok {
+		return nil
+	}
+	x := &Executor{
+		Kind: c.directive.kind, Aliases: c.directive.aliases, Batch: c.directive.batch, Queue: c.directive.queue,
+		Revision: 1, Type: mark(named), Pos: r.fset.Position(c.directive.pos),
+		Source: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/") + "." + c.name.Name(),
+	}
+	x.Pos.Filename = r.relative(x.Pos.Filename)
+	x.Spec = r.root(batch.At(0), pos, "Spec")
+	x.State = r.root(batch.At(1), pos, "State")
+	if report := method(named, "Report"); report != nil {
+		sig := report.Signature()
+		got, ok := batchOf(sig)
+		switch {
+		case !ok || !identical(got, batch) || sig.Results().Len() != 2 || !isError(sig.Results().At(1).Type()):
+			r.report(problem{report.Pos(), "Report has not the shape of a Reporter, and would never be called",
+				"want func(context.Context, *taskkit.Batch[Spec, State]) (Result, error) with the types of Execute"})
+		default:
+			x.Result = r.typ(sig.Results().At(0).Type(), place{pos: report.Pos(), path: "Result", addressable: true})
+		}
+	}
+	if abort := method(named, "Abort"); abort != nil {
+		got, ok := batchOf(abort.Signature())
+		if !ok || !identical(got, batch) || abort.Signature().Results().Len() != 1 || !isError(abort.Signature().Results().At(0).Type()) {
+			r.report(problem{abort.Pos(), "Abort has not the shape of an Aborter, and would never be called",
+				"want func(context.Context, *taskkit.Batch[Spec, State]) error with the types of Execute"})
+		}
+	}
+	if len(r.diagnostics) > before {
+		return nil
+	}
+	return x
+}
+
+// modulePath returns the path of a package's module, or its own.
+func modulePath(pkg *packages.Package) string {
+	if pkg.Module != nil {
+		return pkg.Module.Path
+	}
+	return pkg.PkgPath
+}
+
+// execute finds the Execute method and returns its type arguments.
+func (r *resolver) execute(named *types.Named, pos token.Pos) (*types.TypeList, bool) {
+	const remedy = "want Execute(context.Context, *taskkit.Batch[Spec, State]) (taskkit.Next, error)"
+	m := method(named, "Execute")
+	if m == nil {
+		r.report(problem{pos, named.Obj().Name() + " has a directive but no Execute method", remedy})
+		return nil, false
+	}
+	batch, ok := batchOf(m.Signature())
+	results := m.Signature().Results()
+	if !ok || results.Len() != 2 || !isRuntime(results.At(0).Type(), "Next") || !isError(results.At(1).Type()) {
+		r.report(problem{m.Pos(), "Execute has not the shape of an executor's", remedy})
+		return nil, false
+	}
+	return batch, true
+}
+
+// root resolves a Spec or State, which is an object in the database.
+func (r *resolver) root(t types.Type, pos token.Pos, what string) *Type {
+	if named, ok := types.Unalias(t).(*types.Named); ok && r.local(named, pos) {
+		pos = named.Obj().Pos()
+	}
+	got := r.typ(t, place{pos: pos, path: what, addressable: true})
+	if got != nil && got.Form != Struct {
+		r.report(problem{pos, fmt.Sprintf("%s is %s, and must be a struct", what, plain(t)),
+			"wrap it in a struct with one field"})
+		return nil
+	}
+	return got
+}
+
+// local reports whether a type is declared in the package that a position is
+// in, so that the position of its declaration is one the user can go to.
+func (r *resolver) local(named *types.Named, pos token.Pos) bool {
+	at := r.fset.Position(named.Obj().Pos()).Filename
+	return at != "" && filepath.Dir(at) == filepath.Dir(r.fset.Position(pos).Filename)
+}
+
+// method returns a method of T or *T, promoted ones included.
+func method(t types.Type, name string) *types.Func {
+	set := types.NewMethodSet(types.NewPointer(t))
+	for i := range set.Len() {
+		if f, ok := set.At(i).Obj().(*types.Func); ok && f.Name() == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// batchOf returns S and T of a signature that begins with
+// (context.Context, *taskkit.Batch[S, T]) and takes nothing else.
+func batchOf(sig *types.Signature) (*types.TypeList, bool) {
+	params := sig.Params()
+	if params.Len() != 2 || params.At(0).Type().String() != "context.Context" {
+		return nil, false
+	}
+	ptr, ok := types.Unalias(params.At(1).Type()).(*types.Pointer)
+	if !ok || !isRuntime(ptr.Elem(), "Batch") {
+		return nil, false
+	}
+	named, ok := types.Unalias(ptr.Elem()).(*types.Named)
+	if !ok || named.TypeArgs().Len() != 2 {
+		return nil, false
+	}
+	return named.TypeArgs(), true
+}
+
+// isRuntime reports whether t is the type of that name in package taskkit.
+func isRuntime(t types.Type, name string) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == runtimePath
+}
+
+// isError reports whether t is the predeclared error.
+func isError(t types.Type) bool {
+	return types.Identical(t, types.Universe.Lookup("error").Type())
+}
+
+// identical reports whether two lists hold the same types.
+func identical(a, b *types.TypeList) bool {
+	return types.Identical(a.At(0), b.At(0)) && types.Identical(a.At(1), b.At(1))
+}

@@ -1,0 +1,168 @@
+package taskgen
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+// jsonName is what a field may be called in JSON: nothing that needs escaping.
+var jsonName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// structure resolves the fields of a struct.
+func (r *resolver) structure(got *Type, s *types.Struct, p place) bool {
+	ok := true
+	byFold := map[string]string{}
+	for i := range s.NumFields() {
+		v := s.Field(i)
+		at := place{pos: p.pos, path: p.path + "." + v.Name(), addressable: p.addressable}
+		if r.sameTree(v, p) {
+			at.pos = v.Pos()
+		}
+		f, stored, good := r.field(v, s.Tag(i), at)
+		if !good {
+			ok = false
+			continue
+		}
+		got.Declared = append(got.Declared, Declared{Name: v.Name(), Source: mark(v.Type()), Tag: s.Tag(i)})
+		if !stored {
+			continue
+		}
+		fold := strings.ToLower(f.JSON)
+		if other, taken := byFold[fold]; taken {
+			r.refuse(at, "give one of them another name", "json name %q is that of %s, or differs from it only in case", f.JSON, other)
+			ok = false
+		}
+		byFold[fold] = v.Name()
+		got.Fields = append(got.Fields, f)
+	}
+	return ok
+}
+
+// sameTree reports whether a field's own position is one that the reader can
+// go to: in the file set, in source that was loaded.
+func (r *resolver) sameTree(v *types.Var, p place) bool {
+	f := r.relative(r.fset.Position(v.Pos()).Filename)
+	return f != "" && !strings.HasPrefix(f, "..") && !strings.HasPrefix(f, "/")
+}
+
+// field resolves one field. Stored is false for one that is left out on
+// purpose.
+func (r *resolver) field(v *types.Var, tag string, p place) (f Field, stored, ok bool) {
+	value, has := reflect.StructTag(tag).Lookup("json")
+	name, options, _ := strings.Cut(value, ",")
+	switch {
+	case v.Embedded():
+		r.refuse(p, "make it a field with a name and a json tag", "an embedded type")
+		return f, false, false
+	case !v.Exported():
+		r.refuse(p, "export it and give it a json tag, or keep it elsewhere", "an unexported field would be lost")
+		return f, false, false
+	case value == "-":
+		return f, false, true
+	case !has || name == "":
+		r.refuse(p, fmt.Sprintf("add `json:%q`; the name is stored and must not follow a rename in Go", snake(v.Name())), "no json tag")
+		return f, false, false
+	case !jsonName.MatchString(name):
+		r.refuse(p, "use letters, digits, underscores, dots and dashes", "json name %q", name)
+		return f, false, false
+	}
+	f = Field{Go: v.Name(), JSON: name, Type: r.typ(v.Type(), p)}
+	if f.Type == nil {
+		return f, false, false
+	}
+	var keep []string
+	for _, o := range strings.Split(options, ",") {
+		cond := ""
+		switch o {
+		case "":
+			continue
+		case "omitempty":
+			if cond = notEmpty(v.Type()); cond == "" {
+				r.refuse(p, "use omitzero, or drop it", "omitempty has no effect on %s", plain(v.Type()))
+				return f, false, false
+			}
+		case "omitzero":
+			if cond = notZero(v.Type(), p.addressable); cond == "" {
+				r.refuse(p, "give the type an IsZero method, or drop it", "omitzero on %s", plain(v.Type()))
+				return f, false, false
+			}
+		default:
+			r.refuse(p, "there are omitempty, omitzero and \"-\"", "json option %q", o)
+			return f, false, false
+		}
+		keep = append(keep, cond)
+	}
+	f.Keep = strings.Join(keep, " && ")
+	return f, true, true
+}
+
+// notEmpty returns the condition that omitempty asks, with %s for the value,
+// or "" where it would always hold.
+func notEmpty(t types.Type) string {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return notZeroBasic(u, false)
+	case *types.Slice, *types.Map:
+		return "len(%s) != 0"
+	case *types.Pointer:
+		return "%s != nil"
+	default:
+		return ""
+	}
+}
+
+// notZero returns the condition that omitzero asks, or "" when it cannot be
+// written down.
+func notZero(t types.Type, addressable bool) string {
+	_, pointer := t.Underlying().(*types.Pointer)
+	switch {
+	case pointer && lookup(t, "IsZero") != nil:
+		return "%[1]s != nil && !%[1]s.IsZero()"
+	case lookup(t, "IsZero") != nil || addressable && lookup(types.NewPointer(t), "IsZero") != nil:
+		return "!%s.IsZero()"
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return notZeroBasic(u, true)
+	case *types.Slice, *types.Map, *types.Pointer:
+		return "%s != nil"
+	case *types.Array:
+		if b, ok := u.Elem().Underlying().(*types.Basic); ok && b.Info()&types.IsFloat == 0 {
+			return "%s != (" + strings.ReplaceAll(mark(t), "%", "%%") + "{})"
+		}
+	}
+	return ""
+}
+
+// notZeroBasic is notZero for strings, booleans and numbers. A negative zero is
+// empty and not zero.
+func notZeroBasic(b *types.Basic, strict bool) string {
+	switch info := b.Info(); {
+	case info&types.IsString != 0:
+		return `%s != ""`
+	case info&types.IsBoolean != 0:
+		return "%s"
+	case info&types.IsFloat != 0 && strict:
+		return "«math|math».Float64bits(float64(%s)) != 0"
+	default:
+		return "%s != 0"
+	}
+}
+
+// snake proposes a name for JSON.
+func snake(name string) string {
+	var b strings.Builder
+	for i, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			if i > 0 && (name[i-1] < 'A' || name[i-1] > 'Z') {
+				b.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}

@@ -1,0 +1,340 @@
+package taskgen
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// place is where a type is used.
+type place struct {
+	pos  token.Pos
+	path string // for people: Spec.Filter.Since
+	// addressable is false inside the values of maps, where encoding/json does
+	// not call methods of pointers.
+	addressable bool
+}
+
+// refuse reports that the type at a place cannot be stored. It returns false,
+// for the caller to return.
+func (r *resolver) refuse(p place, remedy, format string, args ...any) bool {
+	r.report(problem{p.pos, p.path + ": " + fmt.Sprintf(format, args...), remedy})
+	return false
+}
+
+// mark writes a type as source in which «path|name» stands for a package.
+func mark(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string { return "«" + p.Path() + "|" + p.Name() + "»" })
+}
+
+// plain writes a type for people.
+func plain(t types.Type) string {
+	return types.TypeString(t, (*types.Package).Name)
+}
+
+// typ resolves a type. It returns nil after it has reported what is wrong.
+func (r *resolver) typ(t types.Type, p place) *Type {
+	t = types.Unalias(t)
+	source := mark(t)
+	if known, ok := r.types[source]; ok && p.addressable {
+		return known
+	}
+	named, _ := t.(*types.Named)
+	if named != nil {
+		if !r.nameable(named, p.pos, p.path) {
+			return nil
+		}
+		for _, s := range r.open {
+			if s == source {
+				r.refuse(p, "store a list whose elements refer to each other by id", "%s contains itself", plain(t))
+				return nil
+			}
+		}
+		r.open = append(r.open, source)
+		defer func() { r.open = r.open[:len(r.open)-1] }()
+	}
+	got := &Type{Source: source, Title: title(t), Named: named != nil}
+	if !r.form(got, t, p) {
+		return nil
+	}
+	r.types[source] = got
+	return got
+}
+
+// form fills in how a type is written.
+func (r *resolver) form(got *Type, t types.Type, p place) bool {
+	switch plainPath(t) {
+	case "time.Time":
+		got.Form = Time
+		return true
+	case "github.com/google/uuid.UUID":
+		got.Form = UUID
+		return true
+	case "encoding/json.RawMessage":
+		got.Form = Raw
+		return true
+	case "encoding/json.Number":
+		return r.refuse(p, "use string, an integer or a float", "json.Number is a number here and a string there")
+	}
+	if _, pointer := t.(*types.Pointer); !pointer && !types.IsInterface(t) {
+		form, has, ok := r.own(t, p)
+		if !ok {
+			return false
+		}
+		if has {
+			got.Form = form
+			return true
+		}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return r.basic(got, u, p)
+	case *types.Slice:
+		if b, ok := u.Elem().Underlying().(*types.Basic); ok && b.Kind() == types.Byte {
+			if _, named := types.Unalias(u.Elem()).(*types.Named); named {
+				return r.refuse(p, "use []byte", "%s is a list of a type of bytes", plain(t))
+			}
+			got.Form = Bytes
+			return true
+		}
+		p.addressable, p.path = true, p.path+"[]"
+		got.Form, got.Elem = Slice, r.typ(u.Elem(), p)
+	case *types.Array:
+		p.path += "[]"
+		got.Form, got.Elem = Array, r.typ(u.Elem(), p)
+	case *types.Pointer:
+		p.addressable = true
+		got.Form, got.Elem = Pointer, r.typ(u.Elem(), p)
+		if got.Elem != nil && (got.Elem.Form == Pointer || got.Elem.Form == Slice || got.Elem.Form == Map || got.Elem.Form == Bytes) {
+			return r.refuse(p, "drop the pointer", "%s has two ways to be null", plain(t))
+		}
+	case *types.Map:
+		if !r.mapKey(got, u.Key(), p) {
+			return false
+		}
+		p.addressable, p.path = false, p.path+"[]"
+		got.Form, got.Elem = Map, r.typ(u.Elem(), p)
+	case *types.Struct:
+		if !got.Named && u.NumFields() > 0 {
+			return r.refuse(p, "declare it with a name", "a struct without a name")
+		}
+		got.Form = Struct
+		return r.structure(got, u, p)
+	case *types.Interface:
+		return r.refuse(p, "use a concrete type, or json.RawMessage", "%s is an interface, and its type would be lost", plain(t))
+	case *types.Chan:
+		return r.refuse(p, "leave it out", "a channel cannot be stored as JSON")
+	case *types.Signature:
+		return r.refuse(p, "leave it out, or name what to do by a string", "a func cannot be stored as JSON")
+	default:
+		return r.refuse(p, "use another type", "%s cannot be stored as JSON", plain(t))
+	}
+	return got.Elem != nil
+}
+
+// basic resolves strings, booleans and numbers.
+func (r *resolver) basic(got *Type, b *types.Basic, p place) bool {
+	switch info := b.Info(); {
+	case b.Kind() == types.Uintptr || info&types.IsComplex != 0 || b.Kind() == types.UnsafePointer:
+		return r.refuse(p, "use a number or a string", "%s cannot be stored as JSON", b.Name())
+	case info&types.IsString != 0:
+		got.Form = String
+	case info&types.IsBoolean != 0:
+		got.Form = Bool
+	case info&types.IsUnsigned != 0:
+		got.Form = Uint
+	case info&types.IsInteger != 0:
+		got.Form = Int
+	case info&types.IsFloat != 0:
+		got.Form = Float
+	default:
+		return r.refuse(p, "use another type", "%s cannot be stored as JSON", b.Name())
+	}
+	digits := strings.TrimLeft(types.Typ[b.Kind()].Name(), "abcdefghijklmnopqrstuvwxyz")
+	got.Bits, _ = strconv.Atoi(digits)
+	return true
+}
+
+// mapKey resolves the key of a map: a string, or a type that writes itself as
+// one.
+func (r *resolver) mapKey(got *Type, k types.Type, p place) bool {
+	const remedy = "use a string, or a type with MarshalText and UnmarshalText"
+	p.path += "[key]"
+	_, _, texts, _ := methods(k)
+	b, basic := k.Underlying().(*types.Basic)
+	isString := basic && b.Info()&types.IsString != 0
+	switch {
+	case isString && texts != 0:
+		return r.refuse(p, "drop the methods, or use string", "encoding/json writes %s one way and reads it another", plain(k))
+	case isString:
+		got.Key = r.typ(k, p)
+	case texts == 2 && lookup(k, "MarshalText") != nil:
+		if got.Key = r.typ(k, p); got.Key != nil {
+			key := *got.Key
+			key.Form = Text
+			got.Key = &key
+		}
+	default:
+		return r.refuse(p, remedy, "%s cannot be the name of a member", plain(k))
+	}
+	return got.Key != nil
+}
+
+// own finds a type's own marshalling methods.
+func (r *resolver) own(t types.Type, p place) (form Form, has, ok bool) {
+	jsons, jsonHalf, texts, textHalf := methods(t)
+	write := ""
+	switch {
+	case jsons == 1:
+		r.refuse(p, "write the other one too", "%s has %s alone", plain(t), jsonHalf)
+		return 0, false, false
+	case jsons == 2:
+		form, write = JSON, "MarshalJSON"
+	case texts == 1:
+		r.refuse(p, "write the other one too", "%s has %s alone", plain(t), textHalf)
+		return 0, false, false
+	case texts == 2:
+		form, write = Text, "MarshalText"
+	default:
+		return 0, false, true
+	}
+	if !p.addressable && lookup(t, write) == nil {
+		r.refuse(p, "declare "+write+" on the value", "%s has %s on the pointer, which encoding/json does not call for the value of a map", plain(t), write)
+		return 0, false, false
+	}
+	return form, true, true
+}
+
+// methods counts the marshalling methods that a *T has, and names one.
+func methods(t types.Type) (jsons int, jsonHalf string, texts int, textHalf string) {
+	for _, name := range []string{"MarshalJSON", "UnmarshalJSON"} {
+		if lookup(types.NewPointer(t), name) != nil {
+			jsons, jsonHalf = jsons+1, name
+		}
+	}
+	for _, name := range []string{"MarshalText", "UnmarshalText"} {
+		if lookup(types.NewPointer(t), name) != nil {
+			texts, textHalf = texts+1, name
+		}
+	}
+	return jsons, jsonHalf, texts, textHalf
+}
+
+// lookup returns an exported method in the method set of exactly t, when it has
+// the shape that the standard library wants of its name.
+func lookup(t types.Type, name string) *types.Func {
+	sel := types.NewMethodSet(t).Lookup(nil, name)
+	if sel == nil {
+		return nil
+	}
+	f, ok := sel.Obj().(*types.Func)
+	if !ok {
+		return nil
+	}
+	want := map[string]string{
+		"MarshalJSON": "func() ([]byte, error)", "UnmarshalJSON": "func([]byte) error",
+		"MarshalText": "func() ([]byte, error)", "UnmarshalText": "func([]byte) error",
+		"IsZero": "func() bool",
+	}[name]
+	if shape(f.Signature()) != want {
+		return nil
+	}
+	return f
+}
+
+// shape writes a signature without the names of its parameters.
+func shape(sig *types.Signature) string {
+	list := func(t *types.Tuple) string {
+		var parts []string
+		for v := range t.Variables() {
+			parts = append(parts, v.Type().String())
+		}
+		return strings.Join(parts, ", ")
+	}
+	results := list(sig.Results())
+	if sig.Results().Len() > 1 {
+		results = "(" + results + ")"
+	}
+	return "func(" + list(sig.Params()) + ") " + results
+}
+
+// nameable reports whether generated code can name a type.
+func (r *resolver) nameable(named *types.Named, pos token.Pos, what string) bool {
+	obj := named.Obj()
+	if obj.Pkg() == nil {
+		return true
+	}
+	path := obj.Pkg().Path()
+	p := place{pos: pos, path: what}
+	switch {
+	case obj.Parent() != nil && obj.Parent() != obj.Pkg().Scope():
+		r.refuse(p, "declare it outside the function", "type %s is local to a function", obj.Name())
+	case !obj.Exported():
+		r.refuse(p, "export it, since generated code in another package names it", "type %s is not exported", plain(named))
+	case obj.Pkg().Name() == "main":
+		r.refuse(p, "move it into a package of its own", "type %s is in a program, which cannot be imported", plain(named))
+	case !visible(path, r.genPath):
+		r.refuse(p, "move the package, or generate with -o below the parent of internal", "type %s is internal to another tree than %s", plain(named), r.genPath)
+	default:
+		for arg := range named.TypeArgs().Types() {
+			if n, ok := types.Unalias(arg).(*types.Named); ok && !r.nameable(n, pos, what) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// visible applies Go's rule for internal packages.
+func visible(path, from string) bool {
+	at := strings.LastIndex("/"+path+"/", "/internal/")
+	if at <= 0 {
+		return at < 0
+	}
+	return within(from, path[:at-1])
+}
+
+// plainPath returns the full path and name of a declared type, or "".
+func plainPath(t types.Type) string {
+	named, ok := t.(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.TypeArgs().Len() > 0 {
+		return ""
+	}
+	return named.Obj().Pkg().Path() + "." + named.Obj().Name()
+}
+
+// title names a type for the names of functions.
+func title(t types.Type) string {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		s := upper(t.Obj().Name())
+		for i := range t.TypeArgs().Len() {
+			s += map[bool]string{true: "Of", false: "And"}[i == 0] + title(t.TypeArgs().At(i))
+		}
+		return s
+	case *types.Basic:
+		return upper(t.Name())
+	case *types.Slice:
+		return "SliceOf" + title(t.Elem())
+	case *types.Array:
+		return fmt.Sprintf("Array%dOf%s", t.Len(), title(t.Elem()))
+	case *types.Pointer:
+		return "PointerTo" + title(t.Elem())
+	case *types.Map:
+		return "MapOf" + title(t.Key()) + "To" + title(t.Elem())
+	default:
+		return "Empty"
+	}
+}
+
+// upper returns a name with its first letter in upper case.
+func upper(s string) string {
+	for i, c := range s {
+		return string(unicode.ToUpper(c)) + s[i+len(string(c)):]
+	}
+	return s
+}
