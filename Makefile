@@ -1,7 +1,6 @@
 # A recipe stops at its first failing command, also within a pipe.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.ONESHELL:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 .DEFAULT_GOAL := help
@@ -36,9 +35,9 @@ short: ## Run the suite without the race detector and without what takes long.
 
 .PHONY: modules
 modules: ## Build, vet and test the modules inside this one.
-	@for dir in $(MODULES); do
-		echo "module $$dir"
-		(cd "$$dir" && $(GO) vet ./... && $(GO) test ./...)
+	@for dir in $(MODULES); do \
+		echo "module $$dir"; \
+		(cd "$$dir" && $(GO) vet ./... && $(GO) test ./...); \
 	done
 
 .PHONY: vet
@@ -59,12 +58,12 @@ generate: ## Write all generated code and plan the migrations.
 
 .PHONY: checkgenerate
 checkgenerate: generate ## Fail when what is committed is not what generate writes.
-	@changed=$$(git status --porcelain -- $(GENERATED))
-	if [ -n "$$changed" ]; then
-		echo "$$changed"
-		git --no-pager diff --stat -- $(GENERATED)
-		echo "checkgenerate: the generated files above are not committed as they are now; look at them and commit them" >&2
-		exit 1
+	@changed=$$(git status --porcelain -- $(GENERATED)); \
+	if [ -n "$$changed" ]; then \
+		echo "$$changed"; \
+		git --no-pager diff --stat -- $(GENERATED); \
+		echo "checkgenerate: the generated files above are not committed as they are now; look at them and commit them" >&2; \
+		exit 1; \
 	fi
 
 .PHONY: dev
