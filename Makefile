@@ -37,7 +37,7 @@ short: ## Run the suite without the race detector and without what takes long.
 modules: ## Build, vet and test the modules inside this one.
 	@for dir in $(MODULES); do \
 		echo "module $$dir"; \
-		(cd "$$dir" && $(GO) vet ./... && $(GO) test ./...); \
+		(cd "$$dir" && $(GO) vet ./... && $(GO) test ./...) || exit 1; \
 	done
 
 .PHONY: vet
