@@ -1,0 +1,21 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+)
+
+// postgres is the Store on PostgreSQL. It keeps no session state on pooled
+// connections: locks and settings end with the transaction.
+type postgres struct {
+	*base
+	db       *sql.DB
+	applySQL string
+	listen   string // DSN for the listener; "": the pool
+}
+
+func newPostgres(db *sql.DB, schema, listen string) *postgres {
+	b := newBase(db, schema, "postgres")
+	b.write = func(ctx context.Context, f func(Querier) error) error { return inTx(ctx, db, f) }
+	return &postgres{base: b, db: db, applySQL: postgresApplySQL(b.texts), listen: listen}
+}

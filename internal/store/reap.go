@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+)
+
+// page bounds how many rows a statement of the reaper takes.
+const page = 500
+
+// Reap implements [Store].
+func (b *base) Reap(ctx context.Context) (Reaped, error) {
+	var r Reaped
+	err := b.write(ctx, func(q Querier) (err error) {
+		r.Dead, r.Released, err = b.release(ctx, q)
+		return err
+	})
+	if err != nil {
+		return Reaped{}, fmt.Errorf("look for dead processes: %w", err)
+	}
+	for {
+		var settled []uuid.UUID
+		err := b.write(ctx, func(q Querier) (err error) {
+			settled, err = b.settle(ctx, q)
+			return err
+		})
+		if err != nil {
+			return r, fmt.Errorf("settle requests: %w", err)
+		}
+		r.Settled = append(r.Settled, settled...)
+		if len(settled) < page {
+			return r, nil
+		}
+	}
+}
+
+// silent is the condition that a process p has said nothing for longer than it
+// said it may, by the database's clock.
+func (t texts) silent() string {
+	if t.dialect == dialect.SQLite {
+		return "(julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms"
+	}
+	return "p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond'"
+}
+
+// known is the condition that a live process would claim task q.
+func (t texts) known() string {
+	if t.dialect == dialect.SQLite {
+		return `EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))`
+	}
+	return t.sql(`EXISTS (SELECT FROM {s}taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue))`)
+}
+
+// release declares silent processes dead and releases every task in flight that
+// no live process holds, in the caller's transaction. A row whose batch is in
+// progress is locked and stepped over; while its server keeps that transaction
+// alive the batch may still commit.
+func (b *base) release(ctx context.Context, q Querier) (dead []string, released []uuid.UUID, err error) {
+	_, err = ask(ctx, q, b.sql(`WITH silent AS MATERIALIZED (
+  SELECT p.id FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND `)+b.silent()+` ORDER BY p.id `+b.skipLocked()+b.sql(`
+)
+UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = 'silent for longer than it said it may be', busy = 0
+WHERE id IN (SELECT id FROM silent) RETURNING id`), nil, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		dead = append(dead, id)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		ids, err := askIDs(ctx, q, b.sql(`WITH lost AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $1 `)+b.skipLocked()+b.sql(`
+)
+UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
+  not_before = {now}, reason = 'its worker was lost', modified_date = {now}
+WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
+		if err != nil {
+			return nil, nil, err
+		}
+		released = append(released, ids...)
+		if len(ids) < page {
+			return dead, released, nil
+		}
+	}
+}
+
+// settle does what was asked of tasks and what no worker will do: it removes
+// ended tasks that are to be deleted, and ends or removes waiting ones that no
+// worker has begun or that no live process would claim. One page.
+func (b *base) settle(ctx context.Context, q Querier) ([]uuid.UUID, error) {
+	removed, err := askIDs(ctx, q, b.sql(`WITH asked AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN (`)+terminal()+b.sql(`)
+    OR q.workflow_status || '' = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`))
+  ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.sql(`
+)
+DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(page))
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := askIDs(ctx, q, b.sql(`WITH asked AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE q.control = 'STOP' AND q.workflow_status = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`)
+  ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.sql(`
+)
+UPDATE {s}taskkit_queued_task SET workflow_status = 'COMPLETED', workflow_stopped_date = {now},
+  workflow_status_desc = 'stopped while no worker was there for it', modified_date = {now}
+WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(max(page-len(removed), 1)))
+	return append(removed, stopped...), err
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/internal/dialect"
+)
+
+// sqlite is the Store on SQLite, which has one write lock for the whole file.
+// The writers of this process queue for it at a semaphore, which is fair and
+// costs nothing, instead of asking SQLite again and again; a second process
+// waits in SQLite's busy_timeout. A write transaction takes the lock when it
+// begins: one that finds out later that it wants to write cannot wait for it.
+type sqlite struct {
+	*base
+	db     *sql.DB
+	writer chan struct{} // holds a token while somebody writes
+}
+
+func newSQLite(db *sql.DB) *sqlite {
+	s := &sqlite{base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1)}
+	s.base.write = s.inTx
+	return s
+}
+
+// writing is a write transaction on a connection of its own, and the turn to
+// write.
+type writing struct {
+	conn   *sql.Conn
+	writer chan struct{}
+}
+
+// begin waits for the turn to write and begins a write transaction.
+func (s *sqlite) begin(ctx context.Context) (*writing, error) {
+	select {
+	case s.writer <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the turn to write: %w", context.Cause(ctx))
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		<-s.writer
+		return nil, fmt.Errorf("a connection to write on: %w", err)
+	}
+	w := &writing{conn, s.writer}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		w.rollback()
+		return nil, fmt.Errorf("begin to write: %w", err)
+	}
+	return w, nil
+}
+
+// commit ends the transaction and gives the turn back. It runs to its end
+// whatever becomes of the caller: an interrupted COMMIT leaves it open what
+// happened.
+func (w *writing) commit(ctx context.Context) error {
+	ctx, cancel := detached(ctx, commitWithin)
+	defer cancel()
+	if _, err := w.conn.ExecContext(ctx, "COMMIT"); err != nil {
+		w.rollback()
+		return err
+	}
+	_ = w.conn.Close()
+	<-w.writer
+	return nil
+}
+
+// rollback gives the transaction and the turn up. A connection that is not
+// certainly outside a transaction is closed.
+func (w *writing) rollback() {
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackWithin)
+	defer cancel()
+	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		// Also when SQLite has rolled back by itself, as after an interrupt.
+		discard(w.conn)
+	} else {
+		_ = w.conn.Close()
+	}
+	<-w.writer
+}
+
+// inTx runs f in a write transaction.
+func (s *sqlite) inTx(ctx context.Context, f func(Querier) error) error {
+	w, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	done := false
+	defer func() {
+		if !done {
+			w.rollback()
+		}
+	}()
+	if err := f(w.conn); err != nil {
+		return err
+	}
+	done = true
+	if err := w.commit(ctx); err != nil {
+		return &UnknownError{err}
+	}
+	return nil
+}
+
+// watchEvery is how often the listener looks whether the file has changed. A
+// look is a read of a counter in shared memory.
+const watchEvery = 20 * time.Millisecond
+
+// Watch implements [Store]. SQLite tells nobody of a change, but counts them:
+// data_version differs when another connection, of whatever process, has
+// committed.
+func (s *sqlite) Watch(ctx context.Context, ready, wake func()) error {
+	if n := s.db.Stats().MaxOpenConnections; n > 0 && n < 3 {
+		return fmt.Errorf("%w: a pool of %d connections has none to spare; allow 4 or more", ErrNoWatch, n)
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("a connection to watch on: %w", err)
+	}
+	defer conn.Close()
+	look := func() (version int64, err error) {
+		err = conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+		return version, err
+	}
+	last, err := look()
+	if err != nil {
+		return errors.Join(ErrNoWatch, err)
+	}
+	ready()
+	wake() // for what came before
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		version, err := look()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("look whether the database has changed: %w", err)
+		case version != last:
+			last = version
+			wake()
+		}
+	}
+}

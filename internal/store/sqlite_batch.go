@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// sqliteTx is a batch's transaction. While it is open nobody else writes, so
+// there is no row to lock, and the server's limits have no counterpart: a batch
+// that does not end is ended by its context.
+//
+// SQLite gives a transaction up by itself when a write is interrupted, as by a
+// context that ends, or when the disk is full. What an executor wrote after
+// that would be committed at once, each statement by itself. So after whatever
+// may have done that, the next statement first asks whether the transaction is
+// still there.
+type sqliteTx struct {
+	store *sqlite
+	w     *writing
+	// doubt: a statement may have ended the transaction.
+	doubt bool
+	gone  bool
+	over  bool
+}
+
+// errGone is a transaction that SQLite has given up.
+var errGone = errors.New("SQLite has rolled the transaction back after an earlier error")
+
+// Begin implements [Store].
+func (s *sqlite) Begin(ctx context.Context, h Hold, _ Limits) (Tx, error) {
+	w, err := s.begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+	}
+	n, err := ask(ctx, w.conn, `SELECT 1 FROM taskkit_queued_task
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SCHEDULING', 'EXECUTING')`,
+		[]any{h.ID.String(), h.Fence, h.Seq}, func(*sql.Rows) error { return nil })
+	if err == nil && n == 0 {
+		err = ErrLost
+	}
+	if err != nil {
+		w.rollback()
+		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+	}
+	return &sqliteTx{store: s, w: w}, nil
+}
+
+// Dialect returns ent's name of the database.
+func (t *sqliteTx) Dialect() string { return string(t.store.dialect) }
+
+// Unwrap returns the connection on which the transaction is open.
+func (t *sqliteTx) Unwrap() Querier { return t.w.conn }
+
+// ExecContext implements [Querier].
+func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := t.ready(query); err != nil {
+		return nil, err
+	}
+	r, err := t.w.conn.ExecContext(ctx, query, args...)
+	t.doubt = t.doubt || err != nil
+	return r, err
+}
+
+// QueryContext implements [Querier].
+func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := t.ready(query); err != nil {
+		return nil, err
+	}
+	rows, err := t.w.conn.QueryContext(ctx, query, args...)
+	if word, _ := firstWord(query); word != "SELECT" || err != nil {
+		t.doubt = true // it may write, and may be interrupted while it is read
+	}
+	return rows, err
+}
+
+// ready refuses a statement that cannot take part in the transaction.
+func (t *sqliteTx) ready(query string) error {
+	if t.over {
+		return sql.ErrTxDone
+	}
+	if err := ownsEnd(query); err != nil {
+		return err
+	}
+	return t.stands()
+}
+
+// stands returns an error when the transaction is there no more. It asks by
+// beginning another, which SQLite refuses inside one.
+func (t *sqliteTx) stands() error {
+	if t.gone {
+		return errGone
+	}
+	if !t.doubt {
+		return nil
+	}
+	t.doubt = false
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackWithin)
+	defer cancel()
+	if _, err := t.w.conn.ExecContext(ctx, "BEGIN"); err == nil {
+		t.gone = true // rollback ends what was begun here
+		return errGone
+	}
+	return nil
+}
+
+// Commit implements [Tx]. It also renews the heartbeat of the process that holds
+// the task: a long batch has kept the write lock from whoever beats.
+func (t *sqliteTx) Commit(ctx context.Context, w Write) (Applied, error) {
+	if t.over {
+		return Applied{}, sql.ErrTxDone
+	}
+	a, err := t.finish(ctx, w)
+	if err != nil {
+		t.Rollback()
+		return Applied{}, fmt.Errorf("write the end of a batch of task %s: %w", w.ID, err)
+	}
+	if !a.OK {
+		t.Rollback()
+		return Applied{}, nil
+	}
+	t.over = true
+	if err := t.w.commit(ctx); err != nil {
+		return Applied{}, &UnknownError{err}
+	}
+	return a, nil
+}
+
+// finish makes the last write inside the transaction.
+func (t *sqliteTx) finish(ctx context.Context, w Write) (Applied, error) {
+	if err := t.stands(); err != nil {
+		return Applied{}, err
+	}
+	if _, err := t.w.conn.ExecContext(ctx, t.store.sql(`UPDATE taskkit_task_process SET last_heartbeat_date = {now}
+WHERE ended_date IS NULL AND id = (SELECT scheduled_by_process FROM taskkit_queued_task WHERE id = $1)`), w.ID.String()); err != nil {
+		return Applied{}, err
+	}
+	applied, err := t.store.apply(ctx, t.w.conn, []Write{w})
+	if err != nil {
+		return Applied{}, err
+	}
+	return applied[0], nil
+}
+
+// Rollback implements [Tx].
+func (t *sqliteTx) Rollback() {
+	if t.over {
+		return
+	}
+	t.over = true
+	t.w.rollback()
+}
