@@ -6,15 +6,22 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"taskkit.dev/taskkit/taskjson"
 )
+
+// JSONError says what is wrong in the JSON of a spec, state or result, and where
+// by a JSON pointer. It is found with [errors.As].
+type JSONError = taskjson.Error
 
 // Codec writes a type as JSON and reads it back. taskgen makes one for each
 // Spec, State and Result.
 type Codec[T any] struct {
 	// Append appends the JSON of v to dst.
 	Append func(dst []byte, v *T) ([]byte, error)
-	// Decode reads v from src, and refuses what it would lose: unknown and
-	// duplicate names, wrong types, bad UTF-8, trailing data.
+	// Decode overwrites v with what src says, and refuses what it would lose:
+	// unknown and duplicate names, wrong types, bad UTF-8, trailing data. The
+	// error is a [*JSONError], and then nothing is promised about v.
 	Decode func(src []byte, v *T) error
 }
 
@@ -27,9 +34,9 @@ func Reflected[T any]() Codec[T] {
 		Append: func(dst []byte, v *T) ([]byte, error) {
 			buf := bytes.NewBuffer(dst)
 			err := json.MarshalWrite(buf, v, opts)
-			return buf.Bytes(), err
+			return buf.Bytes(), taskjson.Convert(err)
 		},
-		Decode: func(src []byte, v *T) error { return json.Unmarshal(src, v, opts) },
+		Decode: func(src []byte, v *T) error { return taskjson.Convert(json.Unmarshal(src, v, opts)) },
 	}
 }
 

@@ -85,5 +85,9 @@ func (k *Kind[Spec, State]) Name() string { return k.def.Name }
 // Revision returns the revision that new tasks are stored with.
 func (k *Kind[Spec, State]) Revision() int { return k.def.Revision }
 
+// Codecs returns how the kind's spec and state are written, for programs that
+// take or show them as JSON.
+func (k *Kind[Spec, State]) Codecs() (Codec[Spec], Codec[State]) { return k.def.Spec, k.def.State }
+
 // kindName is what a kind may be called, in a database, a metric and a shell.
 var kindName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)

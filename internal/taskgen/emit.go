@@ -30,7 +30,7 @@ func emit(executors []*Executor, genPath string) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		doc := fmt.Sprintf("%s\n//\n// Source: %s\n\n// Package %s submits %s tasks and reads them.",
+		doc := fmt.Sprintf("%s\n//\n// Source: %s\n\n// Package %s submits tasks of kind %s and reads them.",
 			header, x.Source, x.Package(), x.Kind)
 		f, err := finish(path.Join(x.Package(), x.Package()+".go"), doc, x.Package(), kind)
 		if err != nil {

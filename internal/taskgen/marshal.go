@@ -8,6 +8,10 @@ import (
 // jsonPkg is the mark of the package that marshalling code stands on.
 const jsonPkg = "«taskkit.dev/taskkit/taskjson|taskjson»"
 
+// uuidSize is what a UUID takes in an array: quotes and a comma. Long lists of
+// them are what most specs are made of, so room for them is made at once.
+const uuidSize = 39
+
 // printer writes the marshalling code of one executor. Each type from [Slice]
 // on has two functions, write and read; the others are written in place.
 type printer struct {
@@ -20,16 +24,17 @@ type printer struct {
 func marshalling(x *Executor) string {
 	p := &printer{names: map[string]string{}}
 	all := reachable(x)
-	used := map[string]int{}
+	used := map[string]bool{}
 	for _, t := range all {
 		if t.Form < Slice {
 			continue
 		}
-		used[t.Title]++
-		p.names[t.Source] = t.Title
-		if n := used[t.Title]; n > 1 {
-			p.names[t.Source] = fmt.Sprintf("%s_%d", t.Title, n)
+		name := t.Title
+		for n := 2; used[name]; n++ {
+			name = fmt.Sprintf("%s%d", t.Title, n)
 		}
+		used[name] = true
+		p.names[t.Source] = name
 	}
 	for _, r := range x.roots() {
 		p.codec(r)
@@ -55,7 +60,7 @@ func (p *printer) codec(r root) {
 	p.f("e := %s.NewEncoder(dst)\n%sreturn e.Finish()\n}\n\n", jsonPkg, p.writeValue(r.Type, "*v", "&e"))
 	p.f("// decode%s reads a %s.\n", r.Name, name)
 	p.f("func decode%s(src []byte, v *%s) error {\n", r.Name, r.Name)
-	p.f("d := %s.NewDecoder(src)\nvar x %s\n%s*v = x\nreturn d.Finish()\n}\n\n", jsonPkg, r.Name, p.readValue(r.Type, "x"))
+	p.f("d := %s.NewDecoder(src)\n*v = *new(%s)\n%sreturn d.Finish()\n}\n\n", jsonPkg, r.Name, p.readValue(r.Type, "*v"))
 }
 
 // addressOf returns the source of an address.
@@ -176,6 +181,9 @@ func (p *printer) write(t *Type) {
 		p.f("e.EndObject()\n")
 	case Slice:
 		p.f("if v == nil {\ne.Null()\nreturn\n}\n")
+		if t.Elem.Form == UUID {
+			p.f("e.Grow(%d * len(v))\n", uuidSize)
+		}
 		fallthrough
 	case Array:
 		p.f("e.BeginArray()\nfor i := range v {\ne.Element()\n%s}\ne.EndArray()\n", p.writeValue(t.Elem, "v[i]", "e"))
@@ -216,7 +224,9 @@ func (p *printer) read(t *Type) {
 		p.readStruct(t)
 	case Slice:
 		p.f("if d.Null() || !d.BeginArray() {\nreturn\n}\n")
-		if expr, ok := readExpr(t.Elem); ok {
+		if t.Elem.Form == UUID {
+			p.f("list := make(%s, 0, d.Hint(%d))\nfor d.More() {\nlist = append(list, d.UUID())\n}\n", t.Source, uuidSize)
+		} else if expr, ok := readExpr(t.Elem); ok {
 			p.f("list := %s{}\nfor d.More() {\nlist = append(list, %s)\n}\n", t.Source, expr)
 		} else {
 			p.f("list := %s{}\nvar zero %s\nfor d.More() {\nlist = append(list, zero)\n%s}\n",
@@ -231,8 +241,9 @@ func (p *printer) read(t *Type) {
 		if t.Key.Form == String {
 			p.f("key := %s\n", convert("d.Key()", "string", t.Key.Source))
 		} else {
-			p.f("var key %s\nd.TextKey(&key)\nif _, ok := m[key]; ok {\nd.Repeated()\n}\n", t.Key.Source)
+			p.f("var key %s\nd.TextKey(&key)\n", t.Key.Source)
 		}
+		p.f("if _, ok := m[key]; ok {\nd.Repeated()\n}\n")
 		if expr, ok := readExpr(t.Elem); ok {
 			p.f("m[key] = %s\n}\n", expr)
 		} else {
@@ -246,11 +257,41 @@ func (p *printer) read(t *Type) {
 
 // readStruct writes the loop over the members of an object.
 func (p *printer) readStruct(t *Type) {
-	p.f("if !d.BeginObject() {\nreturn\n}\nfor d.More() {\nswitch name := d.Name(); string(name) {\n")
+	p.f("if !d.BeginObject() {\nreturn\n}\n")
+	words := (len(t.Fields) + 63) / 64
+	switch {
+	case words == 1:
+		p.f("var seen uint64\n")
+	case words > 1:
+		p.f("var seen [%d]uint64\n", words)
+	}
+	p.f("for d.More() {\nswitch name := d.Name(); string(name) {\n")
 	var known []string
-	for _, f := range t.Fields {
-		p.f("case %q:\n%s", f.JSON, p.readValue(f.Type, "v."+f.Go))
+	for i, f := range t.Fields {
+		seen := "seen"
+		if words > 1 {
+			seen = fmt.Sprintf("seen[%d]", i/64)
+		}
+		p.f("case %q:\nd.Once(&%s, %d)\n%s", f.JSON, seen, i%64, p.readValue(f.Type, "v."+f.Go))
 		known = append(known, fmt.Sprintf("%q", f.JSON))
 	}
-	p.f("default:\nd.Unknown(%s)\n}\n}\nd.End()\n", strings.Join(append([]string{"name"}, known...), ", "))
+	p.f("default:\nd.Unknown(%s)\n}\n}\nd.End()\n", wrapped(append([]string{"name"}, known...)))
+}
+
+// wrapped joins arguments, with line breaks where they are long.
+func wrapped(args []string) string {
+	if len(strings.Join(args, ", ")) <= 70 {
+		return strings.Join(args, ", ")
+	}
+	var b strings.Builder
+	width := 0
+	b.WriteString("\n")
+	for _, a := range args {
+		if width += len(a) + 2; width > 76 {
+			b.WriteString("\n")
+			width = len(a) + 2
+		}
+		b.WriteString(a + ", ")
+	}
+	return b.String() + "\n"
 }

@@ -23,7 +23,7 @@ var marked = regexp.MustCompile(`«([^|»]+)\|([^»]+)»`)
 // package may hide them, or be hidden by them.
 var locals = []string{
 	"c", "ctx", "d", "dst", "e", "err", "i", "id", "ids", "k", "key", "list", "m", "n", "name", "ok",
-	"opts", "r", "reports", "spec", "specs", "src", "tx", "v", "x", "zero",
+	"opts", "r", "seen", "spec", "specs", "src", "tx", "v", "x", "zero",
 	"any", "append", "bool", "byte", "cap", "error", "float32", "float64", "int", "int8", "int16", "int32",
 	"int64", "len", "make", "max", "min", "new", "nil", "string", "true", "false", "uint", "uint8", "uint16",
 	"uint32", "uint64", "rune",
@@ -37,7 +37,7 @@ func finish(name, doc, pkg, body string) (File, error) {
 		return names[marked.FindStringSubmatch(m)[1]]
 	})
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n%spackage %s\n\n", doc, "", pkg)
+	fmt.Fprintf(&b, "%s\npackage %s\n\n", doc, pkg)
 	writeImports(&b, names)
 	b.WriteString(body)
 	data, err := format.Source(b.Bytes())

@@ -30,7 +30,9 @@ type Decoder struct {
 // NewDecoder returns a decoder of src, which must not change meanwhile.
 func NewDecoder(src []byte) *Decoder {
 	d := &Decoder{buf: *bytes.NewBuffer(src)}
-	d.dec.Reset(&d.buf)
+	// Duplicates are found by Once, Repeated and checkValue: the sets of names
+	// that jsontext keeps for it are half of the allocations.
+	d.dec.Reset(&d.buf, jsontext.AllowDuplicateNames(true))
 	return d
 }
 
@@ -114,10 +116,24 @@ func (d *Decoder) Key() string { return string(d.text("a name")) }
 // TextKey reads the key of a map by the key type's UnmarshalText.
 func (d *Decoder) TextKey(v encoding.TextUnmarshaler) { d.Text(v) }
 
-// Repeated refuses a key of a map that is equal to one before it, though its
-// text is not.
+// Repeated refuses the key just read, since it is in the map.
 func (d *Decoder) Repeated() {
-	d.fail(DuplicateName, "this key is equal to one before it", nil)
+	d.fail(DuplicateName, "this key is in the object twice", nil)
+}
+
+// Once refuses the name just read when its bit in seen is set, and sets it.
+func (d *Decoder) Once(seen *uint64, bit uint) {
+	if *seen&(1<<bit) != 0 {
+		d.fail(DuplicateName, "this name is in the object twice", nil)
+	}
+	*seen |= 1 << bit
+}
+
+// Hint guesses how many elements of a size follow in this array, for making a
+// slice in one piece. It looks no further than the next bracket, so that many
+// short arrays do not each make room for all the rest.
+func (d *Decoder) Hint(size int) int {
+	return (max(0, bytes.IndexByte(d.dec.UnreadBuffer(), ']')) + 1) / size
 }
 
 // Unknown refuses the name just read, given the ones there are.

@@ -38,6 +38,9 @@ func (e *Encoder) Finish() ([]byte, error) {
 	return e.buf, nil
 }
 
+// Grow makes room for n more bytes.
+func (e *Encoder) Grow(n int) { e.buf = slices.Grow(e.buf, n) }
+
 // BeginObject writes {.
 func (e *Encoder) BeginObject() { e.begin('{') }
 

@@ -100,7 +100,7 @@ func convertSyntax(s *jsontext.SyntacticError) *Error {
 	text := s.Err.Error()
 	switch {
 	case errors.Is(s, jsontext.ErrDuplicateName):
-		e.Problem, e.Detail = DuplicateName, "this name is twice in one object"
+		e.Problem, e.Detail = DuplicateName, "this name is in the object twice"
 	case errors.Is(s, io.ErrUnexpectedEOF):
 		e.Detail = "the text is cut short"
 	case strings.Contains(text, "UTF-8"):

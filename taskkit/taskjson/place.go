@@ -18,8 +18,10 @@ func Check(src []byte) error {
 	if err != nil {
 		return Convert(err)
 	}
-	if err := checkValue(raw, 0); err != nil {
-		return err
+	if suspect(raw, 0) {
+		if err := walk(raw, 0); err != nil {
+			return err
+		}
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return trailing()
@@ -32,13 +34,23 @@ func trailing() *Error {
 	return &Error{Problem: TrailingData, Detail: "there is something after the value"}
 }
 
-// checkValue holds one value to what tokens do not tell, at a depth. It is
-// quick about values that cannot hold NUL and are not deep, which is all but
-// some.
+// checkValue holds one value, valid but for duplicate names, to the rules, at a
+// depth.
 func checkValue(raw []byte, depth int) *Error {
-	if levels(raw)+depth <= MaxDepth && !bytes.Contains(raw, []byte(`\u0000`)) {
+	if !suspect(raw, depth) && (bytes.IndexByte(raw, '{') < 0 || jsontext.Value(raw).IsValid()) {
 		return nil
 	}
+	return walk(raw, depth)
+}
+
+// suspect reports whether a value is too deep or may hold NUL. It errs where a
+// string says \\u0000.
+func suspect(raw []byte, depth int) bool {
+	return bytes.Contains(raw, []byte(`\u0000`)) || levels(raw)+depth > MaxDepth
+}
+
+// walk reads a value token by token, to find what is wrong and where.
+func walk(raw []byte, depth int) *Error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	for {
 		tok, err := d.ReadToken()

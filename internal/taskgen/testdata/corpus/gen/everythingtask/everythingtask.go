@@ -2,7 +2,7 @@
 //
 // Source: internal/taskgen/testdata/corpus.Everything
 
-// Package everythingtask submits every_thing tasks and reads them.
+// Package everythingtask submits tasks of kind every_thing and reads them.
 package everythingtask
 
 import (
@@ -121,11 +121,11 @@ var (
 )
 
 type (
-	// Spec is what a every_thing task is asked to do.
+	// Spec is what a task of kind every_thing is asked to do.
 	Spec = corpus.Spec
-	// State is what a every_thing task remembers between batches.
+	// State is what a task of kind every_thing remembers between batches.
 	State = corpus.State
-	// Result is what a every_thing task leaves for whoever asked.
+	// Result is what a task of kind every_thing leaves for whoever asked.
 	Result = corpus.Result
 )
 
@@ -142,30 +142,30 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
 		taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult}),
 })
 
-// Submit submits a every_thing task: it will run if tx commits. See
-// [taskkit.Submit].
+// Submit submits a task of kind every_thing: it will run if tx commits.
+// See [taskkit.Submit].
 func Submit(
 	ctx context.Context, tx taskkit.Execer, spec Spec, opts ...taskkit.SubmitOption,
 ) (taskkit.ID, error) {
 	return taskkit.Submit(ctx, tx, Kind, spec, opts...)
 }
 
-// SubmitMany submits one every_thing task for each spec, in few statements. See
-// [taskkit.SubmitMany].
+// SubmitMany submits a task of kind every_thing for each spec, in few
+// statements. See [taskkit.SubmitMany].
 func SubmitMany(
 	ctx context.Context, tx taskkit.Execer, specs []Spec, opts ...taskkit.SubmitOption,
 ) ([]taskkit.ID, error) {
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a every_thing task with its spec, its state and its progress. See
-// [taskkit.Get].
+// Get returns a task of kind every_thing with its spec, its state and its
+// progress. See [taskkit.Get].
 func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }
 
-// Fetch returns the result of a every_thing task that has ended. See
-// [taskkit.FetchResult].
+// Fetch returns the result of a task of kind every_thing that has ended.
+// See [taskkit.FetchResult].
 func Fetch(ctx context.Context, c *taskkit.Client, id taskkit.ID) (Result, error) {
 	return taskkit.FetchResult(ctx, c, Kind.Name(),
 		taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult}, id)

@@ -27,9 +27,8 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	var x Spec
-	readSpec(d, &x)
-	*v = x
+	*v = *new(Spec)
+	readSpec(d, v)
 	return d.Finish()
 }
 
@@ -43,9 +42,8 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	var x State
-	readState(d, &x)
-	*v = x
+	*v = *new(State)
+	readState(d, v)
 	return d.Finish()
 }
 
@@ -59,9 +57,8 @@ func appendResult(dst []byte, v *Result) ([]byte, error) {
 // decodeResult reads a result.
 func decodeResult(src []byte, v *Result) error {
 	d := taskjson.NewDecoder(src)
-	var x Result
-	readResult(d, &x)
-	*v = x
+	*v = *new(Result)
+	readResult(d, v)
 	return d.Finish()
 }
 
@@ -143,7 +140,7 @@ func writeSpec(e *taskjson.Encoder, v *corpus.Spec) {
 	e.Name("pair.ptr")
 	writePointerToPair(e, v.PairPtr)
 	e.Name("int_ptr")
-	writePointerToInt_2(e, v.IntPtr)
+	writePointerToInt2(e, v.IntPtr)
 	e.Name("time_ptr")
 	writePointerToTime(e, v.TimePtr)
 	e.Name("page")
@@ -162,100 +159,151 @@ func readSpec(d *taskjson.Decoder, v *corpus.Spec) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "text":
+			d.Once(&seen, 0)
 			v.Text = d.String()
 		case "status":
+			d.Once(&seen, 1)
 			v.Status = corpus.Status(d.String())
 		case "bool":
+			d.Once(&seen, 2)
 			v.Bool = d.Bool()
 		case "flag":
+			d.Once(&seen, 3)
 			v.Flag = corpus.Flag(d.Bool())
 		case "int":
+			d.Once(&seen, 4)
 			v.Int = int(d.Int(0))
 		case "int8":
+			d.Once(&seen, 5)
 			v.Int8 = int8(d.Int(8))
 		case "int16":
+			d.Once(&seen, 6)
 			v.Int16 = corpus.Level(d.Int(16))
 		case "int32":
+			d.Once(&seen, 7)
 			v.Int32 = int32(d.Int(32))
 		case "int64":
+			d.Once(&seen, 8)
 			v.Int64 = d.Int(64)
 		case "uint":
+			d.Once(&seen, 9)
 			v.Uint = uint(d.Uint(0))
 		case "uint8":
+			d.Once(&seen, 10)
 			v.Uint8 = uint8(d.Uint(8))
 		case "uint16":
+			d.Once(&seen, 11)
 			v.Uint16 = uint16(d.Uint(16))
 		case "uint32":
+			d.Once(&seen, 12)
 			v.Uint32 = uint32(d.Uint(32))
 		case "uint64":
+			d.Once(&seen, 13)
 			v.Uint64 = d.Uint(64)
 		case "float32":
+			d.Once(&seen, 14)
 			v.Float32 = float32(d.Float(32))
 		case "float64":
+			d.Once(&seen, 15)
 			v.Float64 = d.Float(64)
 		case "bytes":
+			d.Once(&seen, 16)
 			if !d.Null() {
 				v.Bytes = d.Bytes()
 			}
 		case "blob":
+			d.Once(&seen, 17)
 			if !d.Null() {
 				v.Blob = d.Bytes()
 			}
 		case "raw":
+			d.Once(&seen, 18)
 			v.Raw = d.Raw()
 		case "time":
+			d.Once(&seen, 19)
 			v.Time = d.Time()
 		case "uuid":
+			d.Once(&seen, 20)
 			v.UUID = d.UUID()
 		case "color":
+			d.Once(&seen, 21)
 			d.Text(&v.Color)
 		case "range":
+			d.Once(&seen, 22)
 			d.JSON(&v.Range)
 		case "big":
+			d.Once(&seen, 23)
 			readPointerToInt(d, &v.Big)
 		case "strings":
+			d.Once(&seen, 24)
 			readSliceOfString(d, &v.Strings)
 		case "ids":
+			d.Once(&seen, 25)
 			readIDs(d, &v.IDs)
 		case "nested":
+			d.Once(&seen, 26)
 			readSliceOfSliceOfInt(d, &v.Nested)
 		case "triple":
+			d.Once(&seen, 27)
 			readArray3OfFloat32(d, &v.Triple)
 		case "pairs":
+			d.Once(&seen, 28)
 			readArray2OfPair(d, &v.Pairs)
 		case "counts":
+			d.Once(&seen, 29)
 			readMapOfStringToInt(d, &v.Counts)
 		case "by_state":
+			d.Once(&seen, 30)
 			readMapOfStatusToPair(d, &v.ByState)
 		case "by_id":
+			d.Once(&seen, 31)
 			readMapOfUUIDToIDs(d, &v.ByID)
 		case "colors":
+			d.Once(&seen, 32)
 			readMapOfColorToPointerToColor(d, &v.Colors)
 		case "ranges":
+			d.Once(&seen, 33)
 			readMapOfStringToRange(d, &v.Ranges)
 		case "pair":
+			d.Once(&seen, 34)
 			readPair(d, &v.Pair)
 		case "pairs-2":
+			d.Once(&seen, 35)
 			readSliceOfPair(d, &v.Pairs2)
 		case "pair.ptr":
+			d.Once(&seen, 36)
 			readPointerToPair(d, &v.PairPtr)
 		case "int_ptr":
-			readPointerToInt_2(d, &v.IntPtr)
+			d.Once(&seen, 37)
+			readPointerToInt2(d, &v.IntPtr)
 		case "time_ptr":
+			d.Once(&seen, 38)
 			readPointerToTime(d, &v.TimePtr)
 		case "page":
+			d.Once(&seen, 39)
 			readPageOfUUID(d, &v.Page)
 		case "pages":
+			d.Once(&seen, 40)
 			readPageOfPair(d, &v.Pages)
 		case "circle":
+			d.Once(&seen, 41)
 			readCircle(d, &v.Circle)
 		case "empty":
+			d.Once(&seen, 42)
 			readEmpty(d, &v.Empty)
 		default:
-			d.Unknown(name, "text", "status", "bool", "flag", "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "bytes", "blob", "raw", "time", "uuid", "color", "range", "big", "strings", "ids", "nested", "triple", "pairs", "counts", "by_state", "by_id", "colors", "ranges", "pair", "pairs-2", "pair.ptr", "int_ptr", "time_ptr", "page", "pages", "circle", "empty")
+			d.Unknown(
+				name, "text", "status", "bool", "flag", "int", "int8", "int16", "int32",
+				"int64", "uint", "uint8", "uint16", "uint32", "uint64", "float32",
+				"float64", "bytes", "blob", "raw", "time", "uuid", "color", "range", "big",
+				"strings", "ids", "nested", "triple", "pairs", "counts", "by_state",
+				"by_id", "colors", "ranges", "pair", "pairs-2", "pair.ptr", "int_ptr",
+				"time_ptr", "page", "pages", "circle", "empty",
+			)
 		}
 	}
 	d.End()
@@ -312,6 +360,7 @@ func writeIDs(e *taskjson.Encoder, v corpus.IDs) {
 		e.Null()
 		return
 	}
+	e.Grow(39 * len(v))
 	e.BeginArray()
 	for i := range v {
 		e.Element()
@@ -325,7 +374,7 @@ func readIDs(d *taskjson.Decoder, v *corpus.IDs) {
 	if d.Null() || !d.BeginArray() {
 		return
 	}
-	list := corpus.IDs{}
+	list := make(corpus.IDs, 0, d.Hint(39))
 	for d.More() {
 		list = append(list, d.UUID())
 	}
@@ -454,11 +503,14 @@ func readPair(d *taskjson.Decoder, v *corpus.Pair) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "left":
+			d.Once(&seen, 0)
 			v.Left = d.String()
 		case "right":
+			d.Once(&seen, 1)
 			readSliceOfFloat64(d, &v.Right)
 		default:
 			d.Unknown(name, "left", "right")
@@ -517,6 +569,9 @@ func readMapOfStringToInt(d *taskjson.Decoder, v *map[string]int) {
 	m := map[string]int{}
 	for d.More() {
 		key := d.Key()
+		if _, ok := m[key]; ok {
+			d.Repeated()
+		}
 		m[key] = int(d.Int(0))
 	}
 	d.End()
@@ -546,6 +601,9 @@ func readMapOfStatusToPair(d *taskjson.Decoder, v *map[corpus.Status]corpus.Pair
 	m := map[corpus.Status]corpus.Pair{}
 	for d.More() {
 		key := corpus.Status(d.Key())
+		if _, ok := m[key]; ok {
+			d.Repeated()
+		}
 		var x corpus.Pair
 		readPair(d, &x)
 		m[key] = x
@@ -665,6 +723,9 @@ func readMapOfStringToRange(d *taskjson.Decoder, v *map[string]corpus.Range) {
 	m := map[string]corpus.Range{}
 	for d.More() {
 		key := d.Key()
+		if _, ok := m[key]; ok {
+			d.Repeated()
+		}
 		var x corpus.Range
 		d.JSON(&x)
 		m[key] = x
@@ -720,8 +781,8 @@ func readPointerToPair(d *taskjson.Decoder, v **corpus.Pair) {
 	readPair(d, *v)
 }
 
-// writePointerToInt_2 writes a *int.
-func writePointerToInt_2(e *taskjson.Encoder, v *int) {
+// writePointerToInt2 writes a *int.
+func writePointerToInt2(e *taskjson.Encoder, v *int) {
 	if v == nil {
 		e.Null()
 		return
@@ -729,8 +790,8 @@ func writePointerToInt_2(e *taskjson.Encoder, v *int) {
 	e.Int(int64(*v))
 }
 
-// readPointerToInt_2 reads a *int.
-func readPointerToInt_2(d *taskjson.Decoder, v **int) {
+// readPointerToInt2 reads a *int.
+func readPointerToInt2(d *taskjson.Decoder, v **int) {
 	if d.Null() {
 		return
 	}
@@ -773,11 +834,14 @@ func readPageOfUUID(d *taskjson.Decoder, v *corpus.Page[uuid.UUID]) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "items":
+			d.Once(&seen, 0)
 			readSliceOfUUID(d, &v.Items)
 		case "next":
+			d.Once(&seen, 1)
 			v.Next = d.String()
 		default:
 			d.Unknown(name, "items", "next")
@@ -792,6 +856,7 @@ func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
 		e.Null()
 		return
 	}
+	e.Grow(39 * len(v))
 	e.BeginArray()
 	for i := range v {
 		e.Element()
@@ -805,7 +870,7 @@ func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
 	if d.Null() || !d.BeginArray() {
 		return
 	}
-	list := []uuid.UUID{}
+	list := make([]uuid.UUID, 0, d.Hint(39))
 	for d.More() {
 		list = append(list, d.UUID())
 	}
@@ -830,11 +895,14 @@ func readPageOfPair(d *taskjson.Decoder, v *corpus.Page[corpus.Pair]) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "items":
+			d.Once(&seen, 0)
 			readSliceOfPair(d, &v.Items)
 		case "next":
+			d.Once(&seen, 1)
 			v.Next = d.String()
 		default:
 			d.Unknown(name, "items", "next")
@@ -851,7 +919,7 @@ func writeCircle(e *taskjson.Encoder, v *shape.Circle) {
 	e.Name("radius")
 	e.Float(v.Radius, 64)
 	e.Name("pair")
-	writePair_2(e, &v.Pair)
+	writePair2(e, &v.Pair)
 	e.EndObject()
 }
 
@@ -860,14 +928,18 @@ func readCircle(d *taskjson.Decoder, v *shape.Circle) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "center":
+			d.Once(&seen, 0)
 			readPoint(d, &v.Center)
 		case "radius":
+			d.Once(&seen, 1)
 			v.Radius = d.Float(64)
 		case "pair":
-			readPair_2(d, &v.Pair)
+			d.Once(&seen, 2)
+			readPair2(d, &v.Pair)
 		default:
 			d.Unknown(name, "center", "radius", "pair")
 		}
@@ -890,11 +962,14 @@ func readPoint(d *taskjson.Decoder, v *shape.Point) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "x":
+			d.Once(&seen, 0)
 			v.X = int32(d.Int(32))
 		case "y":
+			d.Once(&seen, 1)
 			v.Y = int32(d.Int(32))
 		default:
 			d.Unknown(name, "x", "y")
@@ -903,22 +978,24 @@ func readPoint(d *taskjson.Decoder, v *shape.Point) {
 	d.End()
 }
 
-// writePair_2 writes a shape.Pair.
-func writePair_2(e *taskjson.Encoder, v *shape.Pair) {
+// writePair2 writes a shape.Pair.
+func writePair2(e *taskjson.Encoder, v *shape.Pair) {
 	e.BeginObject()
 	e.Name("a")
 	e.Bool(v.A)
 	e.EndObject()
 }
 
-// readPair_2 reads a shape.Pair.
-func readPair_2(d *taskjson.Decoder, v *shape.Pair) {
+// readPair2 reads a shape.Pair.
+func readPair2(d *taskjson.Decoder, v *shape.Pair) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "a":
+			d.Once(&seen, 0)
 			v.A = d.Bool()
 		default:
 			d.Unknown(name, "a")
@@ -984,7 +1061,7 @@ func writeState(e *taskjson.Encoder, v *corpus.State) {
 	}
 	if v.Ptr != nil {
 		e.Name("ptr")
-		writePointerToInt_2(e, v.Ptr)
+		writePointerToInt2(e, v.Ptr)
 	}
 	if v.ZText != "" {
 		e.Name("z_text")
@@ -1030,48 +1107,71 @@ func readState(d *taskjson.Decoder, v *corpus.State) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "text":
+			d.Once(&seen, 0)
 			v.Text = d.String()
 		case "bool":
+			d.Once(&seen, 1)
 			v.Bool = d.Bool()
 		case "int":
+			d.Once(&seen, 2)
 			v.Int = d.Int(64)
 		case "float":
+			d.Once(&seen, 3)
 			v.Float = d.Float(64)
 		case "bytes":
+			d.Once(&seen, 4)
 			if !d.Null() {
 				v.Bytes = d.Bytes()
 			}
 		case "raw":
+			d.Once(&seen, 5)
 			v.Raw = d.Raw()
 		case "list":
+			d.Once(&seen, 6)
 			readSliceOfInt(d, &v.List)
 		case "map":
+			d.Once(&seen, 7)
 			readMapOfStringToString(d, &v.Map)
 		case "ptr":
-			readPointerToInt_2(d, &v.Ptr)
+			d.Once(&seen, 8)
+			readPointerToInt2(d, &v.Ptr)
 		case "z_text":
+			d.Once(&seen, 9)
 			v.ZText = d.String()
 		case "z_float":
+			d.Once(&seen, 10)
 			v.ZFloat = d.Float(64)
 		case "z_time":
+			d.Once(&seen, 11)
 			v.ZTime = d.Time()
 		case "z_time_p":
+			d.Once(&seen, 12)
 			readPointerToTime(d, &v.ZTimeP)
 		case "z_uuid":
+			d.Once(&seen, 13)
 			v.ZUUID = d.UUID()
 		case "z_range":
+			d.Once(&seen, 14)
 			d.JSON(&v.ZRange)
 		case "z_list":
+			d.Once(&seen, 15)
 			readSliceOfInt(d, &v.ZList)
 		case "z_both":
+			d.Once(&seen, 16)
 			readSliceOfInt(d, &v.ZBoth)
 		case "z_array":
+			d.Once(&seen, 17)
 			readArray4OfByte(d, &v.ZArray)
 		default:
-			d.Unknown(name, "text", "bool", "int", "float", "bytes", "raw", "list", "map", "ptr", "z_text", "z_float", "z_time", "z_time_p", "z_uuid", "z_range", "z_list", "z_both", "z_array")
+			d.Unknown(
+				name, "text", "bool", "int", "float", "bytes", "raw", "list", "map", "ptr",
+				"z_text", "z_float", "z_time", "z_time_p", "z_uuid", "z_range", "z_list",
+				"z_both", "z_array",
+			)
 		}
 	}
 	d.End()
@@ -1100,6 +1200,9 @@ func readMapOfStringToString(d *taskjson.Decoder, v *map[string]string) {
 	m := map[string]string{}
 	for d.More() {
 		key := d.Key()
+		if _, ok := m[key]; ok {
+			d.Repeated()
+		}
 		m[key] = d.String()
 	}
 	d.End()

@@ -20,9 +20,8 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	var x Spec
-	readPeople(d, &x)
-	*v = x
+	*v = *new(Spec)
+	readPeople(d, v)
 	return d.Finish()
 }
 
@@ -36,9 +35,8 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	var x State
-	readChanged(d, &x)
-	*v = x
+	*v = *new(State)
+	readChanged(d, v)
 	return d.Finish()
 }
 
@@ -57,11 +55,14 @@ func readPeople(d *taskjson.Decoder, v *corpus.People) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "people":
+			d.Once(&seen, 0)
 			readSliceOfUUID(d, &v.People)
 		case "status":
+			d.Once(&seen, 1)
 			v.Status = d.String()
 		default:
 			d.Unknown(name, "people", "status")
@@ -76,6 +77,7 @@ func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
 		e.Null()
 		return
 	}
+	e.Grow(39 * len(v))
 	e.BeginArray()
 	for i := range v {
 		e.Element()
@@ -89,7 +91,7 @@ func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
 	if d.Null() || !d.BeginArray() {
 		return
 	}
-	list := []uuid.UUID{}
+	list := make([]uuid.UUID, 0, d.Hint(39))
 	for d.More() {
 		list = append(list, d.UUID())
 	}
@@ -112,11 +114,14 @@ func readChanged(d *taskjson.Decoder, v *corpus.Changed) {
 	if !d.BeginObject() {
 		return
 	}
+	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
 		case "changed":
+			d.Once(&seen, 0)
 			v.Changed = int(d.Int(0))
 		case "after":
+			d.Once(&seen, 1)
 			v.After = d.String()
 		default:
 			d.Unknown(name, "changed", "after")

@@ -2,7 +2,7 @@
 //
 // Source: internal/taskgen/testdata/corpus.Plain
 
-// Package plaintask submits plain tasks and reads them.
+// Package plaintask submits tasks of kind plain and reads them.
 package plaintask
 
 import (
@@ -34,9 +34,9 @@ var (
 )
 
 type (
-	// Spec is what a plain task is asked to do.
+	// Spec is what a task of kind plain is asked to do.
 	Spec = corpus.People
-	// State is what a plain task remembers between batches.
+	// State is what a task of kind plain remembers between batches.
 	State = corpus.Changed
 )
 
@@ -48,24 +48,24 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
 	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
 })
 
-// Submit submits a plain task: it will run if tx commits. See
-// [taskkit.Submit].
+// Submit submits a task of kind plain: it will run if tx commits.
+// See [taskkit.Submit].
 func Submit(
 	ctx context.Context, tx taskkit.Execer, spec Spec, opts ...taskkit.SubmitOption,
 ) (taskkit.ID, error) {
 	return taskkit.Submit(ctx, tx, Kind, spec, opts...)
 }
 
-// SubmitMany submits one plain task for each spec, in few statements. See
-// [taskkit.SubmitMany].
+// SubmitMany submits a task of kind plain for each spec, in few
+// statements. See [taskkit.SubmitMany].
 func SubmitMany(
 	ctx context.Context, tx taskkit.Execer, specs []Spec, opts ...taskkit.SubmitOption,
 ) ([]taskkit.ID, error) {
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a plain task with its spec, its state and its progress. See
-// [taskkit.Get].
+// Get returns a task of kind plain with its spec, its state and its
+// progress. See [taskkit.Get].
 func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }
