@@ -18,7 +18,7 @@ trap 'exit 1' HUP INT TERM
 # The locale C is on every machine and sorts alike on all of them. Not syncing
 # concerns the files of initdb alone.
 {
-	"$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions &&
+	"$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync &&
 	cat >>"$dir/data/postgresql.conf" <<-CONF
 		listen_addresses = '127.0.0.1'
 		port = $port
