@@ -15,27 +15,29 @@ func check(found []*Executor) ([]*Executor, []Diagnostic) {
 	})
 	names := map[string]*Executor{}
 	packages := map[string]*Executor{}
-	for _, x := range sorted {
-		taken := false
-		for i, name := range append([]string{x.Kind}, x.Aliases...) {
-			other, ok := names[name]
-			if !ok {
-				names[name] = x
-				continue
-			}
-			taken = true
-			what := "kind"
-			if i > 0 {
-				what = "alias"
-			}
-			wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
-				Message: fmt.Sprintf("%s %q is also at %s", what, name, other.Pos)})
+	claim := func(x *Executor, what, name string) bool {
+		other, taken := names[name]
+		if !taken {
+			names[name] = x
+			return true
 		}
-		if other, ok := packages[x.Package()]; ok && !taken {
+		wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
+			Message: fmt.Sprintf("%s %q is also at %s", what, name, other.Pos)})
+		return false
+	}
+	for _, x := range sorted {
+		if !claim(x, "kind", x.Kind) {
+			continue
+		}
+		if other, ok := packages[x.Package()]; ok {
 			wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
 				Message: fmt.Sprintf("kind %q would share package %s with %q at %s", x.Kind, x.Package(), other.Kind, other.Pos)})
-		} else {
-			packages[x.Package()] = x
+		}
+		packages[x.Package()] = x
+	}
+	for _, x := range sorted {
+		for _, alias := range x.Aliases {
+			claim(x, "alias", alias)
 		}
 	}
 	return sorted, wrong

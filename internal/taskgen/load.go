@@ -70,8 +70,8 @@ type candidate struct {
 	directive *directive // nil when the type has only the method
 }
 
-// candidates returns the types of a package that have a directive, or an
-// Execute method of their own like that of an executor.
+// candidates returns the types of a package that have a directive, or are
+// exported with an Execute method of their own like that of an executor.
 func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 	for _, file := range pkg.Syntax {
 		seen := map[*ast.CommentGroup]bool{}
@@ -93,7 +93,7 @@ func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 				d, problems := directiveOf(doc)
 				r.report(problems...)
 				name, ok := pkg.TypesInfo.Defs[spec.Name].(*types.TypeName)
-				if ok && (d != nil || ownsExecute(name)) {
+				if ok && (d != nil || name.Exported() && ownsExecute(name)) {
 					found = append(found, candidate{pkg: pkg, name: name, directive: d})
 				}
 			}

@@ -166,13 +166,13 @@ func (r *resolver) execute(named *types.Named, pos token.Pos) (*types.TypeList, 
 
 // root resolves a Spec or State, which is an object in the database.
 func (r *resolver) root(t types.Type, pos token.Pos, what string) *Type {
+	at := place{pos: pos, path: what, addressable: true}
 	if named, ok := types.Unalias(t).(*types.Named); ok && r.local(named, pos) {
-		pos = named.Obj().Pos()
+		at.pos = named.Obj().Pos()
 	}
-	got := r.typ(t, place{pos: pos, path: what, addressable: true})
+	got := r.typ(t, at)
 	if got != nil && got.Form != Struct {
-		r.report(problem{pos, fmt.Sprintf("%s is %s, and must be a struct", what, plain(t)),
-			"wrap it in a struct with one field"})
+		r.refuse(at, "wrap it in a struct with one field", "%s is not a struct", plain(t))
 		return nil
 	}
 	return got

@@ -18,13 +18,16 @@ func (r *resolver) structure(got *Type, s *types.Struct, p place) bool {
 	for i := range s.NumFields() {
 		v := s.Field(i)
 		at := place{pos: p.pos, path: p.path + "." + v.Name(), addressable: p.addressable}
-		if r.sameTree(v, p) {
+		if r.sameTree(v) {
 			at.pos = v.Pos()
 		}
 		f, stored, good := r.field(v, s.Tag(i), at)
 		if !good {
 			ok = false
 			continue
+		}
+		if !stored && !r.writable(v.Type()) {
+			got.Named = false // it cannot be written down, so it cannot be asserted
 		}
 		got.Declared = append(got.Declared, Declared{Name: v.Name(), Source: mark(v.Type()), Tag: s.Tag(i)})
 		if !stored {
@@ -41,9 +44,32 @@ func (r *resolver) structure(got *Type, s *types.Struct, p place) bool {
 	return ok
 }
 
+// writable reports whether generated code can write a type down that it does
+// not store.
+func (r *resolver) writable(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Basic:
+		return true
+	case *types.Named:
+		return t.TypeArgs().Len() == 0 && r.unnameable(t.Obj()) == ""
+	case *types.Alias:
+		return t.TypeArgs().Len() == 0 && r.unnameable(t.Obj()) == ""
+	case *types.Pointer:
+		return r.writable(t.Elem())
+	case *types.Slice:
+		return r.writable(t.Elem())
+	case *types.Map:
+		return r.writable(t.Key()) && r.writable(t.Elem())
+	case *types.Chan:
+		return r.writable(t.Elem())
+	default:
+		return false
+	}
+}
+
 // sameTree reports whether a field's own position is one that the reader can
 // go to: in the file set, in source that was loaded.
-func (r *resolver) sameTree(v *types.Var, p place) bool {
+func (r *resolver) sameTree(v *types.Var) bool {
 	f := r.relative(r.fset.Position(v.Pos()).Filename)
 	return f != "" && !strings.HasPrefix(f, "..") && !strings.HasPrefix(f, "/")
 }
@@ -85,8 +111,8 @@ func (r *resolver) field(v *types.Var, tag string, p place) (f Field, stored, ok
 				return f, false, false
 			}
 		case "omitzero":
-			if cond = notZero(v.Type(), p.addressable); cond == "" {
-				r.refuse(p, "give the type an IsZero method, or drop it", "omitzero on %s", plain(v.Type()))
+			if cond = notZero(v.Type()); cond == "" {
+				r.refuse(p, "give the type an IsZero method on the value, or drop it", "omitzero on %s", plain(v.Type()))
 				return f, false, false
 			}
 		default:
@@ -115,14 +141,17 @@ func notEmpty(t types.Type) string {
 }
 
 // notZero returns the condition that omitzero asks, or "" when it cannot be
-// written down.
-func notZero(t types.Type, addressable bool) string {
+// written down. An IsZero on the pointer alone is none: whether encoding/json
+// calls it depends on where the value is.
+func notZero(t types.Type) string {
 	_, pointer := t.Underlying().(*types.Pointer)
-	switch {
-	case pointer && lookup(t, "IsZero") != nil:
+	switch own := lookup(t, "IsZero") != nil; {
+	case own && pointer:
 		return "%[1]s != nil && !%[1]s.IsZero()"
-	case lookup(t, "IsZero") != nil || addressable && lookup(types.NewPointer(t), "IsZero") != nil:
+	case own:
 		return "!%s.IsZero()"
+	case !pointer && lookup(types.NewPointer(t), "IsZero") != nil:
+		return ""
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:

@@ -37,7 +37,13 @@ func plain(t types.Type) string {
 
 // typ resolves a type. It returns nil after it has reported what is wrong.
 func (r *resolver) typ(t types.Type, p place) *Type {
-	t = types.Unalias(t)
+	if alias, ok := t.(*types.Alias); ok {
+		if remedy := r.unnameable(alias.Obj()); remedy != "" {
+			r.refuse(p, remedy, "generated code cannot name type %s", plain(alias))
+			return nil
+		}
+		return r.typ(alias.Rhs(), p)
+	}
 	source := mark(t)
 	if known, ok := r.types[source]; ok && p.addressable {
 		return known
@@ -263,30 +269,34 @@ func shape(sig *types.Signature) string {
 
 // nameable reports whether generated code can name a type.
 func (r *resolver) nameable(named *types.Named, pos token.Pos, what string) bool {
-	obj := named.Obj()
-	if obj.Pkg() == nil {
-		return true
+	if remedy := r.unnameable(named.Obj()); remedy != "" {
+		return r.refuse(place{pos: pos, path: what}, remedy, "generated code cannot name type %s", plain(named))
 	}
-	path := obj.Pkg().Path()
-	p := place{pos: pos, path: what}
-	switch {
-	case obj.Parent() != nil && obj.Parent() != obj.Pkg().Scope():
-		r.refuse(p, "declare it outside the function", "type %s is local to a function", obj.Name())
-	case !obj.Exported():
-		r.refuse(p, "export it, since generated code in another package names it", "type %s is not exported", plain(named))
-	case obj.Pkg().Name() == "main":
-		r.refuse(p, "move it into a package of its own", "type %s is in a program, which cannot be imported", plain(named))
-	case !visible(path, r.genPath):
-		r.refuse(p, "move the package, or generate with -o below the parent of internal", "type %s is internal to another tree than %s", plain(named), r.genPath)
-	default:
-		for arg := range named.TypeArgs().Types() {
-			if n, ok := types.Unalias(arg).(*types.Named); ok && !r.nameable(n, pos, what) {
-				return false
-			}
+	for arg := range named.TypeArgs().Types() {
+		if n, ok := types.Unalias(arg).(*types.Named); ok && !r.nameable(n, pos, what) {
+			return false
 		}
-		return true
 	}
-	return false
+	return true
+}
+
+// unnameable returns what to do about a type that generated code cannot name,
+// or "".
+func (r *resolver) unnameable(obj *types.TypeName) string {
+	switch pkg := obj.Pkg(); {
+	case pkg == nil:
+		return ""
+	case obj.Parent() != nil && obj.Parent() != pkg.Scope():
+		return "declare it outside the function"
+	case !obj.Exported():
+		return "export it"
+	case pkg.Name() == "main":
+		return "move it out of the program, into a package that can be imported"
+	case !visible(pkg.Path(), r.genPath):
+		return "move it out of internal, or generate with -o below the parent of internal"
+	default:
+		return ""
+	}
 }
 
 // visible applies Go's rule for internal packages.
