@@ -130,7 +130,7 @@ func (r *resolver) field(v *types.Var, tag string, p place) (f Field, stored, ok
 func notEmpty(t types.Type) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		return notZeroBasic(u, false)
+		return notZeroBasic(u)
 	case *types.Slice, *types.Map:
 		return "len(%s) != 0"
 	case *types.Pointer:
@@ -155,7 +155,7 @@ func notZero(t types.Type) string {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		return notZeroBasic(u, true)
+		return notZeroBasic(u)
 	case *types.Slice, *types.Map, *types.Pointer:
 		return "%s != nil"
 	case *types.Array:
@@ -166,16 +166,14 @@ func notZero(t types.Type) string {
 	return ""
 }
 
-// notZeroBasic is notZero for strings, booleans and numbers. A negative zero is
-// empty and not zero.
-func notZeroBasic(b *types.Basic, strict bool) string {
+// notZeroBasic is the condition for strings, booleans and numbers, which are
+// empty when they are zero.
+func notZeroBasic(b *types.Basic) string {
 	switch info := b.Info(); {
 	case info&types.IsString != 0:
 		return `%s != ""`
 	case info&types.IsBoolean != 0:
 		return "%s"
-	case info&types.IsFloat != 0 && strict:
-		return "«math|math».Float64bits(float64(%s)) != 0"
 	default:
 		return "%s != 0"
 	}

@@ -26,8 +26,11 @@ type Encoder struct {
 	err   *Error
 }
 
-// NewEncoder returns an encoder that appends to dst.
-func NewEncoder(dst []byte) Encoder { return Encoder{buf: dst, start: len(dst)} }
+// NewEncoder returns an encoder that appends to dst. It makes room for a small
+// value at once.
+func NewEncoder(dst []byte) Encoder {
+	return Encoder{buf: slices.Grow(dst, 128), start: len(dst)}
+}
 
 // Finish returns dst with the value appended, or as it was with the first
 // error.

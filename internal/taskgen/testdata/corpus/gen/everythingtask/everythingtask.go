@@ -8,7 +8,6 @@ package everythingtask
 import (
 	"context"
 	"encoding/json"
-	"math/big"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,52 +24,6 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 // If one of these does not compile, a type has changed since this file was
 // generated. Run go generate.
 var (
-	_ corpus.Spec = struct {
-		Text    string                         `json:"text"`
-		Status  corpus.Status                  `json:"status"`
-		Bool    bool                           `json:"bool"`
-		Flag    corpus.Flag                    `json:"flag"`
-		Int     int                            `json:"int"`
-		Int8    int8                           `json:"int8"`
-		Int16   corpus.Level                   `json:"int16"`
-		Int32   int32                          `json:"int32"`
-		Int64   int64                          `json:"int64"`
-		Uint    uint                           `json:"uint"`
-		Uint8   uint8                          `json:"uint8"`
-		Uint16  uint16                         `json:"uint16"`
-		Uint32  uint32                         `json:"uint32"`
-		Uint64  uint64                         `json:"uint64"`
-		Float32 float32                        `json:"float32"`
-		Float64 float64                        `json:"float64"`
-		Bytes   []byte                         `json:"bytes"`
-		Blob    corpus.Blob                    `json:"blob"`
-		Raw     json.RawMessage                `json:"raw"`
-		Time    time.Time                      `json:"time"`
-		UUID    uuid.UUID                      `json:"uuid"`
-		Color   corpus.Color                   `json:"color"`
-		Range   corpus.Range                   `json:"range"`
-		Big     *big.Int                       `json:"big"`
-		Strings []string                       `json:"strings"`
-		IDs     corpus.IDs                     `json:"ids"`
-		Nested  [][]int                        `json:"nested"`
-		Triple  [3]float32                     `json:"triple"`
-		Pairs   [2]corpus.Pair                 `json:"pairs"`
-		Counts  map[string]int                 `json:"counts"`
-		ByState map[corpus.Status]corpus.Pair  `json:"by_state"`
-		ByID    map[uuid.UUID]corpus.IDs       `json:"by_id"`
-		Colors  map[corpus.Color]*corpus.Color `json:"colors"`
-		Ranges  map[string]corpus.Range        `json:"ranges"`
-		Pair    corpus.Pair                    `json:"pair"`
-		Pairs2  []corpus.Pair                  `json:"pairs-2"`
-		PairPtr *corpus.Pair                   `json:"pair.ptr"`
-		IntPtr  *int                           `json:"int_ptr"`
-		TimePtr *time.Time                     `json:"time_ptr"`
-		Page    corpus.Page[uuid.UUID]         `json:"page"`
-		Pages   corpus.Page[corpus.Pair]       `json:"pages"`
-		Circle  shape.Circle                   `json:"circle"`
-		Empty   struct{}                       `json:"empty"`
-		Hidden  func()                         `json:"-"`
-	}{}
 	_ corpus.Pair = struct {
 		Left  string    `json:"left"`
 		Right []float64 `json:"right"`

@@ -6,7 +6,6 @@ package everythingtask
 
 import (
 	"maps"
-	"math"
 	"math/big"
 	"slices"
 	"time"
@@ -1067,7 +1066,7 @@ func writeState(e *taskjson.Encoder, v *corpus.State) {
 		e.Name("z_text")
 		e.String(v.ZText)
 	}
-	if math.Float64bits(float64(v.ZFloat)) != 0 {
+	if v.ZFloat != 0 {
 		e.Name("z_float")
 		e.Float(v.ZFloat, 64)
 	}
