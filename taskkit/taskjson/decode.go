@@ -11,6 +11,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,29 +25,52 @@ type Decoder struct {
 	dec     jsontext.Decoder
 	buf     bytes.Buffer
 	scratch []byte // of the last string with escapes
+	size    int    // of the source
+	options jsontext.Options
 	err     *Error
 }
 
+// maxPooled is the largest source that a decoder in the pool may still refer
+// to. A larger value takes long enough to make one decoder look cheap.
+const maxPooled = 16 << 10
+
+// decoders holds decoders that are not in use. It is state of the package, and
+// worth it: the allocations of a decoder are most of the time of a small state,
+// which is read anew for every batch.
+var decoders = sync.Pool{New: func() any {
+	return &Decoder{options: jsontext.AllowDuplicateNames(true)}
+}}
+
 // NewDecoder returns a decoder of src, which must not change meanwhile.
 func NewDecoder(src []byte) *Decoder {
-	d := &Decoder{buf: *bytes.NewBuffer(src)}
+	d, ok := decoders.Get().(*Decoder)
+	if !ok {
+		panic("taskjson: something else is in the pool of decoders")
+	}
+	d.buf, d.size = *bytes.NewBuffer(src), len(src)
 	// Duplicates are found by Once, Repeated and checkValue: the sets of names
 	// that jsontext keeps for it are half of the allocations.
-	d.dec.Reset(&d.buf, jsontext.AllowDuplicateNames(true))
+	d.dec.Reset(&d.buf, d.options)
 	return d
 }
 
-// Finish returns the first error. Anything after the value is one.
+// Finish returns the first error. Anything after the value is one. The decoder
+// must not be used any more.
 func (d *Decoder) Finish() error {
 	if d.err == nil {
 		if _, err := d.dec.ReadToken(); !errors.Is(err, io.EOF) {
 			d.err = trailing()
 		}
 	}
-	if d.err == nil {
+	failed := d.err
+	if d.size <= maxPooled {
+		d.err = nil
+		decoders.Put(d)
+	}
+	if failed == nil {
 		return nil // not a nil *Error in an error
 	}
-	return d.err
+	return failed
 }
 
 // Null reads null and reports true, or reads nothing.
