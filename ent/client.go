@@ -416,7 +416,8 @@ func (c *QueuedTaskClient) QueryResult(_m *QueuedTask) *TaskResultQuery {
 
 // Hooks returns the client hooks.
 func (c *QueuedTaskClient) Hooks() []Hook {
-	return c.hooks.QueuedTask
+	hooks := c.hooks.QueuedTask
+	return append(hooks[:len(hooks):len(hooks)], queuedtask.Hooks[:]...)
 }
 
 // Interceptors returns the client interceptors.

@@ -527,7 +527,9 @@ func (_c *QueuedTaskCreate) Mutation() *QueuedTaskMutation {
 
 // Save creates the QueuedTask in the database.
 func (_c *QueuedTaskCreate) Save(ctx context.Context) (*QueuedTask, error) {
-	_c.defaults()
+	if err := _c.defaults(); err != nil {
+		return nil, err
+	}
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -554,7 +556,7 @@ func (_c *QueuedTaskCreate) ExecX(ctx context.Context) {
 }
 
 // defaults sets the default values of the builder before save.
-func (_c *QueuedTaskCreate) defaults() {
+func (_c *QueuedTaskCreate) defaults() error {
 	if _, ok := _c.mutation.CodecRevision(); !ok {
 		v := queuedtask.DefaultCodecRevision
 		_c.mutation.SetCodecRevision(v)
@@ -607,6 +609,7 @@ func (_c *QueuedTaskCreate) defaults() {
 		v := queuedtask.DefaultItemsSkipped
 		_c.mutation.SetItemsSkipped(v)
 	}
+	return nil
 }
 
 // check runs all checks and user-defined validators on the builder.

@@ -5,6 +5,7 @@ package queuedtask
 import (
 	"fmt"
 
+	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"taskkit.dev/internal/workflow"
@@ -172,7 +173,13 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+// Note that the variables below are initialized by the runtime
+// package on the initialization of the application. Therefore,
+// it should be imported in the main as follows:
+//
+//	import _ "taskkit.dev/ent/runtime"
 var (
+	Hooks [1]ent.Hook
 	// DefaultCodecRevision holds the default value on creation for the "codec_revision" field.
 	DefaultCodecRevision int
 	// DefaultFence holds the default value on creation for the "fence" field.

@@ -1,0 +1,241 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"taskkit.dev/ent"
+	_ "taskkit.dev/ent/runtime" // the hook under attack
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workflow"
+)
+
+// attackBySQL: every pair of statuses by an UPDATE, as a person with a prompt
+// would write it, in every variant of the conditions that an edge may have. What
+// passes is the table of transitions, no more and no less.
+func attackBySQL(b *bed) {
+	b.enrol()
+	for _, from := range workflow.Statuses() {
+		for _, to := range workflow.Statuses() {
+			for variant := range 8 {
+				v := variation{started: variant&1 != 0, stop: variant&2 != 0, fence: int64(variant >> 2)}
+				if v.started && to == workflow.Executing || !v.started && to != workflow.Executing || to != workflow.Executing {
+					b.try(from, to, v)
+				}
+			}
+			b.try(from, to, variation{started: true, stop: true, fence: -1})
+			b.try(from, to, variation{started: true, fence: 2})
+		}
+	}
+	// A new task is QUEUED and has never been held.
+	for column, value := range map[string]string{"workflow_status": "'COMPLETED', workflow_stopped_date", "fence": "3", "checkpoint_seq": "1"} {
+		_ = value
+		var query string
+		switch column {
+		case "workflow_status":
+			query = "workflow_status, workflow_stopped_date) VALUES ($1, $1, $1, $1, $1, 'demo', 'COMPLETED', " + b.at(0) + ")"
+		default:
+			query = column + ") VALUES ($1, $1, $1, $1, $1, 'demo', " + value + ")"
+		}
+		if _, err := b.db.ExecContext(b.ctx(), "INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, "+query, uuid.NewString()); err == nil {
+			b.Fatalf("inserted with another %s", column)
+		}
+	}
+}
+
+// variation is what an attack does beside the status.
+type variation struct {
+	started bool  // the row has a start afterwards
+	stop    bool  // a stop stands on it afterwards
+	fence   int64 // added to the fence
+}
+
+// legal is what the table says of a transition with a variation.
+func legal(from, to workflow.Status, v variation) bool {
+	if from == to {
+		return v.fence == 0
+	}
+	e, ok := workflow.Find(from, to)
+	want := int64(0)
+	if e.Claimed {
+		want = 1
+	}
+	return ok && v.fence == want && (!e.Started || v.started) && (!e.Requested || v.stop)
+}
+
+// try makes one attack on a task of its own. The columns that the checks want
+// are set right, so that nothing but the guard can refuse.
+func (b *bed) try(from, to workflow.Status, v variation) {
+	b.Helper()
+	if to == workflow.Executing && !v.started {
+		return // the check on the start refuses that in any case
+	}
+	id := b.bring(from)
+	started, stop, process, stopped := "NULL", "''", "NULL", "NULL"
+	if v.started {
+		started = b.at(0)
+	}
+	if v.stop {
+		stop = "'STOP'"
+	}
+	if to.InFlight() {
+		process = "'mallory'"
+	}
+	if to.Terminal() {
+		stopped = b.at(0)
+	}
+	_, err := b.db.ExecContext(b.ctx(), fmt.Sprintf(`UPDATE taskkit_queued_task SET workflow_status = '%s', execution_started_date = %s,
+control = %s, scheduled_by_process = %s, workflow_stopped_date = %s, fence = fence + (%d) WHERE id = $1`,
+		to, started, stop, process, stopped, v.fence), id.String())
+	if want := legal(from, to, v); (err == nil) != want {
+		b.Fatalf("%s to %s with %+v: passed is %v (%v), want %v", from, to, v, err == nil, err, want)
+	}
+	if err != nil && !strings.Contains(err.Error(), "taskkit") {
+		b.Fatalf("%s to %s with %+v: refused by %v, want by taskkit's own trigger or check", from, to, v, err)
+	}
+	status := to
+	if err != nil {
+		status = from
+	}
+	is(b, "status afterwards", b.read(id).Status, status)
+	b.exec("DELETE FROM taskkit_queued_task")
+}
+
+// client returns an ent client on the case's database, as a user of the tables
+// might make one.
+func (b *bed) client() *ent.Client {
+	return ent.NewClient(ent.Driver(entsql.OpenDB(string(b.db.Dialect), b.db.DB)),
+		ent.AlternateSchema(ent.SchemaConfig{QueuedTask: b.db.Schema, TaskEvent: b.db.Schema}))
+}
+
+// attackByEnt: every pair of statuses by an ent mutation.
+func attackByEnt(b *bed) {
+	b.enrol()
+	c := b.client()
+	for _, from := range workflow.Statuses() {
+		for _, to := range workflow.Statuses() {
+			for _, v := range []variation{{}, {started: true}, {stop: true}, {started: true, stop: true}, {fence: 1}, {started: true, stop: true, fence: 1}, {started: true, stop: true, fence: -1}, {started: true, fence: 2}} {
+				if to == workflow.Executing && !v.started {
+					continue
+				}
+				id := b.bring(from)
+				u := c.QueuedTask.UpdateOneID(id).SetWorkflowStatus(to).AddFence(v.fence)
+				if v.started {
+					u.SetExecutionStartedDate(b.clock())
+				} else {
+					u.ClearExecutionStartedDate()
+				}
+				if v.stop {
+					u.SetControl(workflow.Stop)
+				}
+				if to.InFlight() {
+					u.SetScheduledByProcess("mallory")
+				} else {
+					u.ClearScheduledByProcess()
+				}
+				if to.Terminal() {
+					u.SetWorkflowStoppedDate(b.clock())
+				} else {
+					u.ClearWorkflowStoppedDate()
+				}
+				err := u.Exec(b.ctx())
+				if want := legal(from, to, v); (err == nil) != want {
+					b.Fatalf("%s to %s with %+v: passed is %v (%v), want %v", from, to, v, err == nil, err, want)
+				}
+				b.exec("DELETE FROM taskkit_queued_task")
+			}
+			// Many at once: the status of each is not known.
+			id := b.bring(from)
+			if _, err := c.QueuedTask.Update().SetWorkflowStatus(to).Save(b.ctx()); err == nil {
+				b.Fatalf("a bulk update to %s passed", to)
+			}
+			if _, err := c.QueuedTask.Update().AddFence(1).Save(b.ctx()); err == nil {
+				b.Fatal("a bulk update of fences passed")
+			}
+			is(b, "status", b.read(id).Status, from)
+			// What does not touch the status passes.
+			if _, err := c.QueuedTask.Update().SetReason("x").Save(b.ctx()); err != nil {
+				b.Fatal(err)
+			}
+			b.exec("DELETE FROM taskkit_queued_task")
+		}
+		// A task that a worker holds is not removed.
+		for _, remove := range []func(uuid.UUID) error{
+			func(id uuid.UUID) error { return c.QueuedTask.DeleteOneID(id).Exec(b.ctx()) },
+			func(uuid.UUID) error { _, err := c.QueuedTask.Delete().Exec(b.ctx()); return err },
+		} {
+			id := b.bring(from)
+			err := remove(id)
+			if (err == nil) == from.InFlight() {
+				b.Fatalf("removal of a task that is %s: %v", from, err)
+			}
+			b.exec("DELETE FROM taskkit_queued_task")
+		}
+	}
+	create := func(change func(*ent.QueuedTaskCreate)) error {
+		n := c.QueuedTask.Create().SetID(uuid.New()).SetCreatedBy(uuid.New()).SetModifiedBy(uuid.New()).SetOwnerID(uuid.New()).
+			SetRunAsID(uuid.New()).SetExecutionComponentName(kind).SetExecutionState([]byte("{}")).
+			SetCreatedDate(b.clock()).SetModifiedDate(b.clock()).SetNotBefore(b.clock())
+		change(n)
+		return n.Exec(b.ctx())
+	}
+	b.ok(create(func(*ent.QueuedTaskCreate) {}))
+	for name, change := range map[string]func(*ent.QueuedTaskCreate){
+		"status": func(n *ent.QueuedTaskCreate) {
+			n.SetWorkflowStatus(workflow.Completed).SetWorkflowStoppedDate(b.clock())
+		},
+		"fence": func(n *ent.QueuedTaskCreate) { n.SetFence(2) },
+		"seq":   func(n *ent.QueuedTaskCreate) { n.SetCheckpointSeq(2) },
+	} {
+		if err := create(change); err == nil {
+			b.Fatalf("created with another %s", name)
+		}
+	}
+}
+
+// clock is a time to write through ent.
+func (b *bed) clock() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// attackImmutables: what never changes, whoever writes.
+func attackImmutables(b *bed) {
+	b.enrol()
+	id := b.bring(workflow.Executing, func(t *store.NewTask) { t.UniqueKey = "u" })
+	person := uuid.NewString()
+	for _, set := range []string{
+		"owner_id = '" + person + "'", "run_as_id = '" + person + "'", "id = '" + person + "'", "execution_component_name = 'other'", "unique_key = 'x'",
+		"unique_key = NULL", `execution_spec = '{"n": 2}'`, "execution_spec = NULL", "checkpoint_seq = checkpoint_seq + 2", "checkpoint_seq = checkpoint_seq - 1",
+		"fence = fence + 1", "fence = fence - 1", "fence = 0", "workflow_status = 'NONSENSE'", "control = 'NONSENSE'", "priority = 0", "items_taken = -1",
+		"scheduled_by_process = NULL", "execution_started_date = NULL", "workflow_stopped_date = " + b.at(0),
+	} {
+		if _, err := b.db.ExecContext(b.ctx(), "UPDATE taskkit_queued_task SET "+set); err == nil {
+			b.Fatalf("%s passed", set)
+		}
+	}
+	for _, set := range []string{"checkpoint_seq = checkpoint_seq + 1", `execution_state = '{"a":1}'`, "execution_spec = execution_spec", "owner_id = owner_id", "reason = 'x'"} {
+		b.exec("UPDATE taskkit_queued_task SET " + set)
+	}
+	// The spec of a task that was never claimed may be replaced (CER-14).
+	fresh := b.one()
+	b.exec(`UPDATE taskkit_queued_task SET execution_spec = '{"n": 2}' WHERE id = $1`, fresh.String())
+	is(b, "spec", string(b.read(fresh).Spec), `{"n": 2}`)
+
+	_, err := b.request(id, store.ActPause)
+	b.ok(err)
+	for _, query := range []string{"UPDATE taskkit_task_event SET reason = 'x'", "DELETE FROM taskkit_task_event"} {
+		if _, err := b.db.ExecContext(context.WithoutCancel(b.ctx()), query); err == nil {
+			b.Fatalf("%s passed", query)
+		}
+	}
+	is(b, "events", b.count("SELECT count(*) FROM taskkit_task_event"), 1)
+	if b.db.Dialect == dialect.Postgres {
+		if _, err := b.db.ExecContext(b.ctx(), "UPDATE taskkit_task_event SET reason = 'x'"); err == nil || !strings.Contains(err.Error(), "append-only") {
+			b.Fatalf("the refusal says %v", err)
+		}
+	}
+}
