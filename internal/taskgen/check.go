@@ -21,8 +21,10 @@ func check(found []*Executor) ([]*Executor, []Diagnostic) {
 			names[name] = x
 			return true
 		}
-		wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
-			Message: fmt.Sprintf("%s %q is also at %s", what, name, other.Pos)})
+		wrong = append(wrong, Diagnostic{
+			Pos: x.Pos, Remedy: "give one of them another name",
+			Message: fmt.Sprintf("%s %q is also at %s", what, name, other.Pos),
+		})
 		return false
 	}
 	for _, x := range sorted {
@@ -30,8 +32,10 @@ func check(found []*Executor) ([]*Executor, []Diagnostic) {
 			continue
 		}
 		if other, ok := packages[x.Package()]; ok {
-			wrong = append(wrong, Diagnostic{Pos: x.Pos, Remedy: "give one of them another name",
-				Message: fmt.Sprintf("kind %q would share package %s with %q at %s", x.Kind, x.Package(), other.Kind, other.Pos)})
+			wrong = append(wrong, Diagnostic{
+				Pos: x.Pos, Remedy: "give one of them another name",
+				Message: fmt.Sprintf("kind %q would share package %s with %q at %s", x.Kind, x.Package(), other.Kind, other.Pos),
+			})
 		}
 		packages[x.Package()] = x
 	}

@@ -327,6 +327,7 @@ func BenchmarkCodec(b *testing.B) {
 
 // compareCodec measures one codec beside encoding/json.
 func compareCodec[T any](b *testing.B, name string, c taskkit.Codec[T], v *T) {
+	b.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
 		b.Fatal(err)

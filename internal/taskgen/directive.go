@@ -45,11 +45,15 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 		verb, rest, _ := strings.Cut(rest, " ")
 		switch {
 		case verb != "executor":
-			problems = append(problems, problem{c.Pos(), fmt.Sprintf("unknown directive %s%s", prefix, verb),
-				"the only one is " + prefix + "executor"})
+			problems = append(problems, problem{
+				c.Pos(), fmt.Sprintf("unknown directive %s%s", prefix, verb),
+				"the only one is " + prefix + "executor",
+			})
 		case d != nil:
-			problems = append(problems, problem{c.Pos(), "a second " + prefix + "executor directive",
-				"an executor has one kind; give a former name as alias=NAME"})
+			problems = append(problems, problem{
+				c.Pos(), "a second " + prefix + "executor directive",
+				"an executor has one kind; give a former name as alias=NAME",
+			})
 		default:
 			d = &directive{pos: c.Pos()}
 			problems = append(problems, d.parse(strings.Fields(rest))...)
@@ -106,8 +110,10 @@ func strayDirectives(f *ast.File, seen map[*ast.CommentGroup]bool) (problems []p
 		}
 		for _, c := range group.List {
 			if strings.HasPrefix(c.Text, prefix) {
-				problems = append(problems, problem{c.Pos(), "a directive that belongs to no type",
-					"put it into the doc comment of the executor's type, with no empty line between"})
+				problems = append(problems, problem{
+					c.Pos(), "a directive that belongs to no type",
+					"put it into the doc comment of the executor's type, with no empty line between",
+				})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,7 +129,7 @@ func compareCase(t *testing.T, name string, a *txtar.Archive, got []txtar.File) 
 		}
 	}
 	if *update {
-		a.Files = append(input, got...)
+		a.Files = slices.Concat(input, got)
 		write(t, name, txtar.Format(a))
 		return
 	}

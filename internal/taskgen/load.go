@@ -125,8 +125,10 @@ func (r *resolver) generatedImports(pkg *packages.Package) (problems []problem) 
 		for _, imp := range file.Imports {
 			path, err := strconv.Unquote(imp.Path.Value)
 			if err == nil && within(path, r.genPath) {
-				problems = append(problems, problem{imp.Pos(), "an executor imports generated code, " + path,
-					"let the program that wires the executor pass in what it needs"})
+				problems = append(problems, problem{
+					imp.Pos(), "an executor imports generated code, " + path,
+					"let the program that wires the executor pass in what it needs",
+				})
 			}
 		}
 	}

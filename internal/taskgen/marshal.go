@@ -199,6 +199,8 @@ func (p *printer) write(t *Type) {
 		p.f("e.EndObject()\n")
 	case Pointer:
 		p.f("if v == nil {\ne.Null()\nreturn\n}\n%s", p.writeValue(t.Elem, "*v", "e"))
+	default:
+		panic("taskgen: " + t.Source + " is written in place")
 	}
 }
 
@@ -252,6 +254,8 @@ func (p *printer) read(t *Type) {
 		p.f("d.End()\n*v = m\n")
 	case Pointer:
 		p.f("if d.Null() {\nreturn\n}\n*v = new(%s)\n%s", t.Elem.Source, p.readValue(t.Elem, "**v"))
+	default:
+		panic("taskgen: " + t.Source + " is read in place")
 	}
 }
 

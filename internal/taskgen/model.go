@@ -28,7 +28,7 @@ func (x *Executor) Package() string { return strings.ReplaceAll(x.Kind, "_", "")
 // Field returns the name of the kind in Go: ProgramStatus for program_status.
 func (x *Executor) Field() string {
 	var b strings.Builder
-	for _, part := range strings.Split(x.Kind, "_") {
+	for part := range strings.SplitSeq(x.Kind, "_") {
 		if part != "" {
 			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}

@@ -87,19 +87,25 @@ func (r *resolver) executor(c candidate) *Executor {
 	before := len(r.diagnostics)
 	pos := c.name.Pos()
 	if c.directive == nil {
-		r.report(problem{pos, fmt.Sprintf("%s has an Execute method but no %sexecutor directive", c.name.Name(), prefix),
-			"add " + prefix + "executor NAME to its doc comment"})
+		r.report(problem{
+			pos, fmt.Sprintf("%s has an Execute method but no %sexecutor directive", c.name.Name(), prefix),
+			"add " + prefix + "executor NAME to its doc comment",
+		})
 		return nil
 	}
 	named, ok := c.name.Type().(*types.Named)
 	if !ok || c.name.IsAlias() || types.IsInterface(named) {
-		r.report(problem{pos, c.name.Name() + " cannot be an executor",
-			"put the directive on a struct or another type that is declared with its methods"})
+		r.report(problem{
+			pos, c.name.Name() + " cannot be an executor",
+			"put the directive on a struct or another type that is declared with its methods",
+		})
 		return nil
 	}
 	if named.TypeParams().Len() > 0 {
-		r.report(problem{pos, c.name.Name() + " is generic, and a kind is one type",
-			"declare a type for each kind, and embed the generic one"})
+		r.report(problem{
+			pos, c.name.Name() + " is generic, and a kind is one type",
+			"declare a type for each kind, and embed the generic one",
+		})
 		return nil
 	}
 	r.nameable(named, pos, "the executor")
@@ -120,8 +126,10 @@ func (r *resolver) executor(c candidate) *Executor {
 		got, ok := batchOf(sig)
 		switch {
 		case !ok || !identical(got, batch) || sig.Results().Len() != 2 || !isError(sig.Results().At(1).Type()):
-			r.report(problem{report.Pos(), "Report has not the shape of a Reporter, and would never be called",
-				"want func(context.Context, *taskkit.Batch[Spec, State]) (Result, error) with the types of Execute"})
+			r.report(problem{
+				report.Pos(), "Report has not the shape of a Reporter, and would never be called",
+				"want func(context.Context, *taskkit.Batch[Spec, State]) (Result, error) with the types of Execute",
+			})
 		default:
 			x.Result = r.typ(sig.Results().At(0).Type(), place{pos: report.Pos(), path: "Result", addressable: true})
 		}
@@ -129,8 +137,10 @@ func (r *resolver) executor(c candidate) *Executor {
 	if abort := method(named, "Abort"); abort != nil {
 		got, ok := batchOf(abort.Signature())
 		if !ok || !identical(got, batch) || abort.Signature().Results().Len() != 1 || !isError(abort.Signature().Results().At(0).Type()) {
-			r.report(problem{abort.Pos(), "Abort has not the shape of an Aborter, and would never be called",
-				"want func(context.Context, *taskkit.Batch[Spec, State]) error with the types of Execute"})
+			r.report(problem{
+				abort.Pos(), "Abort has not the shape of an Aborter, and would never be called",
+				"want func(context.Context, *taskkit.Batch[Spec, State]) error with the types of Execute",
+			})
 		}
 	}
 	if len(r.diagnostics) > before {
@@ -188,8 +198,8 @@ func (r *resolver) local(named *types.Named, pos token.Pos) bool {
 // method returns a method of T or *T, promoted ones included.
 func method(t types.Type, name string) *types.Func {
 	set := types.NewMethodSet(types.NewPointer(t))
-	for i := range set.Len() {
-		if f, ok := set.At(i).Obj().(*types.Func); ok && f.Name() == name {
+	for sel := range set.Methods() {
+		if f, ok := sel.Obj().(*types.Func); ok && f.Name() == name {
 			return f
 		}
 	}

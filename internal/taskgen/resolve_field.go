@@ -100,8 +100,8 @@ func (r *resolver) field(v *types.Var, tag string, p place) (f Field, stored, ok
 		return f, false, false
 	}
 	var keep []string
-	for _, o := range strings.Split(options, ",") {
-		cond := ""
+	for o := range strings.SplitSeq(options, ",") {
+		var cond string
 		switch o {
 		case "":
 			continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -53,11 +54,9 @@ func (r *resolver) typ(t types.Type, p place) *Type {
 		if !r.nameable(named, p.pos, p.path) {
 			return nil
 		}
-		for _, s := range r.open {
-			if s == source {
-				r.refuse(p, "store a list whose elements refer to each other by id", "%s contains itself", plain(t))
-				return nil
-			}
+		if slices.Contains(r.open, source) {
+			r.refuse(p, "store a list whose elements refer to each other by id", "%s contains itself", plain(t))
+			return nil
 		}
 		r.open = append(r.open, source)
 		defer func() { r.open = r.open[:len(r.open)-1] }()
@@ -192,7 +191,7 @@ func (r *resolver) mapKey(got *Type, k types.Type, p place) bool {
 // own finds a type's own marshalling methods.
 func (r *resolver) own(t types.Type, p place) (form Form, has, ok bool) {
 	jsons, jsonHalf, texts, textHalf := methods(t)
-	write := ""
+	var write string
 	switch {
 	case jsons == 1:
 		r.refuse(p, "write the other one too", "%s has %s alone", plain(t), jsonHalf)
@@ -321,11 +320,14 @@ func plainPath(t types.Type) string {
 func title(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
-		s := upper(t.Obj().Name())
-		for i := range t.TypeArgs().Len() {
-			s += map[bool]string{true: "Of", false: "And"}[i == 0] + title(t.TypeArgs().At(i))
+		var args []string
+		for arg := range t.TypeArgs().Types() {
+			args = append(args, title(arg))
 		}
-		return s
+		if len(args) == 0 {
+			return upper(t.Obj().Name())
+		}
+		return upper(t.Obj().Name()) + "Of" + strings.Join(args, "And")
 	case *types.Basic:
 		return upper(t.Name())
 	case *types.Slice:

@@ -110,7 +110,9 @@ func writeImports(b *bytes.Buffer, names map[string]string) {
 		}
 	}
 	byPath := func(a, b string) int {
-		return strings.Compare(a[strings.Index(a, `"`):], b[strings.Index(b, `"`):])
+		_, a, _ = strings.Cut(a, `"`)
+		_, b, _ = strings.Cut(b, `"`)
+		return strings.Compare(a, b)
 	}
 	slices.SortFunc(std, byPath)
 	slices.SortFunc(other, byPath)

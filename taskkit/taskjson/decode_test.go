@@ -248,7 +248,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]taskjson.Problem{
 		`{"a":[1,2,{"b":null}]}`: "",
-		` "\\u0000" `:            "",
+		`["\\u0000"]`:            "",
 		``:                       taskjson.Syntax,
 		`{"a":1}{}`:              taskjson.TrailingData,
 		`{"a":1,"a":2}`:          taskjson.DuplicateName,

@@ -138,12 +138,15 @@ func (e *Encoder) UUID(v uuid.UUID) {
 
 // Time writes a time as RFC 3339 has it, with all its nanoseconds.
 func (e *Encoder) Time(v time.Time) {
-	out, err := v.AppendText(append(e.buf, '"'))
+	e.buf = append(e.buf, '"')
+	out, err := v.AppendText(e.buf)
 	if err != nil {
+		e.buf = e.buf[:len(e.buf)-1]
 		e.fail(OutOfRange, "this time cannot be written as RFC 3339", err)
 		return
 	}
-	e.buf = append(out, '"')
+	e.buf = out
+	e.buf = append(e.buf, '"')
 }
 
 // JSON writes what a type's own MarshalJSON returns, compacted.
@@ -246,7 +249,8 @@ func (e *Encoder) value(raw []byte) {
 // text appends a string in quotes. The escapes are those of encoding/json.
 func (e *Encoder) text(s string, key bool) {
 	const digits = "0123456789abcdef"
-	buf := append(e.buf, '"')
+	buf := e.buf
+	buf = append(buf, '"')
 	done := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -292,7 +296,8 @@ func (e *Encoder) text(s string, key bool) {
 		i += size
 	}
 	buf = append(buf, s[done:]...)
-	e.buf = append(buf, '"')
+	buf = append(buf, '"')
+	e.buf = buf
 }
 
 // failText is fail for a string, or for the key of a map, whose place is that

@@ -42,8 +42,10 @@ func TestEncodeLikeEncodingJSON(t *testing.T) {
 	for _, s := range []string{"", "plain", `"\/`, "<a href='&'>", "\b\f\n\r\t\v\x1f\x7f", "é😀\u2027\u2028\u2029\u202a", "\ufffd"} {
 		compare(s, func(e *taskjson.Encoder) { e.String(s) })
 	}
-	for _, v := range []float64{0, math.Copysign(0, -1), 1, -1.5, 1e20, 1e21, 123456789e-15, 1e-6, 9.9e-7, 1e-9, 1e-10, 1e100,
-		math.MaxFloat64, math.SmallestNonzeroFloat64, math.Pi, 100, 1 << 53} {
+	for _, v := range []float64{
+		0, math.Copysign(0, -1), 1, -1.5, 1e20, 1e21, 123456789e-15, 1e-6, 9.9e-7, 1e-9, 1e-10, 1e100,
+		math.MaxFloat64, math.SmallestNonzeroFloat64, math.Pi, 100, 1 << 53,
+	} {
 		compare(v, func(e *taskjson.Encoder) { e.Float(v, 64) })
 		compare(float32(v/1e300), func(e *taskjson.Encoder) { e.Float(float64(float32(v/1e300)), 32) })
 		if f := float32(v); !math.IsInf(float64(f), 0) {

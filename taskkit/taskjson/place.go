@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -58,14 +59,12 @@ func walk(raw []byte, depth int) *Error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			own, ok := Convert(err).(*Error)
-			if !ok {
-				own = &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
-			}
+			own := &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
+			errors.As(Convert(err), &own)
 			return own
 		case d.StackDepth()+depth > MaxDepth:
 			return &Error{Pointer: string(d.StackPointer()), Problem: TooDeep, Detail: tooDeep()}
-		case tok.Kind() == '"' && bytes.IndexByte([]byte(tok.String()), 0) >= 0:
+		case tok.Kind() == '"' && strings.IndexByte(tok.String(), 0) >= 0:
 			return &Error{Pointer: string(d.StackPointer()), Problem: NUL, Detail: noNUL}
 		}
 	}
