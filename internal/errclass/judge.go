@@ -26,7 +26,13 @@ type Verdict struct {
 // it, is transient: the budget bounds it.
 func Judge(ctx context.Context, err error) Verdict {
 	v := judge(ctx, err)
-	v.Detail = Clean(err.Error())
+	detail := err.Error()
+	var m *Mark
+	if errors.As(err, &m) && m.Err != nil {
+		// The code has a place of its own.
+		detail = strings.Replace(detail, m.Error(), m.Err.Error(), 1)
+	}
+	v.Detail = Clean(detail)
 	return v
 }
 

@@ -47,7 +47,7 @@ func (m *Mark) Unwrap() error { return m.Err }
 // Panic turns a recovered value into a permanent error that carries the stack
 // of the goroutine that panicked. Call it in the deferred function.
 func Panic(v any) error {
-	return &Mark{Class: Permanent, Code: CodePanic, Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
+	return &Mark{Class: Permanent, Code: CodePanic, Err: fmt.Errorf("%v\n%s", v, debug.Stack())}
 }
 
 // Causes of a cancelled context, as [context.Cause] gives them.

@@ -1,0 +1,200 @@
+package taskkit_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// A worker is stopped with SIGSTOP inside a batch. Another takes its task over
+// and finishes it. The first goes on and commits nothing.
+func TestStoppedWorkerCommitsNothing(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		const items = 5000
+		dir := t.TempDir()
+		touchFile(t, dir, "hold-first")
+		id := submitted(t, db, countKind, countSpec{Items: items})
+
+		beforeTx := db.Dialect == dialect.SQLite
+		first := launch(t, db, workerArgs{Name: "first", Dir: dir, BeforeTx: beforeTx, Slow: 5 * time.Millisecond})
+		until(t, "first is inside a batch", func() bool { return exists(dir, "held-first") })
+		first.signal(t, syscall.SIGSTOP)
+
+		launch(t, db, workerArgs{Name: "second", Dir: dir})
+		task := ended(t, db, id)
+		if task.Status != taskkit.Completed {
+			t.Fatalf("task ended in %s: %s", task.Status, task.Desc)
+		}
+		fence, checkpoints := task.Fence, task.Checkpoints
+		if fence < 2 {
+			t.Errorf("fence %d: the task was never taken over", fence)
+		}
+		checkTouched(t, db.DB, id, items)
+
+		touchFile(t, dir, "go-first")
+		first.signal(t, syscall.SIGCONT)
+		// The first worker notices, begins anew under another identity, and is
+		// alive: by then its batch has tried to commit.
+		until(t, "first has begun anew", func() bool {
+			ws, err := clientOf(db).Workers(t.Context())
+			if err != nil {
+				t.Fatalf("read workers: %v", err)
+			}
+			n := 0
+			for _, w := range ws {
+				if len(w.ID) > 5 && w.ID[:5] == "first" {
+					n++
+				}
+			}
+			return n >= 2
+		})
+		first.signal(t, syscall.SIGTERM)
+		<-first.done
+
+		checkTouched(t, db.DB, id, items)
+		after, err := clientOf(db).Task(t.Context(), id)
+		if err != nil {
+			t.Fatalf("read task: %v", err)
+		}
+		if after.Fence != fence || after.Checkpoints != checkpoints || after.Status != taskkit.Completed {
+			t.Errorf("the row changed after the end: %+v", after)
+		}
+	})
+}
+
+// Three workers under load are restarted one after the other, twice.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		const tasks, items, drain = 30, 4000, 10 * time.Second
+		var ids []taskkit.ID
+		for range tasks {
+			ids = append(ids, submitted(t, db, countKind, countSpec{Items: items}))
+		}
+		next := 0
+		begin := func() *process {
+			next++
+			// Nobody may be declared dead here: the test is about leaving.
+			return launch(t, db, workerArgs{Name: fmt.Sprintf("w%d", next), Slow: 20 * time.Millisecond,
+				DeadAfter: 20 * time.Second, Drain: drain})
+		}
+		workers := []*process{begin(), begin(), begin()}
+		alive := func(n int) {
+			until(t, "workers are up", func() bool {
+				ws, err := clientOf(db).Workers(t.Context())
+				if err != nil {
+					t.Fatalf("read workers: %v", err)
+				}
+				up := 0
+				for _, w := range ws {
+					if w.Alive && !w.Draining && w.Ended == nil {
+						up++
+					}
+				}
+				return up >= n
+			})
+		}
+		var longest time.Duration
+		for range 2 {
+			for i, w := range workers {
+				alive(3)
+				sent := time.Now()
+				w.signal(t, syscall.SIGTERM)
+				<-w.done
+				if w.err != nil {
+					t.Errorf("worker left with %v", w.err)
+				}
+				took := w.ended.Sub(sent)
+				longest = max(longest, took)
+				if took > drain {
+					t.Errorf("worker left after %v, drain time is %v", took, drain)
+				}
+				workers[i] = begin()
+			}
+		}
+		t.Logf("longest time from SIGTERM to exit: %v (drain time %v)", longest, drain)
+		for _, id := range ids {
+			task := ended(t, db, id)
+			if task.Status != taskkit.Completed || task.Attempts != 0 {
+				t.Errorf("task %s: %s, attempts %d: %s", id, task.Status, task.Attempts, task.Desc)
+			}
+			attempts, err := clientOf(db).Attempts(t.Context(), id, 10)
+			if err != nil {
+				t.Fatalf("read attempts: %v", err)
+			}
+			if len(attempts) != 0 {
+				t.Errorf("task %s: failed attempts were recorded: %+v", id, attempts)
+			}
+			checkTouched(t, db.DB, id, items)
+		}
+	})
+}
+
+// A task of a million items runs in flat memory though its worker is killed ten
+// times on the way.
+func TestMillionItemsKilledTenTimes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a million rows: not with -short")
+	}
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		const items, kills = 1_000_000, 10
+		id := submitted(t, db, countKind, countSpec{Items: items})
+		client := clientOf(db)
+		progress := func() int64 {
+			task, err := client.Task(t.Context(), id)
+			if err != nil {
+				t.Fatalf("read task: %v", err)
+			}
+			return task.Progress.Done
+		}
+		begin := time.Now()
+		var peak int64
+		for k := range kills {
+			w := launch(t, db, workerArgs{Name: fmt.Sprintf("k%d", k), DeadAfter: 2 * time.Second})
+			goal := int64(items) * int64(k+1) / (kills + 1)
+			until(t, fmt.Sprintf("%d items are done", goal), func() bool { return progress() >= goal })
+			w.signal(t, syscall.SIGKILL)
+			peak = max(peak, w.rss())
+		}
+		last := launch(t, db, workerArgs{Name: "last", DeadAfter: 2 * time.Second})
+		task := ended(t, db, id)
+		last.signal(t, syscall.SIGTERM)
+		peak = max(peak, last.rss())
+		t.Logf("1,000,000 items in %v with %d kills, peak RSS of a worker %d MiB, %d batches, %d holds",
+			time.Since(begin).Round(time.Millisecond), kills, peak>>20, task.Checkpoints, task.Fence)
+		if task.Status != taskkit.Completed || task.Progress.Done != items {
+			t.Errorf("task ended in %s with %+v: %s", task.Status, task.Progress, task.Desc)
+		}
+		if peak > 256<<20 {
+			t.Errorf("peak RSS %d MiB: memory is not flat", peak>>20)
+		}
+		checkTouched(t, db.DB, id, items)
+	})
+}
+
+func touchFile(tb testing.TB, dir, name string) {
+	tb.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}

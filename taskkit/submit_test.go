@@ -1,0 +1,211 @@
+package taskkit_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// mailSpec has rules of both sorts.
+type mailSpec struct {
+	People  []mailPerson `json:"people" validate:"max=3,dive"`
+	Subject string       `json:"subject" validate:"required"`
+}
+
+type mailPerson struct {
+	Mail string `json:"mail" validate:"email"`
+}
+
+var errShouting = errors.New("do not shout")
+
+// Validate implements the optional check.
+func (s *mailSpec) Validate() error {
+	if strings.ToUpper(s.Subject) == s.Subject {
+		return errShouting
+	}
+	return nil
+}
+
+// A spec that is refused is named by its fields' paths, and nothing is stored.
+func TestSubmitRefusesSpecs(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[mailSpec, struct{}]("mail", 1)
+		for name, tc := range map[string]struct {
+			spec  mailSpec
+			paths []string
+			err   error
+		}{
+			"field":    {mailSpec{}, []string{"subject required"}, nil},
+			"nested":   {mailSpec{Subject: "x", People: []mailPerson{{"a@b.org"}, {"nobody"}}}, []string{"people[1].mail email"}, nil},
+			"several":  {mailSpec{People: make([]mailPerson, 4)}, []string{"people max=3", "subject required"}, nil},
+			"Validate": {mailSpec{Subject: "HELLO"}, nil, errShouting},
+			"NUL":      {mailSpec{Subject: "a\x00b"}, nil, nil},
+			"UTF-8":    {mailSpec{Subject: "a\xffb"}, nil, nil},
+			"size":     {mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, nil, nil},
+		} {
+			_, err := taskkit.Submit(t.Context(), db.DB, k, tc.spec, taskkit.InSchema(schemaOf(db)))
+			var se *taskkit.SpecError
+			if !errors.As(err, &se) || se.Kind != "mail" {
+				t.Errorf("%s: %v, want *SpecError of mail", name, err)
+				continue
+			}
+			var got []string
+			for _, f := range se.Fields {
+				got = append(got, f.Path+" "+f.Rule)
+			}
+			if strings.Join(got, ";") != strings.Join(tc.paths, ";") {
+				t.Errorf("%s: fields %q, want %q", name, got, tc.paths)
+			}
+			if tc.err != nil && !errors.Is(err, tc.err) {
+				t.Errorf("%s: %v does not wrap %v", name, err, tc.err)
+			}
+		}
+		var size *taskkit.SizeError
+		_, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, taskkit.InSchema(schemaOf(db)))
+		if !errors.As(err, &size) || size.Limit != taskkit.MaxJSON {
+			t.Errorf("too large: %v, want *SizeError", err)
+		}
+		r := registered(k, &funcs[mailSpec, struct{}]{})
+		for name, raw := range map[string]string{
+			"duplicate name": `{"subject":"a","subject":"b"}`, "unknown name": `{"subject":"a","color":1}`,
+			"not JSON": `{"subject"`, "trailing": `{"subject":"a"} x`, "NUL": `{"subject":"a\u0000b"}`,
+			"surrogate": `{"subject":"\ud800"}`, "UTF-8": "{\"subject\":\"\xff\"}", "type": `{"subject":7}`,
+			"depth": strings.Repeat("[", 200) + strings.Repeat("]", 200),
+		} {
+			var se *taskkit.SpecError
+			if _, err := r.SubmitJSON(t.Context(), db.DB, "mail", []byte(raw), taskkit.InSchema(schemaOf(db))); !errors.As(err, &se) {
+				t.Errorf("JSON with %s: %v, want *SpecError", name, err)
+			}
+		}
+		var unknown *taskkit.UnknownKindError
+		if _, err := r.SubmitJSON(t.Context(), db.DB, "fax", []byte(`{}`)); !errors.As(err, &unknown) || unknown.Kind != "fax" {
+			t.Errorf("unknown kind: %v, want *UnknownKindError", err)
+		}
+		if _, err := taskkit.Submit[mailSpec, struct{}](t.Context(), db.DB, nil, mailSpec{}); !errors.As(err, &unknown) {
+			t.Errorf("nil kind: %v, want *UnknownKindError", err)
+		}
+		var option *taskkit.OptionError
+		for name, o := range map[string][]taskkit.SubmitOption{
+			"priority": {taskkit.WithPriority(9)}, "queue": {taskkit.InQueue("")}, "NUL": {taskkit.UniqueKey("a\x00")},
+			"schema": {taskkit.InSchema("x; DROP TABLE y")}, "delay": {taskkit.Delay(-time.Second)},
+			"both times": {taskkit.Delay(time.Second), taskkit.NotBefore(time.Now())}, "total": {taskkit.WithTotal(-1)},
+		} {
+			if _, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: "x"}, o...); !errors.As(err, &option) {
+				t.Errorf("%s: %v, want *OptionError", name, err)
+			}
+		}
+		if tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {
+			t.Errorf("%d tasks were stored (%v)", len(tasks), err)
+		}
+	})
+}
+
+// What is submitted to a transaction exists if it commits.
+func TestSubmitInTransaction(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		in := taskkit.InSchema(schemaOf(db))
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rolledBack, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if tx, err = db.BeginTx(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		owner, runAs := uuid.New(), uuid.New()
+		committed, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{Items: 7}, in, taskkit.OwnedBy(owner),
+			taskkit.RunAs(runAs), taskkit.WithPriority(taskkit.PriorityHigh), taskkit.InQueue("night"),
+			taskkit.WithReason("a test"), taskkit.UniqueKey("k"), taskkit.Delay(time.Hour), taskkit.WithTotal(7))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A duplicate is told, and does not spoil the transaction.
+		var dup *taskkit.DuplicateError
+		if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.UniqueKey("k")); !errors.As(err, &dup) || dup.ID != committed {
+			t.Errorf("second task with the key: %v, want *DuplicateError with %s", err, committed)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		c := clientOf(db)
+		if _, err := c.Task(t.Context(), rolledBack); !errors.Is(err, taskkit.ErrNotFound) {
+			t.Errorf("task of a transaction that was rolled back: %v", err)
+		}
+		task, err := taskkit.Get(t.Context(), c, countKind, committed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task.Spec.Items != 7 || task.Owner != owner || task.RunAs != runAs || task.Priority != taskkit.PriorityHigh ||
+			task.Queue != "night" || task.Reason != "a test" || task.UniqueKey != "k" || task.Status != taskkit.Queued ||
+			task.Progress.Total != 7 || task.Wait < 59*time.Minute {
+			t.Errorf("stored %+v", task)
+		}
+	})
+}
+
+// Coalescing replaces what waits and has never been claimed (CER-14).
+func TestSubmitCoalesces(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		first := submitted(t, db, countKind, countSpec{Items: 1}, taskkit.Coalesce("person 7"), taskkit.Delay(time.Hour))
+		second := submitted(t, db, countKind, countSpec{Items: 2}, taskkit.Coalesce("person 7"), taskkit.WithReason("again"))
+		other := submitted(t, db, countKind, countSpec{Items: 3}, taskkit.Coalesce("person 8"))
+		if second != first || other == first {
+			t.Fatalf("ids %s, %s, %s: want the first two equal", first, second, other)
+		}
+		task, err := taskkit.Get(t.Context(), clientOf(db), countKind, first)
+		if err != nil || task.Spec.Items != 2 || task.Reason != "again" || task.Wait > 0 {
+			t.Errorf("after coalescing: %+v, %v", task, err)
+		}
+		started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: doneAtOnce}), quick(t, db))
+		ended(t, db, first)
+		if third := submitted(t, db, countKind, countSpec{Items: 4}, taskkit.Coalesce("person 7")); third == first {
+			t.Errorf("coalesced with a task that has run")
+		}
+	})
+}
+
+// Many specs travel in few statements, or not at all.
+func TestSubmitMany(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		in := taskkit.InSchema(schemaOf(db))
+		ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 10_000), in)
+		if err != nil || len(ids) != 10_000 {
+			t.Fatalf("%d ids, %v", len(ids), err)
+		}
+		counts, err := clientOf(db).Counts(t.Context(), "")
+		if err != nil || counts[taskkit.Queued] != 10_000 {
+			t.Errorf("counts %v, %v", counts, err)
+		}
+		var se *taskkit.SpecError
+		if _, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, []countSpec{{1}, {-1}}, in); !errors.As(err, &se) || se.Index != 1 {
+			t.Errorf("one bad spec: %v, want *SpecError with index 1", err)
+		}
+		var option *taskkit.OptionError
+		if _, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 2), in, taskkit.UniqueKey("k")); !errors.As(err, &option) {
+			t.Errorf("a key for two: %v, want *OptionError", err)
+		}
+		if ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, nil, in); err != nil || len(ids) != 0 {
+			t.Errorf("nothing to submit: %v, %v", ids, err)
+		}
+	})
+}

@@ -1,0 +1,421 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+type countBatch = taskkit.Batch[countSpec, countState]
+
+// A task runs batch by batch to its end, and every item is touched once.
+func TestWorkerRunsTask(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		id := submitted(t, db, countKind, countSpec{Items: 1234})
+		started(t, db, registered(countKind, counting("w")), quick(t, db))
+		task := ended(t, db, id)
+		if task.Status != taskkit.Completed || task.Partial() {
+			t.Fatalf("ended in %s: %s", task.Status, task.Desc)
+		}
+		if want := (taskkit.Progress{Total: 1234, Done: 1234}); task.Progress != want {
+			t.Errorf("progress %+v, want %+v", task.Progress, want)
+		}
+		if task.Fence != 1 || task.Checkpoints < 2 || task.Started == nil || task.Stopped == nil || task.Worker != "" {
+			t.Errorf("row after the end: %+v", task)
+		}
+		checkTouched(t, db.DB, id, 1234)
+	})
+}
+
+// Many tiny tasks without a transaction of their own travel in the group commit.
+func TestWorkerRunsManyTinyTasks(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[countSpec, countState]("tiny", 1)
+		var ran atomic.Int64
+		x := &funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
+			ran.Add(1)
+			return taskkit.Done, nil
+		}}
+		const n = 3000
+		ids, err := taskkit.SubmitMany(t.Context(), db.DB, k, make([]countSpec, n), taskkit.InSchema(schemaOf(db)))
+		if err != nil {
+			t.Fatalf("submit: %v", err)
+		}
+		started(t, db, registered(k, x), quick(t, db))
+		until(t, "all have completed", func() bool {
+			counts, err := clientOf(db).Counts(t.Context(), "tiny")
+			if err != nil {
+				t.Fatalf("count: %v", err)
+			}
+			return counts[taskkit.Completed] == n
+		})
+		if got := ran.Load(); got != n {
+			t.Errorf("%d calls of Execute for %d tasks", got, n)
+		}
+		task, err := clientOf(db).Task(t.Context(), ids[n/2])
+		if err != nil || task.Started == nil || task.Fence != 1 || task.Checkpoints != 1 {
+			t.Errorf("task %+v, error %v", task, err)
+		}
+	})
+}
+
+// outcome is how a task that fails in some way is to end.
+type outcome struct {
+	status   taskkit.Status
+	code     string // what the description begins with
+	attempts int    // failed ones recorded, at the least
+}
+
+func TestWorkerErrors(t *testing.T) {
+	t.Parallel()
+	var once sync.Map // task and batch to whether it has failed
+	for name, tc := range map[string]struct {
+		execute func(ctx context.Context, b *countBatch) (taskkit.Next, error)
+		want    outcome
+	}{
+		"permanent": {func(context.Context, *countBatch) (taskkit.Next, error) {
+			return taskkit.More, taskkit.Permanent("no_such_program", errors.New("program 7 is gone"))
+		}, outcome{taskkit.Failure, "no_such_program: ", 1}},
+		"transient without end": {func(context.Context, *countBatch) (taskkit.Next, error) {
+			return taskkit.More, errPlanned
+		}, outcome{taskkit.Failure, "error: gave up after 3 tries", 3}},
+		"transient twice": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if b.Attempt < 3 {
+				return taskkit.More, errPlanned
+			}
+			return count(ctx, b, "w")
+		}, outcome{taskkit.Completed, "", 2}},
+		"panic": {func(context.Context, *countBatch) (taskkit.Next, error) {
+			panic("nobody expects")
+		}, outcome{taskkit.Failure, "panic: nobody expects\n", 1}},
+		"goexit": {func(context.Context, *countBatch) (taskkit.Next, error) {
+			runtime.Goexit()
+			return taskkit.Done, nil
+		}, outcome{taskkit.Failure, "goexit: ", 1}},
+		"nasty text": {func(context.Context, *countBatch) (taskkit.Next, error) {
+			return taskkit.More, taskkit.Permanent("bad\x00code", errors.New("\xff\x00"+strings.Repeat("long", 1<<20)))
+		}, outcome{taskkit.Failure, "bad\uFFFDcode: ", 1}},
+		"wrong statement": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, err := b.Tx.ExecContext(ctx, "SELECT no_such_column")
+			return taskkit.More, err
+		}, outcome{taskkit.Failure, "database: ", 1}},
+		"error after work": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			batch := fmt.Sprint(b.Task, b.State.Next)
+			next, err := count(ctx, b, "w")
+			if _, failed := once.LoadOrStore(batch, true); !failed && err == nil {
+				return next, errPlanned // after b.State has been changed
+			}
+			return next, err
+		}, outcome{taskkit.Completed, "", 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+				migrated(t, db)
+				makeTouch(t, db.DB)
+				k := newKind[countSpec, countState]("count", 250)
+				id := submitted(t, db, k, countSpec{Items: 1000})
+				started(t, db, registered(k, &funcs[countSpec, countState]{execute: tc.execute}), quick(t, db))
+				task := ended(t, db, id)
+				if task.Status != tc.want.status || !strings.HasPrefix(task.Desc, tc.want.code) {
+					t.Fatalf("ended in %s %q, want %s %q", task.Status, task.Desc, tc.want.status, tc.want.code)
+				}
+				attempts, err := clientOf(db).Attempts(t.Context(), id, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tc.want.status == taskkit.Completed {
+					checkTouched(t, db.DB, id, 1000)
+				} else {
+					checkTouched(t, db.DB, id, 0)
+				}
+				// How many batches a task that completes takes is the limit's affair.
+				if n := len(attempts); n < tc.want.attempts || tc.want.status == taskkit.Failure && n > tc.want.attempts {
+					t.Errorf("%d failed attempts recorded, want %d", n, tc.want.attempts)
+				}
+			})
+		})
+	}
+}
+
+// A spec that cannot be decoded is the mechanism's problem.
+func TestWorkerUndecodableSpec(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		// The same name with another spec: what a careless deploy makes.
+		other := newKind[map[string]string, countState]("count", 10)
+		id := submitted(t, db, other, map[string]string{"unknown": "field"})
+		started(t, db, registered(countKind, counting("w")), quick(t, db))
+		task := ended(t, db, id)
+		if task.Status != taskkit.Error || !strings.HasPrefix(task.Desc, "undecodable: ") {
+			t.Errorf("ended in %s %q, want ERROR undecodable", task.Status, task.Desc)
+		}
+	})
+}
+
+// Later gives the task back without spending an attempt.
+func TestWorkerLater(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[countSpec, countState]("count", 10)
+		id := submitted(t, db, k, countSpec{})
+		started(t, db, registered(k, &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
+			if b.Attempt != 1 {
+				return taskkit.More, taskkit.Permanent("attempt_spent", nil)
+			}
+			if b.State.Next++; b.State.Next < 5 {
+				return taskkit.Later(20 * time.Millisecond), nil
+			}
+			return taskkit.Done, nil
+		}}), quick(t, db))
+		task := ended(t, db, id)
+		if task.Status != taskkit.Completed || task.Fence != 5 || task.Checkpoints != 5 {
+			t.Errorf("ended in %s %q with fence %d and %d checkpoints, want 5 and 5", task.Status, task.Desc, task.Fence, task.Checkpoints)
+		}
+	})
+}
+
+// An executor that ignores its context is left behind; the task goes on.
+func TestWorkerLeavesDeafExecutorBehind(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		k := newKind[countSpec, countState]("count", 1000)
+		release := make(chan struct{})
+		late := make(chan error, 1)
+		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if b.Attempt == 1 {
+				<-release
+				_, err := b.Tx.ExecContext(context.WithoutCancel(ctx), "DELETE FROM touch")
+				late <- err
+				return taskkit.Done, nil
+			}
+			return count(ctx, b, "w")
+		}}
+		c := quick(t, db)
+		c.BatchTimeout = 100 * time.Millisecond
+		id := submitted(t, db, k, countSpec{Items: 10})
+		started(t, db, registered(k, x), c)
+		task := ended(t, db, id)
+		close(release)
+		if err := <-late; err == nil {
+			t.Error("the executor that was left behind could still use its transaction")
+		}
+		if task.Status != taskkit.Completed {
+			t.Errorf("ended in %s %q", task.Status, task.Desc)
+		}
+		checkTouched(t, db.DB, id, 10)
+	})
+}
+
+// Items that fail are recorded and counted; a savepoint undoes one item alone.
+func TestWorkerFailsItems(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		type spec struct {
+			People []int `json:"people"`
+		}
+		type none struct{}
+		k := newKind[spec, none]("items", 4)
+		x := &funcs[spec, none]{execute: func(ctx context.Context, b *taskkit.Batch[spec, none]) (taskkit.Next, error) {
+			people, next := taskkit.Take(b, b.Spec.People)
+			for _, p := range people {
+				err := b.Try(ctx, func() error {
+					if err := touch(ctx, b.Tx, b.Task, p, p+1, "w"); err != nil {
+						return err
+					}
+					if p%3 == 0 {
+						return taskkit.Permanent("divisible", errPlanned)
+					}
+					return nil
+				})
+				if err != nil {
+					b.Fail(p, err)
+				}
+				if p%5 == 0 {
+					b.Skip(1)
+				}
+			}
+			return next, nil
+		}}
+		id := submitted(t, db, k, spec{People: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}})
+		started(t, db, registered(k, x), quick(t, db))
+		task := ended(t, db, id)
+		if want := (taskkit.Progress{Total: 10, Done: 5, Failed: 3, Skipped: 2}); task.Progress != want || task.Status != taskkit.Completed {
+			t.Errorf("%s %q with progress %+v, want %+v", task.Status, task.Desc, task.Progress, want)
+		}
+		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range failures {
+			got = append(got, f.Item+" "+f.Code)
+		}
+		if want := []string{"3 divisible", "6 divisible", "9 divisible"}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("failures %v, want %v", got, want)
+		}
+		var rows int
+		if err := db.QueryRow(`SELECT count(*) FROM touch`).Scan(&rows); err != nil || rows != 7 {
+			t.Errorf("%d rows survived the savepoints (error %v), want 7", rows, err)
+		}
+	})
+}
+
+// The security context is installed before the start, before every batch and
+// before the end, with the task's own people.
+func TestWorkerContext(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		type key struct{}
+		owner, runAs := uuid.New(), uuid.New()
+		k := newKind[countSpec, countState]("count", 10)
+		var calls atomic.Int64
+		var revoked atomic.Bool
+		x := &aborting[countSpec, countState]{
+			funcs: funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+				if ctx.Value(key{}) != runAs || b.Owner != owner || b.RunAs != runAs {
+					return taskkit.More, taskkit.Permanent("wrong_person", nil)
+				}
+				if b.State.Next++; b.State.Next == 3 {
+					revoked.Store(true)
+				}
+				return taskkit.More, nil
+			}},
+			abort:  func(context.Context, *countBatch) error { return nil },
+			report: func(context.Context, *countBatch) (string, error) { return "", nil },
+		}
+		c := quick(t, db)
+		c.Context = func(ctx context.Context, o, r uuid.UUID) (context.Context, error) {
+			calls.Add(1)
+			if o != owner {
+				return nil, taskkit.Permanent("wrong_owner", nil)
+			}
+			if revoked.Load() {
+				return nil, taskkit.Permanent("access_revoked", nil)
+			}
+			return context.WithValue(ctx, key{}, r), nil
+		}
+		id := submitted(t, db, k, countSpec{}, taskkit.OwnedBy(owner), taskkit.RunAs(runAs))
+		started(t, db, registered[countSpec, countState](k, x), c)
+		task := ended(t, db, id)
+		if task.Status != taskkit.Failure || !strings.HasPrefix(task.Desc, "access_revoked") || task.Checkpoints != 3 {
+			t.Errorf("ended in %s %q after %d checkpoints, want FAILURE access_revoked after 3", task.Status, task.Desc, task.Checkpoints)
+		}
+		// One for the start, three for the batches, one for the batch that was
+		// refused, at least one for the end.
+		if n := calls.Load(); n < 6 {
+			t.Errorf("the context was installed %d times, want at least 6", n)
+		}
+	})
+}
+
+// A task that has had its quantum makes way for one that waits.
+func TestWorkerQuantum(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[countSpec, countState]("count", 10)
+		var done atomic.Int64 // tasks that are done
+		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if b.Spec.Items == 1 { // the short one
+				done.Add(1)
+				return taskkit.Done, nil
+			}
+			if done.Load() > 0 {
+				return taskkit.Done, nil // the long one ends once the short one has run
+			}
+			b.State.Next++
+			select {
+			case <-time.After(2 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			return taskkit.More, nil
+		}}
+		c := quick(t, db)
+		c.Slots, c.Quantum = 1, 20*time.Millisecond
+		long := submitted(t, db, k, countSpec{Items: 2})
+		started(t, db, registered(k, x), c)
+		until(t, "the long task runs", func() bool {
+			task, err := clientOf(db).Task(t.Context(), long)
+			return err == nil && task.Checkpoints > 1
+		})
+		short := submitted(t, db, k, countSpec{Items: 1})
+		if task := ended(t, db, short); task.Status != taskkit.Completed {
+			t.Errorf("short task: %s %q", task.Status, task.Desc)
+		}
+		task := ended(t, db, long)
+		if task.Status != taskkit.Completed || task.Attempts != 0 || task.Fence < 2 {
+			t.Errorf("long task: %s %q, attempts %d, fence %d", task.Status, task.Desc, task.Attempts, task.Fence)
+		}
+	})
+}
+
+// What a worker is given wrong is said before it starts.
+func TestNewWorkerRefuses(t *testing.T) {
+	t.Parallel()
+	db := testdb.SQLite(t)
+	good := func() *taskkit.Registry { return registered(countKind, counting("w")) }
+
+	var schema *taskkit.SchemaError
+	if _, err := taskkit.NewWorker(db.DB, good(), taskkit.Config{}); !errors.As(err, &schema) {
+		t.Errorf("unmigrated database: %v, want *SchemaError", err)
+	}
+	migrated(t, db)
+
+	var missing *taskkit.MissingExecutorError
+	var r taskkit.Registry
+	taskkit.Register[countSpec, countState](&r, countKind, nil)
+	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.Kind != "count" {
+		t.Errorf("nil executor: %v, want *MissingExecutorError of count", err)
+	}
+	var typedNil *funcs[countSpec, countState]
+	r = taskkit.Registry{}
+	taskkit.Register[countSpec, countState](&r, countKind, typedNil)
+	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) {
+		t.Errorf("nil pointer as executor: %v, want *MissingExecutorError", err)
+	}
+	var duplicate *taskkit.DuplicateKindError
+	twice := good()
+	taskkit.Register[countSpec, countState](twice, countKind, counting("w"))
+	if _, err := taskkit.NewWorker(db.DB, twice, taskkit.Config{}); !errors.As(err, &duplicate) {
+		t.Errorf("same kind twice: %v, want *DuplicateKindError", err)
+	}
+	var option *taskkit.OptionError
+	for name, c := range map[string]taskkit.Config{
+		"slots":     {Slots: -1},
+		"heartbeat": {Heartbeat: time.Millisecond},
+		"dead":      {Heartbeat: time.Second, DeadAfter: 2 * time.Second},
+		"batch":     {BatchTimeout: time.Minute},
+		"schema":    {Schema: `bad"name`},
+		"attempts":  {MaxAttempts: -1},
+	} {
+		if _, err := taskkit.NewWorker(db.DB, good(), c); !errors.As(err, &option) {
+			t.Errorf("%s: %v, want *OptionError", name, err)
+		}
+	}
+	if _, err := taskkit.NewWorker(db.DB, &taskkit.Registry{}, taskkit.Config{}); !errors.As(err, &option) {
+		t.Errorf("empty registry: %v, want *OptionError", err)
+	}
+}
