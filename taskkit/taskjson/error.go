@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -81,6 +82,8 @@ func Convert(err error) error {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			e.Problem, e.Detail = UnknownName, "no field has this name"
+		case errors.Is(err, strconv.ErrRange):
+			e.Problem, e.Detail = OutOfRange, fmt.Sprintf("does not fit %s", semantic.GoType)
 		case semantic.GoType != nil:
 			e.Detail = fmt.Sprintf("this does not fit %s", semantic.GoType)
 		default:
