@@ -20,8 +20,9 @@ const (
 	// PostgreSQL's is 65,535, but a handle that can only execute does not say
 	// which of the two it is.
 	maxParams = 32766
-	// maxRows bounds the text of one statement.
-	maxRows = 1000
+	// maxRows bounds one statement. SQLite looks for each parameter among those
+	// before it, which shows beyond some hundred rows.
+	maxRows = 300
 )
 
 // ErrCannotAsk: replacing a waiting task needs a handle that can also query.

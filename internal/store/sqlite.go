@@ -17,12 +17,13 @@ import (
 // begins: one that finds out later that it wants to write cannot wait for it.
 type sqlite struct {
 	*base
-	db     *sql.DB
-	writer chan struct{} // holds a token while somebody writes
+	db       *sql.DB
+	writer   chan struct{} // holds a token while somebody writes
+	applySQL string
 }
 
 func newSQLite(db *sql.DB) *sqlite {
-	s := &sqlite{base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1)}
+	s := &sqlite{base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1), applySQL: sqliteApplySQL()}
 	s.base.write = s.inTx
 	return s
 }

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/workflow"
 )
 
 // sqliteApply makes one write of a holder, with the guard, the columns and the
-// meaning of postgresApply.
+// meaning of postgresApply. $18 is the time: to ask for it in every place would
+// cost as much as the rest.
 const sqliteApply = `UPDATE taskkit_queued_task SET
   workflow_status = $4,
   workflow_status_desc = coalesce(nullif($15, ''), workflow_status_desc),
   execution_started_date = CASE WHEN $4 IN ('QUEUED', 'ERROR') THEN execution_started_date
-    ELSE coalesce(execution_started_date, {now}) END,
-  workflow_stopped_date = CASE WHEN $4 IN ({terminal}) THEN {now} END,
+    ELSE coalesce(execution_started_date, $18) END,
+  workflow_stopped_date = CASE WHEN $4 IN ({terminal}) THEN $18 END,
   scheduled_by_process = CASE WHEN $4 = 'EXECUTING' THEN scheduled_by_process END,
   checkpoint_seq = checkpoint_seq + $5,
   codec_revision = CASE WHEN $5 THEN $6 ELSE codec_revision END,
@@ -28,15 +31,14 @@ const sqliteApply = `UPDATE taskkit_queued_task SET
   items_skipped = CASE WHEN $5 THEN $12 ELSE items_skipped END,
   attempts = $13,
   not_before = CASE WHEN $4 <> 'QUEUED' THEN not_before
-    WHEN NOT $17 AND control IN ('STOP', 'DELETE') THEN {now}
-    ELSE strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', $14 / 1000.0)) END,
+    WHEN NOT $17 AND control IN ('STOP', 'DELETE') THEN $18
+    ELSE strftime('%Y-%m-%d %H:%M:%f', $18, printf('+%.3f seconds', $14 / 1000.0)) END,
   reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') ELSE reason END,
   control = CASE WHEN $17 THEN '' ELSE control END,
   control_by = CASE WHEN $17 THEN NULL ELSE control_by END,
   control_reason = CASE WHEN $17 THEN NULL ELSE control_reason END,
-  modified_date = {now}, modified_by = run_as_id
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status || '>' || $4 IN ({legal})
-RETURNING control`
+  modified_date = $18, modified_by = run_as_id
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND instr({legal}, '''' || workflow_status || '>' || $4 || '''') > 0`
 
 // Apply implements [Store]. The process is not looked at: its claims are its
 // fences.
@@ -55,24 +57,76 @@ func (s *sqlite) Apply(ctx context.Context, _ string, writes []Write) ([]Applied
 	return applied, nil
 }
 
-// apply makes writes one after another with one prepared statement.
+// apply makes writes one after another with one prepared statement, in the
+// caller's transaction. As no other writes meanwhile, what is asked of the tasks
+// can be read for all of them before.
 func (s *sqlite) apply(ctx context.Context, conn *sql.Conn, writes []Write) ([]Applied, error) {
-	query := strings.NewReplacer("{legal}", legalWrites(), "{terminal}", terminal()).Replace(s.sql(sqliteApply))
-	stmt, err := conn.PrepareContext(ctx, query)
+	standing, now, err := s.standing(ctx, conn, writes)
+	if err != nil {
+		return nil, err
+	}
+	stmt, err := conn.PrepareContext(ctx, s.applySQL)
 	if err != nil {
 		return nil, err
 	}
 	defer stmt.Close()
 	applied := make([]Applied, len(writes))
 	for i := range writes {
-		if applied[i], err = s.applyOne(ctx, conn, stmt, &writes[i]); err != nil {
+		// The driver watches each statement's context from a goroutine of its
+		// own; for one row that costs more than the row.
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		w := &writes[i]
+		ok, err := s.applyOne(context.WithoutCancel(ctx), stmt, w, now)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if w.ClearControl {
+			delete(standing, w.ID)
+		}
+		applied[i] = Applied{OK: true, Control: standing[w.ID]}
+		if w.To.Terminal() && applied[i].Control == workflow.Delete {
+			_, err = conn.ExecContext(ctx, "DELETE FROM taskkit_queued_task WHERE id = $1", w.ID.String())
+		} else {
+			err = s.record(ctx, conn, w)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return applied, nil
 }
 
-func (s *sqlite) applyOne(ctx context.Context, conn *sql.Conn, stmt *sql.Stmt, w *Write) (Applied, error) {
+// standing reads the requests that stand on tasks, and the time.
+func (s *sqlite) standing(ctx context.Context, conn *sql.Conn, writes []Write) (map[uuid.UUID]workflow.Control, string, error) {
+	ids := make([]uuid.UUID, len(writes))
+	for i := range writes {
+		ids[i] = writes[i].ID
+	}
+	standing := make(map[uuid.UUID]workflow.Control)
+	if _, err := ask(ctx, conn, "SELECT id, control FROM taskkit_queued_task WHERE control <> '' AND id "+s.anyID("$1"), []any{s.idsArg(ids)},
+		func(rows *sql.Rows) error {
+			var (
+				id uuid.UUID
+				c  workflow.Control
+			)
+			err := rows.Scan(&id, &c)
+			standing[id] = c
+			return err
+		}); err != nil {
+		return nil, "", err
+	}
+	var now string
+	err := conn.QueryRowContext(ctx, "SELECT "+sqliteNow).Scan(&now)
+	return standing, now, err
+}
+
+// applyOne makes one write and reports whether its guard held.
+func (s *sqlite) applyOne(ctx context.Context, stmt *sql.Stmt, w *Write, now string) (bool, error) {
 	var (
 		checkpoint, revision int64
 		state                string
@@ -81,24 +135,20 @@ func (s *sqlite) applyOne(ctx context.Context, conn *sql.Conn, stmt *sql.Stmt, w
 	if w.Checkpoint {
 		checkpoint, revision, state, p = 1, int64(w.Revision), string(w.State), w.Progress
 	}
-	rows, err := stmt.QueryContext(ctx, w.ID.String(), w.Fence, w.Seq, string(w.To), checkpoint, revision, state,
+	r, err := stmt.ExecContext(ctx, w.ID.String(), w.Fence, w.Seq, string(w.To), checkpoint, revision, state,
 		p.Total, p.Taken, p.Done, p.Failed, p.Skipped, int64(max(w.Attempts, 0)), millis(w.Delay),
-		clean(w.Desc), clean(w.Reason), w.ClearControl)
+		clean(w.Desc), clean(w.Reason), w.ClearControl, now)
 	if err != nil {
-		return Applied{}, err
+		return false, err
 	}
-	var a Applied
-	if _, err := each(rows, func(rows *sql.Rows) error {
-		a.OK = true
-		return rows.Scan(&a.Control)
-	}); err != nil || !a.OK {
-		return Applied{}, err
-	}
-	if w.To.Terminal() && a.Control == workflow.Delete {
-		_, err := conn.ExecContext(ctx, "DELETE FROM taskkit_queued_task WHERE id = $1", w.ID.String())
-		return a, err
-	}
-	return a, s.record(ctx, conn, w)
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// sqliteApplySQL fills in the words of the transition table. The legal changes
+// are one string to search in: SQLite would make a table of a list, each time.
+func sqliteApplySQL() string {
+	return strings.NewReplacer("{legal}", "'"+strings.ReplaceAll(legalWrites(), "'", "''")+"'", "{terminal}", terminal()).Replace(sqliteApply)
 }
 
 // record stores what came with a write: failed items, a failed attempt, a

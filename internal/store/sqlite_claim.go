@@ -139,13 +139,14 @@ func (s *sqlite) next(ctx context.Context, c Claim, queues string) (time.Duratio
 	return wait, err
 }
 
-// Waiting implements [Store].
+// Waiting implements [Store]. SQLite reads a list of values in the index as
+// probes by itself.
 func (s *sqlite) Waiting(ctx context.Context, c Claim) (waiting bool, err error) {
-	if len(c.Queues) == 0 {
-		return false, nil
-	}
-	n, err := ask(ctx, s.db, "SELECT id FROM (\n"+probes(sqliteProbe, len(c.Queues))+"\n) WHERE $1 = $1 LIMIT 1",
-		[]any{"", jsonList(c.revisions()), int64(1), jsonList(c.Queues)}, func(*sql.Rows) error { return nil })
+	n, err := ask(ctx, s.db, s.sql(`SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
+WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
+  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= {now}
+  AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`),
+		[]any{jsonList(c.Queues), jsonList(c.revisions())}, func(*sql.Rows) error { return nil })
 	if err != nil {
 		return false, fmt.Errorf("look for waiting tasks: %w", err)
 	}
