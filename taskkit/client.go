@@ -85,7 +85,8 @@ type Filter struct {
 	Limit int
 }
 
-// Tasks returns a page of tasks, newest first.
+// Tasks returns a page of tasks, newest first, without their Spec and State,
+// which may be large: read those with [Client.Task].
 func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	op, err := c.operator(ctx)
 	if err != nil {

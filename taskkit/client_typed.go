@@ -2,10 +2,7 @@ package taskkit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"taskkit.dev/internal/store"
 )
 
 // TaskOf is a task with its spec and state decoded.
@@ -60,11 +57,11 @@ func (c *Client) Result(ctx context.Context, id ID) ([]byte, error) {
 		return nil, err
 	}
 	raw, err := op.Result(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, ErrNoResult
-	}
 	if err != nil {
 		return nil, public(err)
+	}
+	if raw == nil {
+		return nil, ErrNoResult
 	}
 	return raw, nil
 }

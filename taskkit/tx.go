@@ -71,7 +71,7 @@ func EntDriver(tx ExecQuerier) dialect.Driver {
 type batchTx interface {
 	ExecQuerier
 	Dialect() string
-	Unwrap(ctx context.Context) (store.Querier, error)
+	Raw(ctx context.Context, query string) (store.Querier, error)
 }
 
 // entDriver is an ent driver over a batch's transaction.
@@ -79,7 +79,7 @@ type entDriver struct{ tx batchTx }
 
 // Exec implements [dialect.Driver].
 func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {
-	conn, err := d.conn(ctx)
+	conn, err := d.conn(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {
 
 // Query implements [dialect.Driver].
 func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
-	conn, err := d.conn(ctx)
+	conn, err := d.conn(ctx, query)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
 // conn returns ent's view of the handle beneath the transaction, which begins
 // here at the latest: ent's session variables (entsql.WithVar) are set on a
 // *sql.Tx and on nothing that wraps one.
-func (d entDriver) conn(ctx context.Context) (entsql.Conn, error) {
-	q, err := d.tx.Unwrap(ctx)
+func (d entDriver) conn(ctx context.Context, query string) (entsql.Conn, error) {
+	q, err := d.tx.Raw(ctx, query)
 	return entsql.Conn{ExecQuerier: q}, err
 }
 

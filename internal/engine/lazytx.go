@@ -51,17 +51,14 @@ func (t *LazyTx) QueryContext(ctx context.Context, query string, args ...any) (*
 // Dialect returns ent's name of the database.
 func (t *LazyTx) Dialect() string { return string(t.store.Dialect()) }
 
-// Unwrap begins the transaction and returns the handle beneath it, for ent's
-// session variables, which know *sql.Tx only.
-func (t *LazyTx) Unwrap(ctx context.Context) (store.Querier, error) {
+// Raw begins the transaction and returns the driver's handle for one statement,
+// see [store.Tx].
+func (t *LazyTx) Raw(ctx context.Context, query string) (store.Querier, error) {
 	tx, err := t.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := tx.(interface{ Unwrap() store.Querier }); ok {
-		return u.Unwrap(), nil
-	}
-	return tx, nil
+	return tx.Raw(query)
 }
 
 func (t *LazyTx) begin(ctx context.Context) (store.Tx, error) {

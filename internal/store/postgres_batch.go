@@ -75,8 +75,13 @@ func setting(d time.Duration) string { return strconv.FormatInt(millis(d), 10) }
 // Dialect returns ent's name of the database.
 func (t *postgresTx) Dialect() string { return string(t.store.dialect) }
 
-// Unwrap returns the *sql.Tx, which ent's session variables ask for.
-func (t *postgresTx) Unwrap() Querier { return t.tx }
+// Raw implements [Tx].
+func (t *postgresTx) Raw(query string) (Querier, error) {
+	if err := ownsEnd(query); err != nil {
+		return nil, err
+	}
+	return t.tx, nil
+}
 
 // ExecContext implements [Querier].
 func (t *postgresTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,7 @@ func (b *base) withNow() predicate.QueuedTask {
 
 // Task implements [Operator].
 func (b *base) Task(ctx context.Context, id uuid.UUID) (Task, error) {
-	ts, err := b.Tasks(ctx, Filter{IDs: []uuid.UUID{id}, Limit: 1})
+	ts, err := b.tasks(ctx, Filter{IDs: []uuid.UUID{id}, Limit: 1}, true)
 	if err != nil {
 		return Task{}, err
 	}
@@ -53,7 +54,15 @@ func (b *base) Task(ctx context.Context, id uuid.UUID) (Task, error) {
 }
 
 // Tasks implements [Operator].
-func (b *base) Tasks(ctx context.Context, f Filter) ([]Task, error) {
+func (b *base) Tasks(ctx context.Context, f Filter) ([]Task, error) { return b.tasks(ctx, f, false) }
+
+// bare are the columns of a task without those that may be large.
+var bare = slices.DeleteFunc(slices.Clone(queuedtask.Columns), func(c string) bool {
+	return c == queuedtask.FieldExecutionSpec || c == queuedtask.FieldExecutionState
+})
+
+// tasks lists tasks; whole ones have their spec and their state.
+func (b *base) tasks(ctx context.Context, f Filter, whole bool) ([]Task, error) {
 	var where []predicate.QueuedTask
 	if len(f.IDs) > 0 {
 		where = append(where, queuedtask.IDIn(f.IDs...))
@@ -82,8 +91,12 @@ func (b *base) Tasks(ctx context.Context, f Filter) ([]Task, error) {
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
 	}
-	rows, err := b.ent.QueuedTask.Query().Where(append(where, b.withNow())...).
-		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit)).All(ctx)
+	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow())...).
+		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit))
+	if !whole {
+		query.Select(bare...)
+	}
+	rows, err := query.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tasks: %w", err)
 	}

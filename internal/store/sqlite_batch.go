@@ -50,8 +50,15 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SC
 // Dialect returns ent's name of the database.
 func (t *sqliteTx) Dialect() string { return string(t.store.dialect) }
 
-// Unwrap returns the connection on which the transaction is open.
-func (t *sqliteTx) Unwrap() Querier { return t.w.conn }
+// Raw implements [Tx]. What happens on the connection is out of sight, so the
+// next statement asks whether the transaction still stands.
+func (t *sqliteTx) Raw(query string) (Querier, error) {
+	if err := t.ready(query); err != nil {
+		return nil, err
+	}
+	t.doubt = true
+	return t.w.conn, nil
+}
 
 // ExecContext implements [Querier].
 func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

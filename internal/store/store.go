@@ -82,7 +82,8 @@ type Store interface {
 type Operator interface {
 	// Task reads one task; ErrNotFound when there is none.
 	Task(ctx context.Context, id uuid.UUID) (Task, error)
-	// Tasks lists tasks, newest first, by keyset.
+	// Tasks lists tasks, newest first, by keyset, without spec and state: a
+	// page of those could be gigabytes.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
 	// Matching returns the ids that end with a suffix, at most limit.
 	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
@@ -105,6 +106,10 @@ type Operator interface {
 // Tx is the transaction of one batch. It is not safe for concurrent use.
 type Tx interface {
 	Querier
+	// Raw returns the driver's own handle for one statement, which it refuses
+	// as ExecContext would: ent sets its session variables on a *sql.Tx and on
+	// nothing that wraps one.
+	Raw(query string) (Querier, error)
 	// Commit applies the batch's last write inside the transaction and commits.
 	// Applied.OK is false, and the transaction rolled back, when the hold is
 	// gone. An error of class unknown (see [Unknown]) says neither yes nor no:

@@ -62,7 +62,14 @@ func batchCommits(b *bed) {
 	c.Seq = 1
 	tx = b.begin(c.Hold)
 	is(b, "dialect", tx.(interface{ Dialect() string }).Dialect(), string(b.db.Dialect))
-	if _, err := tx.(interface{ Unwrap() store.Querier }).Unwrap().ExecContext(b.ctx(), "INSERT INTO ledger (item) VALUES ('y')"); err != nil {
+	insert := "INSERT INTO ledger (item) VALUES ('y')"
+	handle, err := tx.Raw(insert)
+	b.ok(err)
+	_, err = tx.Raw("COMMIT")
+	if err == nil {
+		b.Fatal("a raw handle for a COMMIT")
+	}
+	if _, err := handle.ExecContext(b.ctx(), insert); err != nil {
 		b.Fatal(err)
 	}
 	w := checkpoint(c.Hold)

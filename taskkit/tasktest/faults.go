@@ -102,11 +102,3 @@ func (t *faultyTx) Commit(ctx context.Context, w store.Write) (store.Applied, er
 	}
 	return t.s.commit(ctx, w, func() (store.Applied, error) { return t.Tx.Commit(ctx, w) }, t.Rollback)
 }
-
-// Unwrap implements what ent's session variables need.
-func (t *faultyTx) Unwrap() store.Querier {
-	if u, ok := t.Tx.(interface{ Unwrap() store.Querier }); ok {
-		return u.Unwrap()
-	}
-	return t.Tx
-}
