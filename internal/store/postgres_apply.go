@@ -12,64 +12,62 @@ import (
 )
 
 // postgresApply makes many writes of holders in one statement, each joined to
-// its row by primary key and guarded by fence, checkpoint_seq and status. Rows
-// are locked in the order of their ids, so that two such statements cannot
-// deadlock. FOR NO KEY UPDATE lets the batch of another statement's foreign key
-// pass.
+// its row by primary key and guarded by fence, checkpoint_seq and status. Two
+// such statements cannot wait for each other in a circle: a row has one holder.
 //
-// The status is compared as part of an expression. Compared as a column, the
-// planner believes statistics from before the claim, expects next to no row in
-// flight, and reads the whole index or table for each write: measured 53 rows a
-// second against 80,000.
+// What keeps the planner from reading the table:
 //
-// A task that ends with a delete standing is removed.
-const postgresApply = `WITH w AS MATERIALIZED (
-  SELECT ord, id::uuid AS id, fence, seq, status, checkpoint <> 0 AS checkpoint, revision, state, total, taken, done, failed, skipped,
-    attempts, delay, reason, descr, clear <> 0 AS clear
-  FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::text[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
-    $14::bigint[], $15::bigint[], $16::text[], $17::text[], $18::bigint[])
+//   - The status is compared as part of an expression. Compared as a column, the
+//     planner believes statistics from before the claim, expects next to no row
+//     in flight, and reads the whole index or table for each write: measured 53
+//     rows a second against 80,000.
+//   - The arrays come out of subqueries, so that it takes them for ten rows and
+//     looks each up. Of a thousand it would rather read the table.
+//
+// A task that ends with a delete standing is left to postgresRemove. The two
+// cannot both miss it: the condition on control is looked at again when the row
+// has changed meanwhile.
+const postgresApply = `UPDATE {s}taskkit_queued_task q SET
+  workflow_status = w.status,
+  workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+    ELSE coalesce(q.execution_started_date, {now}) END,
+  workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
+  scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
+  checkpoint_seq = q.checkpoint_seq + w.checkpoint,
+  codec_revision = CASE WHEN w.checkpoint = 1 THEN w.revision ELSE q.codec_revision END,
+  execution_state = CASE WHEN w.checkpoint = 1 AND w.state <> '' THEN w.state::json ELSE q.execution_state END,
+  items_total = CASE WHEN w.checkpoint = 1 THEN nullif(greatest(w.total, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN w.checkpoint = 1 THEN w.taken ELSE q.items_taken END,
+  items_done = CASE WHEN w.checkpoint = 1 THEN w.done ELSE q.items_done END,
+  items_failed = CASE WHEN w.checkpoint = 1 THEN w.failed ELSE q.items_failed END,
+  items_skipped = CASE WHEN w.checkpoint = 1 THEN w.skipped ELSE q.items_skipped END,
+  attempts = w.attempts,
+  not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before
+    WHEN w.clear = 0 AND q.control IN ('STOP', 'DELETE') THEN {now}
+    ELSE {now} + w.delay * interval '1 millisecond' END,
+  reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') ELSE q.reason END,
+  control = CASE WHEN w.clear = 1 THEN '' ELSE q.control END,
+  control_by = CASE WHEN w.clear = 1 THEN NULL ELSE q.control_by END,
+  control_reason = CASE WHEN w.clear = 1 THEN NULL ELSE q.control_reason END,
+  modified_date = {now}, modified_by = q.run_as_id
+FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]), (SELECT $5::text[]),
+  (SELECT $6::bigint[]), (SELECT $7::bigint[]), (SELECT $8::text[]), (SELECT $9::bigint[]), (SELECT $10::bigint[]),
+  (SELECT $11::bigint[]), (SELECT $12::bigint[]), (SELECT $13::bigint[]), (SELECT $14::bigint[]), (SELECT $15::bigint[]),
+  (SELECT $16::text[]), (SELECT $17::text[]), (SELECT $18::bigint[]))
   AS w(ord, id, fence, seq, status, checkpoint, revision, state, total, taken, done, failed, skipped, attempts, delay, reason, descr, clear)
-), held AS MATERIALIZED (
-  SELECT w.*, CASE WHEN w.clear THEN '' ELSE q.control END AS control
-  FROM w JOIN {s}taskkit_queued_task q ON q.id = w.id
-  WHERE q.fence = w.fence AND q.checkpoint_seq = w.seq
-    AND q.workflow_status || '>' || w.status IN ({legal})
-  ORDER BY q.id FOR NO KEY UPDATE OF q
-), written AS (
-  UPDATE {s}taskkit_queued_task q SET
-    workflow_status = h.status,
-    workflow_status_desc = coalesce(nullif(h.descr, ''), q.workflow_status_desc),
-    execution_started_date = CASE WHEN h.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
-      ELSE coalesce(q.execution_started_date, {now}) END,
-    workflow_stopped_date = CASE WHEN h.status IN ({terminal}) THEN {now} END,
-    scheduled_by_process = CASE WHEN h.status = 'EXECUTING' THEN q.scheduled_by_process END,
-    checkpoint_seq = CASE WHEN h.checkpoint THEN q.checkpoint_seq + 1 ELSE q.checkpoint_seq END,
-    codec_revision = CASE WHEN h.checkpoint THEN h.revision ELSE q.codec_revision END,
-    execution_state = CASE WHEN h.checkpoint AND h.state <> '' THEN h.state::json ELSE q.execution_state END,
-    items_total = CASE WHEN h.checkpoint THEN nullif(greatest(h.total, -1), -1) ELSE q.items_total END,
-    items_taken = CASE WHEN h.checkpoint THEN h.taken ELSE q.items_taken END,
-    items_done = CASE WHEN h.checkpoint THEN h.done ELSE q.items_done END,
-    items_failed = CASE WHEN h.checkpoint THEN h.failed ELSE q.items_failed END,
-    items_skipped = CASE WHEN h.checkpoint THEN h.skipped ELSE q.items_skipped END,
-    attempts = h.attempts,
-    not_before = CASE WHEN h.status <> 'QUEUED' THEN q.not_before
-      WHEN h.control IN ('STOP', 'DELETE') THEN {now}
-      ELSE {now} + h.delay * interval '1 millisecond' END,
-    reason = CASE WHEN h.status = 'QUEUED' THEN nullif(h.reason, '') ELSE q.reason END,
-    control = h.control,
-    control_by = CASE WHEN h.clear THEN NULL ELSE q.control_by END,
-    control_reason = CASE WHEN h.clear THEN NULL ELSE q.control_reason END,
-    modified_date = {now}, modified_by = q.run_as_id
-  FROM held h
-  WHERE q.id = h.id AND NOT (h.control = 'DELETE' AND h.status IN ({terminal}))
-  RETURNING h.ord, h.control, false AS removed
-), removed AS (
-  DELETE FROM {s}taskkit_queued_task q USING held h
-  WHERE q.id = h.id AND h.control = 'DELETE' AND h.status IN ({terminal})
-  RETURNING h.ord, h.control, true AS removed
-)
-SELECT ord, control, removed FROM written UNION ALL SELECT ord, control, removed FROM removed`
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status || '>' || w.status IN ({legal})
+  AND NOT (q.control || '' = 'DELETE' AND w.clear = 0 AND w.status IN ({terminal}))
+RETURNING w.ord, q.control`
+
+// postgresRemove ends tasks that are to be deleted: their holders are done with
+// them.
+const postgresRemove = `DELETE FROM {s}taskkit_queued_task q
+USING unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[])) AS w(ord, id, fence, seq)
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status || '' IN ('SCHEDULING', 'EXECUTING') AND q.control || '' = 'DELETE'
+RETURNING w.ord`
 
 // legalWrites are the changes of status that a holder may make: the edges out of
 // the statuses in flight, and a checkpoint, which stays.
@@ -130,24 +128,49 @@ func (s *postgres) Apply(ctx context.Context, _ string, writes []Write) ([]Appli
 // took effect.
 func (s *postgres) apply(ctx context.Context, q Querier, writes []Write) ([]Applied, error) {
 	applied := make([]Applied, len(writes))
-	removed := make([]bool, len(writes))
 	_, err := ask(ctx, q, s.applySQL, applyArgs(writes), func(rows *sql.Rows) error {
 		var (
 			ord     int64
-			control string
-			gone    bool
+			control workflow.Control
 		)
-		if err := rows.Scan(&ord, &control, &gone); err != nil {
-			return err
-		}
-		applied[ord] = Applied{OK: true, Control: workflow.Control(control)}
-		removed[ord] = gone
-		return nil
+		err := rows.Scan(&ord, &control)
+		applied[ord] = Applied{OK: true, Control: control}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	removed, err := s.remove(ctx, q, writes, applied)
+	if err != nil {
+		return nil, err
+	}
 	return applied, s.record(ctx, q, writes, func(i int) bool { return applied[i].OK && !removed[i] })
+}
+
+// remove looks at the ends that were not applied: they have lost their hold, or
+// their task is to be deleted.
+func (s *postgres) remove(ctx context.Context, q Querier, writes []Write, applied []Applied) (map[int]bool, error) {
+	var (
+		ord, fence, seq []int64
+		id              []string
+	)
+	for i, w := range writes {
+		if w.To.Terminal() && !w.ClearControl && !applied[i].OK {
+			ord, id, fence, seq = append(ord, int64(i)), append(id, w.ID.String()), append(fence, w.Fence), append(seq, w.Seq)
+		}
+	}
+	if len(ord) == 0 {
+		return nil, nil
+	}
+	removed := make(map[int]bool)
+	_, err := ask(ctx, q, s.sql(postgresRemove), []any{ord, id, fence, seq}, func(rows *sql.Rows) error {
+		var i int
+		err := rows.Scan(&i)
+		removed[i] = true
+		applied[i] = Applied{OK: true, Control: workflow.Delete}
+		return err
+	})
+	return removed, err
 }
 
 // postgresApplySQL fills in the words of the transition table.

@@ -13,15 +13,26 @@ import (
 // It probes the index taskkit_claim once for each rank (stalled before new,
 // then priority) and queue, and each probe begins at the oldest task and ends
 // at now, so that tasks due in the future, paused ones and all that are not
-// QUEUED cost nothing, whatever the statistics say. statement_timestamp() and
-// not clock_timestamp(): only a stable function bounds an index scan.
+// QUEUED cost nothing. Three things keep the planner at that:
+//
+//   - statement_timestamp() and not clock_timestamp(): only a stable function
+//     bounds an index scan.
+//   - What is known is asked as "this is not null", which the planner believes
+//     of nearly every row. Asked as a comparison it expects next to none, and
+//     prefers to read and sort the table.
+//   - The rows to update come out of an array, which it takes for ten rows and
+//     looks up one by one. Of a thousand it would rather read the table.
+//
+// The limit and the queues hide in subqueries too, so that a plan made for any
+// is as good as one made for these: PostgreSQL then keeps it, and planning this
+// statement takes longer than a claim of a few tasks.
 //
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
 const postgresClaim = `WITH ranks AS MATERIALIZED (
   SELECT r.rank, r.stalled, r.priority, u.queue
   FROM (VALUES (1, true, 1::smallint), (2, true, 2::smallint), (3, true, 3::smallint), (4, true, 4::smallint),
                (5, false, 1::smallint), (6, false, 2::smallint), (7, false, 3::smallint), (8, false, 4::smallint)) r(rank, stalled, priority)
-  CROSS JOIN unnest($2::text[]) u(queue)
+  CROSS JOIN unnest((SELECT $2::text[])) u(queue)
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY r.rank
 ), picked AS MATERIALIZED (
@@ -31,21 +42,21 @@ const postgresClaim = `WITH ranks AS MATERIALIZED (
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
       AND q.not_before <= statement_timestamp()
-      AND q.execution_component_name || ' ' || q.codec_revision = ANY($3::text[])
-    ORDER BY q.not_before, q.id LIMIT $4 FOR UPDATE SKIP LOCKED
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY($3::text[]), false) IS NOT NULL
+    ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
-  LIMIT $4
+  LIMIT (SELECT $4::bigint)
 ), claimed AS (
   UPDATE {s}taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
     scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = {now}
-  FROM picked WHERE q.id = picked.id
+  FROM unnest(ARRAY(SELECT id FROM picked)) AS p(id) WHERE q.id = p.id
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
     CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
     coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
-    q.created_date, coalesce(q.traceparent, '') AS traceparent, picked.rank, picked.not_before
+    q.created_date, coalesce(q.traceparent, '') AS traceparent
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
   FROM ranks r CROSS JOIN LATERAL (
@@ -57,7 +68,8 @@ const postgresClaim = `WITH ranks AS MATERIALIZED (
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4
 )
-SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true ORDER BY c.rank, c.not_before, c.id`
+SELECT n.wait, c.id IS NOT NULL, c.*, p.rank FROM next n LEFT JOIN claimed c ON true LEFT JOIN picked p ON p.id = c.id
+ORDER BY p.rank, p.not_before, p.id`
 
 // Claim implements [Store].
 func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
@@ -71,10 +83,9 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 				wait    int64
 				is      bool
 				t       claimedRow
-				due     sql.NullTime
 				columns = append([]any{&wait, &is}, t.columns()...)
 			)
-			if err := rows.Scan(append(columns, &t.rank, &due)...); err != nil {
+			if err := rows.Scan(append(columns, &t.rank)...); err != nil {
 				return err
 			}
 			if wait >= 0 {
@@ -96,14 +107,14 @@ func (s *postgres) Waiting(ctx context.Context, c Claim) (waiting bool, err erro
 	_, err = ask(ctx, s.db, s.sql(`SELECT EXISTS (
   SELECT FROM (VALUES (true), (false)) r(stalled)
   CROSS JOIN (VALUES (1::smallint), (2::smallint), (3::smallint), (4::smallint)) p(priority)
-  CROSS JOIN unnest($1::text[]) u(queue)
+  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
   CROSS JOIN LATERAL (
     SELECT FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
       AND q.not_before <= statement_timestamp()
-      AND q.execution_component_name || ' ' || q.codec_revision = ANY($2::text[])
-    LIMIT 1
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY($2::text[]), false) IS NOT NULL
+    ORDER BY q.not_before LIMIT 1
   ) t)`), []any{c.Queues, c.revisions()}, func(rows *sql.Rows) error { return rows.Scan(&waiting) })
 	if err != nil {
 		return false, fmt.Errorf("look for waiting tasks: %w", err)
