@@ -38,8 +38,19 @@ func Migrate(ctx context.Context, db *sql.DB, schema string) error {
 	return nil
 }
 
+// ready checks the tables before a start. An SQLite file belongs to its
+// program and is migrated; a server's schema is changed only on request.
+func ready(ctx context.Context, db *sql.DB, schema string) error {
+	err := CheckSchema(ctx, db, schema)
+	var s *SchemaError
+	if !errors.As(err, &s) || s.Schema != "" || !s.Behind() {
+		return err
+	}
+	return Migrate(ctx, db, schema)
+}
+
 // CheckSchema returns nil when the tables are those that this package needs,
-// and otherwise a *[SchemaError], or the error that kept it from finding out. It
+// and otherwise a *[SchemaError], or a *[ConnectError] when it cannot find out. It
 // changes nothing.
 func CheckSchema(ctx context.Context, db ExecQuerier, schema string) error {
 	err := store.CheckSchema(ctx, db, schema)
@@ -48,7 +59,7 @@ func CheckSchema(ctx context.Context, db ExecQuerier, schema string) error {
 		return &SchemaError{Schema: s.Schema, Have: s.Have, Want: s.Want, err: s}
 	}
 	if err != nil {
-		return fmt.Errorf("taskkit: %w", err)
+		return &ConnectError{err}
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 type Worker struct{ engine *engine.Worker }
 
 // NewWorker makes a worker and checks everything that can be checked: the
-// registry, the configuration, the database's settings and its schema. It
+// registry, the configuration, the database's settings and its schema. An SQLite
+// file is migrated, a PostgreSQL schema must have been (see [Migrate]). It
 // starts nothing. Errors: *[MissingExecutorError], *[DuplicateKindError],
 // *[OptionError], *[ConnectError], *[SchemaError].
 //
@@ -35,7 +36,7 @@ func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), ec.Call)
 	defer cancel()
 	schema := or(c.Schema, DefaultSchema)
-	if err := CheckSchema(ctx, db, schema); err != nil {
+	if err := ready(ctx, db, schema); err != nil {
 		return nil, err
 	}
 	s, err := store.Open(ctx, db, schema, store.ListenDSN(c.ListenDSN))

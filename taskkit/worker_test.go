@@ -375,14 +375,26 @@ func TestWorkerQuantum(t *testing.T) {
 // What a worker is given wrong is said before it starts.
 func TestNewWorkerRefuses(t *testing.T) {
 	t.Parallel()
-	db := testdb.SQLite(t)
 	good := func() *taskkit.Registry { return registered(countKind, counting("w")) }
 
+	pg := testdb.Postgres(t)
 	var schema *taskkit.SchemaError
-	if _, err := taskkit.NewWorker(db.DB, good(), taskkit.Config{}); !errors.As(err, &schema) {
-		t.Errorf("unmigrated database: %v, want *SchemaError", err)
+	if _, err := taskkit.NewWorker(pg.DB, good(), taskkit.Config{Schema: pg.Schema}); !errors.As(err, &schema) || !schema.Behind() ||
+		!strings.Contains(err.Error(), "taskkit migrate") {
+		t.Errorf("unmigrated PostgreSQL: %v, want *SchemaError that names the command", err)
 	}
-	migrated(t, db)
+	db := testdb.SQLite(t)
+	if _, err := taskkit.NewWorker(db.DB, good(), taskkit.Config{}); err != nil {
+		t.Errorf("an empty SQLite file: %v, want it to be migrated", err)
+	}
+	newer := testdb.SQLite(t)
+	migrated(t, newer)
+	if _, err := newer.Exec("INSERT INTO taskkit_goose_version (version_id, is_applied) VALUES (99999, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taskkit.NewWorker(newer.DB, good(), taskkit.Config{}); !errors.As(err, &schema) || schema.Behind() {
+		t.Errorf("a newer schema: %v, want *SchemaError that is not behind", err)
+	}
 
 	var missing *taskkit.MissingExecutorError
 	var r taskkit.Registry
