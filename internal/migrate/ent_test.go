@@ -1,0 +1,144 @@
+package migrate_test
+
+import (
+	"database/sql"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	entsql "entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/schema"
+	"entgo.io/ent/entc"
+	"entgo.io/ent/entc/gen"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/testdb"
+)
+
+// TestMigrationsAreTheEntSchema compares the catalog that the migrations leave
+// with the one that ent itself makes of its schema: columns, types, nulls,
+// defaults, indexes with their predicates, checks and foreign keys.
+func TestMigrationsAreTheEntSchema(t *testing.T) {
+	t.Parallel()
+	tables := entTables(t)
+	for name, open := range map[string]func(testing.TB, ...testdb.Option) *testdb.DB{"postgres": testdb.Postgres, "sqlite": testdb.SQLite} {
+		t.Run(name, func(t *testing.T) {
+			migrated, made := open(t), open(t)
+			if err := migrate.Migrate(t.Context(), migrated.DB, migrated.Schema); err != nil {
+				t.Fatal(err)
+			}
+			m, err := schema.NewMigrate(entsql.OpenDB(string(made.Dialect), made.DB))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Create(t.Context(), tables...); err != nil {
+				t.Fatalf("ent creates its schema: %v", err)
+			}
+			want, got := catalog(t, made), catalog(t, migrated)
+			for _, line := range got {
+				if !slices.Contains(want, line) {
+					t.Errorf("only in the migrations: %s", line)
+				}
+			}
+			for _, line := range want {
+				if !slices.Contains(got, line) {
+					t.Errorf("only in ent: %s", line)
+				}
+			}
+			if n := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return !strings.Contains(s, "CHECK") && !strings.HasPrefix(s, "check") })); n != 7 {
+				t.Errorf("%d checks in the catalog, want 7", n)
+			}
+			if len(want) < 80 {
+				t.Errorf("the catalog has %d lines only: %v", len(want), want)
+			}
+		})
+	}
+}
+
+// entTables loads the ent schema as ent's own code generation does.
+func entTables(t *testing.T) []*schema.Table {
+	t.Helper()
+	storage, err := gen.NewStorage("sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := entc.LoadGraph("../../ent/schema", &gen.Config{Storage: storage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := graph.Tables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tables
+}
+
+// catalog describes the tables of a test's database, one fact a line.
+func catalog(t *testing.T, db *testdb.DB) []string {
+	t.Helper()
+	queries := []string{
+		`SELECT 'column', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0`,
+		`SELECT 'index', tablename, indexname, indexdef, '', '' FROM pg_indexes WHERE schemaname = current_schema()`,
+		`SELECT 'constraint', c.relname, o.conname, pg_get_constraintdef(o.oid), '', ''
+FROM pg_constraint o JOIN pg_class c ON c.oid = o.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema()`,
+	}
+	if db.Dialect == dialect.SQLite {
+		queries = []string{
+			`SELECT 'column', m.name, c.name, c.type, c."notnull", coalesce(c.dflt_value, '') FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
+			`SELECT 'index', tbl_name, name, sql, '', '' FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`,
+			`SELECT 'index column', m.name, i.name || '.' || x.seqno, coalesce(x.name, ''), i."unique", i.partial
+FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) x WHERE m.type = 'table' AND x.key = 1`,
+			`SELECT 'foreign key', m.name, f."from", f."table" || '.' || f."to", f.on_delete, f.on_update FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`,
+			`SELECT 'table', name, '', sql, '', '' FROM sqlite_master WHERE type = 'table'`,
+		}
+	}
+	var lines []string
+	for _, query := range queries {
+		rows, err := db.QueryContext(t.Context(), query)
+		if err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		for rows.Next() {
+			var f [6]sql.NullString
+			if err := rows.Scan(&f[0], &f[1], &f[2], &f[3], &f[4], &f[5]); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(f[1].String, "taskkit_") || f[1].String == "taskkit_goose_version" {
+				continue
+			}
+			if f[0].String == "table" {
+				for _, check := range checks.FindAllString(f[3].String, -1) {
+					lines = append(lines, "check "+f[1].String+" "+plain(check))
+				}
+				continue
+			}
+			words := make([]string, len(f))
+			for i := range f {
+				words[i] = plain(strings.ReplaceAll(f[i].String, db.Schema+".", ""))
+			}
+			lines = append(lines, strings.Join(words, " "))
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+var (
+	// checks matches a check in SQLite's text of a table; ours hold one level of
+	// brackets at most.
+	checks = regexp.MustCompile("CONSTRAINT [`\"]?\\w+[`\"]? CHECK \\((?:[^()]|\\([^()]*\\))*\\)")
+	spaces = regexp.MustCompile(`\s+`)
+)
+
+// plain makes text comparable that was quoted and broken differently.
+func plain(s string) string {
+	return spaces.ReplaceAllString(strings.NewReplacer("`", "", `"`, "").Replace(s), " ")
+}

@@ -1,0 +1,147 @@
+package migrate_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.LeakMain(m) }
+
+// each runs f on every way to a database.
+func each(t *testing.T, f func(t *testing.T, db *testdb.DB)) {
+	t.Parallel()
+	testdb.Each(t, f)
+	t.Run("pgbouncer", func(t *testing.T) {
+		t.Parallel()
+		f(t, testdb.PgBouncer(t))
+	})
+}
+
+// Many migrators at once apply each file once, in the schema of the user's
+// choice, which need not exist.
+func TestMigrateAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, db *testdb.DB) {
+		schema := db.Schema
+		if db.Dialect == dialect.Postgres {
+			schema = db.Schema + "_chosen"
+			t.Cleanup(func() {
+				if _, err := db.Exec("DROP SCHEMA " + schema + " CASCADE"); err != nil { //nolint:usetesting // the test's context has ended
+					t.Error(err)
+				}
+			})
+		}
+		var state *migrate.SchemaError
+		if err := migrate.Check(t.Context(), db, schema); !errors.As(err, &state) || state.Have != 0 || !state.Behind() || !strings.Contains(err.Error(), "taskkit migrate") {
+			t.Fatalf("before: %v", err)
+		}
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				if err := migrate.Migrate(t.Context(), db.DB, schema); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := migrate.Check(t.Context(), db, schema); err != nil {
+			t.Fatalf("after: %v", err)
+		}
+		table := "taskkit_goose_version"
+		if schema != "" {
+			table = schema + "." + table
+		}
+		var rows, versions int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*), count(DISTINCT version_id) FROM "+table).Scan(&rows, &versions); err != nil {
+			t.Fatal(err)
+		}
+		if rows != versions || rows < 2 {
+			t.Fatalf("%d versions in %d rows", versions, rows)
+		}
+		// Nothing outside the schema.
+		if db.Dialect == dialect.Postgres {
+			var strays int
+			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = $1", db.Schema).Scan(&strays); err != nil || strays > 0 {
+				t.Fatalf("%d tables outside the schema, %v", strays, err)
+			}
+		}
+	})
+}
+
+// One connection is enough: no lock is held on a second.
+func TestMigrateOnOneConnection(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB, ...testdb.Option) *testdb.DB{
+		"postgres": testdb.Postgres, "pgbouncer": testdb.PgBouncer, "sqlite": testdb.SQLite} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t, testdb.MaxConns(1))
+			for range 2 { // again is nothing
+				if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A schema that is newer than the program is told from an older one.
+func TestCheckAhead(t *testing.T) {
+	each(t, func(t *testing.T, db *testdb.DB) {
+		if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO taskkit_goose_version (version_id, is_applied) VALUES (9000, true)"); err != nil {
+			t.Fatal(err)
+		}
+		var state *migrate.SchemaError
+		if err := migrate.Check(t.Context(), db, db.Schema); !errors.As(err, &state) || state.Behind() || state.Have != 9000 {
+			t.Fatalf("got %v, want a schema that is ahead", err)
+		}
+		if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+			t.Fatalf("an old program on a new schema has nothing to do: %v", err)
+		}
+	})
+}
+
+// A failure is said at once, and leaves nothing half done.
+func TestMigrateFails(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE taskkit_task_result (x integer)"); err != nil {
+			t.Fatal(err)
+		}
+		if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err == nil || !strings.Contains(err.Error(), "taskkit_task_result") {
+			t.Fatalf("got %v, want the table that is in the way", err)
+		}
+		if _, err := db.ExecContext(t.Context(), "SELECT 1 FROM taskkit_queued_task"); err == nil {
+			t.Fatal("half of the migration was applied")
+		}
+		if err := migrate.Check(t.Context(), db, db.Schema); err == nil {
+			t.Fatal("the schema passes")
+		}
+	})
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		d          dialect.Name
+		give, want string
+		ok         bool
+	}{
+		{dialect.Postgres, "", "taskkit", true}, {dialect.Postgres, "a_1", "a_1", true}, {dialect.SQLite, "anything; at all", "", true},
+		{dialect.Postgres, "A", "", false}, {dialect.Postgres, `a"b`, "", false}, {dialect.Postgres, "a.b", "", false}, {dialect.Postgres, "1a", "", false},
+		{dialect.Postgres, "pg_x", "", false}, {dialect.Postgres, strings.Repeat("a", 56), "", false}, {dialect.Postgres, strings.Repeat("a", 55), strings.Repeat("a", 55), true},
+	} {
+		got, err := migrate.Schema(c.d, c.give)
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("Schema(%s, %q) = %q, %v", c.d, c.give, got, err)
+		}
+	}
+}

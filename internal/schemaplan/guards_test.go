@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"entgo.io/ent/dialect"
+
+	"taskkit.dev/internal/workflow"
+	"taskkit.dev/migrations"
+)
+
+// The triggers in the migrations are those of the transition table. When the
+// table changes, a new migration must replace them.
+func TestMigrationsHoldTheTransitionTable(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{dialect.Postgres: "postgres", dialect.SQLite: "sqlite"} {
+		files, err := fs.Glob(migrations.FS, dir+"/*.sql")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no migrations, %v", dir, err)
+		}
+		var all strings.Builder
+		for _, f := range files {
+			text, err := fs.ReadFile(migrations.FS, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+			if name == dialect.Postgres && !strings.HasPrefix(string(text), "-- +goose Up\n\n"+postgresHead) {
+				t.Errorf("%s does not begin with the lock:\n%s", f, postgresHead)
+			}
+		}
+		if !strings.Contains(all.String(), illegalTransition()) {
+			t.Errorf("%s: no file holds the condition made from workflow.Edges():\n%s", dir, illegalTransition())
+		}
+		if !strings.Contains(all.String(), guards(name)) {
+			t.Errorf("%s: no file holds the triggers:\n%s", dir, guards(name))
+		}
+	}
+	for _, e := range workflow.Edges() {
+		if !strings.Contains(illegalTransition(), "'"+string(e.From)+"' AND NEW.workflow_status = '"+string(e.To)+"'") {
+			t.Errorf("%s to %s is not in the condition", e.From, e.To)
+		}
+	}
+}
+
+// The first migration is the plan of the ent schema.
+func TestFirstMigrationIsThePlan(t *testing.T) {
+	t.Parallel()
+	for name, path := range map[string]string{dialect.Postgres: "postgres/00001_taskkit.sql", dialect.SQLite: "sqlite/00001_taskkit.sql"} {
+		tables, err := planTables(name, "../../ent/schema")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := fs.ReadFile(migrations.FS, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file(name, tables) != string(text) {
+			t.Errorf("%s is not what schemaplan -dialect %s prints", path, name)
+		}
+	}
+}

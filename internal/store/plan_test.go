@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/workflow"
+)
+
+// Claim, apply and the reaper use the indexes that were made for them, on a
+// table that has grown since its statistics were taken: from empty, from all
+// waiting, and from all ended. A plan that reads the table shows as a scan of
+// taskkit_queued_task that is not by one of those indexes.
+func TestPlansWithStaleStatistics(t *testing.T) {
+	t.Parallel()
+	for name, analyzed := range map[string]string{
+		"taken when empty":   "",
+		"taken when waiting": "QUEUED",
+		"taken when ended":   "COMPLETED",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := testdb.Postgres(t)
+			s := planStore(t, db)
+			exec := func(query string, args ...any) {
+				t.Helper()
+				if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+			}
+			exec("ALTER TABLE taskkit_queued_task SET (autovacuum_enabled = false)")
+			exec("ANALYZE taskkit_queued_task")
+			exec(`INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, execution_spec)
+SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random_uuid() o) x, generate_series(1, 20000)`)
+			switch analyzed {
+			case "QUEUED":
+				exec("ANALYZE taskkit_queued_task")
+			case "COMPLETED":
+				exec("UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', control = 'STOP', workflow_stopped_date = now()")
+				exec("ANALYZE taskkit_queued_task")
+				exec(`INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, execution_spec)
+SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random_uuid() o) x, generate_series(1, 20000)`)
+			}
+			// Some are waiting for tomorrow, which a claim must not look at.
+			exec("UPDATE taskkit_queued_task SET not_before = now() + interval '1 day' WHERE id IN (SELECT id FROM taskkit_queued_task WHERE workflow_status = 'QUEUED' LIMIT 10000)")
+
+			c := Claim{Process: "p", Queues: []string{"default"}, Kinds: map[string][]int{"demo": {1}}, Limit: 500, SpecMax: 1 << 20}
+			var writes []Write
+			for range 3 { // the third under a plan for any parameters
+				plan := explain(t, s, s.sql(postgresClaim), []any{c.Process, c.Queues, c.revisions(), int64(c.Limit), int64(c.SpecMax)})
+				plan.uses(t, "claim", "taskkit_claim", "taskkit_queued_task_pkey")
+				if most := plan.rows("taskkit_claim"); most > 600 {
+					t.Errorf("the claim of 500 looked at %v rows of the index", most)
+				}
+				got, err := s.Claim(t.Context(), c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, k := range got.Tasks {
+					writes = append(writes, Write{Hold: k.Hold, To: workflow.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}")})
+				}
+			}
+			if len(writes) != 1500 {
+				t.Fatalf("claimed %d, want 1500", len(writes))
+			}
+			explain(t, s, s.applySQL, applyArgs(writes)).uses(t, "apply", "taskkit_queued_task_pkey")
+			explain(t, s, s.sql("SELECT 1 FROM {s}taskkit_queued_task q WHERE q.scheduled_by_process = $1 AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')"), []any{"p"}).
+				uses(t, "the tasks of a process", "taskkit_in_flight")
+			if analyzed == "" {
+				return
+			}
+			// A generic plan, as a long-lived connection has.
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := conn.ExecContext(t.Context(), "SET plan_cache_mode = force_generic_plan"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := conn.ExecContext(t.Context(), `PREPARE c(text, text[], text[], bigint, bigint) AS `+s.sql(postgresClaim)); err != nil {
+				t.Fatal(err)
+			}
+			planOf(t, conn, `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE c('p', '{default}', '{"demo 1"}', 500, 100000)`, nil).
+				uses(t, "claim by a generic plan", "taskkit_claim", "taskkit_queued_task_pkey")
+		})
+	}
+}
+
+func planStore(t *testing.T, db *testdb.DB) *postgres {
+	t.Helper()
+	if err := Migrate(t.Context(), db.DB, db.Schema); err != nil {
+		t.Fatal(err)
+	}
+	s := newPostgres(db.DB, db.Schema, "")
+	if err := s.Enrol(t.Context(), Process{ID: "p", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, DeadAfter: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// scans are the scans of the task table in a plan.
+type scans []struct {
+	node, index string
+	rows        float64
+}
+
+// uses fails the test when the plan scans the table by anything else than these
+// indexes, or not at all.
+func (s scans) uses(t *testing.T, what string, indexes ...string) {
+	t.Helper()
+	if len(s) == 0 {
+		t.Errorf("%s: no scan of the table in the plan", what)
+	}
+	for _, scan := range s {
+		found := false
+		for _, index := range indexes {
+			found = found || scan.index == index
+		}
+		if !found {
+			t.Errorf("%s: %s by %q, want one of %v", what, scan.node, scan.index, indexes)
+		}
+	}
+}
+
+// rows is how many rows the scans by an index gave.
+func (s scans) rows(index string) (n float64) {
+	for _, scan := range s {
+		if scan.index == index {
+			n += scan.rows
+		}
+	}
+	return n
+}
+
+// explain runs a statement, gives back how, and undoes it.
+func explain(t *testing.T, s *postgres, query string, args []any) scans {
+	t.Helper()
+	tx, err := s.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	return planOf(t, tx, "EXPLAIN (ANALYZE, FORMAT JSON) "+query, args)
+}
+
+func planOf(t *testing.T, q interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, query string, args []any) scans {
+	t.Helper()
+	var text string
+	if err := q.QueryRowContext(t.Context(), query, args...).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct {
+		Plan map[string]any
+	}
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
+		t.Fatal(err)
+	}
+	var found scans
+	var walk func(map[string]any)
+	walk = func(n map[string]any) {
+		node := fmt.Sprint(n["Node Type"])
+		if n["Relation Name"] == "taskkit_queued_task" && strings.Contains(node, "Scan") {
+			index, _ := n["Index Name"].(string)
+			rows, _ := n["Actual Rows"].(float64)
+			loops, _ := n["Actual Loops"].(float64)
+			if node != "Bitmap Heap Scan" { // its index is a node below it
+				found = append(found, struct {
+					node, index string
+					rows        float64
+				}{node, index, rows * loops})
+			}
+		}
+		if node == "Bitmap Index Scan" {
+			index, _ := n["Index Name"].(string)
+			found = append(found, struct {
+				node, index string
+				rows        float64
+			}{node: node, index: index})
+		}
+		children, _ := n["Plans"].([]any)
+		for _, c := range children {
+			walk(c.(map[string]any))
+		}
+	}
+	walk(plans[0].Plan)
+	return found
+}
