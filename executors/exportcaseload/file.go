@@ -1,0 +1,188 @@
+package exportcaseload
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/taskkit"
+)
+
+// sheet is the one sheet of a workbook.
+const sheet = "Sheet1"
+
+// path is where a task's file goes: always the same, so that a repeat replaces
+// it.
+func (x *Executor) path(b *taskkit.Batch[Spec, State]) string {
+	return filepath.Join(x.Dir, b.Task.String()+"."+b.Spec.Format)
+}
+
+// file is a file that has no name yet.
+type file struct {
+	*os.File
+	size int64
+}
+
+// assemble writes the parts of a task, one after another, into a new file.
+func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) (_ *file, err error) {
+	f, err := os.CreateTemp(x.Dir, "."+b.Task.String()+"-*")
+	if err != nil {
+		return nil, fmt.Errorf("begin the file of an export: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			(&file{File: f}).discard()
+		}
+	}()
+	write := writeCSV
+	if b.Spec.Format == XLSX {
+		write = writeXLSX
+	}
+	parts := 0
+	err = write(f, func(each func([]byte) error) error {
+		return caseload.EachPart(ctx, x.Caseload, b.Task, func(_ int, data []byte) error {
+			parts++
+			return each(data)
+		})
+	})
+	if err == nil && parts != b.State.Parts {
+		err = fmt.Errorf("there are %d parts of %d: another worker has finished this task", parts, b.State.Parts)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the file of an export: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("write the file of an export: %w", err)
+	}
+	return &file{f, info.Size()}, nil
+}
+
+// rename gives the file its name, in place of one that has it.
+func (f *file) rename(name string) error {
+	if err := os.Rename(f.Name(), name); err != nil {
+		return fmt.Errorf("finish the file of an export: %w", err)
+	}
+	dir, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return fmt.Errorf("finish the file of an export: %w", err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("finish the file of an export: %w", err)
+	}
+	return nil
+}
+
+// discard closes the file, and removes it if it has no name by now.
+func (f *file) discard() {
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+}
+
+// remove removes a file if it is there.
+func remove(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the file of an export: %w", err)
+	}
+	return nil
+}
+
+// encode returns rows as CSV.
+func encode(rows [][]string) ([]byte, error) {
+	var buf bytes.Buffer
+	w := csv.NewWriter(&buf)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = defuse(cell)
+		}
+	}
+	err := w.WriteAll(rows)
+	return buf.Bytes(), err
+}
+
+// defuse keeps a spreadsheet from taking what somebody typed for a formula, as
+// OWASP advises for CSV.
+func defuse(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// each hands parts to a function, in order.
+type each = func(func(part []byte) error) error
+
+// writeCSV writes a header and the parts as they are.
+func writeCSV(w io.Writer, parts each) error {
+	head, err := encode([][]string{caseload.ExportHeader()})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	return parts(func(part []byte) error {
+		_, err := w.Write(part)
+		return err
+	})
+}
+
+// writeXLSX writes a workbook. excelize streams it: rows go to a temporary file
+// once they are more than 16 MiB, so memory does not grow with the export.
+func writeXLSX(w io.Writer, parts each) (err error) {
+	book := excelize.NewFile()
+	defer func() { err = errors.Join(err, book.Close()) }()
+	s, err := book.NewStreamWriter(sheet)
+	if err != nil {
+		return err
+	}
+	line := 0
+	row := func(cells []string) error {
+		line++
+		values := make([]any, len(cells))
+		for i, c := range cells {
+			values[i] = c
+		}
+		return s.SetRow(fmt.Sprint("A", line), values)
+	}
+	if err := row(caseload.ExportHeader()); err != nil {
+		return err
+	}
+	err = parts(func(part []byte) error {
+		r := csv.NewReader(bytes.NewReader(part))
+		r.ReuseRecord = true
+		for {
+			cells, err := r.Read()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err == nil {
+				err = row(cells)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	return book.Write(w)
+}

@@ -1,0 +1,51 @@
+// Package programstatus sets the program status of many people at once.
+package programstatus
+
+import (
+	"context"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/taskkit"
+)
+
+// Spec says whose status to set, in which program, and to what.
+type Spec struct {
+	// Targets are the people. Those who are not enrolled in Program fail.
+	Targets targets.Targets `json:"targets"`
+	// Program is the code of the program.
+	Program string `json:"program" validate:"required,max=100"`
+	// Status is the new status.
+	Status string `json:"status" validate:"required,oneof=active paused exited"`
+}
+
+// Validate checks what tags cannot say.
+func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
+
+// State counts the people whose status was not already as asked.
+type State struct {
+	Cursor  targets.Cursor `json:"cursor,omitzero"`
+	Changed int            `json:"changed,omitempty"`
+}
+
+// Executor sets program statuses.
+//
+//taskkit:executor program_status batch=500
+type Executor struct{}
+
+// Execute implements [taskkit.Executor].
+func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+	c := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
+	if err != nil {
+		return next, err
+	}
+	out, err := caseload.SetStatus(ctx, c, b.Task, b.Spec.Program, b.Spec.Status, people)
+	for _, person := range out.Missing {
+		b.Fail(person, taskkit.Permanent("not_enrolled", nil))
+	}
+	b.Skip(out.Already)
+	b.State.Changed += len(people) - out.Already - len(out.Missing)
+	return next, err
+}

@@ -1,0 +1,132 @@
+// Package sendemail sends a mail to each of many people.
+package sendemail
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/taskkit"
+)
+
+// Spec says to whom to send what.
+type Spec struct {
+	// Targets are the people.
+	Targets targets.Targets `json:"targets"`
+	// Letter is what they get.
+	Letter Letter `json:"letter"`
+}
+
+// Letter is the text of a mail. {first_name} and {last_name} stand for the
+// recipient's.
+type Letter struct {
+	// Subject is one line.
+	Subject string `json:"subject" validate:"required,max=200"`
+	// Body is plain text.
+	Body string `json:"body" validate:"required,max=100000"`
+}
+
+// Validate checks what tags cannot say.
+func (s *Spec) Validate() error {
+	if err := s.Letter.Validate(); err != nil {
+		return err
+	}
+	return s.Targets.ValidateSome()
+}
+
+// Validate checks what tags cannot say.
+func (l *Letter) Validate() error {
+	if strings.ContainsAny(l.Subject, "\r\n") {
+		return errors.New("letter.subject: a line break would begin another header: use one line")
+	}
+	return nil
+}
+
+// State counts what became of the mails.
+type State struct {
+	Cursor targets.Cursor `json:"cursor,omitzero"`
+	// Sent were accepted by the mail server.
+	Sent int `json:"sent,omitempty"`
+	// Refused will never be: there is no address, or the server refused it.
+	Refused int `json:"refused,omitempty"`
+}
+
+// Mail is one mail, ready to be sent.
+type Mail struct {
+	To        string
+	MessageID string // the same for the same task and person, always
+	Key       string // likewise; goes into the header X-Taskkit-Key
+	Task      uuid.UUID
+	Subject   string
+	Body      string
+}
+
+// Mailer sends mails. [SMTP] is one. It is used by many batches at once.
+type Mailer interface {
+	// Send sends mails and returns what became of each, in their order: nil,
+	// or an error that is [ErrRefused], [ErrThrottled] or something that may
+	// pass by itself. After [ErrThrottled] it sends no more, and returns that
+	// for those not tried.
+	Send(ctx context.Context, mails []Mail) []error
+}
+
+var (
+	// ErrNoAddress means that a person has no address, or none that is one.
+	ErrNoAddress = errors.New("no mail address")
+	// ErrRefused means that the mail server will never take a mail.
+	ErrRefused = errors.New("mail refused")
+	// ErrThrottled means that the mail server takes no more for now.
+	ErrThrottled = errors.New("mail server asks to wait")
+)
+
+// Executor sends mail.
+//
+//taskkit:executor send_email batch=100 queue=mail
+type Executor struct {
+	// Caseload is a client outside of any transaction, for reading. Required.
+	Caseload *ent.Client
+	// Mailer sends. Required.
+	Mailer Mailer
+	// Pause is for how long to leave a mail server alone that asks for it.
+	// Defaults to 30 s.
+	Pause time.Duration
+	// Domain ends the Message-IDs. Defaults to "taskkit.invalid".
+	Domain string
+}
+
+// Execute implements [taskkit.Executor]. It reads and sends before it touches
+// b.Tx, so that no transaction is open while a mail server takes its time; on
+// SQLite that would be everybody's. What it reads is safe to read there: only
+// this task writes these rows of the outbox, and a worker that has lost the task
+// cannot commit what it concludes.
+//
+// When the server takes only a part of a page, that part is committed and the
+// cursor stays: the outbox says whom the next batch leaves out.
+func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+	page, err := b.Spec.Targets.Page(ctx, x.Caseload, b.State.Cursor, b.Limit)
+	if err != nil {
+		return taskkit.More, err
+	}
+	drafts, err := x.compose(ctx, b, page.People)
+	if err != nil {
+		return taskkit.More, err
+	}
+	letters, stopped := x.deliver(ctx, b, drafts)
+	if stopped != nil && len(letters) == 0 {
+		return taskkit.More, x.patience(stopped) // no progress: this spends an attempt
+	}
+	b.Total(page.Total)
+	b.Advance(len(letters))
+	b.State.Cursor = page.Here
+	next := taskkit.Later(x.pause(stopped))
+	if stopped == nil {
+		b.State.Cursor, next = page.After, page.Next
+	}
+	return next, caseload.Record(ctx, ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx))), b.Task, letters)
+}

@@ -1,0 +1,96 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/taskkit"
+)
+
+// Cursor is how far a task is in its targets. It is a field of the executor's
+// State; the zero Cursor is the beginning.
+//
+// A query is walked by keyset: the next page is what has a greater id than the
+// last of the one before. An action may thus change the very column that its
+// query asks for, and no person is skipped or met twice, as they would be with
+// OFFSET. The walk is bounded when it begins: Last is the greatest id that the
+// query chose then, and since ids grow with time nobody who comes later is met.
+// Who is moved into or out of the query by others, ahead of the cursor, is
+// judged when the walk gets there.
+type Cursor struct {
+	// Taken counts the people of Targets.People that were taken.
+	Taken int `json:"taken,omitempty"`
+	// After is the last person taken by a query.
+	After uuid.UUID `json:"after,omitzero"`
+	// Last is the last person that a query will take.
+	Last uuid.UUID `json:"last,omitzero"`
+	// Total is how many people a query chose when its walk began.
+	Total int `json:"total,omitempty"`
+	// Bounded says that Last and Total are set.
+	Bounded bool `json:"bounded,omitempty"`
+}
+
+// Page is the next people of a task.
+type Page struct {
+	People []uuid.UUID
+	Here   Cursor       // where the page begins, now bounded
+	After  Cursor       // what the State holds once they are dealt with
+	Next   taskkit.Next // [taskkit.More], or [taskkit.Done] with the last of them
+	Total  int          // of the whole task
+}
+
+// Take returns the next people, at most b.Limit, and moves the cursor behind
+// them. It sets the task's total and counts them as dealt with, as
+// [taskkit.Take] does for a plain list.
+func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
+	p, err := t.Page(ctx, c, *cursor, b.Limit)
+	if err != nil {
+		return nil, taskkit.More, err
+	}
+	b.Total(p.Total)
+	b.Advance(len(p.People))
+	*cursor = p.After
+	return p.People, p.Next, nil
+}
+
+// Page reads the people after a cursor, at most limit. It counts and changes
+// nothing.
+func (t Targets) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (Page, error) {
+	if t.Query == nil {
+		to := min(at.Taken+limit, len(t.People))
+		p := Page{People: t.People[at.Taken:to], Here: at, After: Cursor{Taken: to}, Total: len(t.People)}
+		if to == len(t.People) {
+			p.Next = taskkit.Done
+		}
+		return p, nil
+	}
+	if !at.Bounded {
+		var err error
+		if at.Total, at.Last, err = caseload.Count(ctx, c, t.Query.filter()); err != nil {
+			return Page{}, err
+		}
+		if at.Total > t.Query.most() {
+			return Page{}, taskkit.Permanent("too_many_people",
+				fmt.Errorf("the query chooses %d people and its max is %d: narrow it or raise max", at.Total, t.Query.most()))
+		}
+		at.Bounded = true
+	}
+	p := Page{Here: at, After: at, Next: taskkit.Done, Total: at.Total}
+	if at.Total == 0 {
+		return p, nil
+	}
+	// One more than asked for tells whether this page is the last.
+	people, err := caseload.People(ctx, c, t.Query.filter(), at.After, at.Last, limit+1)
+	if err != nil || len(people) == 0 {
+		return p, err
+	}
+	if len(people) > limit {
+		p.Next, people = taskkit.More, people[:limit]
+	}
+	p.People, p.After.After = people, people[len(people)-1]
+	return p, nil
+}

@@ -1,0 +1,60 @@
+// Package watch makes a person watch many others, or stop watching them.
+package watch
+
+import (
+	"context"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/taskkit"
+)
+
+// What a Spec may ask for.
+const (
+	Start = "watch"
+	Stop  = "unwatch"
+)
+
+// Spec says whom to watch or no longer to watch. Who watches is the person as
+// whom the task runs: nobody can ask for another.
+type Spec struct {
+	// Targets are the people to be watched.
+	Targets targets.Targets `json:"targets"`
+	// Action is "watch" or "unwatch".
+	Action string `json:"action" validate:"required,oneof=watch unwatch"`
+}
+
+// Validate checks what tags cannot say.
+func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
+
+// State is how far the task is.
+type State struct {
+	Cursor targets.Cursor `json:"cursor,omitzero"`
+}
+
+// Executor starts and ends watches.
+//
+//taskkit:executor watch batch=500
+type Executor struct{}
+
+// Execute implements [taskkit.Executor]. To stop watching who was never watched
+// needs nothing; to watch who does not exist fails.
+func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+	c := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
+	if err != nil {
+		return next, err
+	}
+	if b.Spec.Action == Stop {
+		out, err := caseload.StopWatching(ctx, c, b.Task, b.RunAs, people)
+		b.Skip(out.Already + len(out.Missing))
+		return next, err
+	}
+	out, err := caseload.StartWatching(ctx, c, b.Task, b.RunAs, people)
+	for _, person := range out.Missing {
+		b.Fail(person, taskkit.Permanent("no_such_person", nil))
+	}
+	b.Skip(out.Already)
+	return next, err
+}
