@@ -194,3 +194,49 @@ func planOf(t *testing.T, q interface {
 	walk(plans[0].Plan)
 	return found
 }
+
+// SQLite uses the same indexes. It has no statistics until somebody asks for
+// them, and looks them up by the words of a condition.
+func TestSQLitePlans(t *testing.T) {
+	t.Parallel()
+	db := testdb.SQLite(t)
+	if err := Migrate(t.Context(), db.DB, ""); err != nil {
+		t.Fatal(err)
+	}
+	s := newSQLite(db.DB)
+	for name, c := range map[string]struct{ query, index string }{
+		"claim": {probes(sqliteProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
+		"next":  {probes(sqliteDue, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
+		"apply": {s.applySQL, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
+		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
+		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
+		"asked to delete": {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
+		"owner":           {"SELECT id FROM taskkit_queued_task WHERE owner_id = 'x' ORDER BY id DESC", "taskkit_owner (owner_id=?)"},
+	} {
+		args := make([]any, 0, 18)
+		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)); n++ {
+			args = append(args, "")
+		}
+		if len(args) == 0 && strings.Contains(c.query, "$2") {
+			args = make([]any, 4) // of the probes alone; the first is the process
+		}
+		var steps []string
+		if _, err := ask(t.Context(), db, "EXPLAIN QUERY PLAN "+c.query, args, func(rows *sql.Rows) error {
+			var (
+				a, b, n int
+				step    string
+			)
+			err := rows.Scan(&a, &b, &n, &step)
+			steps = append(steps, step)
+			return err
+		}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		plan := strings.Join(steps, "\n")
+		if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN taskkit_queued_task\n") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") {
+			t.Errorf("%s: want %s in the plan:\n%s", name, c.index, plan)
+		}
+	}
+}

@@ -100,7 +100,8 @@ WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
 
 // settle does what was asked of tasks and what no worker will do: it removes
 // ended tasks that are to be deleted, and ends or removes waiting ones that no
-// worker has begun or that no live process would claim. One page.
+// worker has begun or that no live process would claim. One page. The condition
+// of the index taskkit_requested is repeated, since SQLite does not conclude it.
 func (b *base) settle(ctx context.Context, q Querier) ([]uuid.UUID, error) {
 	removed, err := askIDs(ctx, q, b.sql(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
@@ -114,7 +115,8 @@ DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING 
 	}
 	stopped, err := askIDs(ctx, q, b.sql(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
-  WHERE q.control = 'STOP' AND q.workflow_status = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`)
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`)
   ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.sql(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'COMPLETED', workflow_stopped_date = {now},

@@ -33,6 +33,10 @@ func newSQLite(db *sql.DB) *sqlite {
 type writing struct {
 	conn   *sql.Conn
 	writer chan struct{}
+	// leaks end the contexts of queries. Rows that were not closed would keep
+	// the connection, and with it the turn to write. They are ended after the
+	// transaction, lest its last statement be interrupted.
+	leaks []context.CancelFunc
 }
 
 // begin waits for the turn to write and begins a write transaction.
@@ -47,7 +51,7 @@ func (s *sqlite) begin(ctx context.Context) (*writing, error) {
 		<-s.writer
 		return nil, fmt.Errorf("a connection to write on: %w", err)
 	}
-	w := &writing{conn, s.writer}
+	w := &writing{conn: conn, writer: s.writer}
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		w.rollback()
 		return nil, fmt.Errorf("begin to write: %w", err)
@@ -65,9 +69,21 @@ func (w *writing) commit(ctx context.Context) error {
 		w.rollback()
 		return err
 	}
-	_ = w.conn.Close()
-	<-w.writer
+	w.release(false)
 	return nil
+}
+
+// release gives the connection and the turn back.
+func (w *writing) release(broken bool) {
+	for _, end := range w.leaks {
+		end()
+	}
+	if broken {
+		discard(w.conn)
+	} else {
+		_ = w.conn.Close()
+	}
+	<-w.writer
 }
 
 // rollback gives the transaction and the turn up. A connection that is not
@@ -75,13 +91,9 @@ func (w *writing) commit(ctx context.Context) error {
 func (w *writing) rollback() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackWithin)
 	defer cancel()
-	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		// Also when SQLite has rolled back by itself, as after an interrupt.
-		discard(w.conn)
-	} else {
-		_ = w.conn.Close()
-	}
-	<-w.writer
+	_, err := w.conn.ExecContext(ctx, "ROLLBACK")
+	// An error also when SQLite has rolled back by itself, as after an interrupt.
+	w.release(err != nil)
 }
 
 // inTx runs f in a write transaction.

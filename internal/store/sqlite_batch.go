@@ -75,6 +75,8 @@ func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) 
 	if err := t.ready(query); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	t.w.leaks = append(t.w.leaks, cancel)
 	rows, err := t.w.conn.QueryContext(ctx, query, args...)
 	if word, _ := firstWord(query); word != "SELECT" || err != nil {
 		t.doubt = true // it may write, and may be interrupted while it is read

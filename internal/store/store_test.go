@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
 			db := testdb.PgBouncer(t)
 			return opened(t, db, store.ListenDSN(db.Direct))
-		})
+		}, "Watch", "WatchEnds")
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

@@ -265,3 +265,31 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000
 	tx.Rollback()
 	is(b, "beats", b.s.Beat(b.ctx(), process, 0, false), nil)
 }
+
+// batchLeaksRows: rows that an executor has not closed keep nothing from ending.
+func batchLeaksRows(b *bed) {
+	b.enrol()
+	b.ledger()
+	c := b.held()
+	for _, commit := range []bool{true, false, true} {
+		tx := b.begin(c.Hold)
+		for range 3 {
+			write(b, tx)
+		}
+		rows, err := tx.QueryContext(context.WithoutCancel(b.ctx()), "SELECT item FROM ledger")
+		b.ok(err)
+		is(b, "a row", rows.Next(), true)
+		if commit {
+			a, err := tx.Commit(b.ctx(), checkpoint(c.Hold))
+			if b.db.Dialect == dialect.SQLite {
+				b.ok(err)
+			}
+			if err == nil && a.OK {
+				c.Seq++
+			}
+		}
+		tx.Rollback()
+	}
+	b.apply(store.Write{Hold: c.Hold, To: workflow.Queued})
+	is(b, "claimed", len(b.claim(1)), 1)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,8 +20,8 @@ import (
 // Open makes a migrated store for one case.
 type Open func(t *testing.T) (store.Store, *testdb.DB)
 
-// Run runs every case as a parallel subtest.
-func Run(t *testing.T, open Open) {
+// Run runs the cases as parallel subtests: all, or those of these names.
+func Run(t *testing.T, open Open, only ...string) {
 	for name, f := range map[string]func(*bed){
 		"InsertOne": insertOne, "InsertMany": insertMany, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback, "InsertCoalesce": insertCoalesce,
@@ -35,7 +36,7 @@ func Run(t *testing.T, open Open) {
 
 		"BatchCommits": batchCommits, "BatchLost": batchLost, "BatchRollsBack": batchRollsBack, "BatchKeepsTakeoverAway": batchKeepsTakeoverAway,
 		"BatchOutlivesItsBegin": batchOutlivesItsBegin, "BatchIsNotTheExecutors": batchIsNotTheExecutors,
-		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit,
+		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit, "BatchLeaksRows": batchLeaksRows,
 
 		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapSettles": reapSettles,
 		"Processes": processes,
@@ -48,6 +49,9 @@ func Run(t *testing.T, open Open) {
 
 		"AttackBySQL": attackBySQL, "AttackByEnt": attackByEnt, "AttackImmutables": attackImmutables,
 	} {
+		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, db := open(t)
