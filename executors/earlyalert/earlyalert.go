@@ -37,7 +37,7 @@ func (s *Spec) Validate() error {
 
 // State counts the alerts that were raised.
 type State struct {
-	Cursor targets.Cursor `json:"cursor,omitzero"`
+	Cursor targets.Cursor `json:"cursor"`
 	Raised int            `json:"raised,omitempty"`
 }
 

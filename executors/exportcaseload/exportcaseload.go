@@ -35,7 +35,7 @@ func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
 // State counts what has been written.
 type State struct {
-	Cursor targets.Cursor `json:"cursor,omitzero"`
+	Cursor targets.Cursor `json:"cursor"`
 	Parts  int            `json:"parts,omitempty"`
 	Rows   int            `json:"rows,omitempty"`
 	// Complete says that no part is missing, only the whole.

@@ -25,7 +25,7 @@ func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
 // State counts the people whose status was not already as asked.
 type State struct {
-	Cursor  targets.Cursor `json:"cursor,omitzero"`
+	Cursor  targets.Cursor `json:"cursor"`
 	Changed int            `json:"changed,omitempty"`
 }
 

@@ -50,7 +50,7 @@ func (l *Letter) Validate() error {
 
 // State counts what became of the mails.
 type State struct {
-	Cursor targets.Cursor `json:"cursor,omitzero"`
+	Cursor targets.Cursor `json:"cursor"`
 	// Sent were accepted by the mail server.
 	Sent int `json:"sent,omitempty"`
 	// Refused will never be: there is no address, or the server refused it.

@@ -30,7 +30,7 @@ func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
 // State is how far the task is.
 type State struct {
-	Cursor targets.Cursor `json:"cursor,omitzero"`
+	Cursor targets.Cursor `json:"cursor"`
 }
 
 // Executor starts and ends watches.
