@@ -113,6 +113,16 @@ func Find(ctx context.Context, c *ent.Client, people []uuid.UUID) (map[uuid.UUID
 	return found, nil
 }
 
+// existing returns those of the school ids that somebody has.
+func existing(ctx context.Context, c *ent.Client, schoolIDs []string) (map[string]bool, error) {
+	ids, err := c.Person.Query().Where(person.SchoolIDIn(schoolIDs...)).Select(person.FieldSchoolID).Strings(ctx)
+	taken := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		taken[id] = true
+	}
+	return taken, wrap("look for school ids", err)
+}
+
 // wrap says what was tried. It returns nil for nil.
 func wrap(tried string, err error) error {
 	if err == nil {

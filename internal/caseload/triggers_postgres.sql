@@ -3,11 +3,11 @@
 -- in, whatever search_path the writer has.
 CREATE OR REPLACE FUNCTION caseload_on_status() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO caseload_status_change (person_id, program_id, was, now, task)
-  SELECT n.person_id, n.program_id, o.status, n.status, n.status_task
+  INSERT INTO caseload_status_change (person_id, program_id, was, now, task, changed_date)
+  SELECT n.person_id, n.program_id, o.status, n.status, n.status_task, clock_timestamp()
   FROM new_rows n JOIN old_rows o ON o.id = n.id WHERE o.status <> n.status;
-  INSERT INTO caseload_touch (task, person, action, worker, batch)
-  SELECT n.status_task, n.person_id, 'program_status', current_setting('application_name') || '/' || pg_backend_pid(), txid_current()
+  INSERT INTO caseload_touch (task, person, action, worker, batch, at)
+  SELECT n.status_task, n.person_id, 'program_status', current_setting('application_name') || '/' || pg_backend_pid(), txid_current(), clock_timestamp()
   FROM new_rows n WHERE n.status_task IS NOT NULL;
   RETURN NULL;
 END
@@ -15,8 +15,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION caseload_on_watch() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO caseload_touch (task, person, action, worker, batch)
-  SELECT n.task, n.person_id, 'watch', current_setting('application_name') || '/' || pg_backend_pid(), txid_current()
+  INSERT INTO caseload_touch (task, person, action, worker, batch, at)
+  SELECT n.task, n.person_id, 'watch', current_setting('application_name') || '/' || pg_backend_pid(), txid_current(), clock_timestamp()
   FROM new_rows n;
   RETURN NULL;
 END
@@ -24,8 +24,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION caseload_on_alert() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO caseload_touch (task, person, action, worker, batch)
-  SELECT n.task, n.person_id, 'early_alert', current_setting('application_name') || '/' || pg_backend_pid(), txid_current()
+  INSERT INTO caseload_touch (task, person, action, worker, batch, at)
+  SELECT n.task, n.person_id, 'early_alert', current_setting('application_name') || '/' || pg_backend_pid(), txid_current(), clock_timestamp()
   FROM new_rows n;
   RETURN NULL;
 END
@@ -33,8 +33,8 @@ $$;
 
 CREATE OR REPLACE FUNCTION caseload_on_letter() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO caseload_touch (task, person, action, worker, batch)
-  SELECT n.task, n.person_id, 'send_email', current_setting('application_name') || '/' || pg_backend_pid(), txid_current()
+  INSERT INTO caseload_touch (task, person, action, worker, batch, at)
+  SELECT n.task, n.person_id, 'send_email', current_setting('application_name') || '/' || pg_backend_pid(), txid_current(), clock_timestamp()
   FROM new_rows n;
   RETURN NULL;
 END

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
@@ -67,6 +66,14 @@ func (_c *AlertCreate) SetCreatedDate(v time.Time) *AlertCreate {
 	return _c
 }
 
+// SetNillableCreatedDate sets the "created_date" field if the given value is not nil.
+func (_c *AlertCreate) SetNillableCreatedDate(v *time.Time) *AlertCreate {
+	if v != nil {
+		_c.SetCreatedDate(*v)
+	}
+	return _c
+}
+
 // SetPerson sets the "person" edge to the Person entity.
 func (_c *AlertCreate) SetPerson(v *Person) *AlertCreate {
 	return _c.SetPersonID(v.ID)
@@ -79,6 +86,7 @@ func (_c *AlertCreate) Mutation() *AlertMutation {
 
 // Save creates the Alert in the database.
 func (_c *AlertCreate) Save(ctx context.Context) (*Alert, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -104,6 +112,14 @@ func (_c *AlertCreate) ExecX(ctx context.Context) {
 	}
 }
 
+// defaults sets the default values of the builder before save.
+func (_c *AlertCreate) defaults() {
+	if _, ok := _c.mutation.CreatedDate(); !ok {
+		v := alert.DefaultCreatedDate()
+		_c.mutation.SetCreatedDate(v)
+	}
+}
+
 // check runs all checks and user-defined validators on the builder.
 func (_c *AlertCreate) check() error {
 	if _, ok := _c.mutation.PersonID(); !ok {
@@ -124,11 +140,8 @@ func (_c *AlertCreate) check() error {
 	if _, ok := _c.mutation.Coach(); !ok {
 		return &ValidationError{Name: "coach", err: errors.New(`ent: missing required field "Alert.coach"`)}
 	}
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.CreatedDate(); !ok {
-			return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "Alert.created_date"`)}
-		}
+	if _, ok := _c.mutation.CreatedDate(); !ok {
+		return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "Alert.created_date"`)}
 	}
 	if len(_c.mutation.PersonIDs()) == 0 {
 		return &ValidationError{Name: "person", err: errors.New(`ent: missing required edge "Alert.person"`)}
@@ -368,6 +381,7 @@ func (_c *AlertCreateBulk) Save(ctx context.Context) ([]*Alert, error) {
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*AlertMutation)
 				if !ok {

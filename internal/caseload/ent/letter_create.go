@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
@@ -68,6 +67,14 @@ func (_c *LetterCreate) SetSentDate(v time.Time) *LetterCreate {
 	return _c
 }
 
+// SetNillableSentDate sets the "sent_date" field if the given value is not nil.
+func (_c *LetterCreate) SetNillableSentDate(v *time.Time) *LetterCreate {
+	if v != nil {
+		_c.SetSentDate(*v)
+	}
+	return _c
+}
+
 // Mutation returns the LetterMutation object of the builder.
 func (_c *LetterCreate) Mutation() *LetterMutation {
 	return _c.mutation
@@ -107,6 +114,10 @@ func (_c *LetterCreate) defaults() {
 		v := letter.DefaultRefused
 		_c.mutation.SetRefused(v)
 	}
+	if _, ok := _c.mutation.SentDate(); !ok {
+		v := letter.DefaultSentDate()
+		_c.mutation.SetSentDate(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -126,11 +137,8 @@ func (_c *LetterCreate) check() error {
 	if _, ok := _c.mutation.Refused(); !ok {
 		return &ValidationError{Name: "refused", err: errors.New(`ent: missing required field "Letter.refused"`)}
 	}
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.SentDate(); !ok {
-			return &ValidationError{Name: "sent_date", err: errors.New(`ent: missing required field "Letter.sent_date"`)}
-		}
+	if _, ok := _c.mutation.SentDate(); !ok {
+		return &ValidationError{Name: "sent_date", err: errors.New(`ent: missing required field "Letter.sent_date"`)}
 	}
 	return nil
 }

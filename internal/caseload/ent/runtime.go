@@ -3,6 +3,9 @@
 package ent
 
 import (
+	"time"
+
+	"taskkit.dev/internal/caseload/ent/alert"
 	"taskkit.dev/internal/caseload/ent/letter"
 	"taskkit.dev/internal/caseload/schema"
 )
@@ -11,10 +14,20 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	alertFields := schema.Alert{}.Fields()
+	_ = alertFields
+	// alertDescCreatedDate is the schema descriptor for created_date field.
+	alertDescCreatedDate := alertFields[6].Descriptor()
+	// alert.DefaultCreatedDate holds the default value on creation for the created_date field.
+	alert.DefaultCreatedDate = alertDescCreatedDate.Default.(func() time.Time)
 	letterFields := schema.Letter{}.Fields()
 	_ = letterFields
 	// letterDescRefused is the schema descriptor for refused field.
 	letterDescRefused := letterFields[4].Descriptor()
 	// letter.DefaultRefused holds the default value on creation for the refused field.
 	letter.DefaultRefused = letterDescRefused.Default.(string)
+	// letterDescSentDate is the schema descriptor for sent_date field.
+	letterDescSentDate := letterFields[5].Descriptor()
+	// letter.DefaultSentDate holds the default value on creation for the sent_date field.
+	letter.DefaultSentDate = letterDescSentDate.Default.(func() time.Time)
 }

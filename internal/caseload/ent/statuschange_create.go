@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
@@ -114,11 +113,8 @@ func (_c *StatusChangeCreate) check() error {
 	if _, ok := _c.mutation.Now(); !ok {
 		return &ValidationError{Name: "now", err: errors.New(`ent: missing required field "StatusChange.now"`)}
 	}
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.ChangedDate(); !ok {
-			return &ValidationError{Name: "changed_date", err: errors.New(`ent: missing required field "StatusChange.changed_date"`)}
-		}
+	if _, ok := _c.mutation.ChangedDate(); !ok {
+		return &ValidationError{Name: "changed_date", err: errors.New(`ent: missing required field "StatusChange.changed_date"`)}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
@@ -119,11 +118,8 @@ func (_c *TouchCreate) check() error {
 	if _, ok := _c.mutation.Action(); !ok {
 		return &ValidationError{Name: "action", err: errors.New(`ent: missing required field "Touch.action"`)}
 	}
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.At(); !ok {
-			return &ValidationError{Name: "at", err: errors.New(`ent: missing required field "Touch.at"`)}
-		}
+	if _, ok := _c.mutation.At(); !ok {
+		return &ValidationError{Name: "at", err: errors.New(`ent: missing required field "Touch.at"`)}
 	}
 	return nil
 }

@@ -1,8 +1,9 @@
 package schema
 
 import (
+	"time"
+
 	"entgo.io/ent"
-	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
@@ -11,13 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// clock is the column default "now, by the database's clock".
-func clock() schema.Annotation {
-	return entsql.Annotation{DefaultExprs: map[string]string{
-		dialect.Postgres: "clock_timestamp()",
-		dialect.SQLite:   "(strftime('%Y-%m-%d %H:%M:%f', 'now'))",
-	}}
-}
+// now is the time of a new row.
+func now() time.Time { return time.Now().UTC() }
 
 // Watch says that somebody watches a person. It stays, ended, when they stop.
 type Watch struct{ ent.Schema }
@@ -69,7 +65,7 @@ func (Alert) Fields() []ent.Field {
 		field.Text("category").Immutable(),
 		field.Text("reason").Immutable(),
 		field.Text("coach").Immutable().Comment("whose turn it is, as of the alert"),
-		field.Time("created_date").Immutable().Annotations(clock()),
+		field.Time("created_date").Immutable().Default(now),
 	}
 }
 
@@ -102,7 +98,7 @@ func (Letter) Fields() []ent.Field {
 		field.Text("address").Immutable(),
 		field.Text("message_id").Immutable(),
 		field.Text("refused").Immutable().Default("").Comment("why it was not sent; empty when it was"),
-		field.Time("sent_date").Immutable().Annotations(clock()),
+		field.Time("sent_date").Immutable().Default(now),
 	}
 }
 
@@ -155,7 +151,7 @@ func (Touch) Fields() []ent.Field {
 			Comment("PostgreSQL: application name and backend; SQLite cannot tell"),
 		field.Int64("batch").Optional().Nillable().Immutable().
 			Comment("PostgreSQL: the transaction, one for each batch; SQLite cannot tell"),
-		field.Time("at").Immutable().Annotations(clock()),
+		field.Time("at").Immutable(),
 	}
 }
 

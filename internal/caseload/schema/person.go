@@ -119,7 +119,7 @@ func (StatusChange) Fields() []ent.Field {
 		field.Text("was").Immutable(),
 		field.Text("now").Immutable(),
 		field.UUID("task", uuid.UUID{}).Optional().Nillable().Immutable(),
-		field.Time("changed_date").Immutable().Annotations(clock()),
+		field.Time("changed_date").Immutable(),
 	}
 }
 

@@ -3,6 +3,8 @@
 package alert
 
 import (
+	"time"
+
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 )
@@ -60,6 +62,11 @@ func ValidColumn(column string) bool {
 	}
 	return false
 }
+
+var (
+	// DefaultCreatedDate holds the default value on creation for the "created_date" field.
+	DefaultCreatedDate func() time.Time
+)
 
 // OrderOption defines the ordering options for the Alert queries.
 type OrderOption func(*sql.Selector)

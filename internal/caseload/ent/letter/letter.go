@@ -3,6 +3,8 @@
 package letter
 
 import (
+	"time"
+
 	"entgo.io/ent/dialect/sql"
 )
 
@@ -51,6 +53,8 @@ func ValidColumn(column string) bool {
 var (
 	// DefaultRefused holds the default value on creation for the "refused" field.
 	DefaultRefused string
+	// DefaultSentDate holds the default value on creation for the "sent_date" field.
+	DefaultSentDate func() time.Time
 )
 
 // OrderOption defines the ordering options for the Letter queries.

@@ -17,7 +17,7 @@ var (
 		{Name: "category", Type: field.TypeString, Size: 2147483647},
 		{Name: "reason", Type: field.TypeString, Size: 2147483647},
 		{Name: "coach", Type: field.TypeString, Size: 2147483647},
-		{Name: "created_date", Type: field.TypeTime, Default: map[string]schema.Expr{"postgres": "clock_timestamp()", "sqlite3": "(strftime('%Y-%m-%d %H:%M:%f', 'now'))"}},
+		{Name: "created_date", Type: field.TypeTime},
 		{Name: "person_id", Type: field.TypeUUID},
 	}
 	// CaseloadAlertTable holds the schema information for the "caseload_alert" table.
@@ -110,7 +110,7 @@ var (
 		{Name: "address", Type: field.TypeString, Size: 2147483647},
 		{Name: "message_id", Type: field.TypeString, Size: 2147483647},
 		{Name: "refused", Type: field.TypeString, Size: 2147483647, Default: ""},
-		{Name: "sent_date", Type: field.TypeTime, Default: map[string]schema.Expr{"postgres": "clock_timestamp()", "sqlite3": "(strftime('%Y-%m-%d %H:%M:%f', 'now'))"}},
+		{Name: "sent_date", Type: field.TypeTime},
 	}
 	// CaseloadOutboxTable holds the schema information for the "caseload_outbox" table.
 	CaseloadOutboxTable = &schema.Table{
@@ -168,7 +168,7 @@ var (
 		{Name: "was", Type: field.TypeString, Size: 2147483647},
 		{Name: "now", Type: field.TypeString, Size: 2147483647},
 		{Name: "task", Type: field.TypeUUID, Nullable: true},
-		{Name: "changed_date", Type: field.TypeTime, Default: map[string]schema.Expr{"postgres": "clock_timestamp()", "sqlite3": "(strftime('%Y-%m-%d %H:%M:%f', 'now'))"}},
+		{Name: "changed_date", Type: field.TypeTime},
 	}
 	// CaseloadStatusChangeTable holds the schema information for the "caseload_status_change" table.
 	CaseloadStatusChangeTable = &schema.Table{
@@ -191,7 +191,7 @@ var (
 		{Name: "action", Type: field.TypeString, Size: 2147483647},
 		{Name: "worker", Type: field.TypeString, Nullable: true, Size: 2147483647},
 		{Name: "batch", Type: field.TypeInt64, Nullable: true},
-		{Name: "at", Type: field.TypeTime, Default: map[string]schema.Expr{"postgres": "clock_timestamp()", "sqlite3": "(strftime('%Y-%m-%d %H:%M:%f', 'now'))"}},
+		{Name: "at", Type: field.TypeTime},
 	}
 	// CaseloadTouchTable holds the schema information for the "caseload_touch" table.
 	CaseloadTouchTable = &schema.Table{

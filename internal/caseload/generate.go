@@ -1,0 +1,136 @@
+package caseload
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/brianvoe/gofakeit/v7"
+	"github.com/google/uuid"
+)
+
+// Programs returns the programs that [Generate] fills: code and name. Everybody
+// is in the first, and some are in one more.
+func Programs() [][2]string {
+	return [][2]string{
+		{Success, "Student success"},
+		{"honors", "Honors college"},
+		{"athletics", "Athletics"},
+		{"veterans", "Veterans and families"},
+	}
+}
+
+// Success is the code of the program that everybody is in.
+const Success = "success"
+
+// RefusedDomain is the part after the @ of addresses that a demonstration's mail
+// server refuses for ever. It is reserved (RFC 2606), as are all that Generate
+// makes up.
+const RefusedDomain = "gone.example.org"
+
+// perCoach is how many people one coach has in care.
+const perCoach = 300
+
+// epoch is when the first person was entered. Ids hold the time, so that the
+// same seed makes the same ids.
+var epoch = time.Date(2024, 8, 26, 8, 0, 0, 0, time.UTC)
+
+// Generated says what [Generate] made.
+type Generated struct {
+	People    int
+	Coaches   int
+	NoAddress int // without a mail address, or with something that is none
+	Refused   int // with an address at [RefusedDomain]
+}
+
+// Generate fills empty tables with people: the same for the same number and
+// seed, on both databases. Five in a thousand have no mail address, one has
+// something that is none, and one has an address that is refused. It is one
+// transaction.
+func Generate(ctx context.Context, db *sql.DB, people int, seed uint64) (Generated, error) {
+	if people < 1 {
+		return Generated{}, fmt.Errorf("caseload: generate %d people: ask for one at least", people)
+	}
+	made := Generated{People: people, Coaches: (people + perCoach - 1) / perCoach}
+	g := &generator{rand: rand.New(rand.NewPCG(seed, 0)), fake: gofakeit.NewFaker(rand.NewPCG(seed, 1), false)}
+	for range made.Coaches {
+		g.coaches = append(g.coaches, strings.ToLower(g.fake.FirstName()[:1]+"."+g.fake.LastName())+fmt.Sprint(len(g.coaches)+1))
+	}
+	err := load(ctx, db, Programs(), func(yield func(Person) bool) {
+		for i := range people {
+			p := g.person(i)
+			switch {
+			case p.Email == "" || !strings.Contains(p.Email, "@"):
+				made.NoAddress++
+			case strings.HasSuffix(p.Email, "@"+RefusedDomain):
+				made.Refused++
+			}
+			if !yield(p) {
+				return
+			}
+		}
+	})
+	return made, wrap("generate people", err)
+}
+
+// generator makes up people.
+type generator struct {
+	rand    *rand.Rand
+	fake    *gofakeit.Faker
+	coaches []string
+}
+
+// person makes up the person with a number from 0.
+func (g *generator) person(i int) Person {
+	created := epoch.Add(time.Duration(i) * time.Second)
+	p := Person{
+		ID: g.id(created), SchoolID: fmt.Sprintf("S%07d", i+1),
+		FirstName: g.fake.FirstName(), LastName: g.fake.LastName(),
+		Coach: g.coaches[g.rand.IntN(len(g.coaches))], Created: created,
+		Enrolled: map[string]string{Success: g.status()},
+	}
+	mailbox := strings.ToLower(strings.ReplaceAll(p.FirstName+"."+p.LastName, " ", "")) + fmt.Sprint(i+1)
+	switch chance := g.rand.IntN(1000); {
+	case chance < 5: // nobody has asked them yet
+	case chance == 5:
+		p.Email = mailbox + " at students.example.edu"
+	case chance == 6:
+		p.Email = mailbox + "@" + RefusedDomain
+	default:
+		p.Email = mailbox + "@students.example.edu"
+	}
+	if more := g.rand.IntN(10); more > 0 && more < len(Programs()) {
+		p.Enrolled[Programs()[more][0]] = g.status()
+	}
+	return p
+}
+
+// status makes up a status: most are active.
+func (g *generator) status() string {
+	switch n := g.rand.IntN(10); {
+	case n < 8:
+		return Active
+	case n < 9:
+		return Paused
+	default:
+		return Exited
+	}
+}
+
+// id returns a UUIDv7 of a time, with bits from the seed.
+func (g *generator) id(at time.Time) uuid.UUID {
+	var id uuid.UUID
+	ms := at.UnixMilli()
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	for i := range 10 {
+		id[6+i] = byte(g.rand.Uint32())
+	}
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
