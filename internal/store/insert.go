@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// maxParams is how many parameters a statement may have: SQLite's limit.
-	// PostgreSQL's is 65,535, but a handle that can only execute does not say
-	// which of the two it is.
-	maxParams = 32766
-	// maxRows bounds one statement. SQLite looks for each parameter among those
-	// before it, which shows beyond some hundred rows.
-	maxRows = 300
+	// aimParams is how many parameters a statement of many tasks has. SQLite
+	// allows 32,766 and PostgreSQL 65,535, but SQLite looks for each among those
+	// before it, which shows beyond a thousand.
+	aimParams = 1000
+	// maxRows bounds one statement whose tasks differ in little.
+	maxRows = 500
 )
 
 // ErrCannotAsk: replacing a waiting task needs a handle that can also query.
@@ -369,7 +368,7 @@ func (s shape) rows() int {
 	if own == 0 {
 		return maxRows
 	}
-	return min(maxRows, (maxParams-len(s.shared))/own)
+	return min(maxRows, max(aimParams/own, 1))
 }
 
 // values returns INSERT ... VALUES for tasks, and its parameters.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"time"
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/migrate"
@@ -38,31 +39,34 @@ func Open(ctx context.Context, db *sql.DB, schema string, opts ...Option) (Store
 	if name == dialect.Postgres {
 		return newPostgres(db, schema, o.listen), nil
 	}
-	if err := checkSQLite(ctx, db); err != nil {
+	busy, err := checkSQLite(ctx, db)
+	if err != nil {
 		return nil, err
 	}
-	return newSQLite(db), nil
+	return newSQLite(db, busy), nil
 }
 
 // checkSQLite refuses settings that lose data or fail at random. It looks at two
 // connections, for what is set by a statement and not in the DSN holds for one.
-func checkSQLite(ctx context.Context, db *sql.DB) error {
+// It returns the busy_timeout.
+func checkSQLite(ctx context.Context, db *sql.DB) (time.Duration, error) {
 	if n := db.Stats().MaxOpenConnections; n == 1 {
-		return fmt.Errorf("SQLite with one connection would wait for itself: call db.SetMaxOpenConns with 4 or more, or 0")
+		return 0, fmt.Errorf("SQLite with one connection would wait for itself: call db.SetMaxOpenConns with 4 or more, or 0")
 	}
+	var busy int64
 	for range 2 {
 		conn, err := db.Conn(ctx)
 		if err != nil {
-			return fmt.Errorf("look at SQLite's settings: %w", err)
+			return 0, fmt.Errorf("look at SQLite's settings: %w", err)
 		}
 		defer conn.Close()
 		var (
-			journal       string
-			busy, foreign int64
+			journal string
+			foreign int64
 		)
 		for query, to := range map[string]any{"PRAGMA journal_mode": &journal, "PRAGMA busy_timeout": &busy, "PRAGMA foreign_keys": &foreign} {
 			if err := conn.QueryRowContext(ctx, query).Scan(to); err != nil {
-				return fmt.Errorf("look at SQLite's settings: %s: %w", query, err)
+				return 0, fmt.Errorf("look at SQLite's settings: %s: %w", query, err)
 			}
 		}
 		var wrong []string
@@ -76,9 +80,9 @@ func checkSQLite(ctx context.Context, db *sql.DB) error {
 			wrong = append(wrong, "foreign_keys is off: what belongs to a task would outlive it")
 		}
 		if len(wrong) > 0 {
-			return fmt.Errorf("SQLite is not set up for taskkit (%s): open it with file:NAME?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(ON)&_pragma=synchronous(FULL)",
+			return 0, fmt.Errorf("SQLite is not set up for taskkit (%s): open it with file:NAME?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(ON)&_pragma=synchronous(FULL)",
 				strings.Join(wrong, "; "))
 		}
 	}
-	return nil
+	return time.Duration(busy) * time.Millisecond, nil
 }

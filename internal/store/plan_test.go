@@ -203,7 +203,7 @@ func TestSQLitePlans(t *testing.T) {
 	if err := Migrate(t.Context(), db.DB, ""); err != nil {
 		t.Fatal(err)
 	}
-	s := newSQLite(db.DB)
+	s := newSQLite(db.DB, time.Second)
 	for name, c := range map[string]struct{ query, index string }{
 		"claim": {probes(sqliteProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
 		"next":  {probes(sqliteDue, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},

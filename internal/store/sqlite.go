@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"taskkit.dev/internal/dialect"
@@ -20,10 +22,11 @@ type sqlite struct {
 	db       *sql.DB
 	writer   chan struct{} // holds a token while somebody writes
 	applySQL string
+	busy     time.Duration // the connections' busy_timeout
 }
 
-func newSQLite(db *sql.DB) *sqlite {
-	s := &sqlite{base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1), applySQL: sqliteApplySQL()}
+func newSQLite(db *sql.DB, busy time.Duration) *sqlite {
+	s := &sqlite{busy: busy, base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1), applySQL: sqliteApplySQL()}
 	s.base.write = s.inTx
 	return s
 }
@@ -52,11 +55,41 @@ func (s *sqlite) begin(ctx context.Context) (*writing, error) {
 		return nil, fmt.Errorf("a connection to write on: %w", err)
 	}
 	w := &writing{conn: conn, writer: s.writer}
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		w.rollback()
+	if err := s.take(ctx, conn); err != nil {
+		w.release(true) // its settings are not the pool's any more
 		return nil, fmt.Errorf("begin to write: %w", err)
 	}
 	return w, nil
+}
+
+// take begins a transaction with the write lock of the file. It asks again every
+// few milliseconds while another process writes: SQLite's own busy_timeout comes
+// to ask ten times a second, and beside a process that writes without a pause
+// that is too seldom to ever find the lock free.
+func (s *sqlite) take(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0; BEGIN IMMEDIATE")
+	for began := time.Now(); isBusy(err) && time.Since(began) < s.busy; {
+		pause := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return fmt.Errorf("wait for another process: %w", context.Cause(ctx))
+		}
+		_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+	}
+	if err != nil {
+		return err
+	}
+	// In the transaction, and for whoever has the connection next, it holds.
+	_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = "+strconv.FormatInt(s.busy.Milliseconds(), 10))
+	return err
+}
+
+// isBusy reports whether err says that another connection has the lock.
+func isBusy(err error) bool {
+	var code interface{ Code() int }
+	return errors.As(err, &code) && code.Code()&0xff == 5 // SQLITE_BUSY
 }
 
 // commit ends the transaction and gives the turn back. It runs to its end
