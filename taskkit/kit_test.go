@@ -99,7 +99,7 @@ func until(tb testing.TB, what string, f func() bool) {
 		if time.Now().After(deadline) {
 			tb.Fatalf("still not so after two minutes: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

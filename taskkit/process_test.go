@@ -1,6 +1,7 @@
 package taskkit_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestStoppedWorkerCommitsNothing(t *testing.T) {
 		beforeTx := db.Dialect == dialect.SQLite
 		first := launch(t, db, workerArgs{Name: "first", Dir: dir, BeforeTx: beforeTx, Slow: 5 * time.Millisecond})
 		until(t, "first is inside a batch", func() bool { return exists(dir, "held-first") })
-		first.signal(t, syscall.SIGSTOP)
+		stopped(t, db, first)
 
 		launch(t, db, workerArgs{Name: "second", Dir: dir})
 		task := ended(t, db, id)
@@ -185,6 +186,25 @@ func TestMillionItemsKilledTenTimes(t *testing.T) {
 		}
 		checkTouched(t, db.DB, id, items)
 	})
+}
+
+// stopped stops a process at a moment when it does not hold SQLite's only write
+// lock, as its heartbeat or its reaper may: then nobody could take over.
+func stopped(tb testing.TB, db *testdb.DB, p *process) {
+	tb.Helper()
+	for {
+		p.signal(tb, syscall.SIGSTOP)
+		if db.Dialect == dialect.Postgres {
+			return
+		}
+		ctx, cancel := context.WithTimeout(tb.Context(), 500*time.Millisecond)
+		_, err := db.ExecContext(ctx, "DELETE FROM touch WHERE item < 0") // a write of nothing
+		cancel()
+		if err == nil {
+			return
+		}
+		p.signal(tb, syscall.SIGCONT)
+	}
 }
 
 func touchFile(tb testing.TB, dir, name string) {

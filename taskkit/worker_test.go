@@ -52,7 +52,7 @@ func TestWorkerRunsManyTinyTasks(t *testing.T) {
 			ran.Add(1)
 			return taskkit.Done, nil
 		}}
-		const n = 3000
+		const n = 2000
 		ids, err := taskkit.SubmitMany(t.Context(), db.DB, k, make([]countSpec, n), taskkit.InSchema(schemaOf(db)))
 		if err != nil {
 			t.Fatalf("submit: %v", err)

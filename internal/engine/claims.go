@@ -113,7 +113,7 @@ func (i *incarnation) claims(ctx context.Context) {
 		if hinted {
 			eager = eagerFirst
 		}
-		room := i.room()
+		room := i.bite.size(i.room())
 		if room <= 0 {
 			i.hungry = true // a freed slot will bring us back
 			poll.Reset(i.pollEvery())
@@ -176,10 +176,12 @@ func (i *incarnation) claimSome(ctx context.Context, n int) (store.Claims, error
 	c.Limit = n
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.config.Call)
 	defer cancel()
+	began := time.Now()
 	found, err := i.store.Claim(cctx, c)
 	if err != nil {
 		return store.Claims{}, err
 	}
+	i.bite.saw(len(found.Tasks), time.Since(began))
 	for _, t := range found.Tasks {
 		i.work <- t
 	}

@@ -61,7 +61,7 @@ func (s *session) attempt(v errclass.Verdict) *store.Attempt {
 
 // release gives the task back with no attempt spent.
 func (s *session) release(reason string) bool {
-	s.log.Info("task released", "reason", reason)
+	s.log.Debug("task released", "reason", reason)
 	return s.write(store.Write{Hold: s.hold, To: workflow.Queued, Attempts: max(s.stored-1, 0), Reason: reason})
 }
 

@@ -37,6 +37,8 @@ type flusher struct {
 	retry   func(n int) time.Duration
 	log     *slog.Logger
 
+	bite *bite
+
 	mu     sync.Mutex
 	room   *sync.Cond
 	queue  []queued
@@ -57,7 +59,7 @@ type queuedStart struct {
 
 func newFlusher(s store.Store, process string, call time.Duration, retry func(int) time.Duration, log *slog.Logger) *flusher {
 	f := &flusher{store: s, process: process, call: call, retry: retry, log: log,
-		starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1)}
+		bite: newBite(flushMax), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1)}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }
@@ -160,12 +162,17 @@ func (f *flusher) run(ctx context.Context) {
 func (f *flusher) gather(all bool) (batch []queued, due time.Duration, empty bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := min(len(f.queue), flushMax)
+	most := flushMax
+	if !all {
+		most = f.bite.size(flushMax)
+	}
+	n := min(len(f.queue), most)
 	batch = append(batch, f.queue[:n]...)
 	f.queue = f.queue[:copy(f.queue, f.queue[n:])]
 	due = time.Hour
 	for id, s := range f.starts {
-		if len(batch) >= flushMax {
+		if len(batch) >= most {
+			due = 0
 			break
 		}
 		if wait := startDelay - time.Since(s.at); wait > 0 && !all && !f.closed {
@@ -211,10 +218,12 @@ func (f *flusher) try(ctx context.Context, batch []queued) error {
 	}
 	cctx, cancel := context.WithTimeout(ctx, f.call)
 	defer cancel()
+	began := time.Now()
 	applied, err := f.store.Apply(cctx, f.process, writes)
 	if err != nil {
 		return err
 	}
+	f.bite.saw(len(writes), time.Since(began))
 	for i, q := range batch {
 		q.done(applied[i], nil)
 	}

@@ -26,6 +26,7 @@ type incarnation struct {
 	busy     atomic.Int64 // sessions running
 	hungry   bool         // of the claim loop: more may be waiting than there was room for
 	pace     pace
+	bite     *bite // of a claim
 	draining chan struct{}
 	sessions sync.WaitGroup
 	spawned  sync.WaitGroup // sessions that go on outside a slot
@@ -42,6 +43,7 @@ func newIncarnation(w *Worker, process string, kinds map[string][]int, enrolled 
 			return min(time.Duration(n)*100*time.Millisecond, time.Second)
 		}, log),
 		wake:     newWaker(),
+		bite:     newBite(aheadMax),
 		work:     make(chan store.Claimed, aheadMax+2*w.config.Slots),
 		draining: make(chan struct{}),
 	}

@@ -349,7 +349,11 @@ func (s *session) note(w store.Write, a store.Applied) {
 		return
 	}
 	if w.To.Terminal() {
-		s.log.Info("task ended", "status", w.To, "done", w.Progress.Done, "failed", w.Progress.Failed)
+		level := slog.LevelDebug
+		if w.To != workflow.Completed {
+			level = slog.LevelWarn
+		}
+		s.log.Log(context.Background(), level, "task ended", "status", w.To, "done", w.Progress.Done, "failed", w.Progress.Failed)
 	}
 }
 
