@@ -22,13 +22,15 @@ import (
 func attackBySQL(b *bed) {
 	b.enrol()
 	for _, from := range workflow.Statuses() {
+		id := b.bring(from)
 		for _, to := range workflow.Statuses() {
 			for variant := range 8 {
-				b.try(from, to, variation{started: variant&1 != 0, stop: variant&2 != 0, fence: int64(variant >> 2)})
+				id = b.try(id, from, to, variation{started: variant&1 != 0, stop: variant&2 != 0, fence: int64(variant >> 2)})
 			}
-			b.try(from, to, variation{started: true, stop: true, fence: -1})
-			b.try(from, to, variation{started: true, fence: 2})
+			id = b.try(id, from, to, variation{started: true, stop: true, fence: -1})
+			id = b.try(id, from, to, variation{started: true, fence: 2})
 		}
+		b.exec("DELETE FROM taskkit_queued_task")
 	}
 	// A new task is QUEUED and has never been held.
 	for column, rest := range map[string]string{
@@ -63,14 +65,14 @@ func legal(from, to workflow.Status, v variation) bool {
 	return ok && v.fence == want && (!e.Started || v.started) && (!e.Requested || v.stop)
 }
 
-// try makes one attack on a task of its own. The columns that the checks want
-// are set right, so that nothing but the guard can refuse.
-func (b *bed) try(from, to workflow.Status, v variation) {
+// try makes one attack on a task and returns the one for the next: the same, or
+// a new one when the attack has passed. The columns that the checks want are set
+// right, so that nothing but the guard can refuse.
+func (b *bed) try(id uuid.UUID, from, to workflow.Status, v variation) uuid.UUID {
 	b.Helper()
 	if to == workflow.Executing && !v.started {
-		return // the check on the start refuses that in any case
+		return id // the check on the start refuses that in any case
 	}
-	id := b.bring(from)
 	started, stop, process, stopped := "NULL", "''", "NULL", "NULL"
 	if v.started {
 		started = b.at(0)
@@ -93,12 +95,13 @@ control = %s, scheduled_by_process = %s, workflow_stopped_date = %s, fence = fen
 	if err != nil && !strings.Contains(err.Error(), "taskkit") {
 		b.Fatalf("%s to %s with %+v: refused by %v, want by taskkit's own trigger or check", from, to, v, err)
 	}
-	status := to
 	if err != nil {
-		status = from
+		is(b, "status afterwards", b.read(id).Status, from)
+		return id
 	}
-	is(b, "status afterwards", b.read(id).Status, status)
+	is(b, "status afterwards", b.read(id).Status, to)
 	b.exec("DELETE FROM taskkit_queued_task")
+	return b.bring(from)
 }
 
 // client returns an ent client on the case's database, as a user of the tables
@@ -113,12 +116,12 @@ func attackByEnt(b *bed) {
 	b.enrol()
 	c := b.client()
 	for _, from := range workflow.Statuses() {
+		id := b.bring(from)
 		for _, to := range workflow.Statuses() {
 			for _, v := range []variation{{}, {started: true}, {stop: true}, {started: true, stop: true}, {fence: 1}, {started: true, stop: true, fence: 1}, {started: true, stop: true, fence: -1}, {started: true, fence: 2}} {
 				if to == workflow.Executing && !v.started {
 					continue
 				}
-				id := b.bring(from)
 				u := c.QueuedTask.UpdateOneID(id).SetWorkflowStatus(to).AddFence(v.fence)
 				if v.started {
 					u.SetExecutionStartedDate(b.clock())
@@ -142,10 +145,12 @@ func attackByEnt(b *bed) {
 				if want := legal(from, to, v); (err == nil) != want {
 					b.Fatalf("%s to %s with %+v: passed is %v (%v), want %v", from, to, v, err == nil, err, want)
 				}
-				b.exec("DELETE FROM taskkit_queued_task")
+				if err == nil {
+					b.exec("DELETE FROM taskkit_queued_task")
+					id = b.bring(from)
+				}
 			}
 			// Many at once: the status of each is not known.
-			id := b.bring(from)
 			if _, err := c.QueuedTask.Update().SetWorkflowStatus(to).Save(b.ctx()); err == nil {
 				b.Fatalf("a bulk update to %s passed", to)
 			}
@@ -157,8 +162,8 @@ func attackByEnt(b *bed) {
 			if _, err := c.QueuedTask.Update().SetReason("x").Save(b.ctx()); err != nil {
 				b.Fatal(err)
 			}
-			b.exec("DELETE FROM taskkit_queued_task")
 		}
+		b.exec("DELETE FROM taskkit_queued_task")
 		// A task that a worker holds is not removed.
 		for _, remove := range []func(uuid.UUID) error{
 			func(id uuid.UUID) error { return c.QueuedTask.DeleteOneID(id).Exec(b.ctx()) },
