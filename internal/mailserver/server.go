@@ -128,7 +128,7 @@ func (s *session) Mail(string, *smtp.MailOptions) error {
 		return answer(550, 7, "this sender is not welcome here")
 	}
 	if s.begun++; s.begun > s.server.config.PerConnection {
-		return answer(421, 7, "too many mails on this connection")
+		return s.hangUp("too many mails on this connection")
 	}
 	for n := int64(s.begun); ; {
 		most := s.server.most.Load()
@@ -151,7 +151,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 		return answer(451, 7, "too much at once, come back later")
 	case every(c.HangUpEvery, n):
 		s.server.throttled.Add(1)
-		return answer(421, 7, "closing, come back later")
+		return s.hangUp("closing, come back later")
 	}
 	s.to = append(s.to, to)
 	return nil
@@ -186,6 +186,13 @@ func (s *session) Reset() { s.to = nil }
 
 // Logout implements [smtp.Session].
 func (*session) Logout() error { return nil }
+
+// hangUp answers 421 and closes the connection. go-smtp would keep it open, so
+// the answer is written here, past it.
+func (s *session) hangUp(text string) error {
+	_, err := s.conn.Conn().Write([]byte("421 4.7.1 " + text + "\r\n"))
+	return errors.Join(err, s.conn.Conn().Close())
+}
 
 func every(n int, count int64) bool { return n > 0 && count%int64(n) == 0 }
 

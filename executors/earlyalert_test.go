@@ -1,0 +1,98 @@
+package executors_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/earlyalert"
+	"taskkit.dev/executors/sendemail"
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
+)
+
+var earlyAlert = kind[earlyalert.Spec, earlyalert.State]("early_alert", 200)
+
+// submitMail is what the generated sendemailtask.Submit is.
+func submitMail(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+	return taskkit.Submit(ctx, tx, sendEmail, spec, opts...)
+}
+
+func alertSpec(who targets.Targets) earlyalert.Spec {
+	return earlyalert.Spec{
+		Targets: who, Category: "grades", Reason: "midterms",
+		Mail: &sendemail.Letter{Subject: "Please come to see us", Body: "Dear {first_name}, ..."},
+	}
+}
+
+func TestEarlyAlertUnderFaults(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
+		tasktest.TestExecutor(t, tasktest.Case[earlyalert.Spec, earlyalert.State]{
+			Kind: earlyAlert, Open: open, Setup: setup, Limit: limit,
+			New: func(testing.TB, *sql.DB) taskkit.Executor[earlyalert.Spec, earlyalert.State] {
+				return &earlyalert.Executor{SubmitMail: submitMail}
+			},
+			Spec: alertSpec(everyone()),
+			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
+				touched, err := ledger(ctx, db)
+				if err != nil {
+					return nil, err
+				}
+				// Exactly one mail task, or none in a part.
+				table := "taskkit_queued_task"
+				if _, err := db.ExecContext(ctx, "SELECT 1 FROM taskkit.taskkit_queued_task LIMIT 1"); err == nil {
+					table = "taskkit." + table
+				}
+				mails, err := lines(ctx, db, "SELECT execution_component_name, queue, count(*) FROM "+table+
+					" WHERE execution_component_name = 'send_email' GROUP BY execution_component_name, queue")
+				return append(touched, mails...), err
+			},
+			Part: partOf,
+		})
+	})
+}
+
+func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, people := filled(t, open0)
+		me := uuid.New()
+		o := tasktest.Run(t, earlyAlert, &earlyalert.Executor{SubmitMail: submitMail},
+			alertSpec(targets.Targets{People: append([]uuid.UUID{uuid.New()}, people[:45]...)}),
+			tasktest.On(db), tasktest.Limit(limit), tasktest.Submitted(taskkit.OwnedBy(me)))
+		completed(t, o, 45, 1, 0)
+		clean(t, c, caseload.ActionAlert, o.ID, people[:45])
+
+		tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
+		if err != nil || len(tasks) != 1 {
+			t.Fatalf("%d mail tasks, %v; want one", len(tasks), err)
+		}
+		mail, err := taskkit.Get(t.Context(), o.Client, sendEmail, tasks[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mail.Owner != me || mail.Parent != o.ID || mail.Progress.Total != 45 {
+			t.Errorf("the mail task is %v's, child of %v, for %d; want %v's, child of %v, for 45", mail.Owner, mail.Parent, mail.Progress.Total, me, o.ID)
+		}
+		page, err := mail.Spec.Targets.Page(t.Context(), c, targets.Cursor{}, 1000)
+		if err != nil || len(page.People) != 45 || page.People[0] != people[0] || page.People[44] != people[44] {
+			t.Errorf("it is for %d people, %v; want the 45", len(page.People), err)
+		}
+	})
+}
+
+func TestEarlyAlertForNobodyTellsNobody(t *testing.T) {
+	t.Parallel()
+	db, _, _ := filled(t, tasktest.Open)
+	o := tasktest.Run(t, earlyAlert, &earlyalert.Executor{SubmitMail: submitMail},
+		alertSpec(targets.Targets{Query: &targets.Query{Coach: "nobody"}}), tasktest.On(db))
+	completed(t, o, 0, 0, 0)
+	if tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}}); err != nil || len(tasks) != 0 {
+		t.Errorf("%d mail tasks, %v; want none", len(tasks), err)
+	}
+}

@@ -1,0 +1,146 @@
+package executors_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/exportcaseload"
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
+)
+
+var exportCaseload = taskkit.NewKind(taskkit.Definition[exportcaseload.Spec, exportcaseload.State]{
+	Name: "export_caseload", Batch: 1000,
+	Spec: taskkit.Reflected[exportcaseload.Spec](), State: taskkit.Reflected[exportcaseload.State](),
+	Report: taskkit.ReportWith[exportcaseload.Spec, exportcaseload.State](taskkit.Reflected[exportcaseload.Result]()),
+})
+
+// check reads an exported file back.
+func check(t *testing.T, r exportcaseload.Result, format string, people []uuid.UUID) {
+	t.Helper()
+	f, err := os.Open(r.Where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() != r.Bytes {
+		t.Errorf("the file has %d bytes (%v), the result says %d", info.Size(), err, r.Bytes)
+	}
+	found, err := caseload.AuditFile(f, format, people)
+	if err != nil || !found.Clean() || found.Touched != len(people) || r.Rows != len(people) {
+		t.Errorf("the file: %v, %v; the result says %d rows; want %d", found, err, r.Rows, len(people))
+	}
+}
+
+// left fails the test unless the directory holds so many files, hidden ones
+// too, and the database no parts.
+func left(t *testing.T, c *ent.Client, dir string, files int) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != files {
+		t.Errorf("%d files are there, %v; want %d", len(entries), err, files)
+	}
+	if n := c.ExportPart.Query().CountX(t.Context()); n != 0 {
+		t.Errorf("%d parts are left in the database", n)
+	}
+}
+
+func TestExportUnderFaults(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		var dir string
+		tasktest.TestExecutor(t, tasktest.Case[exportcaseload.Spec, exportcaseload.State]{
+			Kind: exportCaseload, Open: open0, Setup: setup, Limit: limit,
+			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[exportcaseload.Spec, exportcaseload.State] {
+				c, _ := open(tb, db)
+				dir = tb.TempDir()
+				return &exportcaseload.Executor{Caseload: c, Dir: dir}
+			},
+			Spec: exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV},
+			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
+				// The bytes of the one file, and no parts.
+				all, err := lines(ctx, db, "SELECT 'part', part, rows FROM caseload_export_part")
+				if err != nil {
+					return nil, err
+				}
+				names, err := filepath.Glob(filepath.Join(dir, "*"))
+				for _, name := range names {
+					data, err := os.ReadFile(name)
+					if err != nil {
+						return nil, err
+					}
+					all = append(all, fmt.Sprintf("%s %x", filepath.Ext(name), sha256.Sum256(data)))
+				}
+				return all, err
+			},
+			// A stopped export is a shorter file, and no parts either.
+			Part: func(part, whole any) error {
+				if len(part.([]string)) != 1 || len(whole.([]string)) != 1 || part.([]string)[0] == whole.([]string)[0] {
+					return fmt.Errorf("%v is left of %v, want one other file", part, whole)
+				}
+				return nil
+			},
+		})
+	})
+}
+
+// failing is an export that fails for good after two parts.
+type failing struct{ *exportcaseload.Executor }
+
+func (x failing) Execute(ctx context.Context, b *taskkit.Batch[exportcaseload.Spec, exportcaseload.State]) (taskkit.Next, error) {
+	if b.State.Parts == 2 {
+		return taskkit.More, taskkit.Permanent("planned", nil)
+	}
+	return x.Executor.Execute(ctx, b)
+}
+
+func TestExportThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, _ := filled(t, open0)
+		dir := t.TempDir()
+		o := tasktest.Run(t, exportCaseload, failing{&exportcaseload.Executor{Caseload: c, Dir: dir}},
+			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, tasktest.On(db), tasktest.Limit(limit))
+		if o.Status != taskkit.Failure {
+			t.Errorf("ended in %s (%s), want FAILURE", o.Status, o.Desc)
+		}
+		left(t, c, dir, 0)
+	})
+}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{exportcaseload.CSV, exportcaseload.XLSX} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+				db, c, people := filled(t, open0)
+				// What spreadsheets take for formulas and what CSV must quote.
+				c.Person.UpdateOneID(people[0]).SetLastName(`=1+1,"x"` + "\nÅ").ExecX(t.Context())
+				dir := t.TempDir()
+				x := &exportcaseload.Executor{Caseload: c, Dir: dir}
+				some := append([]uuid.UUID{uuid.New()}, people...)
+				o := tasktest.Run(t, exportCaseload, x, exportcaseload.Spec{
+					Targets: targets.Targets{People: some}, Format: format,
+				}, tasktest.On(db), tasktest.Limit(limit))
+				completed(t, o, len(people), 1, 0)
+				r, err := taskkit.FetchResult(t.Context(), o.Client, "export_caseload", taskkit.Reflected[exportcaseload.Result](), o.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				check(t, r, format, people)
+				left(t, c, dir, 1)
+			})
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package executors_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
+)
+
+func TestMain(m *testing.M) { testdb.LeakMain(m) }
+
+// kind is a kind as taskgen would make it, without its marshalling.
+func kind[Spec, State any](name string, batch int) *taskkit.Kind[Spec, State] {
+	return taskkit.NewKind(taskkit.Definition[Spec, State]{
+		Name: name, Batch: batch, Spec: taskkit.Reflected[Spec](), State: taskkit.Reflected[State](),
+	})
+}
+
+// databases are what every executor is tested on. PostgreSQL is reached through
+// PgBouncer, whose tests have a whole database of their own: tasktest works in
+// the default schema.
+var databases = map[string]func(testing.TB) *sql.DB{
+	"sqlite": tasktest.Open,
+	"postgres": func(tb testing.TB) *sql.DB {
+		tb.Helper()
+		db := testdb.PgBouncer(tb)
+		if err := taskkit.Migrate(tb.Context(), db.DB, taskkit.DefaultSchema); err != nil {
+			tb.Fatal(err)
+		}
+		return db.DB
+	},
+}
+
+// on runs a test on each database.
+func on(t *testing.T, f func(t *testing.T, open func(testing.TB) *sql.DB)) {
+	t.Helper()
+	for name, open := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, open)
+		})
+	}
+}
+
+// population is how many people the tests act on: five batches of 20 and a bit.
+const (
+	population = 107
+	limit      = 20
+)
+
+// setup makes the domain and fills it.
+func setup(ctx context.Context, db *sql.DB) error {
+	if err := caseload.Create(ctx, db); err != nil {
+		return err
+	}
+	_, err := caseload.Generate(ctx, db, population, 3)
+	return err
+}
+
+// open returns a client of a database that setup has filled, and everybody.
+func open(tb testing.TB, db *sql.DB) (*ent.Client, []uuid.UUID) {
+	tb.Helper()
+	c, err := caseload.Open(tb.Context(), db)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	people, err := caseload.People(tb.Context(), c, caseload.Query{}, uuid.Nil, uuid.Nil, population+1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c, people
+}
+
+// filled opens a database and fills it.
+func filled(tb testing.TB, open0 func(testing.TB) *sql.DB) (*sql.DB, *ent.Client, []uuid.UUID) {
+	tb.Helper()
+	db := open0(tb)
+	if err := setup(tb.Context(), db); err != nil {
+		tb.Fatal(err)
+	}
+	c, people := open(tb, db)
+	return db, c, people
+}
+
+// everyone is a query for all.
+func everyone() targets.Targets { return targets.Targets{Query: &targets.Query{Everyone: true}} }
+
+// ledger reads how often each person was touched, as lines.
+func ledger(ctx context.Context, db *sql.DB) ([]string, error) {
+	return lines(ctx, db, "SELECT person, action, count(*) FROM caseload_touch GROUP BY person, action")
+}
+
+// lines returns the rows of a query of three columns, sorted.
+func lines(ctx context.Context, db *sql.DB, query string) ([]string, error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := []string{}
+	for rows.Next() {
+		var a, b, c string
+		if err := rows.Scan(&a, &b, &c); err != nil {
+			return nil, err
+		}
+		all = append(all, fmt.Sprint(a, " ", b, " ", c))
+	}
+	slices.Sort(all)
+	return all, rows.Err()
+}
+
+// partOf checks that lines are some of others.
+func partOf(part, whole any) error {
+	for _, l := range part.([]string) {
+		if !slices.Contains(whole.([]string), l) {
+			return fmt.Errorf("%q is not what a whole run does", l)
+		}
+	}
+	return nil
+}
+
+// clean fails the test unless the ledger shows exactly these people, once each.
+func clean(t *testing.T, c *ent.Client, action string, task taskkit.ID, people []uuid.UUID) {
+	t.Helper()
+	f, err := caseload.Audit(t.Context(), c, action, []uuid.UUID{task}, people)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Clean() || f.Touched != len(people) {
+		t.Errorf("%s: %v; want %d touched", action, f, len(people))
+	}
+}
+
+// completed fails the test unless the task has completed with this progress.
+func completed[Spec, State any](t *testing.T, o *tasktest.Outcome[Spec, State], done, failed, skipped int) {
+	t.Helper()
+	p := o.Progress
+	if o.Status != taskkit.Completed || int(p.Done) != done || int(p.Failed) != failed || int(p.Skipped) != skipped {
+		t.Errorf("%s (%s) with %+v; want COMPLETED with %d done, %d failed, %d skipped", o.Status, o.Desc, p, done, failed, skipped)
+	}
+}

@@ -1,0 +1,80 @@
+package executors_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/programstatus"
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/caseload/ent/enrolment"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
+)
+
+var programStatus = kind[programstatus.Spec, programstatus.State]("program_status", 500)
+
+func TestProgramStatusUnderFaults(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
+		tasktest.TestExecutor(t, tasktest.Case[programstatus.Spec, programstatus.State]{
+			Kind: programStatus, Open: open, Setup: setup, Limit: limit,
+			New: func(testing.TB, *sql.DB) taskkit.Executor[programstatus.Spec, programstatus.State] {
+				return &programstatus.Executor{}
+			},
+			Spec: programstatus.Spec{Targets: everyone(), Program: caseload.Success, Status: caseload.Paused},
+			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
+				return ledger(ctx, db)
+			},
+			Part: partOf,
+		})
+	})
+}
+
+// TestProgramStatusOfOwnFilter sets the very column that the query asks for:
+// with every batch people leave the query, and nobody may be skipped for it.
+func TestProgramStatusOfOwnFilter(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, _ := filled(t, open0)
+		query := caseload.Query{Program: caseload.Success, Status: caseload.Active}
+		active, err := caseload.People(t.Context(), c, query, uuid.Nil, uuid.Nil, population)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := tasktest.Run(t, programStatus, &programstatus.Executor{}, programstatus.Spec{
+			Targets: targets.Targets{Query: &targets.Query{Program: query.Program, Status: query.Status}},
+			Program: caseload.Success, Status: caseload.Exited,
+		}, tasktest.On(db), tasktest.Limit(7))
+		completed(t, o, len(active), 0, 0)
+		clean(t, c, caseload.ActionStatus, o.ID, active)
+		if o.State.Changed != len(active) {
+			t.Errorf("state counts %d changes, want %d", o.State.Changed, len(active))
+		}
+		if n := c.Enrolment.Query().Where(enrolment.ProgramID(caseload.Success), enrolment.Status(caseload.Active)).CountX(t.Context()); n != 0 {
+			t.Errorf("%d are still active", n)
+		}
+	})
+}
+
+func TestProgramStatusByID(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, people := filled(t, open0)
+		already := c.Enrolment.Query().Where(enrolment.ProgramID(caseload.Success), enrolment.Status(caseload.Exited),
+			enrolment.PersonIDIn(people[:50]...)).CountX(t.Context())
+		stranger := uuid.New()
+		o := tasktest.Run(t, programStatus, &programstatus.Executor{}, programstatus.Spec{
+			Targets: targets.Targets{People: append([]uuid.UUID{stranger}, people[:50]...)},
+			Program: caseload.Success, Status: caseload.Exited,
+		}, tasktest.On(db), tasktest.Limit(20))
+		completed(t, o, 50-already, 1, already)
+		clean(t, c, caseload.ActionStatus, o.ID, people[:50])
+		if len(o.Failures) != 1 || o.Failures[0].Item != stranger.String() || o.Failures[0].Code != "not_enrolled" {
+			t.Errorf("failures %+v, want that of the stranger", o.Failures)
+		}
+	})
+}
