@@ -83,7 +83,11 @@ func (c *call[Spec, State]) Abort(ctx context.Context, s *engine.Step, state jso
 	if err != nil {
 		return err
 	}
-	return c.x.(Aborter[Spec, State]).Abort(ctx, b)
+	a, ok := c.x.(Aborter[Spec, State])
+	if !ok { // the engine asks only where bind said so
+		return nil
+	}
+	return a.Abort(ctx, b)
 }
 
 // Report implements [engine.Call].

@@ -92,8 +92,10 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	sf := store.Filter{IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
-		UniqueKey: f.UniqueKey, Parent: f.Parent, Before: f.Before, Limit: f.Limit}
+	sf := store.Filter{
+		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
+		UniqueKey: f.UniqueKey, Parent: f.Parent, Before: f.Before, Limit: f.Limit,
+	}
 	for _, s := range f.Statuses {
 		if !workflow.Status(s).Valid() {
 			return nil, &OptionError{"Filter.Statuses", string(s) + " is no status"}
@@ -145,9 +147,11 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	}
 	infos := make([]WorkerInfo, len(ps))
 	for i, p := range ps {
-		infos[i] = WorkerInfo{ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
+		infos[i] = WorkerInfo{
+			ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
 			Busy: p.Busy, Draining: p.Draining, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
-			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, Why: p.Why}
+			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, Why: p.Why,
+		}
 	}
 	return infos, nil
 }
@@ -182,8 +186,10 @@ func (c *Client) Attempts(ctx context.Context, id ID, limit int) ([]Attempt, err
 	}
 	out := make([]Attempt, len(found))
 	for i, a := range found {
-		out[i] = Attempt{Created: a.Created, Worker: a.Process, Fence: a.Fence, Checkpoint: a.Seq,
-			Attempt: a.Attempt, Class: Class(a.Class), Code: a.Code, Detail: a.Detail}
+		out[i] = Attempt{
+			Created: a.Created, Worker: a.Process, Fence: a.Fence, Checkpoint: a.Seq,
+			Attempt: a.Attempt, Class: Class(a.Class), Code: a.Code, Detail: a.Detail,
+		}
 	}
 	return out, nil
 }

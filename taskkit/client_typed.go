@@ -3,6 +3,7 @@ package taskkit
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // TaskOf is a task with its spec and state decoded.
@@ -71,10 +72,5 @@ func (k *Kind[Spec, State]) is(name string) bool {
 	if name == k.def.Name {
 		return true
 	}
-	for _, a := range k.def.Aliases {
-		if a == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(k.def.Aliases, name)
 }

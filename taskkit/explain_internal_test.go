@@ -13,8 +13,10 @@ func TestExplain(t *testing.T) {
 	able := worker(map[string][]int{"mail": {1, 2}}, "default")
 	dead := WorkerInfo{ID: "w", Silence: 90 * time.Second}
 	task := func(s Status, change func(*Task)) *Task {
-		k := &Task{Kind: "mail", Revision: 2, Queue: "default", Status: s, Worker: "w", Checkpoints: 3,
-			Progress: Progress{Total: 10, Done: 4, Failed: 1}}
+		k := &Task{
+			Kind: "mail", Revision: 2, Queue: "default", Status: s, Worker: "w", Checkpoints: 3,
+			Progress: Progress{Total: 10, Done: 4, Failed: 1},
+		}
 		if change != nil {
 			change(k)
 		}

@@ -37,6 +37,7 @@ func clientOf(db *testdb.DB) *taskkit.Client {
 
 // quick is a configuration in which seconds become milliseconds.
 func quick(tb testing.TB, db *testdb.DB) taskkit.Config {
+	tb.Helper()
 	return taskkit.Config{
 		Schema: schemaOf(db), Slots: 4, SystemID: "test",
 		Heartbeat: 200 * time.Millisecond, DeadAfter: 2 * time.Second, BatchTimeout: 1500 * time.Millisecond,
@@ -94,12 +95,15 @@ func ended(tb testing.TB, db *testdb.DB, id taskkit.ID) *taskkit.Task {
 // until polls a condition on the database; what it waits for has no signal.
 func until(tb testing.TB, what string, f func() bool) {
 	tb.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(2 * time.Minute)
 	for !f() {
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			tb.Fatalf("still not so after two minutes: %s", what)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -149,9 +153,11 @@ type countState struct {
 
 // newKind makes a kind for a test.
 func newKind[Spec, State any](name string, batch int) *taskkit.Kind[Spec, State] {
-	return taskkit.NewKind(taskkit.Definition[Spec, State]{Name: name, Batch: batch,
+	return taskkit.NewKind(taskkit.Definition[Spec, State]{
+		Name: name, Batch: batch,
 		Spec: taskkit.Reflected[Spec](), State: taskkit.Reflected[State](),
-		Report: taskkit.ReportWith[Spec, State](taskkit.Reflected[string]())})
+		Report: taskkit.ReportWith[Spec, State](taskkit.Reflected[string]()),
+	})
 }
 
 // registered makes a registry of one executor.

@@ -115,11 +115,10 @@ func holding(a workerArgs) *funcs[countSpec, countState] {
 
 func meet(a workerArgs) {
 	_ = os.WriteFile(filepath.Join(a.Dir, "held-"+a.Name), nil, 0o600)
-	for {
+	for range time.Tick(5 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(a.Dir, "go-"+a.Name)); err == nil {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

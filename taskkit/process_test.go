@@ -88,8 +88,10 @@ func TestRollingRestart(t *testing.T) {
 		begin := func() *process {
 			next++
 			// Nobody may be declared dead here: the test is about leaving.
-			return launch(t, db, workerArgs{Name: fmt.Sprintf("w%d", next), Slow: 20 * time.Millisecond,
-				DeadAfter: 20 * time.Second, Drain: drain})
+			return launch(t, db, workerArgs{
+				Name: fmt.Sprintf("w%d", next), Slow: 20 * time.Millisecond,
+				DeadAfter: 20 * time.Second, Drain: drain,
+			})
 		}
 		workers := []*process{begin(), begin(), begin()}
 		alive := func(n int) {

@@ -54,8 +54,7 @@ func ready(ctx context.Context, db *sql.DB, schema string) error {
 // changes nothing.
 func CheckSchema(ctx context.Context, db ExecQuerier, schema string) error {
 	err := store.CheckSchema(ctx, db, schema)
-	var s *store.SchemaError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*store.SchemaError](err); ok {
 		return &SchemaError{Schema: s.Schema, Have: s.Have, Want: s.Want, err: s}
 	}
 	if err != nil {

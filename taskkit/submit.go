@@ -57,8 +57,7 @@ func SubmitMany[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, S
 	for i := range specs {
 		raw, err := k.encodeSpec(&specs[i])
 		if err != nil {
-			var se *SpecError
-			if errors.As(err, &se) {
+			if se, ok := errors.AsType[*SpecError](err); ok {
 				se.Index = i
 			}
 			return nil, err

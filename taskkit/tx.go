@@ -33,7 +33,8 @@ type ExecQuerier interface {
 // The type argument is inferred.
 func PgxTx[Tag interface{ RowsAffected() int64 }](tx interface {
 	Exec(ctx context.Context, query string, args ...any) (Tag, error)
-}) Execer {
+},
+) Execer {
 	return execFunc(func(ctx context.Context, query string, args ...any) (sql.Result, error) {
 		tag, err := tx.Exec(ctx, query, args...)
 		if err != nil {

@@ -33,8 +33,7 @@ func validateSpec[Spec any](kind string, spec *Spec) (err error) {
 		}
 	}()
 	if reflect.TypeFor[Spec]().Kind() == reflect.Struct {
-		var invalid validator.ValidationErrors
-		if errors.As(specValidator().Struct(spec), &invalid) {
+		if invalid, ok := errors.AsType[validator.ValidationErrors](specValidator().Struct(spec)); ok {
 			e := &SpecError{Kind: kind}
 			for _, f := range invalid {
 				e.Fields = append(e.Fields, fieldError(f))

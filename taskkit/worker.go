@@ -52,8 +52,7 @@ func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 // it survives whatever the database does. It may be called once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.engine.Run(ctx); err != nil {
-		var c *ConnectError
-		if errors.As(err, &c) {
+		if _, ok := errors.AsType[*ConnectError](err); ok {
 			return err
 		}
 		return &ConnectError{err}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -175,7 +176,7 @@ func TestStatusHasHistoryAndLedger(t *testing.T) {
 		task, ctx := uuid.New(), t.Context()
 		paused := c.Enrolment.Query().Where(enrolment.ProgramID(caseload.Success), enrolment.Status("paused")).CountX(ctx)
 		stranger := uuid.New()
-		out, err := caseload.SetStatus(ctx, c, task, caseload.Success, "paused", append(people[:len(people):len(people)], stranger))
+		out, err := caseload.SetStatus(ctx, c, task, caseload.Success, "paused", append(slices.Clip(people), stranger))
 		if err != nil {
 			t.Fatal(err)
 		}

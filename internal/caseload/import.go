@@ -182,8 +182,7 @@ func (m *importer) broken(err error) error {
 
 // fileError returns the *ImportError of a file that is no CSV.
 func fileError(err error) error {
-	var broken *csv.ParseError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*csv.ParseError](err); ok {
 		return &ImportError{Problems: []Problem{{Line: broken.Line, What: broken.Err.Error()}}}
 	}
 	return wrap("read the file", err)

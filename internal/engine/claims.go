@@ -90,7 +90,7 @@ func (w *waker) isListening() bool {
 	return w.listening
 }
 
-// claims claims tasks until ctx ends. A full pool is no error: it claims
+// claims tasks until ctx ends. A full pool is no error: it claims
 // nothing until there is room (SSP-42, SSP-44).
 func (i *incarnation) claims(ctx context.Context) {
 	poll := time.NewTimer(0)

@@ -40,6 +40,7 @@ func (s *session) failed(ctx context.Context, err error) bool {
 	case errclass.Permanent:
 		s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
 		return false
+	case errclass.Transient:
 	}
 	if s.tries >= s.config.MaxAttempts {
 		v.Detail = fmt.Sprintf("gave up after %d tries without progress: %s", s.tries, v.Detail)
@@ -48,15 +49,19 @@ func (s *session) failed(ctx context.Context, err error) bool {
 	}
 	delay := max(s.config.Backoff.Delay(s.tries), v.After)
 	s.log.Warn("batch failed and will be tried again", "try", s.tries, "in", delay, "code", v.Code, "error", v.Detail)
-	return s.write(store.Write{Hold: s.hold, To: workflow.Queued, Attempts: s.tries, Delay: delay,
+	return s.write(store.Write{
+		Hold: s.hold, To: workflow.Queued, Attempts: s.tries, Delay: delay,
 		Reason:  errclass.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), v.Code)),
-		Attempt: s.attempt(v)})
+		Attempt: s.attempt(v),
+	})
 }
 
 // attempt is the record of a failed attempt.
 func (s *session) attempt(v errclass.Verdict) *store.Attempt {
-	return &store.Attempt{Process: s.process, Fence: s.hold.Fence, Seq: s.hold.Seq,
-		Attempt: s.tries, Class: string(v.Class), Code: v.Code, Detail: v.Detail}
+	return &store.Attempt{
+		Process: s.process, Fence: s.hold.Fence, Seq: s.hold.Seq,
+		Attempt: s.tries, Class: string(v.Class), Code: v.Code, Detail: v.Detail,
+	}
 }
 
 // release gives the task back with no attempt spent.

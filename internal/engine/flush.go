@@ -58,8 +58,10 @@ type queuedStart struct {
 }
 
 func newFlusher(s store.Store, process string, call time.Duration, retry func(int) time.Duration, log *slog.Logger) *flusher {
-	f := &flusher{store: s, process: process, call: call, retry: retry, log: log,
-		bite: newBite(flushMax), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1)}
+	f := &flusher{
+		store: s, process: process, call: call, retry: retry, log: log,
+		bite: newBite(flushMax), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
+	}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }

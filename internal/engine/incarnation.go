@@ -74,8 +74,7 @@ func (i *incarnation) run(ctx context.Context) error {
 	claimed := make(chan struct{})
 	go func() { i.claims(claims); close(claimed) }()
 	for range i.config.Slots {
-		i.sessions.Add(1)
-		go func() { defer i.sessions.Done(); i.slot(work) }()
+		i.sessions.Go(func() { ; i.slot(work) })
 	}
 
 	var reason error
@@ -146,18 +145,17 @@ func (i *incarnation) leave(ctx context.Context, end time.Time) {
 }
 
 func (i *incarnation) loop(f func()) {
-	i.loops.Add(1)
-	go func() { defer i.loops.Done(); f() }()
+	i.loops.Go(func() { ; f() })
 }
 
 // slot runs sessions, one at a time, until the work channel is closed. Tasks
 // that are still in the buffer by then go back untouched.
 func (i *incarnation) slot(ctx context.Context) {
-	h := &host{store: i.store, config: i.config, process: i.process, flush: i.flush,
+	h := &host{
+		store: i.store, config: i.config, process: i.process, flush: i.flush,
 		draining: i.draining, log: i.log, renewed: i.lease.renew,
 		spawn: func(f func()) {
-			i.spawned.Add(1)
-			go func() { defer i.spawned.Done(); f() }()
+			i.spawned.Go(func() { ; f() })
 		},
 		waiting: func(ctx context.Context) bool {
 			cctx, cancel := context.WithTimeout(ctx, i.config.Call)
@@ -167,7 +165,8 @@ func (i *incarnation) slot(ctx context.Context) {
 			}
 			waiting, err := i.store.Waiting(cctx, i.claim)
 			return err == nil && waiting
-		}}
+		},
+	}
 	for c := range i.work {
 		s := newSession(ctx, h, i.kinds[c.Kind], c)
 		if ctx.Err() != nil {

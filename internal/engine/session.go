@@ -47,7 +47,7 @@ func (h *host) isDraining() bool {
 // be left behind.
 type session struct {
 	*host
-	ctx  context.Context // ends with the hold: a cause says why
+	ctx  context.Context //nolint:containedctx // it is the hold: it ends with it, and a cause says why
 	kind *Kind
 	task Task
 	call Call
@@ -91,12 +91,14 @@ func (s *session) run(c store.Claimed) {
 	switch {
 	case err != nil:
 		s.end(ending{status: workflow.Error, how: EndFailed, verdict: errclass.Verdict{
-			Class: errclass.Permanent, Code: "undecodable", Detail: errclass.Clean(err.Error())}})
+			Class: errclass.Permanent, Code: "undecodable", Detail: errclass.Clean(err.Error()),
+		}})
 		return
 	case s.tries > s.config.MaxAttempts:
 		s.end(ending{status: workflow.Error, how: EndFailed, verdict: errclass.Verdict{
 			Class: errclass.Permanent, Code: "crash_loop",
-			Detail: fmt.Sprintf("claimed %d times without a checkpoint and without an error: it seems to kill its worker", s.tries-1)}})
+			Detail: fmt.Sprintf("claimed %d times without a checkpoint and without an error: it seems to kill its worker", s.tries-1),
+		}})
 		return
 	}
 	if err := s.identify(s.ctx); err != nil {
@@ -109,7 +111,8 @@ func (s *session) run(c store.Claimed) {
 
 // loop performs batches until the hold ends.
 func (s *session) loop() {
-	for s.border() && s.batch() {
+	for more := true; more; {
+		more = s.border() && s.batch()
 	}
 }
 
@@ -166,6 +169,7 @@ func (s *session) border() bool {
 		return false
 	case workflow.Pause:
 		return s.release("paused")
+	case workflow.None:
 	}
 	switch {
 	case s.ctx.Err() != nil:
@@ -204,8 +208,10 @@ func (s *session) batch() bool {
 		return s.failed(ctx, err)
 	}
 
-	w := store.Write{Hold: s.hold, To: workflow.Executing, Checkpoint: true,
-		Revision: s.kind.Revision, State: state, Result: result}
+	w := store.Write{
+		Hold: s.hold, To: workflow.Executing, Checkpoint: true,
+		Revision: s.kind.Revision, State: state, Result: result,
+	}
 	w.Progress, w.Failures = step.outcome()
 	last := s.next(&w, next)
 	s.limit.saw(w.Progress.Done+w.Progress.Failed+w.Progress.Skipped-
@@ -238,8 +244,10 @@ func (s *session) guarded(ctx context.Context, step *Step, f func(context.Contex
 	}
 	returned := make(chan error, 1)
 	go func() {
-		err := error(&errclass.Mark{Class: errclass.Permanent, Code: errclass.CodeGoexit,
-			Err: errors.New("the executor ended its goroutine with runtime.Goexit")})
+		err := error(&errclass.Mark{
+			Class: errclass.Permanent, Code: errclass.CodeGoexit,
+			Err: errors.New("the executor ended its goroutine with runtime.Goexit"),
+		})
 		defer func() {
 			if v := recover(); v != nil {
 				err = errclass.Panic(v)

@@ -49,8 +49,10 @@ func (w *Worker) incarnate(ctx context.Context, first bool) error {
 	for name, k := range w.kinds {
 		kinds[name] = k.Reads
 	}
-	p := store.Process{ID: process, Version: w.config.Version, Kinds: kinds,
-		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter}
+	p := store.Process{
+		ID: process, Version: w.config.Version, Kinds: kinds,
+		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter,
+	}
 	sent := time.Now()
 	for n := 1; ; n++ {
 		cctx, cancel := context.WithTimeout(ctx, w.config.Call)
@@ -60,7 +62,7 @@ func (w *Worker) incarnate(ctx context.Context, first bool) error {
 			break
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // asked to end before it had begun: that is no failure
 		}
 		if first {
 			return fmt.Errorf("enrol worker %s: %w", process, err)

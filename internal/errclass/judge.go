@@ -37,8 +37,7 @@ func Judge(ctx context.Context, err error) Verdict {
 }
 
 func judge(ctx context.Context, err error) Verdict {
-	var m *Mark
-	if errors.As(err, &m) {
+	if m, ok := errors.AsType[*Mark](err); ok {
 		return Verdict{Class: m.Class, Code: orCode(m.Code, CodeError), After: m.After}
 	}
 	if ctx.Err() != nil {

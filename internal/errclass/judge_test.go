@@ -28,9 +28,8 @@ func TestJudge(t *testing.T) {
 	pg := func(code string) error {
 		return fmt.Errorf("update people: %w", &pgconn.PgError{Code: code, Message: "m"})
 	}
-	var syntax *json.SyntaxError
 	badJSON := json.Unmarshal([]byte("{"), new(int))
-	if !errors.As(badJSON, &syntax) {
+	if _, ok := errors.AsType[*json.SyntaxError](badJSON); !ok {
 		t.Fatalf("%T is no syntax error", badJSON)
 	}
 	const tr, pe, in, lo = errclass.Transient, errclass.Permanent, errclass.Interrupted, errclass.Lost

@@ -23,7 +23,7 @@ const (
 )
 
 // Mark is an error whose class its maker has decided.
-type Mark struct {
+type Mark struct { //nolint:errname // the word of the design: errors are marked
 	Class Class
 	Code  string        // for clients; "" where the maker named none
 	After time.Duration // try again no sooner; zero: by the backoff

@@ -63,8 +63,7 @@ func (d dialogue) send(to, id, key string) error {
 }
 
 func codeOf(err error) int {
-	var e *textproto.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*textproto.Error](err); ok {
 		return e.Code
 	}
 	return 0

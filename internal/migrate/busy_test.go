@@ -23,9 +23,17 @@ func TestInTheWay(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{stateError("55P03"), true}, {stateError("40P01"), true}, {stateError("42P07"), true}, {fmt.Errorf("x: %w", stateError("23505")), true},
-		{stateError("42501"), false}, {stateError("42601"), false}, {codeError(5), true}, {codeError(261), true}, {codeError(6), true},
-		{codeError(1), false}, {errors.New("x"), false},
+		{stateError("55P03"), true},
+		{stateError("40P01"), true},
+		{stateError("42P07"), true},
+		{fmt.Errorf("x: %w", stateError("23505")), true},
+		{stateError("42501"), false},
+		{stateError("42601"), false},
+		{codeError(5), true},
+		{codeError(261), true},
+		{codeError(6), true},
+		{codeError(1), false},
+		{errors.New("x"), false},
 	} {
 		if got := inTheWay(c.err); got != c.want {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)

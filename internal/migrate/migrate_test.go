@@ -31,7 +31,7 @@ func TestMigrateAtOnce(t *testing.T) {
 		if db.Dialect == dialect.Postgres {
 			schema = db.Schema + "_chosen"
 			t.Cleanup(func() {
-				if _, err := db.Exec("DROP SCHEMA " + schema + " CASCADE"); err != nil { //nolint:usetesting // the test's context has ended
+				if _, err := db.Exec("DROP SCHEMA " + schema + " CASCADE"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -77,7 +77,8 @@ func TestMigrateAtOnce(t *testing.T) {
 func TestMigrateOnOneConnection(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, ...testdb.Option) *testdb.DB{
-		"postgres": testdb.Postgres, "pgbouncer": testdb.PgBouncer, "sqlite": testdb.SQLite} {
+		"postgres": testdb.Postgres, "pgbouncer": testdb.PgBouncer, "sqlite": testdb.SQLite,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t, testdb.MaxConns(1))
@@ -135,9 +136,16 @@ func TestSchema(t *testing.T) {
 		give, want string
 		ok         bool
 	}{
-		{dialect.Postgres, "", "taskkit", true}, {dialect.Postgres, "a_1", "a_1", true}, {dialect.SQLite, "anything; at all", "", true},
-		{dialect.Postgres, "A", "", false}, {dialect.Postgres, `a"b`, "", false}, {dialect.Postgres, "a.b", "", false}, {dialect.Postgres, "1a", "", false},
-		{dialect.Postgres, "pg_x", "", false}, {dialect.Postgres, strings.Repeat("a", 56), "", false}, {dialect.Postgres, strings.Repeat("a", 55), strings.Repeat("a", 55), true},
+		{dialect.Postgres, "", "taskkit", true},
+		{dialect.Postgres, "a_1", "a_1", true},
+		{dialect.SQLite, "anything; at all", "", true},
+		{dialect.Postgres, "A", "", false},
+		{dialect.Postgres, `a"b`, "", false},
+		{dialect.Postgres, "a.b", "", false},
+		{dialect.Postgres, "1a", "", false},
+		{dialect.Postgres, "pg_x", "", false},
+		{dialect.Postgres, strings.Repeat("a", 56), "", false},
+		{dialect.Postgres, strings.Repeat("a", 55), strings.Repeat("a", 55), true},
 	} {
 		got, err := migrate.Schema(c.d, c.give)
 		if got != c.want || (err == nil) != c.ok {

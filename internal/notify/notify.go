@@ -55,7 +55,7 @@ func On(ctx context.Context, conn *sql.Conn) (*Listener, error) {
 		if err != nil {
 			return err
 		}
-		if greeted, ok := pid.Call(nil)[0].Interface().(uint32); !ok || greeted != server {
+		if greeted, ok := reflect.TypeAssert[uint32](pid.Call(nil)[0]); !ok || greeted != server {
 			return ErrPooled
 		}
 		return nil
@@ -91,7 +91,7 @@ func method(v reflect.Value, name string, params int) (reflect.Value, error) {
 func waiter(m reflect.Value) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		out := m.Call([]reflect.Value{reflect.ValueOf(ctx)})
-		if err, ok := out[len(out)-1].Interface().(error); ok && err != nil {
+		if err, ok := reflect.TypeAssert[error](out[len(out)-1]); ok && err != nil {
 			return "", err
 		}
 		n := reflect.Indirect(out[0])

@@ -30,22 +30,32 @@ func guards(name string) string {
 		b.WriteString(postgresRefuse)
 	}
 	for _, g := range []guard{
-		{"taskkit_guard_insert", "taskkit_queued_task", "INSERT",
+		{
+			"taskkit_guard_insert", "taskkit_queued_task", "INSERT",
 			"NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0",
-			"a new task is QUEUED, with fence and checkpoint_seq 0"},
-		{"taskkit_guard_transition", "taskkit_queued_task", "UPDATE OF workflow_status, fence",
-			illegalTransition(), "not a legal transition of a task"},
-		{"taskkit_guard_sequence", "taskkit_queued_task", "UPDATE OF checkpoint_seq",
+			"a new task is QUEUED, with fence and checkpoint_seq 0",
+		},
+		{
+			"taskkit_guard_transition", "taskkit_queued_task", "UPDATE OF workflow_status, fence",
+			illegalTransition(), "not a legal transition of a task",
+		},
+		{
+			"taskkit_guard_sequence", "taskkit_queued_task", "UPDATE OF checkpoint_seq",
 			"NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1",
-			"checkpoint_seq goes up by one"},
-		{"taskkit_guard_immutable", "taskkit_queued_task",
+			"checkpoint_seq goes up by one",
+		},
+		{
+			"taskkit_guard_immutable", "taskkit_queued_task",
 			"UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key",
 			changed(name, "id", "owner_id", "run_as_id", "execution_component_name", "unique_key"),
-			"id, owner, run-as, kind and unique key of a task never change"},
-		{"taskkit_guard_spec", "taskkit_queued_task", "UPDATE OF execution_spec",
+			"id, owner, run-as, kind and unique key of a task never change",
+		},
+		{
+			"taskkit_guard_spec", "taskkit_queued_task", "UPDATE OF execution_spec",
 			fmt.Sprintf("(%s) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0)",
 				changedJSON(name, "execution_spec")),
-			"the spec of a task never changes once it has been claimed"},
+			"the spec of a task never changes once it has been claimed",
+		},
 		{"taskkit_guard_event_update", "taskkit_task_event", "UPDATE", "", "the log of what operators asked is append-only"},
 		{"taskkit_guard_event_delete", "taskkit_task_event", "DELETE", "", "the log of what operators asked is append-only"},
 	} {

@@ -45,8 +45,10 @@ func newBase(q Querier, schema string, d dialect.Name) *base {
 	t := newTexts(d, schema)
 	return &base{texts: t, q: q, ent: ent.NewClient(
 		ent.Driver(handle{entsql.NewDriver(string(d), entsql.Conn{ExecQuerier: q})}),
-		ent.AlternateSchema(ent.SchemaConfig{QueuedTask: t.schema, TaskAttempt: t.schema, TaskEvent: t.schema,
-			TaskFailure: t.schema, TaskProcess: t.schema, TaskResult: t.schema}))}
+		ent.AlternateSchema(ent.SchemaConfig{
+			QueuedTask: t.schema, TaskAttempt: t.schema, TaskEvent: t.schema,
+			TaskFailure: t.schema, TaskProcess: t.schema, TaskResult: t.schema,
+		}))}
 }
 
 // Dialect implements [Store].

@@ -24,9 +24,16 @@ type claimedRow struct {
 
 // columns are where the columns of a claim go, in their order.
 func (r *claimedRow) columns() []any {
-	return []any{&r.id, &r.fence, &r.seq, &r.kind, &r.revision, &r.queue, &r.owner, &r.runAs,
-		raw{&r.spec}, &r.omitted, raw{&r.state}, &r.attempts, &r.control,
-		&r.total, &r.taken, &r.done, &r.failed, &r.skipped, moment{&r.created}, &r.traceparent}
+	return []any{
+		&r.id, &r.fence, &r.seq, &r.kind, &r.revision, &r.queue, &r.owner, &r.runAs,
+		raw{&r.spec},
+		&r.omitted,
+		raw{&r.state},
+		&r.attempts, &r.control,
+		&r.total, &r.taken, &r.done, &r.failed, &r.skipped,
+		moment{&r.created},
+		&r.traceparent,
+	}
 }
 
 // lastStalled is the last rank of tasks that were taken from a dead worker.
@@ -40,8 +47,10 @@ func (r *claimedRow) claimed() Claimed {
 		Spec: r.spec, SpecOmitted: r.omitted.Bool, State: r.state,
 		Attempts: int(r.attempts.Int64), Stalled: r.rank.Int64 <= lastStalled,
 		Control: workflow.Control(r.control.String),
-		Progress: Progress{Total: r.total.Int64, Taken: r.taken.Int64, Done: r.done.Int64,
-			Failed: r.failed.Int64, Skipped: r.skipped.Int64},
+		Progress: Progress{
+			Total: r.total.Int64, Taken: r.taken.Int64, Done: r.done.Int64,
+			Failed: r.failed.Int64, Skipped: r.skipped.Int64,
+		},
 		Created: r.created, Traceparent: r.traceparent.String,
 	}
 }

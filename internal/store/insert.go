@@ -49,8 +49,10 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 			return err
 		}
 	}
-	i := inserter{handle: h, schema: schema, notify: notify,
-		table: dialect.Either(`"`+schema+`".taskkit_queued_task`, "taskkit_queued_task")}
+	i := inserter{
+		handle: h, schema: schema, notify: notify,
+		table: dialect.Either(`"`+schema+`".taskkit_queued_task`, "taskkit_queued_task"),
+	}
 	db, whole := h.(*sql.DB)
 	if !whole || len(tasks) == 1 {
 		return i.all(ctx, tasks)
@@ -72,8 +74,14 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 
 // check refuses what no database could hold.
 func (t *NewTask) check() error {
-	for _, k := range [][2]string{{"kind", t.Kind}, {"queue", t.Queue}, {"reference", t.Reference},
-		{"unique_key", t.UniqueKey}, {"idempotency_key", t.IdempotencyKey}, {"traceparent", t.Traceparent}} {
+	for _, k := range [][2]string{
+		{"kind", t.Kind},
+		{"queue", t.Queue},
+		{"reference", t.Reference},
+		{"unique_key", t.UniqueKey},
+		{"idempotency_key", t.IdempotencyKey},
+		{"traceparent", t.Traceparent},
+	} {
 		if err := checkKey(k[0], k[1]); err != nil {
 			return err
 		}

@@ -152,7 +152,8 @@ func explain(t *testing.T, s *postgres, query string, args []any) scans {
 
 func planOf(t *testing.T, q interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
-}, query string, args []any) scans {
+}, query string, args []any,
+) scans {
 	t.Helper()
 	var text string
 	if err := q.QueryRowContext(t.Context(), query, args...).Scan(&text); err != nil {

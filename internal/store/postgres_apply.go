@@ -203,8 +203,10 @@ func applyArgs(writes []Write) []any {
 			clear[i] = 1
 		}
 	}
-	return []any{ord, id, fence, seq, status, checkpoint, revision, state, total, taken, done, failed, skipped,
-		attempts, delay, reason, desc, clear}
+	return []any{
+		ord, id, fence, seq, status, checkpoint, revision, state, total, taken, done, failed, skipped,
+		attempts, delay, reason, desc, clear,
+	}
 }
 
 // record stores what came with writes that took effect: failed items, failed

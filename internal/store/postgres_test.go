@@ -32,8 +32,10 @@ func held(t *testing.T, s store.Store, db *testdb.DB, deadAfter time.Duration) s
 	if err := s.Enrol(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Insert(t.Context(), db.DB, db.Schema, []store.NewTask{{ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1,
-		Owner: person, RunAs: person, Queue: "default", Priority: 2}}, false); err != nil {
+	if err := store.Insert(t.Context(), db.DB, db.Schema, []store.NewTask{{
+		ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1,
+		Owner: person, RunAs: person, Queue: "default", Priority: 2,
+	}}, false); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.Claim(t.Context(), store.Claim{Process: "p", Queues: p.Queues, Kinds: p.Kinds, Limit: 1, SpecMax: 1})
@@ -65,8 +67,10 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s, _ := opened(t, db)
 		c := held(t, s, db, time.Hour)
-		for _, q := range []string{"CREATE TABLE parent (id integer PRIMARY KEY)",
-			"CREATE TABLE child (id integer REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)"} {
+		for _, q := range []string{
+			"CREATE TABLE parent (id integer PRIMARY KEY)",
+			"CREATE TABLE child (id integer REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)",
+		} {
 			if _, err := db.ExecContext(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}

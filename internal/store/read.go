@@ -211,8 +211,10 @@ func (b *base) Attempts(ctx context.Context, id uuid.UUID, n int) ([]Attempt, er
 	}
 	as := make([]Attempt, len(rows))
 	for i, r := range rows {
-		as[i] = Attempt{Created: r.CreatedDate, Process: r.Process, Fence: r.Fence, Seq: r.CheckpointSeq,
-			Attempt: r.Attempt, Class: r.Class, Code: r.Code, Detail: r.Detail}
+		as[i] = Attempt{
+			Created: r.CreatedDate, Process: r.Process, Fence: r.Fence, Seq: r.CheckpointSeq,
+			Attempt: r.Attempt, Class: r.Class, Code: r.Code, Detail: r.Detail,
+		}
 	}
 	return as, nil
 }

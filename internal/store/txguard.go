@@ -43,7 +43,7 @@ func firstWord(query string) (word, rest string) {
 			_, query, _ = strings.Cut(query, "*/")
 		default:
 			n := strings.IndexFunc(query, func(r rune) bool {
-				return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_')
+				return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_'
 			})
 			if n < 0 {
 				n = len(query)

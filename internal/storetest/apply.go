@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,9 +25,11 @@ func applyStart(b *bed) {
 	}
 	started := *got.Started
 
-	w := store.Write{Hold: c.Hold, To: workflow.Executing, Checkpoint: true, Revision: 2, State: json.RawMessage(`{"at":  7}`),
+	w := store.Write{
+		Hold: c.Hold, To: workflow.Executing, Checkpoint: true, Revision: 2, State: json.RawMessage(`{"at":  7}`),
 		Progress: store.Progress{Total: 10, Taken: 5, Done: 4, Failed: 1, Skipped: 2},
-		Failures: []store.Failure{{Item: "p1", Code: "gone", Detail: "no such person", Attempt: 1}}}
+		Failures: []store.Failure{{Item: "p1", Code: "gone", Detail: "no such person", Attempt: 1}},
+	}
 	is(b, "checkpoint", b.apply(w).OK, true)
 	got = b.read(c.ID)
 	is(b, "seq", got.Seq, 1)
@@ -173,7 +176,8 @@ func applyTwiceOneTask(b *bed) {
 	second := store.Write{Hold: c.Hold, To: workflow.Completed, Checkpoint: true, Revision: 1, State: json.RawMessage(`2`)}
 	second.Seq = 1
 	applied, err := b.s.Apply(b.ctx(), process, []store.Write{
-		{Hold: c.Hold, To: workflow.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`1`)}, second,
+		{Hold: c.Hold, To: workflow.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`1`)},
+		second,
 		{Hold: c.Hold, To: workflow.Failure},
 	})
 	b.ok(err)
@@ -228,13 +232,17 @@ func applyDelete(b *bed) {
 	b.enrol()
 	for _, to := range []workflow.Status{workflow.Completed, workflow.Error, workflow.Failure} {
 		c := b.held()
-		b.apply(store.Write{Hold: c.Hold, To: workflow.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
-			Failures: []store.Failure{{Item: "x", Code: "c"}}})
+		b.apply(store.Write{
+			Hold: c.Hold, To: workflow.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
+			Failures: []store.Failure{{Item: "x", Code: "c"}},
+		})
 		_, err := b.request(c.ID, store.ActDelete)
 		b.ok(err)
 		c.Seq++
-		is(b, "applied", b.apply(store.Write{Hold: c.Hold, To: to, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`), Result: json.RawMessage(`1`),
-			Failures: []store.Failure{{Item: "y", Code: "c"}}, Attempt: &store.Attempt{Class: "x"}}), store.Applied{OK: true, Control: workflow.Delete})
+		is(b, "applied", b.apply(store.Write{
+			Hold: c.Hold, To: to, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`), Result: json.RawMessage(`1`),
+			Failures: []store.Failure{{Item: "y", Code: "c"}}, Attempt: &store.Attempt{Class: "x"},
+		}), store.Applied{OK: true, Control: workflow.Delete})
 		b.gone(c.ID)
 		es, err := b.s.Events(b.ctx(), c.ID, 10)
 		b.ok(err)
@@ -265,9 +273,11 @@ func applyTexts(b *bed) {
 	b.enrol()
 	for _, s := range nasty() {
 		c := b.held()
-		w := store.Write{Hold: c.Hold, To: workflow.Failure, Desc: s, Reason: s, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
+		w := store.Write{
+			Hold: c.Hold, To: workflow.Failure, Desc: s, Reason: s, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
 			Failures: []store.Failure{{Item: s, Code: s, Detail: s}},
-			Attempt:  &store.Attempt{Process: s, Class: s, Code: s, Detail: s}}
+			Attempt:  &store.Attempt{Process: s, Class: s, Code: s, Detail: s},
+		}
 		is(b, "applied", b.apply(w).OK, true)
 		got := b.read(c.ID)
 		fs, err := b.s.Failures(b.ctx(), c.ID, uuid.Nil, 1)
@@ -312,7 +322,7 @@ func applyResult(b *bed) {
 	r, err := b.s.Result(b.ctx(), c.ID)
 	b.ok(err)
 	is(b, "result, as written", string(r), `{"a":  1.0}`)
-	if _, err := b.s.Result(b.ctx(), uuid.New()); err != store.ErrNotFound {
+	if _, err := b.s.Result(b.ctx(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
 		b.Fatalf("result of no task: %v", err)
 	}
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
-	"taskkit.dev/ent"
-	_ "taskkit.dev/ent/runtime" // the hook under attack
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/workflow"
@@ -103,103 +99,6 @@ control = %s, scheduled_by_process = %s, workflow_stopped_date = %s, fence = fen
 	b.exec("DELETE FROM taskkit_queued_task")
 	return b.bring(from)
 }
-
-// client returns an ent client on the case's database, as a user of the tables
-// might make one.
-func (b *bed) client() *ent.Client {
-	return ent.NewClient(ent.Driver(entsql.OpenDB(string(b.db.Dialect), b.db.DB)),
-		ent.AlternateSchema(ent.SchemaConfig{QueuedTask: b.db.Schema, TaskEvent: b.db.Schema}))
-}
-
-// attackByEnt: every pair of statuses by an ent mutation.
-func attackByEnt(b *bed) {
-	b.enrol()
-	c := b.client()
-	for _, from := range workflow.Statuses() {
-		id := b.bring(from)
-		for _, to := range workflow.Statuses() {
-			for _, v := range []variation{{}, {started: true}, {stop: true}, {started: true, stop: true}, {fence: 1}, {started: true, stop: true, fence: 1}, {started: true, stop: true, fence: -1}, {started: true, fence: 2}} {
-				if to == workflow.Executing && !v.started {
-					continue
-				}
-				u := c.QueuedTask.UpdateOneID(id).SetWorkflowStatus(to).AddFence(v.fence)
-				if v.started {
-					u.SetExecutionStartedDate(b.clock())
-				} else {
-					u.ClearExecutionStartedDate()
-				}
-				if v.stop {
-					u.SetControl(workflow.Stop)
-				}
-				if to.InFlight() {
-					u.SetScheduledByProcess("mallory")
-				} else {
-					u.ClearScheduledByProcess()
-				}
-				if to.Terminal() {
-					u.SetWorkflowStoppedDate(b.clock())
-				} else {
-					u.ClearWorkflowStoppedDate()
-				}
-				err := u.Exec(b.ctx())
-				if want := legal(from, to, v); (err == nil) != want {
-					b.Fatalf("%s to %s with %+v: passed is %v (%v), want %v", from, to, v, err == nil, err, want)
-				}
-				if err == nil {
-					b.exec("DELETE FROM taskkit_queued_task")
-					id = b.bring(from)
-				}
-			}
-			// Many at once: the status of each is not known.
-			if _, err := c.QueuedTask.Update().SetWorkflowStatus(to).Save(b.ctx()); err == nil {
-				b.Fatalf("a bulk update to %s passed", to)
-			}
-			if _, err := c.QueuedTask.Update().AddFence(1).Save(b.ctx()); err == nil {
-				b.Fatal("a bulk update of fences passed")
-			}
-			is(b, "status", b.read(id).Status, from)
-			// What does not touch the status passes.
-			if _, err := c.QueuedTask.Update().SetReason("x").Save(b.ctx()); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.exec("DELETE FROM taskkit_queued_task")
-		// A task that a worker holds is not removed.
-		for _, remove := range []func(uuid.UUID) error{
-			func(id uuid.UUID) error { return c.QueuedTask.DeleteOneID(id).Exec(b.ctx()) },
-			func(uuid.UUID) error { _, err := c.QueuedTask.Delete().Exec(b.ctx()); return err },
-		} {
-			id := b.bring(from)
-			err := remove(id)
-			if (err == nil) == from.InFlight() {
-				b.Fatalf("removal of a task that is %s: %v", from, err)
-			}
-			b.exec("DELETE FROM taskkit_queued_task")
-		}
-	}
-	create := func(change func(*ent.QueuedTaskCreate)) error {
-		n := c.QueuedTask.Create().SetID(uuid.New()).SetCreatedBy(uuid.New()).SetModifiedBy(uuid.New()).SetOwnerID(uuid.New()).
-			SetRunAsID(uuid.New()).SetExecutionComponentName(kind).SetExecutionState([]byte("{}")).
-			SetCreatedDate(b.clock()).SetModifiedDate(b.clock()).SetNotBefore(b.clock())
-		change(n)
-		return n.Exec(b.ctx())
-	}
-	b.ok(create(func(*ent.QueuedTaskCreate) {}))
-	for name, change := range map[string]func(*ent.QueuedTaskCreate){
-		"status": func(n *ent.QueuedTaskCreate) {
-			n.SetWorkflowStatus(workflow.Completed).SetWorkflowStoppedDate(b.clock())
-		},
-		"fence": func(n *ent.QueuedTaskCreate) { n.SetFence(2) },
-		"seq":   func(n *ent.QueuedTaskCreate) { n.SetCheckpointSeq(2) },
-	} {
-		if err := create(change); err == nil {
-			b.Fatalf("created with another %s", name)
-		}
-	}
-}
-
-// clock is a time to write through ent.
-func (b *bed) clock() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // attackImmutables: what never changes, whoever writes.
 func attackImmutables(b *bed) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -182,7 +183,7 @@ func claimSpecSize(b *bed) {
 	if spec, err := b.s.Spec(b.ctx(), null); err != nil || spec != nil {
 		b.Fatalf("spec of a task without: %q, %v", spec, err)
 	}
-	if _, err := b.s.Spec(b.ctx(), uuid.New()); err != store.ErrNotFound {
+	if _, err := b.s.Spec(b.ctx(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
 		b.Fatalf("spec of no task: %v", err)
 	}
 }

@@ -113,8 +113,10 @@ func reapSettles(b *bed) {
 	known, knownDeleted := back(kind, "default"), back(kind, "default")
 	ended := b.bring(workflow.Failure)
 	b.exec("UPDATE taskkit_queued_task SET control = 'DELETE' WHERE id = $1", ended.String())
-	for id, a := range map[uuid.UUID]store.Action{stopped: store.ActStop, deleted: store.ActDelete, queueGone: store.ActStop,
-		known: store.ActStop, knownDeleted: store.ActDelete} {
+	for id, a := range map[uuid.UUID]store.Action{
+		stopped: store.ActStop, deleted: store.ActDelete, queueGone: store.ActStop,
+		known: store.ActStop, knownDeleted: store.ActDelete,
+	} {
 		_, err := b.request(id, a)
 		b.ok(err)
 		is(b, "waits for a worker", b.read(id).Status, workflow.Queued)

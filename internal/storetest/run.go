@@ -47,7 +47,7 @@ func Run(t *testing.T, open Open, only ...string) {
 		"ListPages": listPages, "ListFilters": listFilters, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
 		"Watch": watch, "WatchEnds": watchEnds,
 
-		"AttackBySQL": attackBySQL, "AttackByEnt": attackByEnt, "AttackImmutables": attackImmutables,
+		"AttackBySQL": attackBySQL, "AttackImmutables": attackImmutables,
 	} {
 		if len(only) > 0 && !slices.Contains(only, name) {
 			continue
@@ -100,8 +100,10 @@ func is[T comparable](b *bed, what string, got, want T) {
 
 // task is a new task of the kind; change it before it is inserted.
 func task(change ...func(*store.NewTask)) store.NewTask {
-	t := store.NewTask{ID: uuid.Must(uuid.NewV7()), Kind: kind, Revision: 1, Spec: json.RawMessage(`{"n": 1}`),
-		Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2, Total: -1}
+	t := store.NewTask{
+		ID: uuid.Must(uuid.NewV7()), Kind: kind, Revision: 1, Spec: json.RawMessage(`{"n": 1}`),
+		Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2, Total: -1,
+	}
 	for _, f := range change {
 		f(&t)
 	}
@@ -128,8 +130,10 @@ func (b *bed) one(change ...func(*store.NewTask)) uuid.UUID {
 // enrol makes a live process that knows the kind.
 func (b *bed) enrol(change ...func(*store.Process)) string {
 	b.Helper()
-	p := store.Process{ID: process, Version: "test", Kinds: map[string][]int{kind: {1}}, Queues: []string{"default"},
-		Slots: 10, DeadAfter: time.Hour}
+	p := store.Process{
+		ID: process, Version: "test", Kinds: map[string][]int{kind: {1}}, Queues: []string{"default"},
+		Slots: 10, DeadAfter: time.Hour,
+	}
 	for _, f := range change {
 		f(&p)
 	}

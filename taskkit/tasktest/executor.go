@@ -99,8 +99,10 @@ func (c Case[Spec, State]) run(t *testing.T, name string, f faults, limit int, f
 	if fail {
 		x = failing(x)
 	}
-	r := &rig[Spec, State]{tb: t, db: db, kind: c.Kind, x: x,
-		options: options{db: db, limit: limit, tries: 3}}
+	r := &rig[Spec, State]{
+		tb: t, db: db, kind: c.Kind, x: x,
+		options: options{db: db, limit: limit, tries: 3},
+	}
 	out := r.run(c.Spec, f)
 	snapshot, err := c.Snapshot(t.Context(), db)
 	if err != nil {

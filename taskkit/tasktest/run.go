@@ -201,5 +201,6 @@ func (r *rig[Spec, State]) outcome(ctx context.Context, client *taskkit.Client, 
 
 // logger writes the runtime's log to the test's.
 func logger(tb testing.TB) *slog.Logger {
+	tb.Helper()
 	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
