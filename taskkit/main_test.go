@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	testdb.LeakMain(m)
 }
 
 // workerProcess runs a worker until SIGTERM, or until its parent is gone, which

@@ -169,6 +169,31 @@ func TestWorkerUndecodableSpec(t *testing.T) {
 	})
 }
 
+// A task that was claimed again and again without a checkpoint and without an
+// error has killed its workers: it ends in ERROR, and an operator may retry it.
+func TestWorkerCrashLoop(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		id := submitted(t, db, countKind, countSpec{Items: 10})
+		if _, err := db.Exec("UPDATE " + table(db, "taskkit_queued_task") + " SET attempts = 3"); err != nil {
+			t.Fatal(err)
+		}
+		started(t, db, registered(countKind, counting("w")), quick(t, db))
+		if task := ended(t, db, id); task.Status != taskkit.Error || !strings.HasPrefix(task.Desc, "crash_loop: claimed 3 times") {
+			t.Errorf("ended in %s %q, want ERROR crash_loop", task.Status, task.Desc)
+		}
+		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, id); task.Status != taskkit.Completed {
+			t.Errorf("after a retry it ended in %s %q", task.Status, task.Desc)
+		}
+		checkTouched(t, db.DB, id, 10)
+	})
+}
+
 // Later gives the task back without spending an attempt.
 func TestWorkerLater(t *testing.T) {
 	t.Parallel()
