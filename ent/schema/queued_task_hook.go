@@ -96,9 +96,14 @@ func guardUpdate(ctx context.Context, m taskMutation) error {
 	}
 	to := status
 	if s, ok := m.Field(columnStatus); ok {
-		to = s.(workflow.Status)
+		if to, err = as[workflow.Status](s, columnStatus); err != nil {
+			return err
+		}
 	}
-	claimed := fenceAfter(m, fence)
+	claimed, err := fenceAfter(m, fence)
+	if err != nil {
+		return err
+	}
 	id, _ := m.ID()
 	if to == status {
 		if claimed != fence {
@@ -152,15 +157,27 @@ func legal(ctx context.Context, m ent.Mutation, from, to workflow.Status, fences
 }
 
 // fenceAfter is the fence that a mutation leaves.
-func fenceAfter(m ent.Mutation, was int64) int64 {
-	fence := was
+func fenceAfter(m ent.Mutation, was int64) (fence int64, err error) {
+	fence = was
 	if f, ok := m.Field(columnFence); ok {
-		fence = f.(int64)
+		if fence, err = as[int64](f, columnFence); err != nil {
+			return 0, err
+		}
 	}
 	if f, ok := m.AddedField(columnFence); ok {
-		fence += f.(int64)
+		added, err := as[int64](f, columnFence)
+		return fence + added, err
 	}
-	return fence
+	return fence, nil
+}
+
+// as is a column's value as the type that it has.
+func as[T any](value any, column string) (T, error) {
+	v, ok := value.(T)
+	if !ok {
+		return v, fmt.Errorf("%s is a %T", column, value)
+	}
+	return v, nil
 }
 
 // old reads a column as it is before the mutation.
@@ -169,17 +186,13 @@ func old[T any](ctx context.Context, m ent.Mutation, column string) (v T, err er
 	if err != nil {
 		return v, fmt.Errorf("read the %s that the change meets: %w", column, err)
 	}
-	v, ok := value.(T)
-	if !ok {
-		return v, fmt.Errorf("%s is a %T", column, value)
-	}
-	return v, nil
+	return as[T](value, column)
 }
 
 // after reads a column as the mutation leaves it.
 func after[T any](ctx context.Context, m ent.Mutation, column string) (T, error) {
 	if v, ok := m.Field(column); ok {
-		return v.(T), nil
+		return as[T](v, column)
 	}
 	return old[T](ctx, m, column)
 }

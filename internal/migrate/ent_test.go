@@ -99,35 +99,43 @@ FROM sqlite_master m, pragma_index_list(m.name) i, pragma_index_xinfo(i.name) x 
 	}
 	var lines []string
 	for _, query := range queries {
-		rows, err := db.QueryContext(t.Context(), query)
-		if err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-		for rows.Next() {
-			var f [6]sql.NullString
-			if err := rows.Scan(&f[0], &f[1], &f[2], &f[3], &f[4], &f[5]); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(f[1].String, "taskkit_") || f[1].String == "taskkit_goose_version" {
-				continue
-			}
-			if f[0].String == "table" {
-				for _, check := range checks.FindAllString(f[3].String, -1) {
-					lines = append(lines, "check "+f[1].String+" "+plain(check))
-				}
-				continue
-			}
-			words := make([]string, len(f))
-			for i := range f {
-				words[i] = plain(strings.ReplaceAll(f[i].String, db.Schema+".", ""))
-			}
-			lines = append(lines, strings.Join(words, " "))
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		lines = append(lines, facts(t, db, query)...)
 	}
 	slices.Sort(lines)
+	return lines
+}
+
+// facts runs a query on the catalog.
+func facts(t *testing.T, db *testdb.DB, query string) (lines []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var f [6]sql.NullString
+		if err := rows.Scan(&f[0], &f[1], &f[2], &f[3], &f[4], &f[5]); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(f[1].String, "taskkit_") || f[1].String == "taskkit_goose_version" {
+			continue
+		}
+		if f[0].String == "table" {
+			for _, check := range checks.FindAllString(f[3].String, -1) {
+				lines = append(lines, "check "+f[1].String+" "+plain(check))
+			}
+			continue
+		}
+		words := make([]string, len(f))
+		for i := range f {
+			words[i] = plain(strings.ReplaceAll(f[i].String, db.Schema+".", ""))
+		}
+		lines = append(lines, strings.Join(words, " "))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return lines
 }
 

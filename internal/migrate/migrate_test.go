@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { testdb.LeakMain(m) }
 
 // each runs f on every way to a database.
 func each(t *testing.T, f func(t *testing.T, db *testdb.DB)) {
-	t.Parallel()
+	t.Helper()
 	testdb.Each(t, f)
 	t.Run("pgbouncer", func(t *testing.T) {
 		t.Parallel()
@@ -26,6 +26,7 @@ func each(t *testing.T, f func(t *testing.T, db *testdb.DB)) {
 // Many migrators at once apply each file once, in the schema of the user's
 // choice, which need not exist.
 func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, db *testdb.DB) {
 		schema := db.Schema
 		if db.Dialect == dialect.Postgres {
@@ -93,6 +94,7 @@ func TestMigrateOnOneConnection(t *testing.T) {
 
 // A schema that is newer than the program is told from an older one.
 func TestCheckAhead(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, db *testdb.DB) {
 		if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
 			t.Fatal(err)

@@ -52,10 +52,13 @@ func planTables(name, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	plan, err := schema.Dump(context.Background(), name, versions[name], tables, func(o *migrate.PlanOptions) {
-		if name == dialect.Postgres {
-			o.SchemaQualifier = &placeholder
-		}
+	plan, err := schema.DDL(context.Background(), schema.DDLArgs{
+		Dialect: name, Version: versions[name], Tables: tables,
+		Options: []migrate.PlanOption{func(o *migrate.PlanOptions) {
+			if name == dialect.Postgres {
+				o.SchemaQualifier = &placeholder
+			}
+		}},
 	})
 	if err != nil {
 		return "", err

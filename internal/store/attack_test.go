@@ -55,8 +55,10 @@ func (a *attacked) bring(status workflow.Status) uuid.UUID {
 	}
 	if status == workflow.Queued {
 		person, id := uuid.New(), uuid.Must(uuid.NewV7())
-		if err := store.Insert(a.Context(), a.db.DB, a.db.Schema, []store.NewTask{{ID: id, Kind: "demo", Revision: 1,
-			Owner: person, RunAs: person, Queue: "default", Priority: 2}}, false); err != nil {
+		if err := store.Insert(a.Context(), a.db.DB, a.db.Schema, []store.NewTask{{
+			ID: id, Kind: "demo", Revision: 1,
+			Owner: person, RunAs: person, Queue: "default", Priority: 2,
+		}}, false); err != nil {
 			a.Fatal(err)
 		}
 		return id
@@ -102,8 +104,16 @@ func (a *attacked) update(from workflow.Status) {
 	a.Helper()
 	id := a.bring(from)
 	for _, to := range workflow.Statuses() {
-		for _, v := range []variation{{}, {started: true}, {stop: true}, {started: true, stop: true}, {fence: 1},
-			{started: true, stop: true, fence: 1}, {started: true, stop: true, fence: -1}, {started: true, fence: 2}} {
+		for _, v := range []variation{
+			{},
+			{started: true},
+			{stop: true},
+			{started: true, stop: true},
+			{fence: 1},
+			{started: true, stop: true, fence: 1},
+			{started: true, stop: true, fence: -1},
+			{started: true, fence: 2},
+		} {
 			if to == workflow.Executing && !v.started {
 				continue // the check on the start refuses that in any case
 			}

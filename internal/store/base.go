@@ -34,7 +34,7 @@ type base struct {
 // its own; elsewhere it takes part in the caller's.
 func NewOperator(q Querier, schema string, d dialect.Name) Operator {
 	b := newBase(q, schema, d)
-	b.write = func(ctx context.Context, f func(Querier) error) error { return f(q) }
+	b.write = func(_ context.Context, f func(Querier) error) error { return f(q) }
 	if db, ok := q.(beginner); ok {
 		b.write = func(ctx context.Context, f func(Querier) error) error { return inTx(ctx, db, f) }
 	}
@@ -166,12 +166,10 @@ func (t texts) anyID(param string) string {
 
 // idsArg is the parameter of anyID.
 func (t texts) idsArg(ids []uuid.UUID) any {
-	texts := idTexts(ids)
 	if t.dialect == dialect.SQLite {
-		j, _ := json.Marshal(texts) // strings always marshal
-		return string(j)
+		return jsonList(idTexts(ids))
 	}
-	return texts
+	return idTexts(ids)
 }
 
 // Spec implements [Store].

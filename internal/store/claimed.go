@@ -16,7 +16,7 @@ type claimedRow struct {
 	fence, seq, revision, attempts      sql.NullInt64
 	kind, queue, control, traceparent   sql.NullString
 	spec, state                         json.RawMessage
-	omitted, stalled                    sql.NullBool
+	omitted                             sql.NullBool
 	total, taken, done, failed, skipped sql.NullInt64
 	rank                                sql.NullInt64
 	created                             time.Time

@@ -99,11 +99,11 @@ func TestSQLiteWritersWait(t *testing.T) {
 		stores = append(stores, s)
 	}
 	const tasks = 200
-	new := make([]store.NewTask, tasks)
-	for i := range new {
-		new[i] = store.NewTask{ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2}
+	waiting := make([]store.NewTask, tasks)
+	for i := range waiting {
+		waiting[i] = store.NewTask{ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2}
 	}
-	if err := store.Insert(t.Context(), first, "", new, false); err != nil {
+	if err := store.Insert(t.Context(), first, "", waiting, false); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*within)

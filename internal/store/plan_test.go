@@ -189,7 +189,9 @@ func planOf(t *testing.T, q interface {
 		}
 		children, _ := n["Plans"].([]any)
 		for _, c := range children {
-			walk(c.(map[string]any))
+			if child, ok := c.(map[string]any); ok {
+				walk(child)
+			}
 		}
 	}
 	walk(plans[0].Plan)

@@ -186,10 +186,10 @@ func applyArgs(writes []Write) []any {
 		number = func() []int64 { return make([]int64, n) }
 		word   = func() []string { return make([]string, n) }
 
-		ord, fence, seq, checkpoint, revision, clear = number(), number(), number(), number(), number(), number()
-		total, taken, done, failed, skipped          = number(), number(), number(), number(), number()
-		attempts, delay                              = number(), number()
-		id, status, state, reason, desc              = word(), word(), word(), word(), word()
+		ord, fence, seq, checkpoint, revision, void = number(), number(), number(), number(), number(), number()
+		total, taken, done, failed, skipped         = number(), number(), number(), number(), number()
+		attempts, delay                             = number(), number()
+		id, status, state, reason, desc             = word(), word(), word(), word(), word()
 	)
 	for i, w := range writes {
 		ord[i], id[i], fence[i], seq[i], status[i] = int64(i), w.ID.String(), w.Fence, w.Seq, string(w.To)
@@ -200,12 +200,12 @@ func applyArgs(writes []Write) []any {
 		}
 		attempts[i], delay[i], reason[i], desc[i] = int64(max(w.Attempts, 0)), millis(w.Delay), clean(w.Reason), clean(w.Desc)
 		if w.ClearControl {
-			clear[i] = 1
+			void[i] = 1
 		}
 	}
 	return []any{
 		ord, id, fence, seq, status, checkpoint, revision, state, total, taken, done, failed, skipped,
-		attempts, delay, reason, desc, clear,
+		attempts, delay, reason, desc, void,
 	}
 }
 

@@ -52,11 +52,12 @@ func checkpoint(h store.Hold) store.Write {
 // until polls for a condition.
 func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(within); !f(); {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(within); !f(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

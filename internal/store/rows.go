@@ -88,15 +88,6 @@ func (m moment) Scan(v any) error {
 	return nil
 }
 
-// jsonText is JSON as a parameter: text, since a []byte is not JSON in every
-// mode of pgx. Nil is null.
-func jsonText(j json.RawMessage) any {
-	if j == nil {
-		return nil
-	}
-	return string(j)
-}
-
 // idTexts are ids as a parameter.
 func idTexts(ids []uuid.UUID) []string {
 	texts := make([]string, len(ids))

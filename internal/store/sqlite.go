@@ -131,6 +131,11 @@ func (w *writing) rollback() {
 
 // inTx runs f in a write transaction.
 func (s *sqlite) inTx(ctx context.Context, f func(Querier) error) error {
+	return s.onConn(ctx, func(conn *sql.Conn) error { return f(conn) })
+}
+
+// onConn runs f in a write transaction on its connection.
+func (s *sqlite) onConn(ctx context.Context, f func(*sql.Conn) error) error {
 	w, err := s.begin(ctx)
 	if err != nil {
 		return err

@@ -47,8 +47,8 @@ func (s *sqlite) Apply(ctx context.Context, _ string, writes []Write) ([]Applied
 		return nil, nil
 	}
 	var applied []Applied
-	err := s.inTx(ctx, func(q Querier) (err error) {
-		applied, err = s.apply(ctx, q.(*sql.Conn), writes)
+	err := s.onConn(ctx, func(conn *sql.Conn) (err error) {
+		applied, err = s.apply(ctx, conn, writes)
 		return err
 	})
 	if err != nil {

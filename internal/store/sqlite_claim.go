@@ -72,8 +72,9 @@ func (s *sqlite) Claim(ctx context.Context, c Claim) (Claims, error) {
 		}
 	}
 	if len(found.Tasks) < c.Limit {
-		if found.Next, err = s.next(ctx, c, queues); err != nil {
-			return Claims{Tasks: found.Tasks, Next: -1}, nil // the tasks are ours
+		// Without an answer, none: the tasks are ours already.
+		if next, err := s.next(ctx, c, queues); err == nil {
+			found.Next = next
 		}
 	}
 	return found, nil
@@ -155,6 +156,9 @@ WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT val
 
 // jsonList is a list as one parameter.
 func jsonList(words []string) string {
-	j, _ := json.Marshal(words) // strings always marshal
+	j, err := json.Marshal(words)
+	if err != nil {
+		panic("store: JSON of a list of strings: " + err.Error())
+	}
 	return string(j)
 }

@@ -22,6 +22,7 @@ type Open func(t *testing.T) (store.Store, *testdb.DB)
 
 // Run runs the cases as parallel subtests: all, or those of these names.
 func Run(t *testing.T, open Open, only ...string) {
+	t.Helper()
 	for name, f := range map[string]func(*bed){
 		"InsertOne": insertOne, "InsertMany": insertMany, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback, "InsertCoalesce": insertCoalesce,
@@ -128,7 +129,7 @@ func (b *bed) one(change ...func(*store.NewTask)) uuid.UUID {
 }
 
 // enrol makes a live process that knows the kind.
-func (b *bed) enrol(change ...func(*store.Process)) string {
+func (b *bed) enrol(change ...func(*store.Process)) {
 	b.Helper()
 	p := store.Process{
 		ID: process, Version: "test", Kinds: map[string][]int{kind: {1}}, Queues: []string{"default"},
@@ -138,7 +139,6 @@ func (b *bed) enrol(change ...func(*store.Process)) string {
 		f(&p)
 	}
 	b.ok(b.s.Enrol(b.ctx(), p))
-	return p.ID
 }
 
 // asks is what the process claims.
