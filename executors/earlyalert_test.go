@@ -10,17 +10,12 @@ import (
 	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
+	"taskkit.dev/gen/earlyalerttask"
+	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/internal/caseload"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
-
-var earlyAlert = kind[earlyalert.Spec, earlyalert.State]("early_alert", 200)
-
-// submitMail is what the generated sendemailtask.Submit is.
-func submitMail(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
-	return taskkit.Submit(ctx, tx, sendEmail, spec, opts...)
-}
 
 func alertSpec(who targets.Targets) earlyalert.Spec {
 	return earlyalert.Spec{
@@ -33,9 +28,9 @@ func TestEarlyAlertUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
 		tasktest.TestExecutor(t, tasktest.Case[earlyalert.Spec, earlyalert.State]{
-			Kind: earlyAlert, Open: open, Setup: setup, Limit: limit,
+			Kind: earlyalerttask.Kind, Open: open, Setup: setup, Limit: limit,
 			New: func(testing.TB, *sql.DB) taskkit.Executor[earlyalert.Spec, earlyalert.State] {
-				return &earlyalert.Executor{SubmitMail: submitMail}
+				return &earlyalert.Executor{SubmitMail: sendemailtask.Submit}
 			},
 			Spec: alertSpec(everyone()),
 			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
@@ -62,7 +57,7 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		db, c, people := filled(t, open0)
 		me := uuid.New()
-		o := tasktest.Run(t, earlyAlert, &earlyalert.Executor{SubmitMail: submitMail},
+		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit},
 			alertSpec(targets.Targets{People: append([]uuid.UUID{uuid.New()}, people[:45]...)}),
 			tasktest.On(db), tasktest.Limit(limit), tasktest.Submitted(taskkit.OwnedBy(me)))
 		completed(t, o, 45, 1, 0)
@@ -72,7 +67,7 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		if err != nil || len(tasks) != 1 {
 			t.Fatalf("%d mail tasks, %v; want one", len(tasks), err)
 		}
-		mail, err := taskkit.Get(t.Context(), o.Client, sendEmail, tasks[0].ID)
+		mail, err := sendemailtask.Get(t.Context(), o.Client, tasks[0].ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +84,7 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 func TestEarlyAlertForNobodyTellsNobody(t *testing.T) {
 	t.Parallel()
 	db, _, _ := filled(t, tasktest.Open)
-	o := tasktest.Run(t, earlyAlert, &earlyalert.Executor{SubmitMail: submitMail},
+	o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit},
 		alertSpec(targets.Targets{Query: &targets.Query{Coach: "nobody"}}), tasktest.On(db))
 	completed(t, o, 0, 0, 0)
 	if tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}}); err != nil || len(tasks) != 0 {

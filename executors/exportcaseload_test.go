@@ -13,17 +13,12 @@ import (
 
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/targets"
+	"taskkit.dev/gen/exportcaseloadtask"
 	"taskkit.dev/internal/caseload"
 	"taskkit.dev/internal/caseload/ent"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
-
-var exportCaseload = taskkit.NewKind(taskkit.Definition[exportcaseload.Spec, exportcaseload.State]{
-	Name: "export_caseload", Batch: 1000,
-	Spec: taskkit.Reflected[exportcaseload.Spec](), State: taskkit.Reflected[exportcaseload.State](),
-	Report: taskkit.ReportWith[exportcaseload.Spec, exportcaseload.State](taskkit.Reflected[exportcaseload.Result]()),
-})
 
 // check reads an exported file back.
 func check(t *testing.T, r exportcaseload.Result, format string, people []uuid.UUID) {
@@ -60,7 +55,7 @@ func TestExportUnderFaults(t *testing.T) {
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		var dir string
 		tasktest.TestExecutor(t, tasktest.Case[exportcaseload.Spec, exportcaseload.State]{
-			Kind: exportCaseload, Open: open0, Setup: setup, Limit: limit,
+			Kind: exportcaseloadtask.Kind, Open: open0, Setup: setup, Limit: limit,
 			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[exportcaseload.Spec, exportcaseload.State] {
 				c, _ := open(tb, db)
 				dir = tb.TempDir()
@@ -85,7 +80,9 @@ func TestExportUnderFaults(t *testing.T) {
 			},
 			// A stopped export is a shorter file, and no parts either.
 			Part: func(part, whole any) error {
-				if len(part.([]string)) != 1 || len(whole.([]string)) != 1 || part.([]string)[0] == whole.([]string)[0] {
+				some, _ := part.([]string)
+				all, _ := whole.([]string)
+				if len(some) != 1 || len(all) != 1 || some[0] == all[0] {
 					return fmt.Errorf("%v is left of %v, want one other file", part, whole)
 				}
 				return nil
@@ -94,11 +91,15 @@ func TestExportUnderFaults(t *testing.T) {
 	})
 }
 
-// failing is an export that fails for good after two parts.
+// failing is an export that fails for good after two parts, and leaves a file
+// as a worker does that is killed while it writes one.
 type failing struct{ *exportcaseload.Executor }
 
 func (x failing) Execute(ctx context.Context, b *taskkit.Batch[exportcaseload.Spec, exportcaseload.State]) (taskkit.Next, error) {
 	if b.State.Parts == 2 {
+		if err := os.WriteFile(filepath.Join(x.Dir, "."+b.Task.String()+"-1"), nil, 0o600); err != nil {
+			return taskkit.More, err
+		}
 		return taskkit.More, taskkit.Permanent("planned", nil)
 	}
 	return x.Executor.Execute(ctx, b)
@@ -109,7 +110,7 @@ func TestExportThatFailsLeavesNothing(t *testing.T) {
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		db, c, _ := filled(t, open0)
 		dir := t.TempDir()
-		o := tasktest.Run(t, exportCaseload, failing{&exportcaseload.Executor{Caseload: c, Dir: dir}},
+		o := tasktest.Run(t, exportcaseloadtask.Kind, failing{&exportcaseload.Executor{Caseload: c, Dir: dir}},
 			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, tasktest.On(db), tasktest.Limit(limit))
 		if o.Status != taskkit.Failure {
 			t.Errorf("ended in %s (%s), want FAILURE", o.Status, o.Desc)
@@ -129,17 +130,20 @@ func TestExport(t *testing.T) {
 				c.Person.UpdateOneID(people[0]).SetLastName(`=1+1,"x"` + "\nÅ").ExecX(t.Context())
 				dir := t.TempDir()
 				x := &exportcaseload.Executor{Caseload: c, Dir: dir}
+				if err := os.WriteFile(filepath.Join(dir, "another.csv"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
 				some := append([]uuid.UUID{uuid.New()}, people...)
-				o := tasktest.Run(t, exportCaseload, x, exportcaseload.Spec{
+				o := tasktest.Run(t, exportcaseloadtask.Kind, x, exportcaseload.Spec{
 					Targets: targets.Targets{People: some}, Format: format,
 				}, tasktest.On(db), tasktest.Limit(limit))
 				completed(t, o, len(people), 1, 0)
-				r, err := taskkit.FetchResult(t.Context(), o.Client, "export_caseload", taskkit.Reflected[exportcaseload.Result](), o.ID)
+				r, err := exportcaseloadtask.Fetch(t.Context(), o.Client, o.ID)
 				if err != nil {
 					t.Fatal(err)
 				}
 				check(t, r, format, people)
-				left(t, c, dir, 1)
+				left(t, c, dir, 2)
 			})
 		})
 	}

@@ -9,19 +9,18 @@ import (
 
 	"taskkit.dev/executors/programstatus"
 	"taskkit.dev/executors/targets"
+	"taskkit.dev/gen/programstatustask"
 	"taskkit.dev/internal/caseload"
 	"taskkit.dev/internal/caseload/ent/enrolment"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
 
-var programStatus = kind[programstatus.Spec, programstatus.State]("program_status", 500)
-
 func TestProgramStatusUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
 		tasktest.TestExecutor(t, tasktest.Case[programstatus.Spec, programstatus.State]{
-			Kind: programStatus, Open: open, Setup: setup, Limit: limit,
+			Kind: programstatustask.Kind, Open: open, Setup: setup, Limit: limit,
 			New: func(testing.TB, *sql.DB) taskkit.Executor[programstatus.Spec, programstatus.State] {
 				return &programstatus.Executor{}
 			},
@@ -45,7 +44,7 @@ func TestProgramStatusOfOwnFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := tasktest.Run(t, programStatus, &programstatus.Executor{}, programstatus.Spec{
+		o := tasktest.Run(t, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Targets: targets.Targets{Query: &targets.Query{Program: query.Program, Status: query.Status}},
 			Program: caseload.Success, Status: caseload.Exited,
 		}, tasktest.On(db), tasktest.Limit(7))
@@ -67,7 +66,7 @@ func TestProgramStatusByID(t *testing.T) {
 		already := c.Enrolment.Query().Where(enrolment.ProgramID(caseload.Success), enrolment.Status(caseload.Exited),
 			enrolment.PersonIDIn(people[:50]...)).CountX(t.Context())
 		stranger := uuid.New()
-		o := tasktest.Run(t, programStatus, &programstatus.Executor{}, programstatus.Spec{
+		o := tasktest.Run(t, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Targets: targets.Targets{People: append([]uuid.UUID{stranger}, people[:50]...)},
 			Program: caseload.Success, Status: caseload.Exited,
 		}, tasktest.On(db), tasktest.Limit(20))

@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
+	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/internal/caseload"
 	"taskkit.dev/internal/caseload/ent"
 	"taskkit.dev/internal/caseload/ent/letter"
@@ -19,11 +20,6 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
-
-var sendEmail = taskkit.NewKind(taskkit.Definition[sendemail.Spec, sendemail.State]{
-	Name: "send_email", Batch: 100, Queue: "mail",
-	Spec: taskkit.Reflected[sendemail.Spec](), State: taskkit.Reflected[sendemail.State](),
-})
 
 var hello = sendemail.Letter{Subject: "Hello {first_name}", Body: "Dear {first_name} {last_name},\n\nwelcome.\n"}
 
@@ -96,7 +92,7 @@ func TestSendEmailUnderFaults(t *testing.T) {
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
 		var s *mailserver.Server
 		tasktest.TestExecutor(t, tasktest.Case[sendemail.Spec, sendemail.State]{
-			Kind: sendEmail, Open: open, Setup: setup, Limit: limit,
+			Kind: sendemailtask.Kind, Open: open, Setup: setup, Limit: limit,
 			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[sendemail.Spec, sendemail.State] {
 				s = serve(tb, mailserver.Config{})
 				return mailer(tb, db, s)
@@ -132,7 +128,7 @@ func TestSendEmail(t *testing.T) {
 				db, c, people := filled(t, open0)
 				bad(t, c, people)
 				s := serve(t, config)
-				o := tasktest.Run(t, sendEmail, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello},
+				o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello},
 					tasktest.On(db), tasktest.Limit(limit))
 				unreachable := received(t, c, s, o.ID, people)
 				if unreachable < 3 {
@@ -167,7 +163,7 @@ func TestSendEmailGivesUp(t *testing.T) {
 			t.Parallel()
 			db, client, _ := filled(t, tasktest.Open)
 			s := serve(t, c.config)
-			o := tasktest.Run(t, sendEmail, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello}, tasktest.On(db))
+			o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello}, tasktest.On(db))
 			if o.Status != taskkit.Failure || len(o.Attempts) != c.attempts {
 				t.Errorf("%s (%s) after %d attempts, want FAILURE after %d", o.Status, o.Desc, len(o.Attempts), c.attempts)
 			}
@@ -186,7 +182,7 @@ func TestSendEmailByID(t *testing.T) {
 	db, c, people := filled(t, tasktest.Open)
 	s := serve(t, mailserver.Config{})
 	some := append([]uuid.UUID{uuid.New()}, people[:30]...)
-	o := tasktest.Run(t, sendEmail, mailer(t, db, s), sendemail.Spec{Targets: targets.Targets{People: some}, Letter: hello},
+	o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: targets.Targets{People: some}, Letter: hello},
 		tasktest.On(db), tasktest.Limit(7))
 	unreachable := received(t, c, s, o.ID, some)
 	completed(t, o, len(some)-unreachable, unreachable, 0)

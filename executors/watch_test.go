@@ -9,18 +9,17 @@ import (
 
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/caseload"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
 
-var watchKind = kind[watch.Spec, watch.State]("watch", 500)
-
 func TestWatchUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
 		tasktest.TestExecutor(t, tasktest.Case[watch.Spec, watch.State]{
-			Kind: watchKind, Open: open, Setup: setup, Limit: limit,
+			Kind: watchtask.Kind, Open: open, Setup: setup, Limit: limit,
 			New:  func(testing.TB, *sql.DB) taskkit.Executor[watch.Spec, watch.State] { return &watch.Executor{} },
 			Spec: watch.Spec{Targets: everyone(), Action: watch.Start},
 			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
@@ -37,7 +36,7 @@ func TestWatchAndUnwatch(t *testing.T) {
 		db, c, people := filled(t, open0)
 		me := uuid.New()
 		run := func(action string, people []uuid.UUID) *tasktest.Outcome[watch.Spec, watch.State] {
-			return tasktest.Run(t, watchKind, &watch.Executor{}, watch.Spec{
+			return tasktest.Run(t, watchtask.Kind, &watch.Executor{}, watch.Spec{
 				Targets: targets.Targets{People: people}, Action: action,
 			}, tasktest.On(db), tasktest.Limit(limit), tasktest.Submitted(taskkit.OwnedBy(me)))
 		}

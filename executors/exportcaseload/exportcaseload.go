@@ -9,6 +9,7 @@ package exportcaseload
 
 import (
 	"context"
+	"errors"
 
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/internal/caseload"
@@ -105,7 +106,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 		return Result{}, err
 	}
 	where := x.path(b)
-	return Result{Where: where, Rows: b.State.Rows, Bytes: f.size}, f.rename(where)
+	return Result{Where: where, Rows: b.State.Rows, Bytes: f.size}, errors.Join(f.rename(where), x.sweep(b))
 }
 
 // Abort implements [taskkit.Aborter]: nothing is left, unless Report is still to
@@ -117,5 +118,5 @@ func (x *Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) err
 	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx))), b.Task); err != nil {
 		return err
 	}
-	return remove(x.path(b))
+	return errors.Join(remove(x.path(b)), x.sweep(b))
 }

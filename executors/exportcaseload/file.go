@@ -1,7 +1,9 @@
 package exportcaseload
 
 import (
+	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -35,7 +37,7 @@ type file struct {
 
 // assemble writes the parts of a task, one after another, into a new file.
 func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) (_ *file, err error) {
-	f, err := os.CreateTemp(x.Dir, "."+b.Task.String()+"-*")
+	f, err := os.CreateTemp(x.Dir, unnamed(b.Task))
 	if err != nil {
 		return nil, fmt.Errorf("begin the file of an export: %w", err)
 	}
@@ -93,6 +95,20 @@ func (f *file) discard() {
 	_ = os.Remove(f.Name())
 }
 
+// unnamed is the pattern of the names of a task's files that are being written.
+func unnamed(task taskkit.ID) string { return "." + task.String() + "-*" }
+
+// sweep removes what workers that were killed have left of a task's file. A
+// worker that was overtaken loses its file with it, which it could not have
+// finished.
+func (x *Executor) sweep(b *taskkit.Batch[Spec, State]) error {
+	left, err := filepath.Glob(filepath.Join(x.Dir, unnamed(b.Task)))
+	for _, name := range left {
+		err = errors.Join(err, remove(name))
+	}
+	return err
+}
+
 // remove removes a file if it is there.
 func remove(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -141,11 +157,21 @@ func writeCSV(w io.Writer, parts each) error {
 	})
 }
 
-// writeXLSX writes a workbook. excelize streams it: rows go to a temporary file
-// once they are more than 16 MiB, so memory does not grow with the export.
+// writeXLSX writes a workbook in memory that does not grow with it. excelize
+// keeps rows in a temporary file once they are more than 16 MiB, but would
+// collect the compressed workbook in a buffer, and so it is given a zip writer
+// that goes to w. It compresses fast rather than well: this is one batch, and a
+// batch has a time limit.
 func writeXLSX(w io.Writer, parts each) (err error) {
 	book := excelize.NewFile()
 	defer func() { err = errors.Join(err, book.Close()) }()
+	book.SetZipWriter(func(io.Writer) excelize.ZipWriter {
+		z := zip.NewWriter(w)
+		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+			return flate.NewWriter(w, flate.BestSpeed)
+		})
+		return z
+	})
 	s, err := book.NewStreamWriter(sheet)
 	if err != nil {
 		return err
@@ -184,5 +210,5 @@ func writeXLSX(w io.Writer, parts each) (err error) {
 	if err := s.Flush(); err != nil {
 		return err
 	}
-	return book.Write(w)
+	return book.Write(io.Discard) // its buffer, which stays empty
 }
