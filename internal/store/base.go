@@ -102,8 +102,25 @@ VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`),
 		if err != nil {
 			return fmt.Errorf("enrol %s: %w", p.ID, err)
 		}
+		// A start is rare enough to tidy up: the rows of processes that ended
+		// long ago would be kept for ever.
+		_, err = q.ExecContext(ctx, b.sql("DELETE FROM {s}taskkit_task_process WHERE ended_date < "+b.daysAgo(processesKept)))
+		if err != nil {
+			return fmt.Errorf("forget processes that ended long ago: %w", err)
+		}
 		return nil
 	})
+}
+
+// processesKept is for how many days the row of an ended process is kept.
+const processesKept = 7
+
+// daysAgo is a time by the database's clock.
+func (t texts) daysAgo(n int) string {
+	if t.dialect == dialect.SQLite {
+		return fmt.Sprintf("strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', '-%d days')", n)
+	}
+	return fmt.Sprintf("clock_timestamp() - interval '%d days'", n)
 }
 
 // Beat implements [Store].

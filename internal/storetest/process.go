@@ -156,4 +156,10 @@ func processes(b *bed) {
 	ps, err = b.s.Processes(b.ctx(), time.Hour)
 	b.ok(err)
 	is(b, "processes of the last hour", len(ps), 1)
+	// One that ended weeks ago is forgotten when another starts.
+	b.exec("UPDATE taskkit_task_process SET ended_date = " + b.at(-30*24*3600) + " WHERE id = 'left'")
+	b.enrol(func(p *store.Process) { p.ID = "next" })
+	ps, err = b.s.Processes(b.ctx(), 365*24*time.Hour)
+	b.ok(err)
+	is(b, "processes of the last year", len(ps), 2)
 }
