@@ -1,0 +1,4 @@
+// Package executors holds the application's bulk actions, one package each.
+package executors
+
+//go:generate go tool taskgen -o ../gen ./...

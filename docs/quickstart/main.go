@@ -1,0 +1,112 @@
+// Command campus closes a cohort of 2,000 students and waits until the status of
+// all of them has been set. It needs nothing installed: its database is an
+// SQLite file, or the PostgreSQL database that DATABASE_URL names.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"golang.org/x/sync/errgroup"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+	"taskkit.dev/taskkit"
+
+	"example.com/campus/ent"
+	"example.com/campus/executors/setstatus"
+	"example.com/campus/gen"
+	"example.com/campus/gen/setstatustask"
+	"example.com/campus/roll"
+)
+
+func main() {
+	dir, err := os.MkdirTemp("", "campus")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := run(context.Background(), os.Stdout, os.Getenv("DATABASE_URL"), filepath.Join(dir, "campus.db")); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run closes a cohort and prints what became of its students.
+func run(ctx context.Context, out io.Writer, url, file string) error {
+	db, client, err := open(url, file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := client.Schema.Create(ctx); err != nil { // the application's tables
+		return err
+	}
+	if err := taskkit.Migrate(ctx, db, taskkit.DefaultSchema); err != nil { // taskkit's
+		return err
+	}
+	cohort, err := enrol(ctx, client, 2000)
+	if err != nil {
+		return err
+	}
+	task, err := roll.Close(ctx, client, cohort)
+	if err != nil {
+		return err
+	}
+
+	var r taskkit.Registry
+	gen.Executors{SetStatus: &setstatus.Executor{}}.Register(&r)
+	w, err := taskkit.NewWorker(db, &r, taskkit.Config{})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.Run(ctx) })
+	g.Go(func() error {
+		defer stop()
+		c := taskkit.NewClient(db)
+		if _, err := c.Wait(ctx, task, nil); err != nil {
+			return err
+		}
+		t, err := setstatustask.Get(ctx, c, task)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "%s: %d of %d students, %d changed\n",
+			t.Status, t.Progress.Done, t.Progress.Total, t.State.Changed)
+		return err
+	})
+	return g.Wait()
+}
+
+// open opens PostgreSQL when there is a URL, and otherwise an SQLite file.
+func open(url, file string) (*sql.DB, *ent.Client, error) {
+	driver, name := "pgx", dialect.Postgres
+	if url == "" {
+		driver, name = "sqlite", dialect.SQLite
+		url = "file:" + file + "?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)" +
+			"&_pragma=foreign_keys(ON)&_pragma=synchronous(FULL)"
+	}
+	db, err := sql.Open(driver, url)
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, ent.NewClient(ent.Driver(entsql.OpenDB(name, db))), nil
+}
+
+// enrol makes a cohort of n students.
+func enrol(ctx context.Context, client *ent.Client, n int) (int, error) {
+	c, err := client.Cohort.Create().SetName("2026").Save(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.ID, client.Student.MapCreateBulk(make([]struct{}, n), func(s *ent.StudentCreate, i int) {
+		s.SetName(fmt.Sprint("student ", i)).SetCohort(c)
+	}).Exec(ctx)
+}
