@@ -9,9 +9,11 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/schema"
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/caseload/ent/migrate"
 )
 
 // The triggers: the status history and the ledger. Statements are separated by
@@ -44,7 +46,13 @@ func Create(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Schema.Create(ctx); err != nil {
+	// ent's migration writes into the tables that it is given, and by default
+	// those are its package's own: two databases at once would be a data race.
+	tables, err := schema.CopyTables(migrate.Tables)
+	if err != nil {
+		return fmt.Errorf("create the caseload's tables: %w", err)
+	}
+	if err := migrate.Create(ctx, c.Schema, tables); err != nil {
 		return fmt.Errorf("create the caseload's tables: %w", err)
 	}
 	name, err := dialectOf(ctx, db)
