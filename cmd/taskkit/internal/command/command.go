@@ -1,0 +1,175 @@
+// Package command is the command line of taskkit: what a person types, turned
+// into calls of a [taskkit.Client], and what comes back turned into text.
+//
+// Answers go to standard output, everything else to standard error. Errors are
+// one sentence. A table is for people, -o json for programs; both hold the same.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/dev"
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+// app is one run of the command.
+type app struct {
+	out, err screen.Screen
+
+	url    string // -d
+	schema string // --schema
+	output string // -o
+}
+
+// Main runs the command and returns its exit status.
+func Main(args []string, stdout, stderr *os.File) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// After the first signal the next ends the program at once.
+	context.AfterFunc(ctx, stop)
+
+	a := &app{out: screen.New(stdout), err: screen.New(stderr)}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitCode(ctx, err)
+	if text := sentence(err); text != "" {
+		fmt.Fprintln(stderr, a.err.Red("taskkit:"), text)
+	}
+	return code
+}
+
+// root builds the tree of commands.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "taskkit",
+		Short: "Look at taskkit's tasks and ask things of them",
+		Long: `Look at taskkit's tasks and ask things of them.
+
+A task is named by its full id, by the last 4 or more characters of it, or by
+@last, the newest. The database is named by -d or by DATABASE_URL.
+
+Exit status: 0 done, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
+stopped or deleted, 5 it took too long, 130 interrupted.`,
+		Example: `  taskkit dev --exit                     see it all run, with nothing installed
+  taskkit ls -d postgres://me@db/app     what there is
+  taskkit explain @last                  why the newest task is not running`,
+		Version:       taskkit.Version,
+		Args:          usageArgs(cobra.NoArgs),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if a.output != "table" && a.output != "json" {
+				return usage("-o takes table or json, not %q", a.output)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%v: see `%s --help`", err, c.CommandPath())
+	})
+	root.SetVersionTemplate("taskkit {{.Version}}\n")
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.url, "database-url", "d", "", "database: a postgres:// `URL`, or the path of an SQLite file (default $DATABASE_URL)")
+	flags.StringVar(&a.schema, "schema", "", "PostgreSQL schema of taskkit's tables (default "+taskkit.DefaultSchema+")")
+	flags.StringVarP(&a.output, "output", "o", "table", "table or json")
+	root.AddCommand(
+		a.devCommand(), a.migrateCommand(),
+		a.lsCommand(), a.showCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
+		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.retryCommand(), a.rmCommand(),
+		&cobra.Command{
+			Use: dev.WorkerCommand, Hidden: true, Short: "Be a worker of taskkit dev", Args: usageArgs(cobra.NoArgs),
+			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },
+		},
+	)
+	return root
+}
+
+// The exit statuses.
+const (
+	exitOK      = 0
+	exitError   = 1
+	exitUsage   = 2
+	exitFailed  = 3
+	exitStopped = 4
+	exitTimeout = 5
+	// exitInterrupted is what shells give a program that a Ctrl-C has ended. A
+	// script must not take it for "the task is done".
+	exitInterrupted = 130
+)
+
+// usageError is a command that was called wrongly.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// usageArgs makes what check finds a usageError.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage("%v: see `%s --help`", err, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+// outcome is an end that is not the command's own failure: the status says it.
+type outcome struct {
+	code int
+	text string // for standard error; may be empty
+}
+
+func (e *outcome) Error() string { return e.text }
+
+// exitCode finds the exit status for an error.
+func exitCode(ctx context.Context, err error) int {
+	var (
+		o      *outcome
+		u      *usageError
+		option *taskkit.OptionError
+	)
+	switch {
+	case errors.As(err, &o):
+		return o.code
+	case errors.As(err, &u), errors.As(err, &option):
+		return exitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	default:
+		return exitError
+	}
+}
+
+// sentence returns an error's text without the prefix of the package: the
+// command has the same name and puts its own before.
+func sentence(err error) string {
+	return screen.Clean(strings.TrimPrefix(err.Error(), "taskkit: "))
+}
+
+// printer writes an answer, as a table or as JSON.
+func (a *app) print(asJSON any, table func(w io.Writer)) error {
+	if a.output == "json" {
+		return screen.JSON(a.out, asJSON)
+	}
+	table(a.out)
+	return nil
+}

@@ -1,0 +1,188 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+// statuses are all there are, as a person may give them.
+var statuses = []taskkit.Status{
+	taskkit.Queued, taskkit.Scheduling, taskkit.Executing, taskkit.Completed, taskkit.Error, taskkit.Failure,
+}
+
+func (a *app) lsCommand() *cobra.Command {
+	var (
+		f      taskkit.Filter
+		owner  personFlag
+		status []string
+		before string
+	)
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List tasks, newest first",
+		Long:  "List tasks, newest first. A list that is not the whole says how to go on.",
+		Example: `  taskkit ls --status failure,error
+  taskkit ls --kind send_email -n 100 -o json`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.Limit < 1 || f.Limit > 1000 {
+				return usage("-n takes 1 to 1000, not %d", f.Limit)
+			}
+			for _, s := range status {
+				is := taskkit.Status(strings.ToUpper(strings.TrimSpace(s)))
+				if !slices.Contains(statuses, is) {
+					return usage("%q is no status: there are %s", s, joined(statuses))
+				}
+				f.Statuses = append(f.Statuses, is)
+			}
+			if before != "" {
+				if err := checkID(before); err != nil {
+					return err
+				}
+			}
+			f.Owner = owner.UUID
+			return a.ls(c, f, before)
+		},
+	}
+	flags := c.Flags()
+	flags.StringSliceVar(&f.Kinds, "kind", nil, "only tasks of these `kinds`")
+	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.ToLower(joined(statuses)))
+	flags.Var(&owner, "owner", "only tasks that this person asked for")
+	flags.StringVar(&f.Queue, "queue", "", "only tasks of this `queue`")
+	flags.IntVarP(&f.Limit, "number", "n", 20, "at most so many")
+	flags.StringVar(&before, "before", "", "only tasks older than this `task`")
+	return c
+}
+
+func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
+	ctx := c.Context()
+	db, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	if before != "" {
+		if f.Before, err = db.Resolve(ctx, before); err != nil {
+			return several(err)
+		}
+	}
+	tasks, err := db.Tasks(ctx, f)
+	if err != nil {
+		return err
+	}
+	return a.print(tasks, func(io.Writer) {
+		if len(tasks) == 0 {
+			fmt.Fprintln(a.err, "no tasks")
+			return
+		}
+		rows := make([][]string, len(tasks))
+		for i, t := range tasks {
+			rows[i] = []string{
+				t.ID.String(), screen.Clean(t.Kind), a.out.Status(string(t.Status)), progress(t), failed(t),
+				screen.Clean(t.Queue), screen.Brief(t.Elapsed), note(t),
+			}
+		}
+		a.out.Table([]string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, rows, 4, 5, 7)
+		if len(tasks) == f.Limit {
+			fmt.Fprintf(a.err, "there may be more: --before %s\n", tasks[len(tasks)-1].ID)
+		}
+	})
+}
+
+func (a *app) workersCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "workers",
+		Short: "List workers",
+		Long:  "List the workers that live and those that ended in the last hour.",
+		Example: `  taskkit workers
+  taskkit workers -o json`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			db, err := a.connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			workers, err := db.Workers(c.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(workers, func(io.Writer) {
+				if len(workers) == 0 {
+					fmt.Fprintln(a.err, "no workers: none lives, and none has ended in the last hour")
+					return
+				}
+				rows := make([][]string, len(workers))
+				for i, w := range workers {
+					rows[i] = []string{
+						screen.Clean(w.ID), a.out.Status(condition(w)), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago",
+						fmt.Sprint(len(w.Kinds)), screen.Clean(strings.Join(w.Queues, ",")), screen.Clean(w.Version), screen.Short(w.Why, 60),
+					}
+				}
+				a.out.Table([]string{"worker", "is", "busy", "heartbeat", "kinds", "queues", "version", "why"}, rows, 3, 4, 5)
+			})
+		},
+	}
+}
+
+// condition says in a word how a worker is.
+func condition(w taskkit.WorkerInfo) string {
+	switch {
+	case w.Ended != nil:
+		return "ended"
+	case !w.Alive:
+		return "silent"
+	case w.Draining:
+		return "draining"
+	default:
+		return "alive"
+	}
+}
+
+// progress writes how many items of how many.
+func progress(t *taskkit.Task) string {
+	if t.Progress.Total < 0 {
+		return screen.Count(t.Progress.Dealt())
+	}
+	return screen.Count(t.Progress.Dealt()) + "/" + screen.Count(t.Progress.Total)
+}
+
+func failed(t *taskkit.Task) string {
+	if t.Progress.Failed == 0 {
+		return ""
+	}
+	return screen.Count(t.Progress.Failed)
+}
+
+// note says what else matters about a task.
+func note(t *taskkit.Task) string {
+	switch {
+	case t.Partial():
+		return "stopped"
+	case t.Status == taskkit.Queued && t.Control == taskkit.ControlPause:
+		return "paused"
+	case t.Control != taskkit.ControlNone && !t.Ended():
+		return strings.ToLower(string(t.Control)) + " requested"
+	case t.Status == taskkit.Error || t.Status == taskkit.Failure:
+		return screen.Short(t.Desc, 60)
+	case t.Status == taskkit.Queued:
+		return screen.Short(t.Reason, 60)
+	default:
+		return ""
+	}
+}
+
+func joined[T ~string](all []T) string {
+	words := make([]string, len(all))
+	for i, s := range all {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,214 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+// How many lines of a task's history are shown.
+const (
+	showFailures = 20
+	showAttempts = 5
+	showEvents   = 10
+)
+
+// shown is all that show tells of a task.
+type shown struct {
+	Task     *taskkit.Task         `json:"task"`
+	Explain  string                `json:"explain"`
+	Result   json.RawMessage       `json:"result,omitempty"`
+	Failures []taskkit.ItemFailure `json:"failures"`
+	Attempts []taskkit.Attempt     `json:"attempts"`
+	Events   []taskkit.Event       `json:"events"`
+}
+
+func (a *app) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show TASK",
+		Short: "Show a task with its spec, state, result and history",
+		Long: `Show a task with its spec, state and result, the first items that failed, the
+last failed attempts, and what was asked of it.`,
+		Example: `  taskkit show @last
+  taskkit show 8057 -o json`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+				s, err := db.read(c, t)
+				if err != nil {
+					return err
+				}
+				return a.print(s, func(io.Writer) { a.show(s) })
+			})
+		},
+	}
+}
+
+// on opens the database, finds a task and calls f with it.
+func (a *app) on(c *cobra.Command, text string, f func(*connection, *taskkit.Task) error) error {
+	if err := checkID(text); err != nil {
+		return err
+	}
+	db, err := a.connect(c.Context())
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	t, err := db.find(c.Context(), text)
+	if err != nil {
+		return err
+	}
+	return f(db, t)
+}
+
+// read reads what show shows.
+func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err error) {
+	ctx := cmd.Context()
+	s.Task = t
+	if s.Explain, err = c.Explain(ctx, t.ID); err != nil {
+		return s, err
+	}
+	if s.Result, err = c.Result(ctx, t.ID); err != nil && !errors.Is(err, taskkit.ErrNoResult) {
+		return s, err
+	}
+	if s.Failures, err = c.Failures(ctx, t.ID, uuid.Nil, showFailures); err != nil {
+		return s, err
+	}
+	if s.Attempts, err = c.Attempts(ctx, t.ID, showAttempts); err != nil {
+		return s, err
+	}
+	s.Events, err = c.Events(ctx, t.ID, showEvents)
+	return s, err
+}
+
+func (a *app) show(s shown) {
+	t := s.Task
+	a.out.Fields([][2]string{
+		{"id", t.ID.String()},
+		{"kind", fmt.Sprintf("%s (revision %d)", screen.Clean(t.Kind), t.Revision)},
+		{"status", a.out.Status(string(t.Status))},
+		{"", screen.Clean(s.Explain)},
+		{"items", itemsLine(t.Progress)},
+		{"queue", fmt.Sprintf("%s, priority %d", screen.Clean(t.Queue), t.Priority)},
+		{"owner", t.Owner.String()},
+		{"runs as", t.RunAs.String()},
+		{"submitted", screen.Time(t.Created)},
+		{"started", optional(t.Started)},
+		{"stopped", optional(t.Stopped)},
+		{"worker", screen.Clean(t.Worker)},
+		{"holds", fmt.Sprintf("%d, checkpoints %d, attempts since the last %d", t.Fence, t.Checkpoints, t.Attempts)},
+		{"unique key", screen.Clean(t.UniqueKey)},
+		{"reference", screen.Clean(t.Reference)},
+		{"reason", screen.Clean(t.Reason)},
+		{"parent", nonzero(t.Parent)},
+		{"spec", compact(t.Spec)},
+		{"state", compact(t.State)},
+		{"result", compact(s.Result)},
+		{"description", indent(t.Desc)},
+	})
+	if len(s.Failures) > 0 {
+		rows := make([][]string, len(s.Failures))
+		for i, f := range s.Failures {
+			rows[i] = []string{screen.Short(f.Item, 60), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
+		}
+		a.section("Items that failed", len(rows), showFailures)
+		a.out.Table([]string{"item", "code", "detail"}, rows)
+	}
+	if len(s.Attempts) > 0 {
+		rows := make([][]string, len(s.Attempts))
+		for i, f := range s.Attempts {
+			rows[i] = []string{screen.Time(f.Created), fmt.Sprint(f.Checkpoint), fmt.Sprint(f.Attempt), string(f.Class), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
+		}
+		a.section("Attempts that failed, newest first", len(rows), showAttempts)
+		a.out.Table([]string{"when", "checkpoint", "attempt", "class", "code", "detail"}, rows, 2, 3)
+	}
+	if len(s.Events) > 0 {
+		rows := make([][]string, len(s.Events))
+		for i, e := range s.Events {
+			rows[i] = []string{screen.Time(e.Created), screen.Clean(e.Action), string(e.Was), nonzero(e.Actor), screen.Short(e.Reason, 80)}
+		}
+		a.section("What was asked of it, newest first", len(rows), showEvents)
+		a.out.Table([]string{"when", "action", "was", "by", "reason"}, rows)
+	}
+}
+
+func (a *app) section(title string, n, most int) {
+	if n == most {
+		title += fmt.Sprintf(" (%d of them)", n)
+	}
+	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold(title))
+}
+
+func itemsLine(p taskkit.Progress) string {
+	total := "an unknown number"
+	if p.Total >= 0 {
+		total = screen.Count(p.Total)
+	}
+	return fmt.Sprintf("%s of %s (done %s, failed %s, skipped %s)", screen.Count(p.Dealt()), total, screen.Count(p.Done), screen.Count(p.Failed), screen.Count(p.Skipped))
+}
+
+func optional(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return screen.Time(*t)
+}
+
+func nonzero(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
+
+// longest is how much of a JSON text a terminal gets; -o json has it all.
+const longest = 2000
+
+// compact writes JSON on one line.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	if len(raw) == 0 || json.Compact(&b, raw) != nil {
+		return screen.Clean(string(raw))
+	}
+	if b.Len() > longest {
+		return fmt.Sprintf("%s… (%s bytes; -o json shows all)", strings.ToValidUTF8(screen.Clean(b.String()[:longest]), ""), screen.Count(int64(b.Len())))
+	}
+	return screen.Clean(b.String())
+}
+
+// indent puts the further lines of a text below its first.
+func indent(s string) string {
+	return strings.ReplaceAll(screen.Clean(strings.TrimSpace(s)), "\n", "\n    ")
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain TASK",
+		Short: "Say where a task stands and why it is not running",
+		Long:  "Say in one sentence where a task stands and, if it is not running, why.",
+		Example: `  taskkit explain @last
+  taskkit explain 8057`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+				text, err := db.Explain(c.Context(), t.ID)
+				if err != nil {
+					return err
+				}
+				return a.print(map[string]any{"id": t.ID, "status": t.Status, "explain": text}, func(w io.Writer) {
+					fmt.Fprintln(w, screen.Clean(text))
+				})
+			})
+		},
+	}
+}

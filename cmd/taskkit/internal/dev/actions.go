@@ -1,0 +1,139 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/earlyalert"
+	"taskkit.dev/executors/exportcaseload"
+	"taskkit.dev/executors/programstatus"
+	"taskkit.dev/executors/sendemail"
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/earlyalerttask"
+	"taskkit.dev/gen/exportcaseloadtask"
+	"taskkit.dev/gen/programstatustask"
+	"taskkit.dev/gen/sendemailtask"
+	"taskkit.dev/gen/watchtask"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/taskkit"
+)
+
+// coach is the person who asks for everything.
+var coach = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
+
+// everyone is the targets of all five actions.
+func everyone() targets.Targets { return targets.Targets{Query: &targets.Query{Everyone: true}} }
+
+// actions is how many tasks there are at once: the five, and the mail of the
+// early alerts, which that action submits itself.
+const actions = 6
+
+// action is a bulk action of the demonstration.
+type action struct {
+	name   string
+	id     taskkit.ID
+	submit func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error)
+	// ledger is the action's name in the ledger; "" for the export, whose file
+	// is read back.
+	ledger string
+	// child is a task that this one submits; parent is set on that.
+	child, parent *action
+
+	task      *taskkit.Task // as it was last seen, without spec and state
+	takeovers int           // its worker was killed while it had the task
+}
+
+// all returns the five actions.
+func (r *run) all() []*action {
+	return []*action{
+		{
+			name: "program_status", ledger: caseload.ActionStatus,
+			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+				return programstatustask.Submit(ctx, tx, programstatus.Spec{
+					Targets: everyone(), Program: r.people.program, Status: caseload.Paused,
+				}, opts...)
+			},
+		},
+		{
+			name: "watch", ledger: caseload.ActionWatch,
+			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+				return watchtask.Submit(ctx, tx, watch.Spec{Targets: everyone(), Action: watch.Start}, opts...)
+			},
+		},
+		{
+			name: "early_alert", ledger: caseload.ActionAlert,
+			child: &action{name: "its mail", ledger: caseload.ActionMail},
+			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+				return earlyalerttask.Submit(ctx, tx, earlyalert.Spec{
+					Targets: everyone(), Category: "attendance", Reason: "Absent three times in two weeks.",
+					Mail: &sendemail.Letter{Subject: "We missed you, {first_name}", Body: "Dear {first_name},\n\nplease see your coach.\n"},
+				}, opts...)
+			},
+		},
+		{
+			name: "export_caseload",
+			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+				return exportcaseloadtask.Submit(ctx, tx, exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, opts...)
+			},
+		},
+		{
+			name: "send_email", ledger: caseload.ActionMail,
+			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+				return sendemailtask.Submit(ctx, tx, sendemail.Spec{Targets: everyone(), Letter: sendemail.Letter{
+					Subject: "Welcome back, {first_name}",
+					Body:    "Dear {first_name} {last_name},\n\nyour coach would like to see you this week.\n",
+				}}, opts...)
+			},
+		},
+	}
+}
+
+// submit submits the actions as a service does: each in a transaction of the
+// service's own.
+func (r *run) submit(ctx context.Context) error {
+	for _, a := range r.all() {
+		if err := r.inTransaction(ctx, a); err != nil {
+			return fmt.Errorf("submit %s: %w", a.name, err)
+		}
+		r.actions = append(r.actions, a)
+	}
+	return nil
+}
+
+func (r *run) inTransaction(ctx context.Context, a *action) error {
+	tx, err := r.place.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	a.id, err = a.submit(ctx, tx, taskkit.InSchema(r.place.schema), taskkit.InQueue(r.place.queue),
+		taskkit.OwnedBy(coach), taskkit.WithTotal(len(r.people.all)), taskkit.WithReason("taskkit dev"))
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// adopt adds the tasks that were submitted by tasks which have completed since.
+// Each must have submitted one: not none, and not two because its last batch was
+// done twice.
+func (r *run) adopt(ctx context.Context) error {
+	for _, a := range r.actions {
+		if a.child == nil || a.child.parent != nil || a.task.Status != taskkit.Completed {
+			continue
+		}
+		found, err := r.client.Tasks(ctx, taskkit.Filter{Parent: a.id})
+		if err != nil {
+			return err
+		}
+		if len(found) != 1 {
+			return fmt.Errorf("%s %s has completed and submitted %d tasks, not one", a.name, a.id, len(found))
+		}
+		a.child.id, a.child.parent, a.child.task = found[0].ID, a, found[0]
+		r.actions = append(r.actions, a.child)
+	}
+	return nil
+}

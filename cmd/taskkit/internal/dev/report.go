@@ -1,0 +1,234 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/google/uuid"
+
+	"taskkit.dev/gen/exportcaseloadtask"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/mailserver"
+	"taskkit.dev/taskkit"
+)
+
+// checks are what must hold, and whether it does.
+type checks struct {
+	run    *run
+	failed bool
+}
+
+func (c *checks) that(ok bool, format string, args ...any) {
+	word := "ok    "
+	if !ok {
+		c.failed, word = true, c.run.Out.Red("FAILED")
+	}
+	fmt.Fprintf(c.run.Out, "%s  %s\n", word, fmt.Sprintf(format, args...))
+}
+
+// report counts what was done to whom, and says whether it is as it should be.
+// It returns ErrChecks when it is not.
+func (r *run) report(ctx context.Context) error {
+	took := time.Since(r.began)
+	found := make([]caseload.Findings, len(r.actions))
+	tally := r.mail.Tally("")
+	rows := make([][]string, len(r.actions))
+	for i, a := range r.actions {
+		attempts, err := r.client.Attempts(ctx, a.id, 1000)
+		if err != nil {
+			return err
+		}
+		failed, err := r.failures(ctx, a)
+		if err != nil {
+			return err
+		}
+		if found[i], err = r.audit(ctx, a, failed); err != nil {
+			return fmt.Errorf("audit %s: %w", a.name, err)
+		}
+		p := a.task.Progress
+		rows[i] = []string{
+			a.name, humanize.Comma(p.Dealt()), humanize.Comma(p.Failed), fmt.Sprint(len(attempts) + a.takeovers),
+			fmt.Sprintf("%.1f", a.task.Elapsed.Seconds()), fmt.Sprint(found[i].Twice), fmt.Sprint(found[i].Missed),
+		}
+		if a.ledger == caseload.ActionMail {
+			received, err := r.auditMail(ctx, a, failed)
+			if err != nil {
+				return err
+			}
+			found[i] = worse(found[i], received)
+			rows[i][5], rows[i][6] = fmt.Sprint(found[i].Twice), fmt.Sprint(found[i].Missed)
+		}
+	}
+	fmt.Fprintln(r.Out)
+	r.Out.Table([]string{"action", "items", "failures", "retries", "seconds", "touched twice", "missed"}, rows, 2, 3, 4, 5, 6, 7)
+	fmt.Fprintln(r.Out)
+	c := &checks{run: r}
+	r.check(c, found, tally)
+	fmt.Fprintf(r.Out, "\n%d people, %d actions, %d workers, %d killed: %.1f s in all\n", len(r.people.all), len(r.actions), r.Workers, len(r.kills), took.Seconds())
+	if c.failed {
+		return ErrChecks
+	}
+	return nil
+}
+
+// check checks it all.
+func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally) {
+	people := int64(len(r.people.all))
+	var twice, missed, outside int
+	var unfinished, uncounted, examples []string
+	var mailed int64
+	for i, a := range r.actions {
+		f := found[i]
+		twice, missed, outside = twice+f.Twice, missed+f.Missed, outside+f.Outside
+		if !f.Clean() {
+			examples = append(examples, a.name+": "+f.String())
+		}
+		if a.task.Status != taskkit.Completed || a.task.Partial() {
+			unfinished = append(unfinished, fmt.Sprintf("%s ended in %s: %s", a.name, a.task.Status, a.task.Desc))
+		}
+		if a.task.Progress.Dealt() != people {
+			uncounted = append(uncounted, fmt.Sprintf("%s counts %d", a.name, a.task.Progress.Dealt()))
+		}
+		if a.ledger == caseload.ActionMail {
+			mailed += a.task.Progress.Done
+		}
+	}
+	c.that(len(unfinished) == 0, "all actions completed%s", list(unfinished))
+	c.that(len(uncounted) == 0, "each counts %s items, which is everybody%s", humanize.Comma(people), list(uncounted))
+	c.that(twice == 0 && missed == 0 && outside == 0,
+		"touched twice: %d, missed: %d, by the ledger, the exported file and the mail server's log%s", twice, missed, list(examples))
+	c.that(int64(tally.Different) == mailed, "mails received: %s of %s sent", humanize.Comma(int64(tally.Different)), humanize.Comma(mailed))
+	c.that(tally.NoKey == 0, "mails repeated without their key: %d (with their key, so that a receiver drops them: %d)", tally.NoKey, tally.Repeats)
+	lost := 0
+	for _, k := range r.kills {
+		lost += len(k.tasks)
+	}
+	c.that(len(r.kills) == r.Kills && (lost > 0 || r.Kills == 0),
+		"workers killed: %d of %d, holding tasks that others finished: %d", len(r.kills), r.Kills, lost)
+}
+
+// list is further words of a check that failed.
+func list(problems []string) string {
+	if len(problems) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(problems, "; ")
+}
+
+// failures returns the people whom an action reported as failed.
+func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, error) {
+	failed := map[uuid.UUID]bool{}
+	after := uuid.Nil
+	for {
+		const page = 1000
+		items, err := r.client.Failures(ctx, a.id, after, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range items {
+			person, err := uuid.Parse(f.Item)
+			if err != nil {
+				return nil, fmt.Errorf("%s failed for %q, who is nobody", a.name, f.Item)
+			}
+			failed[person], after = true, f.ID
+		}
+		if len(items) < page {
+			return failed, nil
+		}
+	}
+}
+
+// audit compares those to whom an action was done with those to whom it should
+// have been: all who did not fail. The outbox has a line for the failed, too.
+func (r *run) audit(ctx context.Context, a *action, failed map[uuid.UUID]bool) (caseload.Findings, error) {
+	want := r.people.all
+	if len(failed) > 0 && a.ledger != caseload.ActionMail {
+		want = make([]uuid.UUID, 0, len(r.people.all))
+		for _, p := range r.people.all {
+			if !failed[p] {
+				want = append(want, p)
+			}
+		}
+	}
+	if a.ledger != "" {
+		return caseload.Audit(ctx, r.people.domain, a.ledger, []uuid.UUID{a.id}, want)
+	}
+	result, err := exportcaseloadtask.Fetch(ctx, r.client, a.id)
+	if errors.Is(err, taskkit.ErrNoResult) {
+		return caseload.Findings{Missed: len(want)}, nil
+	}
+	if err != nil {
+		return caseload.Findings{}, err
+	}
+	f, err := os.Open(result.Where)
+	if err != nil {
+		return caseload.Findings{}, fmt.Errorf("open the exported file: %w", err)
+	}
+	defer f.Close()
+	return caseload.AuditFile(f, "csv", want)
+}
+
+// auditMail compares the mail server's log with the addresses of the people who
+// should have got a mail. An address may be that of several people.
+func (r *run) auditMail(ctx context.Context, a *action, failed map[uuid.UUID]bool) (caseload.Findings, error) {
+	want, err := r.people.addresses(ctx, failed)
+	if err != nil {
+		return caseload.Findings{}, err
+	}
+	got := r.mail.Recipients(a.id.String())
+	f := caseload.Findings{Touched: len(got)}
+	for address, n := range got {
+		switch w := want[address]; {
+		case w == 0:
+			f.Outside++
+		case n > w:
+			f.Twice++
+		}
+	}
+	for address, n := range want {
+		if got[address] < n {
+			f.Missed++
+			f.Example = address
+		}
+	}
+	return f, nil
+}
+
+// worse adds up two findings about the same.
+func worse(a, b caseload.Findings) caseload.Findings {
+	a.Twice, a.Missed, a.Outside = max(a.Twice, b.Twice), max(a.Missed, b.Missed), max(a.Outside, b.Outside)
+	if a.Example == "" {
+		a.Example = b.Example
+	}
+	return a
+}
+
+// invite says what to try while the workers are there.
+func (r *run) invite() {
+	flags := " -d " + r.place.Address.Shell()
+	if r.place.domain != "" {
+		flags += " --schema " + r.place.schema
+	}
+	p := program()
+	fmt.Fprintf(r.Out, "\nThe workers stay up. Try, in another terminal:\n\n")
+	for _, c := range []string{"ls", "workers", "show @last", "explain @last", "watch @last"} {
+		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
+	}
+	if r.place.Secret() {
+		fmt.Fprintf(r.Out, "\nwith the password in the place of xxxxx.\n")
+	}
+	fmt.Fprintf(r.Out, "\nCtrl-C ends it.\n")
+}
+
+// program is how this program is called.
+func program() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
+		return "go run ./cmd/taskkit"
+	}
+	return os.Args[0]
+}

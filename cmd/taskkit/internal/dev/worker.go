@@ -1,0 +1,130 @@
+package dev
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"taskkit.dev/cmd/taskkit/internal/database"
+	"taskkit.dev/executors/earlyalert"
+	"taskkit.dev/executors/exportcaseload"
+	"taskkit.dev/executors/programstatus"
+	"taskkit.dev/executors/sendemail"
+	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen"
+	"taskkit.dev/gen/sendemailtask"
+	"taskkit.dev/internal/caseload"
+	"taskkit.dev/taskkit"
+)
+
+// WorkerCommand is the hidden command as which the program runs itself.
+const WorkerCommand = "dev-worker"
+
+// sender is in whose name mail is sent.
+const sender = "Student Success <success@college.example.edu>"
+
+// The workers' settings: short, so that a takeover is seen.
+const (
+	heartbeat   = 300 * time.Millisecond
+	deadAfter   = 3 * time.Second
+	batchTime   = deadAfter * 3 / 4
+	batchTarget = 200 * time.Millisecond
+)
+
+// orders are what a worker is told in the first line of its standard input. They
+// are not in its arguments, since a database's address may hold a password.
+type orders struct {
+	Name     string
+	Database string
+	Schema   string // of taskkit's tables
+	Domain   string // schema of the people; "" on SQLite
+	Queue    string
+	Mail     string // host:port of the mail server
+	Files    string // directory of exported files
+	Slots    int
+	Hold     bool // hold the first batch that fits, see hold
+}
+
+// The further lines of a worker's standard input, and those of its output.
+const (
+	lineGo   = "go"   // go on, and hold no batch
+	lineEnd  = "end"  // end, with the batches in hand finished
+	lineHeld = "held" // a batch is held
+)
+
+// Worker is the whole of a worker process. It ends when it is told to, or at once
+// when its standard input is closed: its parent is gone then, however that died.
+func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
+	// A Ctrl-C reaches all processes of a terminal. The parent says what follows.
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	if !lines.Scan() {
+		return fmt.Errorf("%s is what `taskkit dev` runs, and needs its orders", WorkerCommand)
+	}
+	var o orders
+	if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+		return fmt.Errorf("read the orders: %w", err)
+	}
+	at, err := database.Parse(o.Database)
+	if err != nil {
+		return err
+	}
+	// A batch may read beside its transaction, and so may the hold.
+	db, err := at.Open(ctx, database.Options{Conns: 3*o.Slots + 4, SearchPath: o.Domain, Application: o.Name, Prepare: true})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	h := newHold(taskkit.NewClient(db, taskkit.InSchema(o.Schema)), out, o.Hold)
+	go func() {
+		for lines.Scan() {
+			switch lines.Text() {
+			case lineGo:
+				h.letGo()
+			case lineEnd:
+				end()
+			}
+		}
+		os.Exit(1)
+	}()
+	domain, err := caseload.Open(ctx, db)
+	if err != nil {
+		return err
+	}
+	mailer, err := sendemail.NewSMTP(o.Mail, sender)
+	if err != nil {
+		return err
+	}
+	var registry taskkit.Registry
+	gen.Executors{
+		// The export is not held: to wrap it would hide its Report and Abort.
+		ExportCaseload: &exportcaseload.Executor{Caseload: domain, Dir: o.Files},
+		ProgramStatus:  holding(h, &programstatus.Executor{}),
+		Watch:          holding(h, &watch.Executor{}),
+		SendEmail:      holding(h, &sendemail.Executor{Caseload: domain, Mailer: mailer}),
+		EarlyAlert: holding(h, &earlyalert.Executor{SubmitMail: func(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.InSchema(o.Schema), taskkit.InQueue(o.Queue))...)
+		}}),
+	}.Register(&registry)
+	w, err := taskkit.NewWorker(db, &registry, taskkit.Config{
+		SystemID: o.Name, Schema: o.Schema, Queues: []string{o.Queue}, Slots: o.Slots,
+		Heartbeat: heartbeat, DeadAfter: deadAfter, BatchTimeout: batchTime, BatchTarget: batchTarget,
+		Backoff: 200 * time.Millisecond, BackoffMax: 5 * time.Second,
+		Poll: 100 * time.Millisecond, PollListening: time.Second, Drain: 5 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
