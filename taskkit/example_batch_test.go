@@ -1,0 +1,177 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+// Take returns the next items of a list, and what to return from Execute.
+func ExampleTake() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		people, next := taskkit.Take(b, b.Spec.People)
+		fmt.Println("a batch of", people, "then", next)
+		return next, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	task := runToEnd(db, r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Progress.Done, "of", task.Progress.Total)
+	// Output:
+	// a batch of [Ada Kurt] then more
+	// a batch of [Emmy] then done
+	// COMPLETED 3 of 3
+}
+
+// One item that will never work does not stop the task.
+func ExampleBatch_Fail() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		people, next := taskkit.Take(b, b.Spec.People)
+		for _, p := range people {
+			if p == "Kurt" {
+				b.Fail(p, taskkit.Permanent("no_address", errors.New("Kurt has moved")))
+			}
+		}
+		return next, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}})
+	task := runToEnd(db, r, id, taskkit.Config{})
+	failures, _ := taskkit.NewClient(db).Failures(ctx, id, taskkit.ID{}, 10)
+	fmt.Println(task.Status, task.Progress.Done, task.Progress.Failed, failures[0].Item, failures[0].Code)
+	// Output: COMPLETED 1 1 Kurt no_address
+}
+
+// What a failed Try wrote is undone; the batch goes on.
+func ExampleBatch_Try() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	_, _ = db.Exec(`CREATE TABLE greeting (person text CHECK (person <> 'Kurt'))`)
+	r := greeting(func(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
+		people, next := taskkit.Take(b, b.Spec.People)
+		for _, p := range people {
+			err := b.Try(ctx, func() error {
+				_, err := b.Tx.ExecContext(ctx, `INSERT INTO greeting VALUES ($1)`, p)
+				return err
+			})
+			if err != nil {
+				b.Fail(p, err)
+			}
+		}
+		return next, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	task := runToEnd(db, r, id, taskkit.Config{})
+	var n int
+	_ = db.QueryRow(`SELECT count(*) FROM greeting`).Scan(&n)
+	fmt.Println(task.Status, n, "greeted,", task.Progress.Failed, "failed")
+	// Output: COMPLETED 2 greeted, 1 failed
+}
+
+// The key of an item is the same on every attempt: a receiver can drop a repeat.
+func ExampleBatch_Key() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	keys := make(map[string]bool)
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		keys[b.Key("Ada")] = true
+		if b.Attempt == 1 {
+			return taskkit.More, errors.New("the line went dead")
+		}
+		return taskkit.Done, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	runToEnd(db, r, id, taskkit.Config{Backoff: time.Millisecond})
+	fmt.Println(len(keys), "key in two attempts")
+	// Output: 1 key in two attempts
+}
+
+// An executor that does not Take counts by itself.
+func ExampleBatch_Advance() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		b.Total(100)
+		b.Advance(40) // dealt with 40
+		b.Skip(10)    // 10 of which needed nothing
+		return taskkit.Done, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	fmt.Printf("%+v\n", runToEnd(db, r, id, taskkit.Config{}).Progress)
+	// Output: {Total:100 Done:30 Failed:0 Skipped:10}
+}
+
+// Waiting is no error and spends no attempt.
+func ExampleLater() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		if b.State.Greeted++; b.State.Greeted < 3 {
+			return taskkit.Later(10 * time.Millisecond), nil
+		}
+		return taskkit.Done, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	task := runToEnd(db, r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Fence, "holds,", task.Attempts, "attempts spent")
+	// Output: COMPLETED 3 holds, 0 attempts spent
+}
+
+func ExamplePermanent() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
+		return taskkit.More, taskkit.Permanent("party_cancelled", errors.New("no cake"))
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	task := runToEnd(db, r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Desc)
+	// Output: FAILURE party_cancelled: no cake
+}
+
+func ExampleClassify() {
+	ctx, err := context.Background(), errors.New("429")
+	fmt.Println(taskkit.Classify(ctx, err))
+	fmt.Println(taskkit.Classify(ctx, taskkit.RetryAfter(err, time.Minute)))
+	fmt.Println(taskkit.Classify(ctx, taskkit.Transient(err)))
+	fmt.Println(taskkit.Classify(ctx, fmt.Errorf("greet: %w", taskkit.Permanent("gone", err))))
+	// Output:
+	// transient
+	// transient
+	// transient
+	// permanent
+}
+
+// EntDriver is what an ent client inside the batch is made of:
+//
+//	client := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+func ExampleEntDriver() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	_, _ = db.Exec(`CREATE TABLE greeting (person text)`)
+	r := greeting(func(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
+		driver := taskkit.EntDriver(b.Tx)
+		people, next := taskkit.Take(b, b.Spec.People)
+		for _, p := range people {
+			if err := driver.Exec(ctx, `INSERT INTO greeting VALUES ($1)`, []any{p}, nil); err != nil {
+				return next, err
+			}
+		}
+		tx, err := driver.Tx(ctx) // the same transaction, which cannot end
+		if err != nil {
+			return next, err
+		}
+		return next, tx.Commit()
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	runToEnd(db, r, id, taskkit.Config{})
+	var n int
+	_ = db.QueryRow(`SELECT count(*) FROM greeting`).Scan(&n)
+	fmt.Println(n, "greeted")
+	// Output: 3 greeted
+}
