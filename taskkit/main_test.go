@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -174,11 +175,19 @@ func launch(tb testing.TB, db *testdb.DB, a workerArgs) *process {
 	return p
 }
 
-// rss returns the largest resident size of an ended process, in bytes.
+// rss returns the largest resident size of a running process so far, in bytes;
+// 0 where the system does not say. (What wait(2) returns counts the memory of
+// the process that forked.)
 func (p *process) rss() int64 {
-	<-p.done
-	if u, ok := p.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		return u.Maxrss << 10
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kib); err == nil {
+			return kib << 10
+		}
 	}
 	return 0
 }

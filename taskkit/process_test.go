@@ -171,13 +171,14 @@ func TestMillionItemsKilledTenTimes(t *testing.T) {
 			w := launch(t, db, workerArgs{Name: fmt.Sprintf("k%d", k), DeadAfter: 2 * time.Second})
 			goal := int64(items) * int64(k+1) / (kills + 1)
 			until(t, fmt.Sprintf("%d items are done", goal), func() bool { return progress() >= goal })
-			w.signal(t, syscall.SIGKILL)
 			peak = max(peak, w.rss())
+			w.signal(t, syscall.SIGKILL)
+			<-w.done
 		}
 		last := launch(t, db, workerArgs{Name: "last", DeadAfter: 2 * time.Second})
 		task := ended(t, db, id)
-		last.signal(t, syscall.SIGTERM)
 		peak = max(peak, last.rss())
+		last.signal(t, syscall.SIGTERM)
 		t.Logf("1,000,000 items in %v with %d kills, peak RSS of a worker %d MiB, %d batches, %d holds",
 			time.Since(begin).Round(time.Millisecond), kills, peak>>20, task.Checkpoints, task.Fence)
 		if task.Status != taskkit.Completed || task.Progress.Done != items {

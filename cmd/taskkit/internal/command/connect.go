@@ -57,8 +57,7 @@ func (a *app) open(ctx context.Context, create bool) (database.Address, *sql.DB,
 		return at, nil, err
 	}
 	db, err := at.Open(ctx, database.Options{Create: create})
-	var wrong *database.AddressError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*database.AddressError](err); ok {
 		err = usage("%v", err)
 	}
 	return at, db, err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -147,12 +148,7 @@ func (c *crew) free() {
 
 // has reports whether a worker still belongs to the crew.
 func (c *crew) has(m *member) bool {
-	for _, is := range c.members {
-		if is == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.members, m)
 }
 
 // mishap is the error of a worker that has ended by itself.

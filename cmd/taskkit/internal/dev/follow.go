@@ -72,7 +72,7 @@ func (r *run) look(ctx context.Context) (changed, done bool, err error) {
 	}
 	tasks, err := r.client.Tasks(ctx, taskkit.Filter{IDs: ids})
 	if ctx.Err() != nil {
-		return false, false, nil
+		return false, false, nil //nolint:nilerr // somebody interrupts: that is said elsewhere
 	}
 	if err != nil {
 		return false, false, err
@@ -137,7 +137,8 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 
 // stuck is the error of tasks to which nothing happens.
 func (r *run) stuck(ctx context.Context) error {
-	text := fmt.Sprintf("nothing has happened for %v", stuckAfter)
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf("nothing has happened for %v", stuckAfter))
 	for _, a := range r.actions {
 		if a.task.Ended() {
 			continue
@@ -146,9 +147,9 @@ func (r *run) stuck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		text += fmt.Sprintf("\n\t%s: %s", a.name, why)
+		text.WriteString(fmt.Sprintf("\n\t%s: %s", a.name, why))
 	}
-	return errors.New(text)
+	return errors.New(text.String())
 }
 
 // abandon takes back what was submitted, when somebody interrupts. Where all is

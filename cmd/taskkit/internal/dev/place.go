@@ -112,7 +112,7 @@ func (p *place) leave(o Options, failed error) error {
 			_, err := p.db.ExecContext(ctx, "DROP SCHEMA "+pgx.Identifier{p.domain}.Sanitize()+" CASCADE")
 			errs = append(errs, err)
 		}
-		defer os.RemoveAll(p.dir)
+		defer func() { _ = os.RemoveAll(p.dir) }()
 	}
 	if p.db != nil {
 		errs = append(errs, p.db.Close())

@@ -69,7 +69,7 @@ func (r *run) report(ctx context.Context) error {
 	fmt.Fprintln(r.Out)
 	c := &checks{run: r}
 	r.check(c, found, tally)
-	fmt.Fprintf(r.Out, "\n%d people, %d actions, %d workers, %d killed: %.1f s in all\n", len(r.people.all), len(r.actions), r.Workers, len(r.kills), took.Seconds())
+	fmt.Fprintf(r.Out, "\n%d people, %d tasks, %d workers, %d killed: %.1f s in all\n", len(r.people.all), len(r.actions), r.Workers, len(r.kills), took.Seconds())
 	if c.failed {
 		return ErrChecks
 	}
