@@ -295,9 +295,9 @@ func TestWorkerFailsItems(t *testing.T) {
 		}
 		var got []string
 		for _, f := range failures {
-			got = append(got, f.Item+" "+f.Code)
+			got = append(got, f.Item+" "+f.Code+" "+f.Detail)
 		}
-		if want := []string{"3 divisible", "6 divisible", "9 divisible"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		if want := []string{"3 divisible planned", "6 divisible planned", "9 divisible planned"}; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("failures %v, want %v", got, want)
 		}
 		var rows int

@@ -62,7 +62,7 @@ func (s *Step) Fail(item string, err error) {
 		f.Code = errclass.Clean(m.Code)
 	}
 	if err != nil {
-		f.Detail = errclass.Clean(err.Error())
+		f.Detail = errclass.Detail(err)
 	}
 	s.failures = append(s.failures, f)
 }

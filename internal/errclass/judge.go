@@ -26,14 +26,19 @@ type Verdict struct {
 // it, is transient: the budget bounds it.
 func Judge(ctx context.Context, err error) Verdict {
 	v := judge(ctx, err)
+	v.Detail = Detail(err)
+	return v
+}
+
+// Detail returns an error's text for operators, storable and without the code,
+// which has a place of its own.
+func Detail(err error) string {
 	detail := err.Error()
 	var m *Mark
 	if errors.As(err, &m) && m.Err != nil {
-		// The code has a place of its own.
 		detail = strings.Replace(detail, m.Error(), m.Err.Error(), 1)
 	}
-	v.Detail = Clean(detail)
-	return v
+	return Clean(detail)
 }
 
 func judge(ctx context.Context, err error) Verdict {

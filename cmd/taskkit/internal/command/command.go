@@ -70,7 +70,7 @@ stopped or deleted, 5 it took too long, 130 interrupted.`,
   taskkit ls -d postgres://me@db/app     what there is
   taskkit explain @last                  why the newest task is not running`,
 		Version:       taskkit.Version,
-		Args:          usageArgs(cobra.NoArgs),
+		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -95,7 +95,7 @@ stopped or deleted, 5 it took too long, 130 interrupted.`,
 		a.lsCommand(), a.showCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.retryCommand(), a.rmCommand(),
 		&cobra.Command{
-			Use: dev.WorkerCommand, Hidden: true, Short: "Be a worker of taskkit dev", Args: usageArgs(cobra.NoArgs),
+			Use: dev.WorkerCommand, Hidden: true, Short: "Be a worker of taskkit dev", Args: noArgs,
 			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },
 		},
 	)
@@ -122,11 +122,30 @@ func (e *usageError) Error() string { return e.text }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// usageArgs makes what check finds a usageError.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+// noArgs refuses arguments.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if c.HasSubCommands() {
+		return usage("there is no command %q: see `%s --help`", args[0], c.CommandPath())
+	}
+	return usage("%s takes no argument, and %q is one: see `%s --help`", c.CommandPath(), args[0], c.CommandPath())
+}
+
+// taskArgs wants tasks: one, or any number of them.
+func taskArgs(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usage("%v: see `%s --help`", err, c.CommandPath())
+		if len(args) == 0 {
+			return usage("no task is named: see `%s --help`", c.CommandPath())
+		}
+		if len(args) > most {
+			return usage("%s takes one task, not %d: see `%s --help`", c.CommandPath(), len(args), c.CommandPath())
+		}
+		for _, text := range args {
+			if err := checkID(text); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -165,7 +184,7 @@ func sentence(err error) string {
 	return screen.Clean(strings.TrimPrefix(err.Error(), "taskkit: "))
 }
 
-// printer writes an answer, as a table or as JSON.
+// print writes an answer, as a table or as JSON.
 func (a *app) print(asJSON any, table func(w io.Writer)) error {
 	if a.output == "json" {
 		return screen.JSON(a.out, asJSON)

@@ -28,7 +28,7 @@ with --keep.`,
 		Example: `  taskkit dev
   taskkit dev --exit --people-count 100000
   taskkit dev --exit -d postgres://me@localhost/test --workers 3 --kills 2`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.place(&o, file); err != nil {
 				return err

@@ -30,7 +30,7 @@ func (a *app) lsCommand() *cobra.Command {
 		Long:  "List tasks, newest first. A list that is not the whole says how to go on.",
 		Example: `  taskkit ls --status failure,error
   taskkit ls --kind send_email -n 100 -o json`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.Limit < 1 || f.Limit > 1000 {
 				return usage("-n takes 1 to 1000, not %d", f.Limit)
@@ -103,7 +103,7 @@ func (a *app) workersCommand() *cobra.Command {
 		Long:  "List the workers that live and those that ended in the last hour.",
 		Example: `  taskkit workers
   taskkit workers -o json`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			db, err := a.connect(c.Context())
 			if err != nil {

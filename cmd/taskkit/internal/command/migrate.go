@@ -30,7 +30,7 @@ harm, nor do several at once. On PostgreSQL it needs the right to create tables;
 an SQLite file is created where there is none.`,
 		Example: `  taskkit migrate -d postgres://owner@db/app
   taskkit migrate -d tasks.db`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			at, db, err := a.open(c.Context(), true)
 			if err != nil {

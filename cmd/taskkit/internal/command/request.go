@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -35,13 +36,8 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		by     personFlag
 		reason string
 	)
-	c.Args = usageArgs(cobra.MinimumNArgs(1))
+	c.Args = taskArgs(math.MaxInt)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		for _, text := range args {
-			if err := checkID(text); err != nil {
-				return err
-			}
-		}
 		db, err := a.connect(c.Context())
 		if err != nil {
 			return err

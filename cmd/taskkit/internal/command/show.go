@@ -41,7 +41,7 @@ func (a *app) showCommand() *cobra.Command {
 last failed attempts, and what was asked of it.`,
 		Example: `  taskkit show @last
   taskkit show 8057 -o json`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
 				s, err := db.read(c, t)
@@ -56,9 +56,6 @@ last failed attempts, and what was asked of it.`,
 
 // on opens the database, finds a task and calls f with it.
 func (a *app) on(c *cobra.Command, text string, f func(*connection, *taskkit.Task) error) error {
-	if err := checkID(text); err != nil {
-		return err
-	}
 	db, err := a.connect(c.Context())
 	if err != nil {
 		return err
@@ -198,7 +195,7 @@ func (a *app) explainCommand() *cobra.Command {
 		Long:  "Say in one sentence where a task stands and, if it is not running, why.",
 		Example: `  taskkit explain @last
   taskkit explain 8057`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
 				text, err := db.Explain(c.Context(), t.ID)

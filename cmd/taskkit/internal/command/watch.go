@@ -22,7 +22,7 @@ watching. The exit status says how the task ended: 0 done, 3 failed, 4 stopped o
 deleted, 5 not within --timeout.`,
 		Example: `  taskkit watch @last
   taskkit watch 8057 --timeout 10m && echo done`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if timeout < 0 {
 				return usage("--timeout takes a duration like 10m, not %v", timeout)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,26 @@ type Options struct {
 	Prepare bool
 }
 
+// ReachError is a database that does not answer. Its text is one line.
+type ReachError struct {
+	At  Address
+	Err error
+}
+
+func (e *ReachError) Error() string {
+	// pgx tells each address it tried on a line of its own, and some twice.
+	var told []string
+	for line := range strings.Lines(e.Err.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(told, line) {
+			told = append(told, line)
+		}
+	}
+	return fmt.Sprintf("cannot reach %s: %s", e.At, strings.Join(told, " "))
+}
+
+// Unwrap returns what the driver said.
+func (e *ReachError) Unwrap() error { return e.Err }
+
 // Open opens a database and sees that it answers.
 func (a Address) Open(ctx context.Context, o Options) (*sql.DB, error) {
 	open := a.openSQLite
@@ -59,7 +80,7 @@ func (a Address) Open(ctx context.Context, o Options) (*sql.DB, error) {
 	db.SetMaxIdleConns(o.Conns)
 	if err := db.PingContext(ctx); err != nil {
 		_ = db.Close() // the ping says what is wrong
-		return nil, fmt.Errorf("cannot reach %s: %w", a, err)
+		return nil, &ReachError{a, err}
 	}
 	return db, nil
 }

@@ -138,7 +138,7 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 // stuck is the error of tasks to which nothing happens.
 func (r *run) stuck(ctx context.Context) error {
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("nothing has happened for %v", stuckAfter))
+	fmt.Fprintf(&text, "nothing has happened for %v", stuckAfter)
 	for _, a := range r.actions {
 		if a.task.Ended() {
 			continue
@@ -147,7 +147,7 @@ func (r *run) stuck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		text.WriteString(fmt.Sprintf("\n\t%s: %s", a.name, why))
+		fmt.Fprintf(&text, "\n\t%s: %s", a.name, why)
 	}
 	return errors.New(text.String())
 }

@@ -34,23 +34,27 @@ type place struct {
 }
 
 // prepare finds a place and makes its tables.
-func prepare(ctx context.Context, o Options) (p *place, err error) {
+func prepare(ctx context.Context, o Options) (*place, error) {
 	name := "taskkit_dev_" + strings.ToLower(rand.Text()[:8])
-	p = &place{Address: o.At, schema: o.Schema, queue: name}
-	if p.dir, err = os.MkdirTemp("", "taskkit-dev-"); err != nil {
+	dir, err := os.MkdirTemp("", "taskkit-dev-")
+	if err != nil {
 		return nil, fmt.Errorf("make a directory for the demonstration: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.leave(Options{}, nil))
-		}
-	}()
+	p := &place{Address: o.At, schema: o.Schema, queue: name, dir: dir}
+	if err := p.fill(ctx, name); err != nil {
+		return nil, errors.Join(err, p.leave(Options{}, nil))
+	}
+	return p, nil
+}
+
+// fill opens the database and makes the tables; name is for what is new.
+func (p *place) fill(ctx context.Context, name string) (err error) {
 	if err := os.Mkdir(p.files(), 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	if p.Dialect == "" {
 		if p.Address, err = database.Parse(filepath.Join(p.dir, "dev.db")); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if p.Dialect == dialect.Postgres {
@@ -61,20 +65,20 @@ func prepare(ctx context.Context, o Options) (p *place, err error) {
 	}
 	p.db, err = p.Open(ctx, database.Options{Create: true, Conns: 6, SearchPath: p.domain, Application: "taskkit dev"})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if p.Dialect == dialect.SQLite {
 		if err := p.vacant(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	} else if _, err := p.db.ExecContext(ctx, "CREATE SCHEMA "+pgx.Identifier{p.domain}.Sanitize()); err != nil {
 		p.domain = "" // there is nothing to be dropped
-		return nil, fmt.Errorf("make a schema for the demonstration: %w", err)
+		return fmt.Errorf("make a schema for the demonstration: %w", err)
 	}
 	if err := taskkit.Migrate(ctx, p.db, p.schema); err != nil {
-		return nil, err
+		return err
 	}
-	return p, caseload.Create(ctx, p.db)
+	return caseload.Create(ctx, p.db)
 }
 
 // vacant refuses a file in which people are already: they may be somebody's, and
