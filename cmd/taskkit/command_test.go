@@ -1,0 +1,135 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/watchtask"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// built is the command, built once for all tests of the package.
+var built string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "taskkit-command")
+		if err != nil {
+			panic(err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		built = filepath.Join(dir, "taskkit")
+		if out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput(); err != nil {
+			panic(string(out))
+		}
+		return m.Run()
+	}())
+}
+
+// ran runs the command and returns its status and what it printed.
+func ran(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, built, args...)
+	cmd.Env = append(os.Environ(), "DATABASE_URL=", "NO_COLOR=1")
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("taskkit %v: %v", args, err)
+	}
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
+}
+
+// expect runs the command and checks its status and a part of what it printed.
+func expect(t *testing.T, status int, part string, args ...string) {
+	t.Helper()
+	got, out, errs := ran(t, args...)
+	if got != status || !strings.Contains(out+errs, part) {
+		t.Errorf("taskkit %v: status %d, want %d with %q:\n%s%s", args, got, status, part, out, errs)
+	}
+}
+
+// Every command, on a database with one waiting task, and its exit status.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		args := func(args ...string) []string {
+			args = append(args, "-d", db.DSN)
+			if db.Schema != "" {
+				args = append(args, "--schema", db.Schema)
+			}
+			return args
+		}
+		expect(t, 1, "taskkit migrate", args("ls")...)
+		expect(t, 0, "created", args("migrate")...)
+		expect(t, 0, "", args("migrate")...)
+		expect(t, 0, "no tasks", args("ls")...)
+		expect(t, 1, "no task yet", args("show", "@last")...)
+
+		schema := db.Schema
+		if schema == "" {
+			schema = taskkit.DefaultSchema
+		}
+		submit := func() string {
+			id, err := watchtask.Submit(t.Context(), db.DB, watchtask.Spec{
+				Action:  watch.Start,
+				Targets: targets.Targets{Query: &targets.Query{Everyone: true}},
+			}, taskkit.InSchema(schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id.String()
+		}
+		id := submit()
+		short := id[len(id)-6:]
+		expect(t, 0, id, args("ls")...)
+		expect(t, 0, `"id": "`+id, args("ls", "-o", "json")...)
+		expect(t, 0, "watch (revision 1)", args("show", short)...)
+		expect(t, 0, "no worker is alive", args("explain", "@last")...)
+		expect(t, 0, "", args("workers")...)
+		expect(t, 0, "", args("pause", short)...)
+		expect(t, 0, "paused", args("explain", short)...)
+		expect(t, 0, "", args("resume", short)...)
+		expect(t, 1, "only a paused task can be resumed", args("resume", short)...)
+		expect(t, 1, "only a task in ERROR or FAILURE", args("retry", short)...)
+		expect(t, 5, "", args("watch", short, "--timeout", "200ms")...)
+		expect(t, 0, "", args("stop", short, "--reason", "a test")...)
+		expect(t, 4, "", args("watch", short)...)
+		expect(t, 0, "stopped", args("explain", short)...)
+		expect(t, 0, "", args("rm", id)...)
+		expect(t, 1, "there is no task", args("show", id)...)
+		expect(t, 2, "names no task", args("show", "zz")...)
+		expect(t, 2, "", args("ls", "--no-such-flag")...)
+	})
+	expect(t, 2, "no database is named", "ls")
+	expect(t, 2, "frob", "frob")
+	got, out, errs := ran(t, "ls", "-d", "postgres://me:secret@127.0.0.1:1/none?connect_timeout=2")
+	if got != 1 || strings.Contains(out+errs, "secret") {
+		t.Errorf("a server that is not there: status %d\n%s%s", got, out, errs)
+	}
+}
+
+// The main job, small, with a worker killed in the middle.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		args := []string{"dev", "--exit", "--people-count", "400"}
+		if db.Schema != "" {
+			args = append(args, "--database-url", db.DSN, "--workers", "3", "--kills", "2")
+		}
+		expect(t, 0, "touched twice: 0, missed: 0", args...)
+	})
+}
