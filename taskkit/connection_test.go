@@ -1,9 +1,13 @@
 package taskkit_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"testing"
+
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/jackc/pgx/v5"
 
 	"taskkit.dev/internal/testdb"
 	"taskkit.dev/taskkit"
@@ -53,6 +57,83 @@ func TestConnections(t *testing.T) {
 				checkTouched(t, db.DB, id, 2000)
 			}
 		})
+	}
+}
+
+// A transaction of pgx itself is a handle like any other.
+func TestPgxTx(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, testdb.Postgres(t))
+	conn, err := pgx.Connect(t.Context(), db.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	in := taskkit.InSchema(schemaOf(db))
+	for name, end := range map[string]func(pgx.Tx) error{
+		"commit":   func(tx pgx.Tx) error { return tx.Commit(t.Context()) },
+		"rollback": func(tx pgx.Tx) error { return tx.Rollback(t.Context()) },
+	} {
+		tx, err := conn.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{Items: 1}, in, taskkit.UniqueKey("one"))
+		if err != nil {
+			t.Fatalf("submit: %v", err)
+		}
+		var dup *taskkit.DuplicateError
+		var option *taskkit.OptionError
+		if _, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{}, in, taskkit.UniqueKey("one")); !errors.As(err, &dup) {
+			t.Errorf("%s: the same key again: %v, want *DuplicateError", name, err)
+		}
+		if _, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{}, in, taskkit.Coalesce("x")); !errors.As(err, &option) {
+			t.Errorf("%s: coalesced through a handle that cannot ask: %v, want *OptionError", name, err)
+		}
+		if err := end(tx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := clientOf(db).Task(t.Context(), id); (err == nil) != (name == "commit") {
+			t.Errorf("after a %s: %v", name, err)
+		}
+		if name == "commit" {
+			if _, err := clientOf(db).Delete(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// ent's session variables reach the batch's transaction, and an ent client
+// inside it cannot end it.
+func TestEntDriver(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, testdb.Postgres(t))
+	x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+		driver := taskkit.EntDriver(b.Tx)
+		var rows entsql.Rows
+		ctx = entsql.WithVar(ctx, "application_name", "a viewer")
+		if err := driver.Query(ctx, "SELECT current_setting('application_name')", []any{}, &rows); err != nil {
+			return taskkit.More, err
+		}
+		name, err := entsql.ScanString(rows)
+		if err != nil || name != "a viewer" {
+			return taskkit.More, taskkit.Permanent("no_variable", errors.New(name))
+		}
+		if err := rows.Close(); err != nil {
+			return taskkit.More, err
+		}
+		for _, end := range []string{"COMMIT", "ROLLBACK", "BEGIN"} {
+			if err := driver.Exec(ctx, end, []any{}, nil); err == nil {
+				return taskkit.More, taskkit.Permanent("ended", errors.New(end))
+			}
+		}
+		return taskkit.Done, nil
+	}}
+	id := submitted(t, db, countKind, countSpec{})
+	started(t, db, registered(countKind, x), quick(t, db))
+	if task := ended(t, db, id); task.Status != taskkit.Completed {
+		t.Errorf("ended in %s: %s", task.Status, task.Desc)
 	}
 }
 

@@ -162,6 +162,8 @@ func public(err error) error {
 		return ErrNotFound
 	case errors.As(err, &state):
 		return &StateError{ID: state.ID, Action: string(state.Action), Status: Status(state.Status), Control: Control(state.Control)}
+	case errors.Is(err, store.ErrCannotAsk):
+		return &OptionError{"Coalesce", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
 	case errors.As(err, &dup):
 		return &DuplicateError{Kind: dup.Kind, Key: dup.Key, ID: dup.ID}
 	default:
