@@ -48,7 +48,11 @@ func Main(args []string, stdout, stderr *os.File) int {
 		return exitOK
 	}
 	code := exitCode(ctx, err)
-	if text := sentence(err); text != "" {
+	text := sentence(err)
+	if code == exitInterrupted && errors.Is(err, context.Canceled) {
+		text = "interrupted"
+	}
+	if text != "" {
 		fmt.Fprintln(stderr, a.err.Red("taskkit:"), text)
 	}
 	return code

@@ -30,6 +30,9 @@ with --keep.`,
   taskkit dev --exit -d postgres://me@localhost/test --workers 3 --kills 2`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("workers") && o.Workers < 1 {
+				return usage("--workers takes 1 to 50, not %d", o.Workers)
+			}
 			if err := a.place(&o, file); err != nil {
 				return err
 			}
@@ -38,7 +41,7 @@ with --keep.`,
 				return usage("--people takes everybody in the file: leave out --people-count")
 			case o.People < 1 || o.People > 1_000_000:
 				return usage("--people-count takes 1 to 1,000,000, not %d", o.People)
-			case o.Workers < 1 || o.Workers > 50:
+			case o.Workers > 50:
 				return usage("--workers takes 1 to 50, not %d", o.Workers)
 			case o.Kills < 0 || o.Kills > dev.MaxKills:
 				return usage("--kills takes 0 to %d, not %d", dev.MaxKills, o.Kills)

@@ -65,7 +65,8 @@ type bars struct {
 }
 
 func newBars(r *run) *bars {
-	return &bars{run: r, progress: mpb.New(mpb.WithOutput(r.Out), mpb.WithWidth(min(r.Out.Width(), 100)))}
+	// The file itself: mpb looks at it to learn whether it is a terminal.
+	return &bars{run: r, progress: mpb.New(mpb.WithOutput(r.Out.File), mpb.WithWidth(min(r.Out.Width(), 100)))}
 }
 
 func (b *bars) show(actions []*action) {
