@@ -1,0 +1,205 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/watchtask"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// execute is an executor that is a function.
+type execute func(ctx context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error)
+
+func (f execute) Execute(ctx context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
+	return f(ctx, b)
+}
+
+// site is a migrated database, how the command names it, and a client.
+type site struct {
+	*testdb.DB
+	schema string
+	client *taskkit.Client
+}
+
+func migrated(t *testing.T, db *testdb.DB) *site {
+	t.Helper()
+	s := &site{DB: db, schema: db.Schema}
+	if s.schema == "" {
+		s.schema = taskkit.DefaultSchema
+	}
+	if err := taskkit.Migrate(t.Context(), db.DB, s.schema); err != nil {
+		t.Fatal(err)
+	}
+	s.client = taskkit.NewClient(db.DB, taskkit.InSchema(s.schema))
+	return s
+}
+
+// args adds the flags that name the database.
+func (s *site) args(args ...string) []string {
+	return append(args, "-d", s.DSN, "--schema", s.schema)
+}
+
+func (s *site) submit(t *testing.T, opts ...taskkit.SubmitOption) taskkit.ID {
+	t.Helper()
+	id, err := watchtask.Submit(t.Context(), s.DB, watchtask.Spec{
+		Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}},
+	}, append(opts, taskkit.InSchema(s.schema))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// work runs a worker until the test ends.
+func (s *site) work(t *testing.T, f execute) {
+	t.Helper()
+	var r taskkit.Registry
+	taskkit.Register(&r, watchtask.Kind, f)
+	w, err := taskkit.NewWorker(s.DB.DB, &r, taskkit.Config{
+		Schema: s.schema, Poll: 20 * time.Millisecond, PollListening: 50 * time.Millisecond,
+		Drain: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("worker: %v", err)
+		}
+	})
+}
+
+// How a task ends is the exit status of watch.
+func TestWatchSaysHowItEnded(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		good := s.submit(t, taskkit.WithReason("good"), taskkit.WithTotal(3))
+		bad := s.submit(t, taskkit.WithReason("bad"))
+		s.work(t, func(ctx context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
+			switch b.Task {
+			case good:
+				b.Total(3)
+				b.Advance(3)
+				b.Fail("somebody", taskkit.Permanent("no_such_person", nil))
+				return taskkit.Done, nil
+			case bad:
+				return taskkit.More, taskkit.Permanent("out_of_paper", errors.New("the tray\x1b[31m is empty"))
+			default:
+				// It goes on until it is stopped.
+				b.Advance(1)
+				select {
+				case <-time.After(10 * time.Millisecond):
+					return taskkit.More, nil
+				case <-ctx.Done():
+					return taskkit.More, ctx.Err()
+				}
+			}
+		})
+		expect(t, 0, "COMPLETED  3/3 (100%), failed 1", s.args("watch", good.String())...)
+		expect(t, 0, `"status": "COMPLETED"`, s.args("watch", good.String(), "-o", "json")...)
+		expect(t, 3, "out_of_paper", s.args("watch", bad.String())...)
+		expect(t, 0, "no_such_person", s.args("show", good.String())...)
+		expect(t, 0, "failures", s.args("show", good.String(), "-o", "json")...)
+		if _, out, errs := ran(t, s.args("show", bad.String())...); strings.Contains(out+errs, "\x1b") {
+			t.Error("an escape sequence in an error's text gets through to the terminal")
+		}
+		expect(t, 0, "goes on from checkpoint 0", s.args("retry", bad.String())...)
+		expect(t, 3, "FAILURE", s.args("watch", bad.String())...)
+
+		endless := s.submit(t)
+		expect(t, 5, "it goes on", s.args("watch", endless.String(), "--timeout", "300ms")...)
+		expect(t, 0, "is stopped, with", s.args("stop", endless.String(), "--wait", "--reason", "enough")...)
+		expect(t, 4, "was stopped", s.args("watch", endless.String())...)
+		expect(t, 0, "had ended before", s.args("stop", endless.String())...)
+		expect(t, 0, "alive", s.args("workers")...)
+		expect(t, 0, "enough", s.args("show", endless.String())...)
+
+		gone := s.submit(t)
+		w := begin(t, s.args("watch", gone.String())...)
+		w.until("EXECUTING")
+		expect(t, 0, "removed", s.args("rm", gone.String())...)
+		if status := w.end(); status != 4 {
+			t.Errorf("watching a task that is deleted: status %d, want 4: %s", status, w.errs.String())
+		}
+		// Each is told of, and one that fails does not keep the others from it.
+		expect(t, 1, "is removed", s.args("rm", "01890a5d-ac96-774b-bcce-b302099a8057", good.String())...)
+	})
+}
+
+// Ctrl-C ends the watching, and nothing else.
+func TestWatchDetaches(t *testing.T) {
+	t.Parallel()
+	s := migrated(t, testdb.SQLite(t))
+	id := s.submit(t)
+	w := begin(t, s.args("watch", "@last")...)
+	w.until("QUEUED")
+	if err := w.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status := w.end(); status != 130 || !strings.Contains(w.errs.String(), "taskkit watch "+id.String()+" -d ") {
+		t.Errorf("status %d, want 130 and how to come back: %s", status, w.errs.String())
+	}
+	task, err := s.client.Task(t.Context(), id)
+	if err != nil || task.Status != taskkit.Queued || task.Control != taskkit.ControlNone {
+		t.Errorf("the task is %+v (%v), want it as it was", task, err)
+	}
+}
+
+// running is a command that has not ended yet.
+type running struct {
+	*exec.Cmd
+	t     *testing.T
+	lines *bufio.Scanner
+	errs  strings.Builder
+}
+
+func begin(t *testing.T, args ...string) *running {
+	t.Helper()
+	r := &running{Cmd: exec.CommandContext(t.Context(), built, args...), t: t}
+	r.Stderr = &r.errs
+	out, err := r.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.lines = bufio.NewScanner(out)
+	return r
+}
+
+// until reads lines up to one with a word.
+func (r *running) until(word string) {
+	r.t.Helper()
+	for r.lines.Scan() {
+		if strings.Contains(r.lines.Text(), word) {
+			return
+		}
+	}
+	r.t.Fatalf("%v ended without %q: %s", r.Args[1:], word, r.errs.String())
+}
+
+// end waits for the end and returns the status.
+func (r *running) end() int {
+	for r.lines.Scan() {
+		continue // what else it says is of no interest
+	}
+	_ = r.Wait() // the status says it
+	return r.ProcessState.ExitCode()
+}
