@@ -1,0 +1,201 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"taskkit.dev/cmd/taskkit/internal/database"
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/mailserver"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// The workers of a demonstration are the program itself, which in a test is the
+// test.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == WorkerCommand {
+		if err := Worker(context.Background(), os.Stdin, os.Stdout); err != nil {
+			_, _ = os.Stderr.WriteString(err.Error() + "\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	testdb.LeakMain(m)
+}
+
+// options are those of a small demonstration on a test's database.
+func options(t *testing.T, db *testdb.DB) (o Options, out func() string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	o = Options{Out: screen.New(f), People: 120, Seed: 1, Workers: 2, Exit: true}
+	text := filepath.Join(t.TempDir(), "dev.db")
+	if db.Dialect == dialect.Postgres {
+		text = db.DSN
+	}
+	if o.At, err = database.Parse(text); err != nil {
+		t.Fatal(err)
+	}
+	return o, func() string {
+		said, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(said)
+	}
+}
+
+// The checks find what is wrong: each case does a wrong to people of whom all is
+// well.
+func TestChecksFindWrongs(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		o, out := options(t, db)
+		ctx := t.Context()
+		p, err := prepare(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{Options: o, place: p, began: time.Now()}
+		t.Cleanup(func() {
+			if err := p.leave(o, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if r.people, err = r.populate(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if r.mail, err = mailserver.Start(mailserver.Config{Refuse: refused}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.mail.Close() })
+		r.client = taskkit.NewClient(p.db, taskkit.InSchema(p.schema))
+		r.crew = newCrew(p, r.mail.Addr(), o.Workers)
+		t.Cleanup(func() {
+			if err := r.crew.end(); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := r.crew.add(false); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.submit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.follow(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.report(ctx); err != nil {
+			t.Fatalf("with nothing wrong: %v\n%s", err, out())
+		}
+		exec := func(statement string) {
+			t.Helper()
+			if _, err := p.db.ExecContext(ctx, statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wrong := func(part string) {
+			t.Helper()
+			before := len(out())
+			err := r.report(ctx)
+			if said := out()[before:]; !errors.Is(err, ErrChecks) || !strings.Contains(said, part) || !strings.Contains(said, "FAILED") {
+				t.Errorf("%v, want ErrChecks and %q:\n%s", err, part, said)
+			}
+		}
+		columns := "task, person, action, worker, batch, at"
+		exec("INSERT INTO caseload_touch (" + columns + ") SELECT " + columns + " FROM caseload_touch WHERE action = 'watch' ORDER BY id LIMIT 1")
+		wrong("touched twice: 1, missed: 0")
+		exec("DELETE FROM caseload_touch WHERE action = 'early_alert'")
+		wrong("touched twice: 1, missed: 120")
+	})
+}
+
+// A worker ends by itself when its parent is gone, however that died: its
+// standard input is closed then.
+func TestWorkerEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	o, _ := options(t, testdb.SQLite(t))
+	p, err := prepare(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.leave(o, nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := newCrew(p, "127.0.0.1:1", 1)
+	m, err := c.add(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-m.done:
+	case <-time.After(time.Minute):
+		_ = m.cmd.Process.Kill()
+		t.Fatal("the worker lives on")
+	}
+	if err := c.mishap(m); !strings.Contains(err.Error(), "has ended by itself (exit status 1)") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A demonstration that is interrupted leaves nothing: no process, no directory,
+// no task that somebody might take up.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		o, out := options(t, db)
+		o.People = 20_000
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- Run(ctx, o) }()
+		deadline := time.After(time.Minute)
+		for tick := time.NewTicker(20 * time.Millisecond); !strings.Contains(out(), "program_status"); {
+			select {
+			case err := <-done:
+				t.Fatalf("ended too early: %v\n%s", err, out())
+			case <-deadline:
+				t.Fatalf("does not begin:\n%s", out())
+			case <-tick.C:
+			}
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want context.Canceled", err)
+		}
+		if o.At.Dialect == dialect.Postgres {
+			_, name, _ := strings.Cut(out(), ", schema ")
+			name, _, _ = strings.Cut(name, "\n")
+			var n int
+			err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname = $1", name).Scan(&n)
+			if err != nil || n != 0 {
+				t.Errorf("%d schemas are left (%v)", n, err)
+			}
+			return
+		}
+		left, err := o.At.Open(t.Context(), database.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer left.Close()
+		tasks, err := taskkit.NewClient(left).Tasks(t.Context(), taskkit.Filter{Statuses: []taskkit.Status{taskkit.Queued, taskkit.Scheduling, taskkit.Executing}})
+		if err != nil || len(tasks) != 0 {
+			t.Errorf("%d tasks wait for ever (%v)", len(tasks), err)
+		}
+	})
+}
