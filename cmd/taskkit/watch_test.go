@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,27 @@ func TestWatchDetaches(t *testing.T) {
 	if err != nil || task.Status != taskkit.Queued || task.Control != taskkit.ControlNone {
 		t.Errorf("the task is %+v (%v), want it as it was", task, err)
 	}
+}
+
+// Without --exit the workers stay, the other commands work beside them, and
+// Ctrl-C ends it all in order.
+func TestDevStays(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "dev.db")
+	d := begin(t, "dev", "--people-count", "100", "--kills", "0", "--database", file)
+	d.until("taskkit workers -d " + file)
+	expect(t, 0, "alive", "workers", "-d", file)
+	expect(t, 0, "COMPLETED  100/100", "watch", "@last", "-d", file)
+	if err := d.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status := d.end(); status != 0 {
+		t.Errorf("status %d, want 0: %s", status, d.errs.String())
+	}
+	if _, out, _ := ran(t, "workers", "-d", file); strings.Contains(out, "alive") || strings.Count(out, "ended") != 2 {
+		t.Errorf("want both workers ended in order:\n%s", out)
+	}
+	expect(t, 1, "holds an earlier demonstration", "dev", "--exit", "--database", file)
 }
 
 // running is a command that has not ended yet.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -71,6 +72,9 @@ func (a *app) connect(ctx context.Context) (*connection, error) {
 	}
 	if err := taskkit.CheckSchema(ctx, db, a.schemaName()); err != nil {
 		_ = db.Close() // the check says what is wrong
+		if s, ok := errors.AsType[*taskkit.SchemaError](err); ok && s.Behind() && a.flags() != "" {
+			err = fmt.Errorf("%w, here `taskkit migrate%s`", err, a.flags())
+		}
 		return nil, err
 	}
 	return &connection{taskkit.NewClient(db, taskkit.InSchema(a.schemaName())), db}, nil
