@@ -122,31 +122,6 @@ func ExampleLater() {
 	// Output: COMPLETED 3 holds, 0 attempts spent
 }
 
-func ExamplePermanent() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
-		return taskkit.More, taskkit.Permanent("party_cancelled", errors.New("no cake"))
-	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
-	task := runToEnd(db, r, id, taskkit.Config{})
-	fmt.Println(task.Status, task.Desc)
-	// Output: FAILURE party_cancelled: no cake
-}
-
-func ExampleClassify() {
-	ctx, err := context.Background(), errors.New("429")
-	fmt.Println(taskkit.Classify(ctx, err))
-	fmt.Println(taskkit.Classify(ctx, taskkit.RetryAfter(err, time.Minute)))
-	fmt.Println(taskkit.Classify(ctx, taskkit.Transient(err)))
-	fmt.Println(taskkit.Classify(ctx, fmt.Errorf("greet: %w", taskkit.Permanent("gone", err))))
-	// Output:
-	// transient
-	// transient
-	// transient
-	// permanent
-}
-
 // EntDriver is what an ent client inside the batch is made of:
 //
 //	client := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))

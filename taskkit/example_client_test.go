@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/taskkit"
 )
 
@@ -28,65 +26,6 @@ func ExampleClient_Tasks() {
 	// Output:
 	// a page of 2
 	// a page of 1
-}
-
-// A stop keeps what was done. A task that nobody has begun ends at once.
-func ExampleClient_Stop() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
-	task, err := taskkit.NewClient(db).Stop(ctx, id, taskkit.By(uuid.New()), taskkit.Because("wrong people"))
-	fmt.Println(task.Status, task.Partial(), err)
-	// Output: COMPLETED true <nil>
-}
-
-func ExampleClient_Pause() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
-	_, _ = client.Pause(ctx, id)
-	fmt.Println(client.Explain(ctx, id))
-	_, _ = client.Resume(ctx, id)
-	_, err := client.Resume(ctx, id)
-	var state *taskkit.StateError
-	fmt.Println(errors.As(err, &state))
-	// Output:
-	// It is paused at checkpoint 0; resume lets it go on. <nil>
-	// true
-}
-
-// A retry goes on from the last checkpoint with a fresh budget.
-func ExampleClient_Retry() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	client, mended := taskkit.NewClient(db), false
-	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
-		if !mended {
-			return taskkit.More, taskkit.Permanent("broken", nil)
-		}
-		return taskkit.Done, nil
-	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
-	fmt.Println(runToEnd(db, r, id, taskkit.Config{}).Status)
-	mended = true
-	_, _ = client.Retry(ctx, id)
-	fmt.Println(runToEnd(db, r, id, taskkit.Config{}).Status)
-	// Output:
-	// FAILURE
-	// COMPLETED
-}
-
-func ExampleClient_Delete() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
-	_, _ = client.Delete(ctx, id)
-	_, err := client.Task(ctx, id)
-	events, _ := client.Events(ctx, id, 1)
-	fmt.Println(errors.Is(err, taskkit.ErrNotFound), events[0].Action)
-	// Output: true delete
 }
 
 // Explain says in one sentence why a task is not running.
@@ -127,16 +66,99 @@ func ExampleNewClient() {
 	// Output: QUEUED <nil>
 }
 
-// CheckSchema names the command that helps.
-func ExampleCheckSchema() {
+func ExampleClient_Task() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	fmt.Println(taskkit.CheckSchema(ctx, db, taskkit.DefaultSchema))
-	_, _ = db.Exec(`DELETE FROM taskkit_goose_version WHERE version_id > 0`)
-	var schema *taskkit.SchemaError
-	err := taskkit.CheckSchema(ctx, db, taskkit.DefaultSchema)
-	fmt.Println(errors.As(err, &schema) && schema.Behind())
+	client := taskkit.NewClient(db)
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.WithReason("her birthday"))
+	task, err := client.Task(ctx, id)
+	fmt.Println(task.Kind, task.Status, string(task.Spec), task.Reason, err)
+	_, err = client.Task(ctx, taskkit.ID{})
+	fmt.Println(errors.Is(err, taskkit.ErrNotFound))
 	// Output:
-	// <nil>
+	// greet QUEUED {"people":["Ada"]} her birthday <nil>
 	// true
+}
+
+// Wait looks until the task has ended; each look may be shown to somebody.
+func ExampleClient_Wait() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	task, err := client.Wait(ctx, id, func(t *taskkit.Task) {
+		fmt.Println(t.Status)
+		if !t.Ended() {
+			_, _ = client.Stop(ctx, id)
+		}
+	})
+	fmt.Println(task.Partial(), err)
+	// Output:
+	// QUEUED
+	// COMPLETED
+	// true <nil>
+}
+
+func ExampleClient_Failures() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		people, next := taskkit.Take(b, b.Spec.People)
+		for _, p := range people {
+			b.Fail(p, taskkit.Permanent("asleep", fmt.Errorf("%s does not answer", p)))
+		}
+		return next, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	runToEnd(db, r, id, taskkit.Config{})
+	client, last := taskkit.NewClient(db), taskkit.ID{}
+	for {
+		page, err := client.Failures(ctx, id, last, 2)
+		if err != nil || len(page) == 0 {
+			break
+		}
+		for _, f := range page {
+			fmt.Println(f.Item, f.Code)
+		}
+		last = page[len(page)-1].ID
+	}
+	// Output:
+	// Ada asleep
+	// Kurt asleep
+	// Emmy asleep
+}
+
+// Workers lists who lives, and who ended in the last hour and why.
+func ExampleClient_Workers() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	runToEnd(db, r, id, taskkit.Config{Slots: 4})
+	workers, err := taskkit.NewClient(db).Workers(ctx)
+	for _, w := range workers {
+		fmt.Println(w.Kinds, w.Queues, w.Slots, "alive:", w.Alive)
+	}
+	fmt.Println(err)
+	// Output:
+	// map[greet:[1]] [default] 4 alive: false
+	// <nil>
+}
+
+func ExampleClient_Counts() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	_, _ = taskkit.SubmitMany(ctx, db, greetKind, []greetSpec{nobody, nobody})
+	fmt.Println(taskkit.NewClient(db).Counts(ctx, "greet"))
+	// Output: map[QUEUED:2] <nil>
+}
+
+// Get decodes the spec and the state. Generated packages have one of their own.
+func ExampleGet() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}})
+	task, err := taskkit.Get(ctx, taskkit.NewClient(db), greetKind, id)
+	fmt.Println(task.Status, task.Spec.People, task.State.Greeted, err)
+	// Output: QUEUED [Ada Kurt] 0 <nil>
 }

@@ -82,10 +82,33 @@ func greetCase() tasktest.Case[spec, state] {
 	}
 }
 
-// TestExecutor is one call in a test of yours.
+// TestExecutor is one call in a test of yours. The same call runs below, as
+// TestGreeter.
 func ExampleTestExecutor() {
 	_ = func(t *testing.T) {
-		tasktest.TestExecutor(t, greetCase())
+		tasktest.TestExecutor(t, tasktest.Case[spec, state]{
+			Kind:     kind,
+			New:      func(testing.TB, *sql.DB) taskkit.Executor[spec, state] { return greeter{} },
+			Setup:    setup,
+			Spec:     spec{People: []string{"Ada", "Emmy", "Kurt", "Paul", "Rosa"}},
+			Snapshot: snapshot,
+		})
+	}
+	// Output:
+}
+
+// Run runs one task to its end, for what your executor does to your tables and
+// returns to whoever asked. TestRun below does the same.
+func ExampleRun() {
+	_ = func(t *testing.T) {
+		db := tasktest.Open(t)
+		if err := setup(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		out := tasktest.Run(t, kind, greeter{}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.On(db))
+		if out.Status != taskkit.Completed || out.State.Greeted != 3 {
+			t.Errorf("%s (%s) with %+v; failed attempts: %+v", out.Status, out.Desc, out.State, out.Attempts)
+		}
 	}
 	// Output:
 }

@@ -1,0 +1,58 @@
+package taskkit_test
+
+import (
+	"context"
+	"fmt"
+
+	"taskkit.dev/taskkit"
+)
+
+// tidy is an executor that cleans up and reports.
+type tidy struct{ greeter }
+
+// Abort implements [taskkit.Aborter].
+func (tidy) Abort(_ context.Context, b *greetBatch) error {
+	fmt.Println("abort:", b.Ending())
+	return nil
+}
+
+// Report implements [taskkit.Reporter].
+func (tidy) Report(_ context.Context, b *greetBatch) (string, error) {
+	return fmt.Sprint("greeted ", b.State.Greeted), nil
+}
+
+func ExampleAborter() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	var r taskkit.Registry
+	taskkit.Register[greetSpec, greetState](&r, greetKind, tidy{func(context.Context, *greetBatch) (taskkit.Next, error) {
+		return taskkit.More, taskkit.Permanent("rain", nil)
+	}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	fmt.Println(runToEnd(db, &r, id, taskkit.Config{}).Status)
+	// Output:
+	// abort: failed
+	// FAILURE
+}
+
+// A Reporter's result is fetched by whoever asked. Generated packages have a
+// Fetch of their own.
+func ExampleReporter() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	text := taskkit.Reflected[string]()
+	kind := taskkit.NewKind(taskkit.Definition[greetSpec, greetState]{
+		Name: "greet_and_tell", Spec: taskkit.Reflected[greetSpec](), State: taskkit.Reflected[greetState](),
+		Report: taskkit.ReportWith[greetSpec, greetState](text),
+	})
+	var r taskkit.Registry
+	taskkit.Register[greetSpec, greetState](&r, kind, tidy{func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		people, next := taskkit.Take(b, b.Spec.People)
+		b.State.Greeted += len(people)
+		return next, nil
+	}})
+	id, _ := taskkit.Submit(ctx, db, kind, greetSpec{People: []string{"Ada", "Kurt"}})
+	runToEnd(db, &r, id, taskkit.Config{})
+	fmt.Println(taskkit.FetchResult(ctx, taskkit.NewClient(db), kind.Name(), text, id))
+	// Output: greeted 2 <nil>
+}

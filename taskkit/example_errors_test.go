@@ -1,0 +1,66 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+func ExamplePermanent() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
+		return taskkit.More, taskkit.Permanent("party_cancelled", errors.New("no cake"))
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	task := runToEnd(db, r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Desc)
+	// Output: FAILURE party_cancelled: no cake
+}
+
+func ExampleClassify() {
+	ctx, err := context.Background(), errors.New("429")
+	fmt.Println(taskkit.Classify(ctx, err))
+	fmt.Println(taskkit.Classify(ctx, taskkit.RetryAfter(err, time.Minute)))
+	fmt.Println(taskkit.Classify(ctx, taskkit.Transient(err)))
+	fmt.Println(taskkit.Classify(ctx, fmt.Errorf("greet: %w", taskkit.Permanent("gone", err))))
+	// Output:
+	// transient
+	// transient
+	// transient
+	// permanent
+}
+
+// RetryAfter asks for patience that the backoff does not have.
+func ExampleRetryAfter() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		if b.Attempt == 1 {
+			return taskkit.More, taskkit.RetryAfter(errors.New("429 too many greetings"), 20*time.Millisecond)
+		}
+		return taskkit.Done, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	task := runToEnd(db, r, id, taskkit.Config{Backoff: time.Millisecond})
+	attempts, _ := taskkit.NewClient(db).Attempts(ctx, id, 10)
+	fmt.Println(task.Status, "after", len(attempts), "failed attempt:", attempts[0].Class, attempts[0].Detail)
+	// Output: COMPLETED after 1 failed attempt: transient 429 too many greetings
+}
+
+// Transient says that a retry may mend what would otherwise be permanent, such
+// as a constraint that another transaction is about to satisfy.
+func ExampleTransient() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	_, _ = db.Exec(`CREATE TABLE greeting (person text CHECK (person <> 'Kurt'))`)
+	_, err := db.ExecContext(ctx, `INSERT INTO greeting VALUES ('Kurt')`)
+	fmt.Println(taskkit.Classify(ctx, err))
+	fmt.Println(taskkit.Classify(ctx, taskkit.Transient(err)))
+	// Output:
+	// permanent
+	// transient
+}
