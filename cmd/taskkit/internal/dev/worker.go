@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/gen"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/taskkit"
 )
 
@@ -32,11 +33,19 @@ const sender = "Student Success <success@college.example.edu>"
 
 // The workers' settings: short, so that a takeover is seen.
 const (
-	heartbeat   = 300 * time.Millisecond
-	deadAfter   = 3 * time.Second
-	batchTime   = deadAfter * 3 / 4
-	batchTarget = 200 * time.Millisecond
+	heartbeat = 300 * time.Millisecond
+	deadAfter = 3 * time.Second
+	batchTime = deadAfter * 3 / 4
 )
+
+// batchTarget is how long a batch should take. On SQLite all others who want to
+// write wait for it.
+func batchTarget(d dialect.Name) time.Duration {
+	if d == dialect.SQLite {
+		return 200 * time.Millisecond
+	}
+	return 500 * time.Millisecond
+}
 
 // orders are what a worker is told in the first line of its standard input. They
 // are not in its arguments, since a database's address may hold a password.
@@ -118,7 +127,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	}.Register(&registry)
 	w, err := taskkit.NewWorker(db, &registry, taskkit.Config{
 		SystemID: o.Name, Schema: o.Schema, Queues: []string{o.Queue}, Slots: o.Slots,
-		Heartbeat: heartbeat, DeadAfter: deadAfter, BatchTimeout: batchTime, BatchTarget: batchTarget,
+		Heartbeat: heartbeat, DeadAfter: deadAfter, BatchTimeout: batchTime, BatchTarget: batchTarget(at.Dialect),
 		Backoff: 200 * time.Millisecond, BackoffMax: 5 * time.Second,
 		Poll: 100 * time.Millisecond, PollListening: time.Second, Drain: 5 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
