@@ -74,3 +74,10 @@ checkgenerate: generate ## Fail when what is committed is not what generate writ
 .PHONY: dev
 dev: ## Run the demonstration: five bulk actions, workers, a kill, a report.
 	$(GO) run ./cmd/taskkit dev
+
+# Flags of the benchmark: make bench ARGS='-scenario drain -scale 0.1 -runs 3'
+ARGS ?=
+
+.PHONY: bench
+bench: ## Measure taskkit beside River, asynq and plain SQL; takes hours at full size.
+	cd bench && $(GO) run . $(ARGS)

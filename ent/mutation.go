@@ -59,6 +59,9 @@ type QueuedTaskMutation struct {
 	appendexecution_state    json.RawMessage
 	codec_revision           *int
 	addcodec_revision        *int
+	spec_revision            *int
+	addspec_revision         *int
+	secrets                  *string
 	workflow_status          *workflow.Status
 	workflow_status_desc     *string
 	scheduling_started_date  *time.Time
@@ -635,6 +638,125 @@ func (m *QueuedTaskMutation) AddedCodecRevision() (r int, exists bool) {
 func (m *QueuedTaskMutation) ResetCodecRevision() {
 	m.codec_revision = nil
 	m.addcodec_revision = nil
+}
+
+// SetSpecRevision sets the "spec_revision" field.
+func (m *QueuedTaskMutation) SetSpecRevision(i int) {
+	m.spec_revision = &i
+	m.addspec_revision = nil
+}
+
+// SpecRevision returns the value of the "spec_revision" field in the mutation.
+func (m *QueuedTaskMutation) SpecRevision() (r int, exists bool) {
+	v := m.spec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSpecRevision returns the old "spec_revision" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldSpecRevision(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSpecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSpecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSpecRevision: %w", err)
+	}
+	return oldValue.SpecRevision, nil
+}
+
+// AddSpecRevision adds i to the "spec_revision" field.
+func (m *QueuedTaskMutation) AddSpecRevision(i int) {
+	if m.addspec_revision != nil {
+		*m.addspec_revision += i
+	} else {
+		m.addspec_revision = &i
+	}
+}
+
+// AddedSpecRevision returns the value that was added to the "spec_revision" field in this mutation.
+func (m *QueuedTaskMutation) AddedSpecRevision() (r int, exists bool) {
+	v := m.addspec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearSpecRevision clears the value of the "spec_revision" field.
+func (m *QueuedTaskMutation) ClearSpecRevision() {
+	m.spec_revision = nil
+	m.addspec_revision = nil
+	m.clearedFields[queuedtask.FieldSpecRevision] = struct{}{}
+}
+
+// SpecRevisionCleared returns if the "spec_revision" field was cleared in this mutation.
+func (m *QueuedTaskMutation) SpecRevisionCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldSpecRevision]
+	return ok
+}
+
+// ResetSpecRevision resets all changes to the "spec_revision" field.
+func (m *QueuedTaskMutation) ResetSpecRevision() {
+	m.spec_revision = nil
+	m.addspec_revision = nil
+	delete(m.clearedFields, queuedtask.FieldSpecRevision)
+}
+
+// SetSecrets sets the "secrets" field.
+func (m *QueuedTaskMutation) SetSecrets(s string) {
+	m.secrets = &s
+}
+
+// Secrets returns the value of the "secrets" field in the mutation.
+func (m *QueuedTaskMutation) Secrets() (r string, exists bool) {
+	v := m.secrets
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecrets returns the old "secrets" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldSecrets(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecrets is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecrets requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecrets: %w", err)
+	}
+	return oldValue.Secrets, nil
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (m *QueuedTaskMutation) ClearSecrets() {
+	m.secrets = nil
+	m.clearedFields[queuedtask.FieldSecrets] = struct{}{}
+}
+
+// SecretsCleared returns if the "secrets" field was cleared in this mutation.
+func (m *QueuedTaskMutation) SecretsCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldSecrets]
+	return ok
+}
+
+// ResetSecrets resets all changes to the "secrets" field.
+func (m *QueuedTaskMutation) ResetSecrets() {
+	m.secrets = nil
+	delete(m.clearedFields, queuedtask.FieldSecrets)
 }
 
 // SetWorkflowStatus sets the "workflow_status" field.
@@ -2153,7 +2275,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 37)
+	fields := make([]string, 0, 39)
 	if m.created_date != nil {
 		fields = append(fields, queuedtask.FieldCreatedDate)
 	}
@@ -2183,6 +2305,12 @@ func (m *QueuedTaskMutation) Fields() []string {
 	}
 	if m.codec_revision != nil {
 		fields = append(fields, queuedtask.FieldCodecRevision)
+	}
+	if m.spec_revision != nil {
+		fields = append(fields, queuedtask.FieldSpecRevision)
+	}
+	if m.secrets != nil {
+		fields = append(fields, queuedtask.FieldSecrets)
 	}
 	if m.workflow_status != nil {
 		fields = append(fields, queuedtask.FieldWorkflowStatus)
@@ -2293,6 +2421,10 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ExecutionState()
 	case queuedtask.FieldCodecRevision:
 		return m.CodecRevision()
+	case queuedtask.FieldSpecRevision:
+		return m.SpecRevision()
+	case queuedtask.FieldSecrets:
+		return m.Secrets()
 	case queuedtask.FieldWorkflowStatus:
 		return m.WorkflowStatus()
 	case queuedtask.FieldWorkflowStatusDesc:
@@ -2376,6 +2508,10 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldExecutionState(ctx)
 	case queuedtask.FieldCodecRevision:
 		return m.OldCodecRevision(ctx)
+	case queuedtask.FieldSpecRevision:
+		return m.OldSpecRevision(ctx)
+	case queuedtask.FieldSecrets:
+		return m.OldSecrets(ctx)
 	case queuedtask.FieldWorkflowStatus:
 		return m.OldWorkflowStatus(ctx)
 	case queuedtask.FieldWorkflowStatusDesc:
@@ -2508,6 +2644,20 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCodecRevision(v)
+		return nil
+	case queuedtask.FieldSpecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSpecRevision(v)
+		return nil
+	case queuedtask.FieldSecrets:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecrets(v)
 		return nil
 	case queuedtask.FieldWorkflowStatus:
 		v, ok := value.(workflow.Status)
@@ -2709,6 +2859,9 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	if m.addcodec_revision != nil {
 		fields = append(fields, queuedtask.FieldCodecRevision)
 	}
+	if m.addspec_revision != nil {
+		fields = append(fields, queuedtask.FieldSpecRevision)
+	}
 	if m.addfence != nil {
 		fields = append(fields, queuedtask.FieldFence)
 	}
@@ -2746,6 +2899,8 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case queuedtask.FieldCodecRevision:
 		return m.AddedCodecRevision()
+	case queuedtask.FieldSpecRevision:
+		return m.AddedSpecRevision()
 	case queuedtask.FieldFence:
 		return m.AddedFence()
 	case queuedtask.FieldCheckpointSeq:
@@ -2779,6 +2934,13 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddCodecRevision(v)
+		return nil
+	case queuedtask.FieldSpecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSpecRevision(v)
 		return nil
 	case queuedtask.FieldFence:
 		v, ok := value.(int64)
@@ -2854,6 +3016,12 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	if m.FieldCleared(queuedtask.FieldExecutionSpec) {
 		fields = append(fields, queuedtask.FieldExecutionSpec)
 	}
+	if m.FieldCleared(queuedtask.FieldSpecRevision) {
+		fields = append(fields, queuedtask.FieldSpecRevision)
+	}
+	if m.FieldCleared(queuedtask.FieldSecrets) {
+		fields = append(fields, queuedtask.FieldSecrets)
+	}
 	if m.FieldCleared(queuedtask.FieldWorkflowStatusDesc) {
 		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
 	}
@@ -2912,6 +3080,12 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 	switch name {
 	case queuedtask.FieldExecutionSpec:
 		m.ClearExecutionSpec()
+		return nil
+	case queuedtask.FieldSpecRevision:
+		m.ClearSpecRevision()
+		return nil
+	case queuedtask.FieldSecrets:
+		m.ClearSecrets()
 		return nil
 	case queuedtask.FieldWorkflowStatusDesc:
 		m.ClearWorkflowStatusDesc()
@@ -2992,6 +3166,12 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldCodecRevision:
 		m.ResetCodecRevision()
+		return nil
+	case queuedtask.FieldSpecRevision:
+		m.ResetSpecRevision()
+		return nil
+	case queuedtask.FieldSecrets:
+		m.ResetSecrets()
 		return nil
 	case queuedtask.FieldWorkflowStatus:
 		m.ResetWorkflowStatus()
@@ -6495,20 +6675,22 @@ func (m *TaskProcessMutation) ResetEdge(name string) error {
 // TaskResultMutation represents an operation that mutates the TaskResult nodes in the graph.
 type TaskResultMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *uuid.UUID
-	result        *json.RawMessage
-	appendresult  json.RawMessage
-	finished_date *time.Time
-	fetched_date  *time.Time
-	expiry_date   *time.Time
-	clearedFields map[string]struct{}
-	task          *uuid.UUID
-	clearedtask   bool
-	done          bool
-	oldValue      func(context.Context) (*TaskResult, error)
-	predicates    []predicate.TaskResult
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	result            *json.RawMessage
+	appendresult      json.RawMessage
+	codec_revision    *int
+	addcodec_revision *int
+	finished_date     *time.Time
+	fetched_date      *time.Time
+	expiry_date       *time.Time
+	clearedFields     map[string]struct{}
+	task              *uuid.UUID
+	clearedtask       bool
+	done              bool
+	oldValue          func(context.Context) (*TaskResult, error)
+	predicates        []predicate.TaskResult
 }
 
 var _ ent.Mutation = (*TaskResultMutation)(nil)
@@ -6700,6 +6882,62 @@ func (m *TaskResultMutation) AppendedResult() (json.RawMessage, bool) {
 func (m *TaskResultMutation) ResetResult() {
 	m.result = nil
 	m.appendresult = nil
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (m *TaskResultMutation) SetCodecRevision(i int) {
+	m.codec_revision = &i
+	m.addcodec_revision = nil
+}
+
+// CodecRevision returns the value of the "codec_revision" field in the mutation.
+func (m *TaskResultMutation) CodecRevision() (r int, exists bool) {
+	v := m.codec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCodecRevision returns the old "codec_revision" field's value of the TaskResult entity.
+// If the TaskResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskResultMutation) OldCodecRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCodecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCodecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCodecRevision: %w", err)
+	}
+	return oldValue.CodecRevision, nil
+}
+
+// AddCodecRevision adds i to the "codec_revision" field.
+func (m *TaskResultMutation) AddCodecRevision(i int) {
+	if m.addcodec_revision != nil {
+		*m.addcodec_revision += i
+	} else {
+		m.addcodec_revision = &i
+	}
+}
+
+// AddedCodecRevision returns the value that was added to the "codec_revision" field in this mutation.
+func (m *TaskResultMutation) AddedCodecRevision() (r int, exists bool) {
+	v := m.addcodec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCodecRevision resets all changes to the "codec_revision" field.
+func (m *TaskResultMutation) ResetCodecRevision() {
+	m.codec_revision = nil
+	m.addcodec_revision = nil
 }
 
 // SetFinishedDate sets the "finished_date" field.
@@ -6897,12 +7135,15 @@ func (m *TaskResultMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskResultMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 6)
 	if m.task != nil {
 		fields = append(fields, taskresult.FieldTaskID)
 	}
 	if m.result != nil {
 		fields = append(fields, taskresult.FieldResult)
+	}
+	if m.codec_revision != nil {
+		fields = append(fields, taskresult.FieldCodecRevision)
 	}
 	if m.finished_date != nil {
 		fields = append(fields, taskresult.FieldFinishedDate)
@@ -6925,6 +7166,8 @@ func (m *TaskResultMutation) Field(name string) (ent.Value, bool) {
 		return m.TaskID()
 	case taskresult.FieldResult:
 		return m.Result()
+	case taskresult.FieldCodecRevision:
+		return m.CodecRevision()
 	case taskresult.FieldFinishedDate:
 		return m.FinishedDate()
 	case taskresult.FieldFetchedDate:
@@ -6944,6 +7187,8 @@ func (m *TaskResultMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldTaskID(ctx)
 	case taskresult.FieldResult:
 		return m.OldResult(ctx)
+	case taskresult.FieldCodecRevision:
+		return m.OldCodecRevision(ctx)
 	case taskresult.FieldFinishedDate:
 		return m.OldFinishedDate(ctx)
 	case taskresult.FieldFetchedDate:
@@ -6973,6 +7218,13 @@ func (m *TaskResultMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetResult(v)
 		return nil
+	case taskresult.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCodecRevision(v)
+		return nil
 	case taskresult.FieldFinishedDate:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -7001,13 +7253,21 @@ func (m *TaskResultMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *TaskResultMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addcodec_revision != nil {
+		fields = append(fields, taskresult.FieldCodecRevision)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *TaskResultMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case taskresult.FieldCodecRevision:
+		return m.AddedCodecRevision()
+	}
 	return nil, false
 }
 
@@ -7016,6 +7276,13 @@ func (m *TaskResultMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *TaskResultMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case taskresult.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCodecRevision(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskResult numeric field %s", name)
 }
@@ -7063,6 +7330,9 @@ func (m *TaskResultMutation) ResetField(name string) error {
 		return nil
 	case taskresult.FieldResult:
 		m.ResetResult()
+		return nil
+	case taskresult.FieldCodecRevision:
+		m.ResetCodecRevision()
 		return nil
 	case taskresult.FieldFinishedDate:
 		m.ResetFinishedDate()

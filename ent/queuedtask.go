@@ -39,8 +39,12 @@ type QueuedTask struct {
 	ExecutionSpec json.RawMessage `json:"execution_spec,omitempty"`
 	// ExecutionState holds the value of the "execution_state" field.
 	ExecutionState json.RawMessage `json:"execution_state,omitempty"`
-	// CodecRevision holds the value of the "codec_revision" field.
+	// of the state, and of the spec unless spec_revision says otherwise
 	CodecRevision int `json:"codec_revision,omitempty"`
+	// of the spec, once a checkpoint has had another
+	SpecRevision *int `json:"spec_revision,omitempty"`
+	// pointers to what must not be shown of spec and state, one a line
+	Secrets *string `json:"secrets,omitempty"`
 	// WorkflowStatus holds the value of the "workflow_status" field.
 	WorkflowStatus workflow.Status `json:"workflow_status,omitempty"`
 	// WorkflowStatusDesc holds the value of the "workflow_status_desc" field.
@@ -154,9 +158,9 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case queuedtask.FieldStalled:
 			values[i] = new(sql.NullBool)
-		case queuedtask.FieldCodecRevision, queuedtask.FieldFence, queuedtask.FieldCheckpointSeq, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped:
+		case queuedtask.FieldCodecRevision, queuedtask.FieldSpecRevision, queuedtask.FieldFence, queuedtask.FieldCheckpointSeq, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped:
 			values[i] = new(sql.NullInt64)
-		case queuedtask.FieldExecutionComponentName, queuedtask.FieldWorkflowStatus, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldScheduledByProcess, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldReason, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldControl, queuedtask.FieldControlReason, queuedtask.FieldTraceparent:
+		case queuedtask.FieldExecutionComponentName, queuedtask.FieldSecrets, queuedtask.FieldWorkflowStatus, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldScheduledByProcess, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldReason, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldControl, queuedtask.FieldControlReason, queuedtask.FieldTraceparent:
 			values[i] = new(sql.NullString)
 		case queuedtask.FieldCreatedDate, queuedtask.FieldModifiedDate, queuedtask.FieldSchedulingStartedDate, queuedtask.FieldExecutionStartedDate, queuedtask.FieldWorkflowStoppedDate, queuedtask.FieldNotBefore:
 			values[i] = new(sql.NullTime)
@@ -246,6 +250,20 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field codec_revision", values[i])
 			} else if value.Valid {
 				_m.CodecRevision = int(value.Int64)
+			}
+		case queuedtask.FieldSpecRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field spec_revision", values[i])
+			} else if value.Valid {
+				_m.SpecRevision = new(int)
+				*_m.SpecRevision = int(value.Int64)
+			}
+		case queuedtask.FieldSecrets:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field secrets", values[i])
+			} else if value.Valid {
+				_m.Secrets = new(string)
+				*_m.Secrets = value.String
 			}
 		case queuedtask.FieldWorkflowStatus:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -503,6 +521,16 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("codec_revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CodecRevision))
+	builder.WriteString(", ")
+	if v := _m.SpecRevision; v != nil {
+		builder.WriteString("spec_revision=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.Secrets; v != nil {
+		builder.WriteString("secrets=")
+		builder.WriteString(*v)
+	}
 	builder.WriteString(", ")
 	builder.WriteString("workflow_status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.WorkflowStatus))

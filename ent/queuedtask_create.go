@@ -95,6 +95,34 @@ func (_c *QueuedTaskCreate) SetNillableCodecRevision(v *int) *QueuedTaskCreate {
 	return _c
 }
 
+// SetSpecRevision sets the "spec_revision" field.
+func (_c *QueuedTaskCreate) SetSpecRevision(v int) *QueuedTaskCreate {
+	_c.mutation.SetSpecRevision(v)
+	return _c
+}
+
+// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableSpecRevision(v *int) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetSpecRevision(*v)
+	}
+	return _c
+}
+
+// SetSecrets sets the "secrets" field.
+func (_c *QueuedTaskCreate) SetSecrets(v string) *QueuedTaskCreate {
+	_c.mutation.SetSecrets(v)
+	return _c
+}
+
+// SetNillableSecrets sets the "secrets" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableSecrets(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetSecrets(*v)
+	}
+	return _c
+}
+
 // SetWorkflowStatus sets the "workflow_status" field.
 func (_c *QueuedTaskCreate) SetWorkflowStatus(v workflow.Status) *QueuedTaskCreate {
 	_c.mutation.SetWorkflowStatus(v)
@@ -772,6 +800,14 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CodecRevision(); ok {
 		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 		_node.CodecRevision = value
+	}
+	if value, ok := _c.mutation.SpecRevision(); ok {
+		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+		_node.SpecRevision = &value
+	}
+	if value, ok := _c.mutation.Secrets(); ok {
+		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
+		_node.Secrets = &value
 	}
 	if value, ok := _c.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)

@@ -115,6 +115,53 @@ func (_u *QueuedTaskUpdate) AddCodecRevision(v int) *QueuedTaskUpdate {
 	return _u
 }
 
+// SetSpecRevision sets the "spec_revision" field.
+func (_u *QueuedTaskUpdate) SetSpecRevision(v int) *QueuedTaskUpdate {
+	_u.mutation.ResetSpecRevision()
+	_u.mutation.SetSpecRevision(v)
+	return _u
+}
+
+// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableSpecRevision(v *int) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetSpecRevision(*v)
+	}
+	return _u
+}
+
+// AddSpecRevision adds value to the "spec_revision" field.
+func (_u *QueuedTaskUpdate) AddSpecRevision(v int) *QueuedTaskUpdate {
+	_u.mutation.AddSpecRevision(v)
+	return _u
+}
+
+// ClearSpecRevision clears the value of the "spec_revision" field.
+func (_u *QueuedTaskUpdate) ClearSpecRevision() *QueuedTaskUpdate {
+	_u.mutation.ClearSpecRevision()
+	return _u
+}
+
+// SetSecrets sets the "secrets" field.
+func (_u *QueuedTaskUpdate) SetSecrets(v string) *QueuedTaskUpdate {
+	_u.mutation.SetSecrets(v)
+	return _u
+}
+
+// SetNillableSecrets sets the "secrets" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableSecrets(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetSecrets(*v)
+	}
+	return _u
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (_u *QueuedTaskUpdate) ClearSecrets() *QueuedTaskUpdate {
+	_u.mutation.ClearSecrets()
+	return _u
+}
+
 // SetWorkflowStatus sets the "workflow_status" field.
 func (_u *QueuedTaskUpdate) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdate {
 	_u.mutation.SetWorkflowStatus(v)
@@ -708,6 +755,21 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if value, ok := _u.mutation.AddedCodecRevision(); ok {
 		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
+	if value, ok := _u.mutation.SpecRevision(); ok {
+		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSpecRevision(); ok {
+		_spec.AddField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if _u.mutation.SpecRevisionCleared() {
+		_spec.ClearField(queuedtask.FieldSpecRevision, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Secrets(); ok {
+		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
+	}
+	if _u.mutation.SecretsCleared() {
+		_spec.ClearField(queuedtask.FieldSecrets, field.TypeString)
+	}
 	if value, ok := _u.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
 	}
@@ -1065,6 +1127,53 @@ func (_u *QueuedTaskUpdateOne) SetNillableCodecRevision(v *int) *QueuedTaskUpdat
 // AddCodecRevision adds value to the "codec_revision" field.
 func (_u *QueuedTaskUpdateOne) AddCodecRevision(v int) *QueuedTaskUpdateOne {
 	_u.mutation.AddCodecRevision(v)
+	return _u
+}
+
+// SetSpecRevision sets the "spec_revision" field.
+func (_u *QueuedTaskUpdateOne) SetSpecRevision(v int) *QueuedTaskUpdateOne {
+	_u.mutation.ResetSpecRevision()
+	_u.mutation.SetSpecRevision(v)
+	return _u
+}
+
+// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableSpecRevision(v *int) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetSpecRevision(*v)
+	}
+	return _u
+}
+
+// AddSpecRevision adds value to the "spec_revision" field.
+func (_u *QueuedTaskUpdateOne) AddSpecRevision(v int) *QueuedTaskUpdateOne {
+	_u.mutation.AddSpecRevision(v)
+	return _u
+}
+
+// ClearSpecRevision clears the value of the "spec_revision" field.
+func (_u *QueuedTaskUpdateOne) ClearSpecRevision() *QueuedTaskUpdateOne {
+	_u.mutation.ClearSpecRevision()
+	return _u
+}
+
+// SetSecrets sets the "secrets" field.
+func (_u *QueuedTaskUpdateOne) SetSecrets(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetSecrets(v)
+	return _u
+}
+
+// SetNillableSecrets sets the "secrets" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableSecrets(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetSecrets(*v)
+	}
+	return _u
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (_u *QueuedTaskUpdateOne) ClearSecrets() *QueuedTaskUpdateOne {
+	_u.mutation.ClearSecrets()
 	return _u
 }
 
@@ -1690,6 +1799,21 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if value, ok := _u.mutation.AddedCodecRevision(); ok {
 		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.SpecRevision(); ok {
+		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSpecRevision(); ok {
+		_spec.AddField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if _u.mutation.SpecRevisionCleared() {
+		_spec.ClearField(queuedtask.FieldSpecRevision, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Secrets(); ok {
+		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
+	}
+	if _u.mutation.SecretsCleared() {
+		_spec.ClearField(queuedtask.FieldSecrets, field.TypeString)
 	}
 	if value, ok := _u.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)

@@ -24,6 +24,8 @@ type TaskResult struct {
 	TaskID uuid.UUID `json:"task_id,omitempty"`
 	// Result holds the value of the "result" field.
 	Result json.RawMessage `json:"result,omitempty"`
+	// CodecRevision holds the value of the "codec_revision" field.
+	CodecRevision int `json:"codec_revision,omitempty"`
 	// FinishedDate holds the value of the "finished_date" field.
 	FinishedDate time.Time `json:"finished_date,omitempty"`
 	// FetchedDate holds the value of the "fetched_date" field.
@@ -63,6 +65,8 @@ func (*TaskResult) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case taskresult.FieldResult:
 			values[i] = new([]byte)
+		case taskresult.FieldCodecRevision:
+			values[i] = new(sql.NullInt64)
 		case taskresult.FieldFinishedDate, taskresult.FieldFetchedDate, taskresult.FieldExpiryDate:
 			values[i] = new(sql.NullTime)
 		case taskresult.FieldID, taskresult.FieldTaskID:
@@ -101,6 +105,12 @@ func (_m *TaskResult) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.Result); err != nil {
 					return fmt.Errorf("unmarshal field result: %w", err)
 				}
+			}
+		case taskresult.FieldCodecRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field codec_revision", values[i])
+			} else if value.Valid {
+				_m.CodecRevision = int(value.Int64)
 			}
 		case taskresult.FieldFinishedDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -168,6 +178,9 @@ func (_m *TaskResult) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("result=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Result))
+	builder.WriteString(", ")
+	builder.WriteString("codec_revision=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CodecRevision))
 	builder.WriteString(", ")
 	builder.WriteString("finished_date=")
 	builder.WriteString(_m.FinishedDate.Format(time.ANSIC))

@@ -36,6 +36,20 @@ func (_c *TaskResultCreate) SetResult(v json.RawMessage) *TaskResultCreate {
 	return _c
 }
 
+// SetCodecRevision sets the "codec_revision" field.
+func (_c *TaskResultCreate) SetCodecRevision(v int) *TaskResultCreate {
+	_c.mutation.SetCodecRevision(v)
+	return _c
+}
+
+// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
+func (_c *TaskResultCreate) SetNillableCodecRevision(v *int) *TaskResultCreate {
+	if v != nil {
+		_c.SetCodecRevision(*v)
+	}
+	return _c
+}
+
 // SetFinishedDate sets the "finished_date" field.
 func (_c *TaskResultCreate) SetFinishedDate(v time.Time) *TaskResultCreate {
 	_c.mutation.SetFinishedDate(v)
@@ -88,6 +102,7 @@ func (_c *TaskResultCreate) Mutation() *TaskResultMutation {
 
 // Save creates the TaskResult in the database.
 func (_c *TaskResultCreate) Save(ctx context.Context) (*TaskResult, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -113,6 +128,14 @@ func (_c *TaskResultCreate) ExecX(ctx context.Context) {
 	}
 }
 
+// defaults sets the default values of the builder before save.
+func (_c *TaskResultCreate) defaults() {
+	if _, ok := _c.mutation.CodecRevision(); !ok {
+		v := taskresult.DefaultCodecRevision
+		_c.mutation.SetCodecRevision(v)
+	}
+}
+
 // check runs all checks and user-defined validators on the builder.
 func (_c *TaskResultCreate) check() error {
 	if _, ok := _c.mutation.TaskID(); !ok {
@@ -120,6 +143,9 @@ func (_c *TaskResultCreate) check() error {
 	}
 	if _, ok := _c.mutation.Result(); !ok {
 		return &ValidationError{Name: "result", err: errors.New(`ent: missing required field "TaskResult.result"`)}
+	}
+	if _, ok := _c.mutation.CodecRevision(); !ok {
+		return &ValidationError{Name: "codec_revision", err: errors.New(`ent: missing required field "TaskResult.codec_revision"`)}
 	}
 	switch _c.driver.Dialect() {
 	case dialect.MySQL, dialect.SQLite:
@@ -169,6 +195,10 @@ func (_c *TaskResultCreate) createSpec() (*TaskResult, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Result(); ok {
 		_spec.SetField(taskresult.FieldResult, field.TypeJSON, value)
 		_node.Result = value
+	}
+	if value, ok := _c.mutation.CodecRevision(); ok {
+		_spec.SetField(taskresult.FieldCodecRevision, field.TypeInt, value)
+		_node.CodecRevision = value
 	}
 	if value, ok := _c.mutation.FinishedDate(); ok {
 		_spec.SetField(taskresult.FieldFinishedDate, field.TypeTime, value)
@@ -221,6 +251,7 @@ func (_c *TaskResultCreateBulk) Save(ctx context.Context) ([]*TaskResult, error)
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*TaskResultMutation)
 				if !ok {

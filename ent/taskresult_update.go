@@ -43,6 +43,27 @@ func (_u *TaskResultUpdate) AppendResult(v json.RawMessage) *TaskResultUpdate {
 	return _u
 }
 
+// SetCodecRevision sets the "codec_revision" field.
+func (_u *TaskResultUpdate) SetCodecRevision(v int) *TaskResultUpdate {
+	_u.mutation.ResetCodecRevision()
+	_u.mutation.SetCodecRevision(v)
+	return _u
+}
+
+// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
+func (_u *TaskResultUpdate) SetNillableCodecRevision(v *int) *TaskResultUpdate {
+	if v != nil {
+		_u.SetCodecRevision(*v)
+	}
+	return _u
+}
+
+// AddCodecRevision adds value to the "codec_revision" field.
+func (_u *TaskResultUpdate) AddCodecRevision(v int) *TaskResultUpdate {
+	_u.mutation.AddCodecRevision(v)
+	return _u
+}
+
 // SetFinishedDate sets the "finished_date" field.
 func (_u *TaskResultUpdate) SetFinishedDate(v time.Time) *TaskResultUpdate {
 	_u.mutation.SetFinishedDate(v)
@@ -157,6 +178,12 @@ func (_u *TaskResultUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			sqljson.Append(u, taskresult.FieldResult, value)
 		})
 	}
+	if value, ok := _u.mutation.CodecRevision(); ok {
+		_spec.SetField(taskresult.FieldCodecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedCodecRevision(); ok {
+		_spec.AddField(taskresult.FieldCodecRevision, field.TypeInt, value)
+	}
 	if value, ok := _u.mutation.FinishedDate(); ok {
 		_spec.SetField(taskresult.FieldFinishedDate, field.TypeTime, value)
 	}
@@ -203,6 +230,27 @@ func (_u *TaskResultUpdateOne) SetResult(v json.RawMessage) *TaskResultUpdateOne
 // AppendResult appends value to the "result" field.
 func (_u *TaskResultUpdateOne) AppendResult(v json.RawMessage) *TaskResultUpdateOne {
 	_u.mutation.AppendResult(v)
+	return _u
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (_u *TaskResultUpdateOne) SetCodecRevision(v int) *TaskResultUpdateOne {
+	_u.mutation.ResetCodecRevision()
+	_u.mutation.SetCodecRevision(v)
+	return _u
+}
+
+// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
+func (_u *TaskResultUpdateOne) SetNillableCodecRevision(v *int) *TaskResultUpdateOne {
+	if v != nil {
+		_u.SetCodecRevision(*v)
+	}
+	return _u
+}
+
+// AddCodecRevision adds value to the "codec_revision" field.
+func (_u *TaskResultUpdateOne) AddCodecRevision(v int) *TaskResultUpdateOne {
+	_u.mutation.AddCodecRevision(v)
 	return _u
 }
 
@@ -349,6 +397,12 @@ func (_u *TaskResultUpdateOne) sqlSave(ctx context.Context) (_node *TaskResult, 
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, taskresult.FieldResult, value)
 		})
+	}
+	if value, ok := _u.mutation.CodecRevision(); ok {
+		_spec.SetField(taskresult.FieldCodecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedCodecRevision(); ok {
+		_spec.AddField(taskresult.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.FinishedDate(); ok {
 		_spec.SetField(taskresult.FieldFinishedDate, field.TypeTime, value)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/errclass"
 )
 
 // bind makes an untyped kind of a typed executor: the one seam between generics
@@ -17,6 +16,7 @@ func bind[Spec, State any](k *Kind[Spec, State], x Executor[Spec, State]) *engin
 		Name:      k.def.Name,
 		Revision:  k.def.Revision,
 		Reads:     k.def.Reads,
+		Secrets:   k.hidden(),
 		Limit:     k.def.Batch,
 		HasAbort:  aborts,
 		HasReport: k.def.Report != nil,
@@ -25,8 +25,8 @@ func bind[Spec, State any](k *Kind[Spec, State], x Executor[Spec, State]) *engin
 			if raw == nil {
 				return c, nil
 			}
-			if err := k.def.Spec.Decode(raw, &c.spec); err != nil {
-				return nil, fmt.Errorf("decode spec of revision %d: %w", t.Revision, err)
+			if err := k.readSpec(t.SpecRevision, raw, &c.spec); err != nil {
+				return nil, err
 			}
 			return c, nil
 		},
@@ -46,10 +46,8 @@ func (c *call[Spec, State]) batch(s *engine.Step, state json.RawMessage) (*Batch
 		Task: s.Task.ID, Owner: s.Task.Owner, RunAs: s.Task.RunAs, Spec: c.spec,
 		Tx: s.Tx, Limit: s.Limit, Attempt: s.Attempt, Log: s.Log, step: s,
 	}
-	if len(state) > 0 && string(state) != "{}" {
-		if err := c.kind.def.State.Decode(state, &b.State); err != nil {
-			return nil, Permanent("undecodable_state", fmt.Errorf("decode state: %w", err))
-		}
+	if err := c.kind.readState(s.Task.Revision, state, &b.State); err != nil {
+		return nil, Permanent("undecodable_state", err)
 	}
 	return b, nil
 }
@@ -65,9 +63,6 @@ func (c *call[Spec, State]) Execute(ctx context.Context, s *engine.Step, state j
 		return 0, nil, err
 	}
 	out, err := c.kind.def.State.encode(&b.State)
-	if err == nil {
-		err = checkJSON(out)
-	}
 	if err != nil {
 		return 0, nil, Permanent("unstorable_state", fmt.Errorf("encode state: %w", err))
 	}
@@ -96,12 +91,5 @@ func (c *call[Spec, State]) Report(ctx context.Context, s *engine.Step, state js
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.kind.def.Report(ctx, c.x, b)
-	if err != nil || out == nil {
-		return nil, err
-	}
-	if err := checkJSON(out); err != nil {
-		return nil, &errclass.Mark{Class: errclass.Permanent, Code: "unstorable_result", Err: fmt.Errorf("encode result: %w", err)}
-	}
-	return out, nil
+	return c.kind.def.Report(ctx, c.x, b)
 }

@@ -3,6 +3,7 @@ package taskkit
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,6 +24,10 @@ type Codec[T any] struct {
 	// unknown and duplicate names, wrong types, bad UTF-8, trailing data. The
 	// error is a [*JSONError], and then nothing is promised about v.
 	Decode func(src []byte, v *T) error
+	// Strict says that Append and Decode hold to the rules of package taskjson
+	// by themselves, as what taskgen makes does, but for the size of what Append
+	// writes. Otherwise the runtime checks again.
+	Strict bool
 }
 
 // Reflected returns a codec that works by reflection, for kinds that are
@@ -40,8 +45,28 @@ func Reflected[T any]() Codec[T] {
 	}
 }
 
-// encode returns the JSON of v.
-func (c Codec[T]) encode(v *T) ([]byte, error) { return c.Append(nil, v) }
+// encode returns the JSON of v, held to the rules of what is stored.
+func (c Codec[T]) encode(v *T) ([]byte, error) {
+	out, err := c.Append(nil, v)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Strict:
+		return out, checkSize(out)
+	default:
+		return out, checkJSON(out)
+	}
+}
+
+// decode reads JSON from outside, held to the same rules.
+func (c Codec[T]) decode(src []byte, v *T) error {
+	if !c.Strict {
+		if err := checkJSON(src); err != nil {
+			return err
+		}
+	}
+	return c.Decode(src, v)
+}
 
 // Report is the part of a [Definition] that asks an executor for its result.
 // [ReportWith] makes one.
@@ -65,6 +90,10 @@ func ReportWith[Spec, State, Result any](c Codec[Result]) Report[Spec, State] {
 		if err != nil {
 			return nil, err
 		}
-		return c.encode(&v)
+		out, err := c.encode(&v)
+		if err != nil {
+			return nil, Permanent("unstorable_result", fmt.Errorf("encode result: %w", err))
+		}
+		return out, nil
 	}
 }

@@ -72,11 +72,27 @@ func (e *SpecError) Error() string {
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// SizeError: a spec, state or result is larger than MaxJSON.
-type SizeError struct{ Size, Limit int }
+// RevisionError: what is stored of a task is of a revision that this program
+// cannot read. Nothing is wrong with the task.
+type RevisionError struct {
+	Kind     string
+	Revision int
+	Known    []int // ascending
+}
 
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("%d bytes of JSON, more than %d: name the targets by a query, or submit several tasks", e.Size, e.Limit)
+func (e *RevisionError) Error() string {
+	remedy := "a newer version wrote it: update this program"
+	if n := len(e.Known); n > 0 && e.Revision < e.Known[n-1] {
+		remedy = "it was read once: put it back into Definition.Reads, with its upgrades"
+	}
+	return fmt.Sprintf("taskkit: a task of kind %s is of revision %d, and this program reads %v; %s", e.Kind, e.Revision, e.Known, remedy)
+}
+
+// RetiredKindError: the kind takes no new tasks.
+type RetiredKindError struct{ Kind string }
+
+func (e *RetiredKindError) Error() string {
+	return fmt.Sprintf("taskkit: kind %s is retired: its tasks are run, but none are submitted any more; nothing was stored", e.Kind)
 }
 
 // OptionError: an option of Submit or of a worker cannot be used as it is.

@@ -53,6 +53,6 @@ func ExampleReporter() {
 	}})
 	id, _ := taskkit.Submit(ctx, db, kind, greetSpec{People: []string{"Ada", "Kurt"}})
 	runToEnd(db, &r, id, taskkit.Config{})
-	fmt.Println(taskkit.FetchResult(ctx, taskkit.NewClient(db), kind.Name(), text, id))
+	fmt.Println(taskkit.FetchResult(ctx, taskkit.NewClient(db), kind, text, id))
 	// Output: greeted 2 <nil>
 }

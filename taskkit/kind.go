@@ -23,8 +23,8 @@ type Definition[Spec, State any] struct {
 	// Revision is that of Spec, State and Result, stored with each task.
 	// Defaults to 1.
 	Revision int
-	// Reads lists the revisions that a worker with this code may claim.
-	// Defaults to 1 up to Revision.
+	// Reads lists the revisions that a worker with this code may claim, none
+	// above Revision. Defaults to 1 up to Revision.
 	Reads []int
 	// Batch is the number of items a batch begins with. The runtime steers
 	// b.Limit between 1 and ten times Batch towards Config.BatchTarget.
@@ -38,12 +38,24 @@ type Definition[Spec, State any] struct {
 	State Codec[State]
 	// Report is nil for a kind without a result.
 	Report Report[Spec, State]
+	// Upgrades make what former revisions wrote readable, where the types of
+	// today cannot read it as it is.
+	Upgrades []Upgrade
+	// Retired refuses new tasks; those there are still run.
+	Retired bool
+	// Secrets are JSON pointers over an object of spec and state, in which * is
+	// any element or member: /spec/token. What they point to is masked wherever
+	// a task is shown.
+	Secrets []string
+	// SpecSchema and ResultSchema are JSON Schemas (2020-12), or nil.
+	SpecSchema, ResultSchema []byte
 }
 
 // Kind is a bulk action as services and workers name it: its stored name and
 // how its spec and state are written. Make one with [NewKind]; it is immutable.
 type Kind[Spec, State any] struct {
-	def Definition[Spec, State]
+	def       Definition[Spec, State]
+	revisions revisions
 	// notified is when a submission last carried a hint, in Unix nanoseconds.
 	notified atomic.Int64
 }
@@ -70,13 +82,25 @@ func NewKind[Spec, State any](d Definition[Spec, State]) *Kind[Spec, State] {
 	if !slices.Contains(d.Reads, d.Revision) {
 		panic(fmt.Sprintf("taskkit: kind %s cannot read its own revision %d", d.Name, d.Revision))
 	}
+	for _, r := range d.Reads {
+		// One that read what is to come would write it back as its own revision,
+		// without what it does not know.
+		if r < 1 || r > d.Revision {
+			panic(fmt.Sprintf("taskkit: kind %s cannot read revision %d: there are 1 to %d", d.Name, r, d.Revision))
+		}
+	}
+	for _, s := range d.Secrets {
+		if !secretPointer.MatchString(s) {
+			panic(fmt.Sprintf("taskkit: kind %s: %q points to no secret: write /spec/ or /state/ and names, in which * is any element or member", d.Name, s))
+		}
+	}
 	if d.Batch <= 0 {
 		d.Batch = DefaultBatch
 	}
 	if d.Queue == "" {
 		d.Queue = DefaultQueue
 	}
-	return &Kind[Spec, State]{def: d}
+	return &Kind[Spec, State]{def: d, revisions: newRevisions(d.Name, d.Reads, d.Upgrades)}
 }
 
 // Name returns the stored name.
@@ -84,6 +108,12 @@ func (k *Kind[Spec, State]) Name() string { return k.def.Name }
 
 // Revision returns the revision that new tasks are stored with.
 func (k *Kind[Spec, State]) Revision() int { return k.def.Revision }
+
+// Schemas returns the JSON Schemas (2020-12) of the kind's spec and result, or
+// nil. They must not be changed.
+func (k *Kind[Spec, State]) Schemas() (spec, result []byte) {
+	return k.def.SpecSchema, k.def.ResultSchema
+}
 
 // Codecs returns how the kind's spec and state are written, for programs that
 // take or show them as JSON.

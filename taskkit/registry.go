@@ -44,10 +44,7 @@ func Register[Spec, State any](r *Registry, k *Kind[Spec, State], x Executor[Spe
 	r.names = append(r.names, k.def.Name)
 	r.submit[k.def.Name] = func(ctx context.Context, tx Execer, raw []byte, opts ...SubmitOption) (ID, error) {
 		var spec Spec
-		if err := checkJSON(raw); err != nil {
-			return ID{}, &SpecError{Kind: k.def.Name, Err: err}
-		}
-		if err := k.def.Spec.Decode(raw, &spec); err != nil {
+		if err := k.def.Spec.decode(raw, &spec); err != nil {
 			return ID{}, &SpecError{Kind: k.def.Name, Err: err}
 		}
 		return Submit(ctx, tx, k, spec, opts...)

@@ -43,6 +43,9 @@ func SubmitMany[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, S
 	if k == nil {
 		return nil, &UnknownKindError{Kind: "(nil)"}
 	}
+	if k.def.Retired {
+		return nil, &RetiredKindError{Kind: k.def.Name}
+	}
 	if len(specs) == 0 {
 		return nil, nil
 	}
@@ -80,7 +83,7 @@ func SubmitMany[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, S
 func (k *Kind[Spec, State]) submission(opts []SubmitOption) (*submission, error) {
 	s := &submission{schema: DefaultSchema, NewTask: store.NewTask{
 		Kind: k.def.Name, Revision: k.def.Revision, Queue: k.def.Queue,
-		Priority: int(PriorityNormal), Total: -1,
+		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(),
 	}}
 	for _, o := range opts {
 		o.applySubmit(s)
@@ -96,13 +99,10 @@ func (k *Kind[Spec, State]) submission(opts []SubmitOption) (*submission, error)
 
 // encodeSpec validates a spec and returns its JSON.
 func (k *Kind[Spec, State]) encodeSpec(spec *Spec) ([]byte, error) {
-	if err := validateSpec(k.def.Name, spec); err != nil {
+	if err := validateSpec(k.def.Name, k.def.Secrets, spec); err != nil {
 		return nil, err
 	}
 	raw, err := k.def.Spec.encode(spec)
-	if err == nil {
-		err = checkJSON(raw)
-	}
 	if err != nil {
 		return nil, &SpecError{Kind: k.def.Name, Err: err}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // mailSpec has rules of both sorts.
@@ -68,10 +69,10 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 				t.Errorf("%s: %v does not wrap %v", name, err, tc.err)
 			}
 		}
-		var size *taskkit.SizeError
+		var size *taskkit.JSONError
 		_, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, taskkit.InSchema(schemaOf(db)))
-		if !errors.As(err, &size) || size.Limit != taskkit.MaxJSON {
-			t.Errorf("too large: %v, want *SizeError", err)
+		if !errors.As(err, &size) || size.Problem != taskjson.TooLarge {
+			t.Errorf("too large: %v, want a *JSONError of the problem too_large", err)
 		}
 		r := registered(k, &funcs[mailSpec, struct{}]{})
 		for name, raw := range map[string]string{

@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,13 +40,15 @@ const (
 )
 
 // Task is a task as an operator sees it. Do not hand State and Desc to clients
-// (SSP-32): they may hold anything. Times are the database's.
+// (SSP-32): they may hold anything. Secrets in Spec and State are masked, as
+// "***"; the typed [Get] reads them. Times are the database's.
 type Task struct {
-	ID       ID              `json:"id"`
-	Kind     string          `json:"kind"`
-	Revision int             `json:"revision"`
-	Spec     json.RawMessage `json:"spec,omitempty"`
-	State    json.RawMessage `json:"state,omitempty"`
+	ID           ID              `json:"id"`
+	Kind         string          `json:"kind"`
+	Revision     int             `json:"revision"`      // of State
+	SpecRevision int             `json:"spec_revision"` // of Spec, at most Revision
+	Spec         json.RawMessage `json:"spec,omitempty"`
+	State        json.RawMessage `json:"state,omitempty"`
 
 	Status        Status    `json:"status"`
 	Desc          string    `json:"desc,omitempty"` // error code, then detail
@@ -95,10 +98,16 @@ func (t *Task) Ended() bool { return t.Status.Ended() }
 // Partial reports whether the task was stopped before it was done.
 func (t *Task) Partial() bool { return t.Status == Completed && t.Control == ControlStop }
 
-// fromStore makes the public task.
+// fromStore makes the public task. It is the one place where tasks get out, and
+// where secrets do not.
 func fromStore(t store.Task) *Task {
+	var hidden secrets
+	if t.Secrets != "" {
+		hidden = parseSecrets(strings.Split(t.Secrets, "\n"))
+	}
 	return &Task{
-		ID: t.ID, Kind: t.Kind, Revision: t.Revision, Spec: t.Spec, State: t.State,
+		ID: t.ID, Kind: t.Kind, Revision: t.Revision, SpecRevision: t.SpecRevision,
+		Spec: hidden.below("spec").mask(t.Spec), State: hidden.below("state").mask(t.State),
 		Status: Status(t.Status), Desc: t.Desc, Control: Control(t.Control),
 		ControlBy: t.ControlBy, ControlReason: t.ControlReason,
 		Progress: Progress{Total: t.Progress.Total, Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped},

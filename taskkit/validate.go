@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-playground/validator/v10"
 )
@@ -25,8 +26,9 @@ var specValidator = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
-// validateSpec checks the validate tags, then the spec's own Validate.
-func validateSpec[Spec any](kind string, spec *Spec) (err error) {
+// validateSpec checks the validate tags, then the spec's own Validate. What it
+// says shows no secret.
+func validateSpec[Spec any](kind string, hidden []string, spec *Spec) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // a tag that validator does not know
 			err = &SpecError{Kind: kind, Err: fmt.Errorf("its validate tags cannot be used: %v", v)}
@@ -35,8 +37,13 @@ func validateSpec[Spec any](kind string, spec *Spec) (err error) {
 	if reflect.TypeFor[Spec]().Kind() == reflect.Struct {
 		if invalid, ok := errors.AsType[validator.ValidationErrors](specValidator().Struct(spec)); ok {
 			e := &SpecError{Kind: kind}
+			secret := parseSecrets(hidden)
 			for _, f := range invalid {
-				e.Fields = append(e.Fields, fieldError(f))
+				told := fieldError(f)
+				if secret.hides(told.Path) {
+					told.Value = masked
+				}
+				e.Fields = append(e.Fields, told)
 			}
 			return e
 		}
@@ -57,6 +64,10 @@ func fieldError(f validator.FieldError) FieldError {
 	}
 	value := fmt.Sprintf("%v", f.Value())
 	switch v := reflect.ValueOf(f.Value()); v.Kind() {
+	case reflect.Struct: // with fields that may be secrets
+		if _, ok := f.Value().(time.Time); !ok {
+			value = "an object"
+		}
 	case reflect.Slice, reflect.Map, reflect.Array:
 		value = fmt.Sprintf("of length %d", v.Len())
 	case reflect.String:

@@ -15,31 +15,41 @@
 // The name is what is stored with every task; it does not follow a rename in
 // Go. After it there may be:
 //
-//	batch=N    items that a batch begins with
-//	queue=Q    where tasks wait
-//	alias=OLD  a former name, whose tasks this executor still runs; repeatable
+//	batch=N       items that a batch begins with
+//	queue=Q       where tasks wait
+//	alias=OLD     a former name, whose tasks this executor still runs; repeatable
+//	reserved=OLD  a former name that has no tasks any more; repeatable
+//	retired       tasks are run, but not submitted any more
 //
 // For each kind it writes gen/<name>task, with Kind, Submit, SubmitMany, Get,
-// and Fetch for executors with a Report method, and the marshalling of Spec,
-// State and Result; and gen/gen.go with Executors, Register and Kinds. Commit
-// what it writes.
+// and Fetch for executors with a Report method, the marshalling of Spec, State
+// and Result, their JSON Schemas, and a test of specimens; and gen/gen.go with
+// Executors, Register and Kinds; and gen/tasks.lock, which remembers every field
+// that a database may hold. Commit what it writes.
 //
 // Every field of a Spec, State or Result is exported and has a json tag. It may
-// be a string, boolean, integer or float, a type declared as one of those, a
-// slice, an array, a map with keys that are strings or write themselves as text,
-// a pointer, a struct, time.Time, uuid.UUID, json.RawMessage, or a type with
-// methods MarshalJSON and UnmarshalJSON, or MarshalText and UnmarshalText. What
-// else is found is refused, all at once, each as
+// be a string, boolean, integer or float, a type declared as one of those, an
+// enum, a slice, an array, a map with keys that are strings, integers or write
+// themselves as text, a pointer, a struct, embedded ones too, time.Time,
+// uuid.UUID, json.RawMessage, or a type with methods MarshalJSON and
+// UnmarshalJSON, or MarshalText and UnmarshalText. A type may be an alias or an
+// instance of a generic one, and may contain itself. What else is found is
+// refused, all at once, each as
 //
 //	file:line:col: message: remedy
 //
-// Nothing is written then. Files that are as they should be are not touched,
-// and files of kinds that are gone are removed; files that taskgen did not write
-// are left alone. An executor must not import generated code.
+// So is a change after which a stored task could not be read, by the name of a
+// rule; docs/evolution.md has them all. Nothing is written then. Files that are
+// as they should be are not touched, and files of kinds that are gone are
+// removed; files that taskgen did not write are left alone. An executor must not
+// import generated code.
 //
 // The flags are:
 //
 //	-o, -out DIR  where to write; default gen
+//	-pkg NAME     the package that registers all; default the last element of DIR
+//	-suffix END   the end of the names of the kinds' packages; default task
+//	-base FILE    the lock file to compare with; default tasks.lock in DIR
 //	-check        write nothing; print what would change, and exit with 1 if
 //	              anything would
 //	-v            name the kinds found and the files changed
@@ -83,6 +93,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.Out, "o", "gen", "write to `dir`")
 	flags.StringVar(&o.Out, "out", "gen", "the same as -o `dir`")
+	flags.StringVar(&o.Package, "pkg", "", "`name` of the package that registers all; default the last element of -o")
+	flags.StringVar(&o.Suffix, "suffix", "task", "`end` of the names of the packages of kinds")
+	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with; default tasks.lock in -o")
 	flags.BoolVar(&check, "check", false, "write nothing; exit with 1 when something would change")
 	flags.BoolVar(&verbose, "v", false, "name the kinds found and the files changed")
 	flags.Usage = func() {

@@ -160,7 +160,7 @@ func TestCommand(t *testing.T) {
 	_, errs = command(1, "-o", "mine")
 	contains(errs, "was not written by taskgen")
 	_, errs = command(1, "-o", "Not-A-Package")
-	contains(errs, "cannot be a package")
+	contains(errs, "cannot be the name of a package")
 
 	// Mistakes in the source: nothing is written.
 	before := read(t, filepath.Join(dir, "gen/gen.go"))

@@ -36,6 +36,10 @@ const (
 	FieldExecutionState = "execution_state"
 	// FieldCodecRevision holds the string denoting the codec_revision field in the database.
 	FieldCodecRevision = "codec_revision"
+	// FieldSpecRevision holds the string denoting the spec_revision field in the database.
+	FieldSpecRevision = "spec_revision"
+	// FieldSecrets holds the string denoting the secrets field in the database.
+	FieldSecrets = "secrets"
 	// FieldWorkflowStatus holds the string denoting the workflow_status field in the database.
 	FieldWorkflowStatus = "workflow_status"
 	// FieldWorkflowStatusDesc holds the string denoting the workflow_status_desc field in the database.
@@ -134,6 +138,8 @@ var Columns = []string{
 	FieldExecutionSpec,
 	FieldExecutionState,
 	FieldCodecRevision,
+	FieldSpecRevision,
+	FieldSecrets,
 	FieldWorkflowStatus,
 	FieldWorkflowStatusDesc,
 	FieldSchedulingStartedDate,
@@ -264,6 +270,16 @@ func ByExecutionComponentName(opts ...sql.OrderTermOption) OrderOption {
 // ByCodecRevision orders the results by the codec_revision field.
 func ByCodecRevision(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCodecRevision, opts...).ToFunc()
+}
+
+// BySpecRevision orders the results by the spec_revision field.
+func BySpecRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSpecRevision, opts...).ToFunc()
+}
+
+// BySecrets orders the results by the secrets field.
+func BySecrets(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSecrets, opts...).ToFunc()
 }
 
 // ByWorkflowStatus orders the results by the workflow_status field.

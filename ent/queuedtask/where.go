@@ -98,6 +98,16 @@ func CodecRevision(v int) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
 }
 
+// SpecRevision applies equality check predicate on the "spec_revision" field. It's identical to SpecRevisionEQ.
+func SpecRevision(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSpecRevision, v))
+}
+
+// Secrets applies equality check predicate on the "secrets" field. It's identical to SecretsEQ.
+func Secrets(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSecrets, v))
+}
+
 // WorkflowStatusDesc applies equality check predicate on the "workflow_status_desc" field. It's identical to WorkflowStatusDescEQ.
 func WorkflowStatusDesc(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatusDesc, v))
@@ -582,6 +592,131 @@ func CodecRevisionLT(v int) predicate.QueuedTask {
 // CodecRevisionLTE applies the LTE predicate on the "codec_revision" field.
 func CodecRevisionLTE(v int) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldCodecRevision, v))
+}
+
+// SpecRevisionEQ applies the EQ predicate on the "spec_revision" field.
+func SpecRevisionEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSpecRevision, v))
+}
+
+// SpecRevisionNEQ applies the NEQ predicate on the "spec_revision" field.
+func SpecRevisionNEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldSpecRevision, v))
+}
+
+// SpecRevisionIn applies the In predicate on the "spec_revision" field.
+func SpecRevisionIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldSpecRevision, vs...))
+}
+
+// SpecRevisionNotIn applies the NotIn predicate on the "spec_revision" field.
+func SpecRevisionNotIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldSpecRevision, vs...))
+}
+
+// SpecRevisionGT applies the GT predicate on the "spec_revision" field.
+func SpecRevisionGT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldSpecRevision, v))
+}
+
+// SpecRevisionGTE applies the GTE predicate on the "spec_revision" field.
+func SpecRevisionGTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldSpecRevision, v))
+}
+
+// SpecRevisionLT applies the LT predicate on the "spec_revision" field.
+func SpecRevisionLT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldSpecRevision, v))
+}
+
+// SpecRevisionLTE applies the LTE predicate on the "spec_revision" field.
+func SpecRevisionLTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldSpecRevision, v))
+}
+
+// SpecRevisionIsNil applies the IsNil predicate on the "spec_revision" field.
+func SpecRevisionIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldSpecRevision))
+}
+
+// SpecRevisionNotNil applies the NotNil predicate on the "spec_revision" field.
+func SpecRevisionNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldSpecRevision))
+}
+
+// SecretsEQ applies the EQ predicate on the "secrets" field.
+func SecretsEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSecrets, v))
+}
+
+// SecretsNEQ applies the NEQ predicate on the "secrets" field.
+func SecretsNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldSecrets, v))
+}
+
+// SecretsIn applies the In predicate on the "secrets" field.
+func SecretsIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldSecrets, vs...))
+}
+
+// SecretsNotIn applies the NotIn predicate on the "secrets" field.
+func SecretsNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldSecrets, vs...))
+}
+
+// SecretsGT applies the GT predicate on the "secrets" field.
+func SecretsGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldSecrets, v))
+}
+
+// SecretsGTE applies the GTE predicate on the "secrets" field.
+func SecretsGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldSecrets, v))
+}
+
+// SecretsLT applies the LT predicate on the "secrets" field.
+func SecretsLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldSecrets, v))
+}
+
+// SecretsLTE applies the LTE predicate on the "secrets" field.
+func SecretsLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldSecrets, v))
+}
+
+// SecretsContains applies the Contains predicate on the "secrets" field.
+func SecretsContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldSecrets, v))
+}
+
+// SecretsHasPrefix applies the HasPrefix predicate on the "secrets" field.
+func SecretsHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldSecrets, v))
+}
+
+// SecretsHasSuffix applies the HasSuffix predicate on the "secrets" field.
+func SecretsHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldSecrets, v))
+}
+
+// SecretsIsNil applies the IsNil predicate on the "secrets" field.
+func SecretsIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldSecrets))
+}
+
+// SecretsNotNil applies the NotNil predicate on the "secrets" field.
+func SecretsNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldSecrets))
+}
+
+// SecretsEqualFold applies the EqualFold predicate on the "secrets" field.
+func SecretsEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldSecrets, v))
+}
+
+// SecretsContainsFold applies the ContainsFold predicate on the "secrets" field.
+func SecretsContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldSecrets, v))
 }
 
 // WorkflowStatusEQ applies the EQ predicate on the "workflow_status" field.

@@ -120,6 +120,7 @@ func (TaskResult) Fields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
 		field.JSON("result", json.RawMessage{}).SchemaType(jsonType),
+		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")),
 		field.Time("finished_date").Annotations(clock()),
 		field.Time("fetched_date").Optional().Nillable(),
 		field.Time("expiry_date").Optional().Nillable(),

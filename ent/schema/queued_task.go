@@ -56,7 +56,12 @@ func (QueuedTask) Fields() []ent.Field {
 		field.JSON("execution_spec", json.RawMessage{}).Optional().SchemaType(jsonType),
 		field.JSON("execution_state", json.RawMessage{}).SchemaType(jsonType).
 			Annotations(entsql.Default("{}")),
-		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")),
+		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")).
+			Comment("of the state, and of the spec unless spec_revision says otherwise"),
+		field.Int("spec_revision").Optional().Nillable().
+			Comment("of the spec, once a checkpoint has had another"),
+		field.Text("secrets").Optional().Nillable().
+			Comment("pointers to what must not be shown of spec and state, one a line"),
 		field.Enum("workflow_status").GoType(workflow.Queued).
 			Default(string(workflow.Queued)).Annotations(entsql.Default(string(workflow.Queued))),
 		field.Text("workflow_status_desc").Optional().Nillable(),

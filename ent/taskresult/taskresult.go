@@ -16,6 +16,8 @@ const (
 	FieldTaskID = "task_id"
 	// FieldResult holds the string denoting the result field in the database.
 	FieldResult = "result"
+	// FieldCodecRevision holds the string denoting the codec_revision field in the database.
+	FieldCodecRevision = "codec_revision"
 	// FieldFinishedDate holds the string denoting the finished_date field in the database.
 	FieldFinishedDate = "finished_date"
 	// FieldFetchedDate holds the string denoting the fetched_date field in the database.
@@ -40,6 +42,7 @@ var Columns = []string{
 	FieldID,
 	FieldTaskID,
 	FieldResult,
+	FieldCodecRevision,
 	FieldFinishedDate,
 	FieldFetchedDate,
 	FieldExpiryDate,
@@ -55,6 +58,11 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+var (
+	// DefaultCodecRevision holds the default value on creation for the "codec_revision" field.
+	DefaultCodecRevision int
+)
+
 // OrderOption defines the ordering options for the TaskResult queries.
 type OrderOption func(*sql.Selector)
 
@@ -66,6 +74,11 @@ func ByID(opts ...sql.OrderTermOption) OrderOption {
 // ByTaskID orders the results by the task_id field.
 func ByTaskID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTaskID, opts...).ToFunc()
+}
+
+// ByCodecRevision orders the results by the codec_revision field.
+func ByCodecRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCodecRevision, opts...).ToFunc()
 }
 
 // ByFinishedDate orders the results by the finished_date field.

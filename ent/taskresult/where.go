@@ -62,6 +62,11 @@ func TaskID(v uuid.UUID) predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldEQ(FieldTaskID, v))
 }
 
+// CodecRevision applies equality check predicate on the "codec_revision" field. It's identical to CodecRevisionEQ.
+func CodecRevision(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldEQ(FieldCodecRevision, v))
+}
+
 // FinishedDate applies equality check predicate on the "finished_date" field. It's identical to FinishedDateEQ.
 func FinishedDate(v time.Time) predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldEQ(FieldFinishedDate, v))
@@ -95,6 +100,46 @@ func TaskIDIn(vs ...uuid.UUID) predicate.TaskResult {
 // TaskIDNotIn applies the NotIn predicate on the "task_id" field.
 func TaskIDNotIn(vs ...uuid.UUID) predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldNotIn(FieldTaskID, vs...))
+}
+
+// CodecRevisionEQ applies the EQ predicate on the "codec_revision" field.
+func CodecRevisionEQ(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldEQ(FieldCodecRevision, v))
+}
+
+// CodecRevisionNEQ applies the NEQ predicate on the "codec_revision" field.
+func CodecRevisionNEQ(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldNEQ(FieldCodecRevision, v))
+}
+
+// CodecRevisionIn applies the In predicate on the "codec_revision" field.
+func CodecRevisionIn(vs ...int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldIn(FieldCodecRevision, vs...))
+}
+
+// CodecRevisionNotIn applies the NotIn predicate on the "codec_revision" field.
+func CodecRevisionNotIn(vs ...int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldNotIn(FieldCodecRevision, vs...))
+}
+
+// CodecRevisionGT applies the GT predicate on the "codec_revision" field.
+func CodecRevisionGT(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldGT(FieldCodecRevision, v))
+}
+
+// CodecRevisionGTE applies the GTE predicate on the "codec_revision" field.
+func CodecRevisionGTE(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldGTE(FieldCodecRevision, v))
+}
+
+// CodecRevisionLT applies the LT predicate on the "codec_revision" field.
+func CodecRevisionLT(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldLT(FieldCodecRevision, v))
+}
+
+// CodecRevisionLTE applies the LTE predicate on the "codec_revision" field.
+func CodecRevisionLTE(v int) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldLTE(FieldCodecRevision, v))
 }
 
 // FinishedDateEQ applies the EQ predicate on the "finished_date" field.

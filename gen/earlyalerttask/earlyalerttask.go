@@ -7,6 +7,7 @@ package earlyalerttask
 
 import (
 	"context"
+	"embed"
 
 	"github.com/google/uuid"
 	"taskkit.dev/executors/earlyalert"
@@ -69,13 +70,23 @@ type (
 	State = earlyalert.State
 )
 
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
+
+	_ embed.FS // for the files above
+)
+
 // Kind is the kind early_alert.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "early_alert",
-	Revision: 1,
-	Batch:    200,
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
+	Name:       "early_alert",
+	Revision:   1,
+	Batch:      200,
+	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
+	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind early_alert: it will run if tx commits.

@@ -14,7 +14,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 497+len(v.Category)+len(v.Reason))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -29,7 +29,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 182)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -44,15 +44,14 @@ func decodeState(src []byte, v *State) error {
 
 // writeSpec writes a earlyalert.Spec.
 func writeSpec(e *taskjson.Encoder, v *earlyalert.Spec) {
-	e.BeginObject()
-	e.Name("targets")
+	e.Open(`{"targets":`)
 	writeTargets(e, &v.Targets)
-	e.Name("category")
+	e.Next(`,"category":`)
 	e.String(v.Category)
-	e.Name("reason")
+	e.Next(`,"reason":`)
 	e.String(v.Reason)
 	if v.Mail != nil {
-		e.Name("mail")
+		e.Next(`,"mail":`)
 		writePointerToLetter(e, v.Mail)
 	}
 	e.EndObject()
@@ -263,10 +262,9 @@ func readPointerToLetter(d *taskjson.Decoder, v **sendemail.Letter) {
 
 // writeLetter writes a sendemail.Letter.
 func writeLetter(e *taskjson.Encoder, v *sendemail.Letter) {
-	e.BeginObject()
-	e.Name("subject")
+	e.Open(`{"subject":`)
 	e.String(v.Subject)
-	e.Name("body")
+	e.Next(`,"body":`)
 	e.String(v.Body)
 	e.EndObject()
 }
@@ -294,11 +292,10 @@ func readLetter(d *taskjson.Decoder, v *sendemail.Letter) {
 
 // writeState writes a earlyalert.State.
 func writeState(e *taskjson.Encoder, v *earlyalert.State) {
-	e.BeginObject()
-	e.Name("cursor")
+	e.Open(`{"cursor":`)
 	writeCursor(e, &v.Cursor)
 	if v.Raised != 0 {
-		e.Name("raised")
+		e.Next(`,"raised":`)
 		e.Int(int64(v.Raised))
 	}
 	e.EndObject()

@@ -13,7 +13,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 376+len(v.Format))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -28,7 +28,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 217)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -43,7 +43,7 @@ func decodeState(src []byte, v *State) error {
 
 // appendResult appends the JSON of a result to dst.
 func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 44+len(v.Where))
 	writeResult(&e, v)
 	return e.Finish()
 }
@@ -58,10 +58,9 @@ func decodeResult(src []byte, v *Result) error {
 
 // writeSpec writes a exportcaseload.Spec.
 func writeSpec(e *taskjson.Encoder, v *exportcaseload.Spec) {
-	e.BeginObject()
-	e.Name("targets")
+	e.Open(`{"targets":`)
 	writeTargets(e, &v.Targets)
-	e.Name("format")
+	e.Next(`,"format":`)
 	e.String(v.Format)
 	e.EndObject()
 }
@@ -247,19 +246,18 @@ func readQuery(d *taskjson.Decoder, v *targets.Query) {
 
 // writeState writes a exportcaseload.State.
 func writeState(e *taskjson.Encoder, v *exportcaseload.State) {
-	e.BeginObject()
-	e.Name("cursor")
+	e.Open(`{"cursor":`)
 	writeCursor(e, &v.Cursor)
 	if v.Parts != 0 {
-		e.Name("parts")
+		e.Next(`,"parts":`)
 		e.Int(int64(v.Parts))
 	}
 	if v.Rows != 0 {
-		e.Name("rows")
+		e.Next(`,"rows":`)
 		e.Int(int64(v.Rows))
 	}
 	if v.Complete {
-		e.Name("complete")
+		e.Next(`,"complete":`)
 		e.Bool(v.Complete)
 	}
 	e.EndObject()
@@ -350,12 +348,11 @@ func readCursor(d *taskjson.Decoder, v *targets.Cursor) {
 
 // writeResult writes a exportcaseload.Result.
 func writeResult(e *taskjson.Encoder, v *exportcaseload.Result) {
-	e.BeginObject()
-	e.Name("where")
+	e.Open(`{"where":`)
 	e.String(v.Where)
-	e.Name("rows")
+	e.Next(`,"rows":`)
 	e.Int(int64(v.Rows))
-	e.Name("bytes")
+	e.Next(`,"bytes":`)
 	e.Int(v.Bytes)
 	e.EndObject()
 }

@@ -13,7 +13,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 387+len(v.Program)+len(v.Status))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -28,7 +28,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 183)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -43,12 +43,11 @@ func decodeState(src []byte, v *State) error {
 
 // writeSpec writes a programstatus.Spec.
 func writeSpec(e *taskjson.Encoder, v *programstatus.Spec) {
-	e.BeginObject()
-	e.Name("targets")
+	e.Open(`{"targets":`)
 	writeTargets(e, &v.Targets)
-	e.Name("program")
+	e.Next(`,"program":`)
 	e.String(v.Program)
-	e.Name("status")
+	e.Next(`,"status":`)
 	e.String(v.Status)
 	e.EndObject()
 }
@@ -237,11 +236,10 @@ func readQuery(d *taskjson.Decoder, v *targets.Query) {
 
 // writeState writes a programstatus.State.
 func writeState(e *taskjson.Encoder, v *programstatus.State) {
-	e.BeginObject()
-	e.Name("cursor")
+	e.Open(`{"cursor":`)
 	writeCursor(e, &v.Cursor)
 	if v.Changed != 0 {
-		e.Name("changed")
+		e.Next(`,"changed":`)
 		e.Int(int64(v.Changed))
 	}
 	e.EndObject()

@@ -13,7 +13,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 477)
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -28,7 +28,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 199)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -43,10 +43,9 @@ func decodeState(src []byte, v *State) error {
 
 // writeSpec writes a sendemail.Spec.
 func writeSpec(e *taskjson.Encoder, v *sendemail.Spec) {
-	e.BeginObject()
-	e.Name("targets")
+	e.Open(`{"targets":`)
 	writeTargets(e, &v.Targets)
-	e.Name("letter")
+	e.Next(`,"letter":`)
 	writeLetter(e, &v.Letter)
 	e.EndObject()
 }
@@ -232,10 +231,9 @@ func readQuery(d *taskjson.Decoder, v *targets.Query) {
 
 // writeLetter writes a sendemail.Letter.
 func writeLetter(e *taskjson.Encoder, v *sendemail.Letter) {
-	e.BeginObject()
-	e.Name("subject")
+	e.Open(`{"subject":`)
 	e.String(v.Subject)
-	e.Name("body")
+	e.Next(`,"body":`)
 	e.String(v.Body)
 	e.EndObject()
 }
@@ -263,15 +261,14 @@ func readLetter(d *taskjson.Decoder, v *sendemail.Letter) {
 
 // writeState writes a sendemail.State.
 func writeState(e *taskjson.Encoder, v *sendemail.State) {
-	e.BeginObject()
-	e.Name("cursor")
+	e.Open(`{"cursor":`)
 	writeCursor(e, &v.Cursor)
 	if v.Sent != 0 {
-		e.Name("sent")
+		e.Next(`,"sent":`)
 		e.Int(int64(v.Sent))
 	}
 	if v.Refused != 0 {
-		e.Name("refused")
+		e.Next(`,"refused":`)
 		e.Int(int64(v.Refused))
 	}
 	e.EndObject()

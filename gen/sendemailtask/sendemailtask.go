@@ -7,6 +7,7 @@ package sendemailtask
 
 import (
 	"context"
+	"embed"
 
 	"github.com/google/uuid"
 	"taskkit.dev/executors/sendemail"
@@ -67,14 +68,24 @@ type (
 	State = sendemail.State
 )
 
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
+
+	_ embed.FS // for the files above
+)
+
 // Kind is the kind send_email.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "send_email",
-	Revision: 1,
-	Batch:    100,
-	Queue:    "mail",
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
+	Name:       "send_email",
+	Revision:   1,
+	Batch:      100,
+	Queue:      "mail",
+	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
+	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind send_email: it will run if tx commits.

@@ -13,7 +13,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 376+len(v.Action))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -28,7 +28,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 164)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -43,10 +43,9 @@ func decodeState(src []byte, v *State) error {
 
 // writeSpec writes a watch.Spec.
 func writeSpec(e *taskjson.Encoder, v *watch.Spec) {
-	e.BeginObject()
-	e.Name("targets")
+	e.Open(`{"targets":`)
 	writeTargets(e, &v.Targets)
-	e.Name("action")
+	e.Next(`,"action":`)
 	e.String(v.Action)
 	e.EndObject()
 }
@@ -232,8 +231,7 @@ func readQuery(d *taskjson.Decoder, v *targets.Query) {
 
 // writeState writes a watch.State.
 func writeState(e *taskjson.Encoder, v *watch.State) {
-	e.BeginObject()
-	e.Name("cursor")
+	e.Open(`{"cursor":`)
 	writeCursor(e, &v.Cursor)
 	e.EndObject()
 }

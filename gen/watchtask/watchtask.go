@@ -7,6 +7,7 @@ package watchtask
 
 import (
 	"context"
+	"embed"
 
 	"github.com/google/uuid"
 	"taskkit.dev/executors/targets"
@@ -61,13 +62,23 @@ type (
 	State = watch.State
 )
 
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
+
+	_ embed.FS // for the files above
+)
+
 // Kind is the kind watch.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "watch",
-	Revision: 1,
-	Batch:    500,
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
+	Name:       "watch",
+	Revision:   1,
+	Batch:      500,
+	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
+	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind watch: it will run if tx commits.

@@ -33,8 +33,7 @@ func (s *session) failed(ctx context.Context, err error) bool {
 	v := errclass.Judge(ctx, err)
 	switch v.Class {
 	case errclass.Lost:
-		s.log.Warn("task lost during a batch; nothing was written", "error", v.Detail)
-		return false
+		return s.lost(v.Detail)
 	case errclass.Interrupted:
 		return s.release("interrupted: its worker shut down")
 	case errclass.Permanent:
@@ -54,6 +53,19 @@ func (s *session) failed(ctx context.Context, err error) bool {
 		Reason:  errclass.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), v.Code)),
 		Attempt: s.attempt(v),
 	})
+}
+
+// lost looks where the task stands after the database has said that it does not
+// stand where this session left it. Mostly it is gone. But a commit that was
+// believed not to have happened may have been on its way still, and have
+// happened since: then the task is this worker's, one checkpoint on, and nobody
+// else would ever take it. It reports whether the session goes on.
+func (s *session) lost(detail string) bool {
+	if s.ctx.Err() != nil {
+		s.log.Warn("task lost during a batch; nothing was written", "error", detail)
+		return false
+	}
+	return s.reconcile(store.Write{Hold: s.hold})
 }
 
 // attempt is the record of a failed attempt.
@@ -151,11 +163,14 @@ func (s *session) tryEnd(e ending) (bool, error) {
 		})
 		if err != nil {
 			tx.drop()
-			return errors.Is(err, store.ErrLost), err
+			if errors.Is(err, store.ErrLost) {
+				return !s.lost(err.Error()), err
+			}
+			return false, err
 		}
 	}
 	w := s.endWrite(e)
-	w.Result = result
+	w.Result, w.Revision = result, s.kind.Revision
 	if s.commit(tx, w, true) {
 		return false, errUncertain
 	}

@@ -14,9 +14,10 @@ import (
 // from a typed executor: this is the seam between generics and plain code.
 type Kind struct {
 	Name      string
-	Revision  int   // written with every checkpoint
-	Reads     []int // revisions that may be claimed
-	Limit     int   // items a batch begins with
+	Revision  int    // written with every checkpoint
+	Reads     []int  // revisions that may be claimed
+	Secrets   string // pointers to the secrets of spec and state, one a line
+	Limit     int    // items a batch begins with
 	HasAbort  bool
 	HasReport bool
 	// Open decodes the spec of a task. The call is one session's; its error
@@ -28,9 +29,11 @@ type Kind struct {
 type Task struct {
 	ID       uuid.UUID
 	Kind     string // as stored, perhaps an alias
-	Revision int
-	Owner    uuid.UUID
-	RunAs    uuid.UUID
+	Revision int    // of the state; it changes with the first checkpoint of a newer one
+	// SpecRevision is that of the spec.
+	SpecRevision int
+	Owner        uuid.UUID
+	RunAs        uuid.UUID
 }
 
 // Call is an executor bound to one task. Every method is given the state as

@@ -67,7 +67,7 @@ type session struct {
 func newSession(ctx context.Context, h *host, k *Kind, c store.Claimed) *session {
 	return &session{
 		host: h, ctx: ctx, kind: k,
-		task:     Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, Owner: c.Owner, RunAs: c.RunAs},
+		task:     Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs},
 		log:      h.log.With("task", c.ID, "kind", c.Kind),
 		hold:     c.Hold,
 		state:    c.State,
@@ -198,7 +198,8 @@ func (s *session) batch() bool {
 	err := s.guarded(ctx, step, func(ctx context.Context) (err error) {
 		next, state, err = s.call.Execute(ctx, step, s.state)
 		if err == nil && next < 0 && s.kind.HasReport {
-			step.Ending = EndDone
+			// The state is what Execute has just made of it.
+			step.Ending, step.Task.Revision = EndDone, s.kind.Revision
 			result, err = s.call.Report(ctx, step, state)
 		}
 		return err
@@ -211,6 +212,9 @@ func (s *session) batch() bool {
 	w := store.Write{
 		Hold: s.hold, To: workflow.Executing, Checkpoint: true,
 		Revision: s.kind.Revision, State: state, Result: result,
+	}
+	if s.task.Revision != s.kind.Revision {
+		w.Secrets = s.kind.Secrets // the task knows those of its own revision
 	}
 	w.Progress, w.Failures = step.outcome()
 	last := s.next(&w, next)
@@ -344,7 +348,7 @@ func (s *session) adopt(w store.Write, a store.Applied) {
 	s.note(w, a)
 	if w.Checkpoint {
 		s.hold.Seq++
-		s.state, s.progress = w.State, w.Progress
+		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
 		s.tries, s.stored = 1, 0
 	}
 	s.control = a.Control
@@ -380,7 +384,8 @@ func (s *session) reconcile(w store.Write) bool {
 			}
 			s.log.Warn("after an uncertain commit: reading back", "committed", p.Seq != w.Seq, "checkpoint", p.Seq)
 			if p.Seq != s.hold.Seq {
-				s.hold.Seq, s.state, s.progress = p.Seq, p.State, p.Progress
+				// It was this session's own: nobody else writes under this fence.
+				s.hold.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored = p.Attempts+1, p.Attempts
 			}
 			s.control = p.Control

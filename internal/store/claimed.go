@@ -14,6 +14,7 @@ import (
 type claimedRow struct {
 	id, owner, runAs                    uuid.NullUUID
 	fence, seq, revision, attempts      sql.NullInt64
+	specRevision                        sql.NullInt64
 	kind, queue, control, traceparent   sql.NullString
 	spec, state                         json.RawMessage
 	omitted                             sql.NullBool
@@ -32,7 +33,7 @@ func (r *claimedRow) columns() []any {
 		&r.attempts, &r.control,
 		&r.total, &r.taken, &r.done, &r.failed, &r.skipped,
 		moment{&r.created},
-		&r.traceparent,
+		&r.traceparent, &r.specRevision,
 	}
 }
 
@@ -42,7 +43,7 @@ const lastStalled = 4
 func (r *claimedRow) claimed() Claimed {
 	return Claimed{
 		Hold: Hold{ID: r.id.UUID, Fence: r.fence.Int64, Seq: r.seq.Int64},
-		Kind: r.kind.String, Revision: int(r.revision.Int64), Queue: r.queue.String,
+		Kind: r.kind.String, Revision: int(r.revision.Int64), SpecRevision: int(r.specRevision.Int64), Queue: r.queue.String,
 		Owner: r.owner.UUID, RunAs: r.runAs.UUID,
 		Spec: r.spec, SpecOmitted: r.omitted.Bool, State: r.state,
 		Attempts: int(r.attempts.Int64), Stalled: r.rank.Int64 <= lastStalled,

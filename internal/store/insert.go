@@ -194,7 +194,7 @@ func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
 	query += `
 ON CONFLICT (execution_component_name, reference) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0
 DO UPDATE SET execution_spec = excluded.execution_spec, execution_state = excluded.execution_state,
-  codec_revision = excluded.codec_revision, not_before = excluded.not_before, priority = excluded.priority,
+  codec_revision = excluded.codec_revision, secrets = excluded.secrets, not_before = excluded.not_before, priority = excluded.priority,
   reason = excluded.reason, items_total = excluded.items_total, attempts = 0,
   created_date = excluded.created_date, modified_date = excluded.modified_date, modified_by = excluded.modified_by
 RETURNING id, `
@@ -296,6 +296,7 @@ func newColumns() []newColumn {
 		{names: []string{"execution_component_name"}, value: func(t *NewTask) any { return t.Kind }},
 		{names: []string{"execution_spec"}, value: text(func(t *NewTask) string { return string(t.Spec) })},
 		{names: []string{"codec_revision"}, value: func(t *NewTask) any { return int64(t.Revision) }},
+		{names: []string{"secrets"}, value: text(func(t *NewTask) string { return t.Secrets })},
 		{names: []string{"not_before"}, value: func(t *NewTask) any { return t.due() }, expr: (*NewTask).dueSQL},
 		{names: []string{"queue"}, value: func(t *NewTask) any { return t.Queue }},
 		{names: []string{"priority"}, value: func(t *NewTask) any { return int64(t.Priority) }},

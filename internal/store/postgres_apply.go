@@ -35,6 +35,8 @@ const postgresApply = `UPDATE {s}taskkit_queued_task q SET
   workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
   scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
   checkpoint_seq = q.checkpoint_seq + w.checkpoint,
+  spec_revision = CASE WHEN w.checkpoint = 1 AND w.revision <> q.codec_revision
+    THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
   codec_revision = CASE WHEN w.checkpoint = 1 THEN w.revision ELSE q.codec_revision END,
   execution_state = CASE WHEN w.checkpoint = 1 AND w.state <> '' THEN w.state::json ELSE q.execution_state END,
   items_total = CASE WHEN w.checkpoint = 1 THEN nullif(greatest(w.total, -1), -1) ELSE q.items_total END,
@@ -210,7 +212,7 @@ func applyArgs(writes []Write) []any {
 }
 
 // record stores what came with writes that took effect: failed items, failed
-// attempts and results. A task that was removed has none.
+// attempts, results and, rarely, secrets. A task that was removed has none.
 func (s *postgres) record(ctx context.Context, q Querier, writes []Write, took func(int) bool) error {
 	var (
 		fid, ftask, item, code, detail []string
@@ -219,6 +221,8 @@ func (s *postgres) record(ctx context.Context, q Querier, writes []Write, took f
 		afence, aseq, aattempt         []int64
 		class, acode, adetail          []string
 		rid, rtask, result             []string
+		rrevision                      []int64
+		stask, secrets                 []string
 	)
 	for i, w := range writes {
 		if !took(i) {
@@ -237,6 +241,10 @@ func (s *postgres) record(ctx context.Context, q Querier, writes []Write, took f
 		}
 		if w.Result != nil {
 			rid, rtask, result = append(rid, newID()), append(rtask, task), append(result, string(w.Result))
+			rrevision = append(rrevision, int64(w.Revision))
+		}
+		if add := w.secrets(); add != "" {
+			stask, secrets = append(stask, task), append(secrets, add)
 		}
 	}
 	if len(fid) > 0 {
@@ -257,11 +265,17 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::
 		}
 	}
 	if len(rid) > 0 {
-		if _, err := q.ExecContext(ctx, s.sql(`INSERT INTO {s}taskkit_task_result (id, task_id, result)
-SELECT id::uuid, task::uuid, result::json FROM unnest($1::text[], $2::text[], $3::text[]) AS r(id, task, result)
-ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL`),
-			rid, rtask, result); err != nil {
+		if _, err := q.ExecContext(ctx, s.sql(`INSERT INTO {s}taskkit_task_result (id, task_id, result, codec_revision)
+SELECT id::uuid, task::uuid, result::json, revision FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS r(id, task, result, revision)
+ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL`),
+			rid, rtask, result, rrevision); err != nil {
 			return fmt.Errorf("record %d results: %w", len(rid), err)
+		}
+	}
+	if len(stask) > 0 {
+		if _, err := q.ExecContext(ctx, s.sql(`UPDATE {s}taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
+FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid`), stask, secrets); err != nil {
+			return fmt.Errorf("record the secrets of %d tasks: %w", len(stask), err)
 		}
 	}
 	return nil

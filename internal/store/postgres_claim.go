@@ -56,7 +56,8 @@ const postgresClaim = `WITH ranks AS MATERIALIZED (
     coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
-    q.created_date, coalesce(q.traceparent, '') AS traceparent
+    q.created_date, coalesce(q.traceparent, '') AS traceparent,
+    coalesce(q.spec_revision, q.codec_revision) AS spec_revision
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
   FROM ranks r CROSS JOIN LATERAL (

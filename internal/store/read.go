@@ -122,7 +122,7 @@ func taskOf(r *ent.QueuedTask) (Task, error) {
 	t := Task{
 		ID: r.ID, Created: r.CreatedDate, Modified: r.ModifiedDate, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
 		Owner: r.OwnerID, RunAs: r.RunAsID, Kind: r.ExecutionComponentName, Spec: r.ExecutionSpec, State: r.ExecutionState,
-		Revision: r.CodecRevision, Status: r.WorkflowStatus, Desc: deref(r.WorkflowStatusDesc),
+		Revision: r.CodecRevision, SpecRevision: r.CodecRevision, Secrets: deref(r.Secrets), Status: r.WorkflowStatus, Desc: deref(r.WorkflowStatusDesc),
 		Scheduled: r.SchedulingStartedDate, Started: r.ExecutionStartedDate, Stopped: r.WorkflowStoppedDate,
 		Process: deref(r.ScheduledByProcess), Fence: r.Fence, Seq: r.CheckpointSeq, Attempts: r.Attempts,
 		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Queue: r.Queue, Priority: int(r.Priority), Stalled: r.Stalled,
@@ -131,6 +131,9 @@ func taskOf(r *ent.QueuedTask) (Task, error) {
 		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Traceparent: deref(r.Traceparent),
 		Progress: Progress{Total: -1, Taken: r.ItemsTaken, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
 		Elapsed:  clock.Sub(r.CreatedDate),
+	}
+	if r.SpecRevision != nil {
+		t.SpecRevision = *r.SpecRevision
 	}
 	if r.ItemsTotal != nil {
 		t.Progress.Total = *r.ItemsTotal
@@ -164,28 +167,28 @@ func (b *base) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID,
 }
 
 // Result implements [Operator]. A task without a result has a nil one.
-func (b *base) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+func (b *base) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	r, err := b.ent.TaskResult.Query().Where(taskresult.TaskID(id)).Only(ctx)
 	if ent.IsNotFound(err) {
 		exists, err := b.ent.QueuedTask.Query().Where(queuedtask.ID(id)).Exist(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("read the result of task %s: %w", id, err)
+			return nil, 0, fmt.Errorf("read the result of task %s: %w", id, err)
 		}
 		if !exists {
-			return nil, ErrNotFound
+			return nil, 0, ErrNotFound
 		}
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the result of task %s: %w", id, err)
+		return nil, 0, fmt.Errorf("read the result of task %s: %w", id, err)
 	}
 	if r.FetchedDate == nil {
 		if _, err := b.q.ExecContext(ctx, b.sql("UPDATE {s}taskkit_task_result SET fetched_date = {now} WHERE task_id = $1 AND fetched_date IS NULL"),
 			id.String()); err != nil {
-			return nil, fmt.Errorf("note that the result of task %s was fetched: %w", id, err)
+			return nil, 0, fmt.Errorf("note that the result of task %s was fetched: %w", id, err)
 		}
 	}
-	return r.Result, nil
+	return r.Result, r.CodecRevision, nil
 }
 
 // Failures implements [Operator]: in the order of their ids, after one of them.

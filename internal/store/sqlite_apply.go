@@ -22,6 +22,7 @@ const sqliteApply = `UPDATE taskkit_queued_task SET
   workflow_stopped_date = CASE WHEN $4 IN ({terminal}) THEN $18 END,
   scheduled_by_process = CASE WHEN $4 = 'EXECUTING' THEN scheduled_by_process END,
   checkpoint_seq = checkpoint_seq + $5,
+  spec_revision = CASE WHEN $5 AND $6 <> codec_revision THEN coalesce(spec_revision, codec_revision) ELSE spec_revision END,
   codec_revision = CASE WHEN $5 THEN $6 ELSE codec_revision END,
   execution_state = CASE WHEN $5 AND $7 <> '' THEN $7 ELSE execution_state END,
   items_total = CASE WHEN $5 THEN nullif(max($8, -1), -1) ELSE items_total END,
@@ -152,7 +153,7 @@ func sqliteApplySQL() string {
 }
 
 // record stores what came with a write: failed items, a failed attempt, a
-// result.
+// result and, rarely, secrets.
 func (s *sqlite) record(ctx context.Context, conn *sql.Conn, w *Write) error {
 	task := w.ID.String()
 	if fs := w.failures(); len(fs) > 0 {
@@ -174,10 +175,15 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, newID(), task, a.Process, a.Fence,
 		}
 	}
 	if w.Result != nil {
-		if _, err := conn.ExecContext(ctx, `INSERT INTO taskkit_task_result (id, task_id, result) VALUES ($1, $2, $3)
-ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL`,
-			newID(), task, string(w.Result)); err != nil {
+		if _, err := conn.ExecContext(ctx, `INSERT INTO taskkit_task_result (id, task_id, result, codec_revision) VALUES ($1, $2, $3, $4)
+ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL`,
+			newID(), task, string(w.Result), int64(w.Revision)); err != nil {
 			return fmt.Errorf("record a result: %w", err)
+		}
+	}
+	if add := w.secrets(); add != "" {
+		if _, err := conn.ExecContext(ctx, `UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1`, task, add); err != nil {
+			return fmt.Errorf("record secrets: %w", err)
 		}
 	}
 	return nil

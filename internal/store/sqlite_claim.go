@@ -111,7 +111,7 @@ WHERE id IN (SELECT value FROM json_each($2))
 RETURNING id, fence, checkpoint_seq, execution_component_name, codec_revision, queue, owner_id, run_as_id,
   CASE WHEN octet_length(execution_spec) <= $3 THEN execution_spec END, coalesce(octet_length(execution_spec) > $3, false),
   execution_state, attempts, control, coalesce(items_total, -1), items_taken, items_done, items_failed, items_skipped,
-  created_date, coalesce(traceparent, '')`),
+  created_date, coalesce(traceparent, ''), coalesce(spec_revision, codec_revision)`),
 		[]any{c.Process, s.idsArg(ids), int64(c.SpecMax)}, func(rows *sql.Rows) error {
 			var t claimedRow
 			if err := rows.Scan(t.columns()...); err != nil {

@@ -91,8 +91,9 @@ type Operator interface {
 	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
 	// when the task's status does not allow it.
 	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
-	// Result reads a task's result and notes when it was first fetched.
-	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+	// Result reads a task's result with its revision, and notes when it was
+	// first fetched.
+	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
 	Failures(ctx context.Context, id uuid.UUID, after uuid.UUID, limit int) ([]Failure, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
@@ -156,20 +157,22 @@ type Claims struct {
 // Claimed is one task in hand.
 type Claimed struct {
 	Hold
-	Kind        string
-	Revision    int
-	Queue       string
-	Owner       uuid.UUID
-	RunAs       uuid.UUID
-	Spec        json.RawMessage // nil: null in the database
-	SpecOmitted bool            // too large to come along; read it with Spec
-	State       json.RawMessage
-	Attempts    int // this claim included
-	Stalled     bool
-	Control     workflow.Control
-	Progress    Progress
-	Created     time.Time
-	Traceparent string
+	Kind     string
+	Revision int // of the state
+	// SpecRevision is that of the spec, which is never written again.
+	SpecRevision int
+	Queue        string
+	Owner        uuid.UUID
+	RunAs        uuid.UUID
+	Spec         json.RawMessage // nil: null in the database
+	SpecOmitted  bool            // too large to come along; read it with Spec
+	State        json.RawMessage
+	Attempts     int // this claim included
+	Stalled      bool
+	Control      workflow.Control
+	Progress     Progress
+	Created      time.Time
+	Traceparent  string
 }
 
 // Progress counts items. Total is negative while unknown; Taken is how far
@@ -184,12 +187,16 @@ type Write struct {
 	To workflow.Status // Executing for a start and for a checkpoint with more to come
 
 	// Checkpoint: State, Progress and Revision are written, checkpoint_seq goes
-	// up by one. Otherwise the three are ignored.
+	// up by one. Otherwise State and Progress are ignored, and Revision is only
+	// that of a Result.
 	Checkpoint bool
 	Revision   int
 	State      json.RawMessage
 	Progress   Progress
 	Failures   []Failure // items that will never work; only with Checkpoint
+	// Secrets are added to those of the task, only with Checkpoint: a newer
+	// revision's state may have secrets that the task was not submitted with.
+	Secrets string
 
 	Attempts int           // the new value of attempts
 	Delay    time.Duration // To QUEUED: not_before becomes now + Delay
@@ -256,6 +263,7 @@ type NewTask struct {
 	Kind           string
 	Revision       int
 	Spec           json.RawMessage // nil: null
+	Secrets        string          // pointers to what must not be shown, one a line
 	Owner, RunAs   uuid.UUID
 	Queue          string
 	Priority       int
@@ -278,7 +286,9 @@ type Task struct {
 	Owner, RunAs          uuid.UUID
 	Kind                  string
 	Spec, State           json.RawMessage
-	Revision              int
+	Revision              int // of State
+	SpecRevision          int
+	Secrets               string
 	Status                workflow.Status
 	Desc                  string
 	Scheduled, Started    *time.Time

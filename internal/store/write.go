@@ -21,11 +21,19 @@ func rounds(writes []Write) [][]int {
 // extra reports whether a write brings rows of its own.
 func extra(writes []Write) bool {
 	for _, w := range writes {
-		if len(w.failures()) > 0 || w.Attempt != nil || w.Result != nil {
+		if len(w.failures()) > 0 || w.Attempt != nil || w.Result != nil || w.secrets() != "" {
 			return true
 		}
 	}
 	return false
+}
+
+// secrets are those that a checkpoint adds.
+func (w *Write) secrets() string {
+	if !w.Checkpoint {
+		return ""
+	}
+	return w.Secrets
 }
 
 // failures are the failed items of a checkpoint, fit to be stored.

@@ -305,24 +305,26 @@ func applyTexts(b *bed) {
 func applyResult(b *bed) {
 	b.enrol()
 	c := b.held()
-	if r, err := b.s.Result(b.ctx(), c.ID); err != nil || r != nil {
+	if r, _, err := b.s.Result(b.ctx(), c.ID); err != nil || r != nil {
 		b.Fatalf("result before the end: %q, %v", r, err)
 	}
-	is(b, "failed", b.apply(store.Write{Hold: c.Hold, To: workflow.Failure, Result: json.RawMessage(`18446744073709551615`)}).OK, true)
+	is(b, "failed", b.apply(store.Write{Hold: c.Hold, To: workflow.Failure, Revision: 4, Result: json.RawMessage(`18446744073709551615`)}).OK, true)
 	for range 2 {
-		r, err := b.s.Result(b.ctx(), c.ID)
+		r, revision, err := b.s.Result(b.ctx(), c.ID)
 		b.ok(err)
+		is(b, "revision", revision, 4)
 		is(b, "result", string(r), `18446744073709551615`)
 	}
 	is(b, "fetched", b.count("SELECT count(*) FROM taskkit_task_result WHERE fetched_date IS NOT NULL"), 1)
 	_, err := b.request(c.ID, store.ActRetry)
 	b.ok(err)
 	again := b.claim(1)
-	is(b, "completed", b.apply(store.Write{Hold: again[0].Hold, To: workflow.Completed, Result: json.RawMessage(`{"a":  1.0}`)}).OK, true)
-	r, err := b.s.Result(b.ctx(), c.ID)
+	is(b, "completed", b.apply(store.Write{Hold: again[0].Hold, To: workflow.Completed, Revision: 5, Result: json.RawMessage(`{"a":  1.0}`)}).OK, true)
+	r, revision, err := b.s.Result(b.ctx(), c.ID)
 	b.ok(err)
+	is(b, "revision", revision, 5)
 	is(b, "result, as written", string(r), `{"a":  1.0}`)
-	if _, err := b.s.Result(b.ctx(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
+	if _, _, err := b.s.Result(b.ctx(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
 		b.Fatalf("result of no task: %v", err)
 	}
 }

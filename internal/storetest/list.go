@@ -153,7 +153,7 @@ func watch(b *bed) {
 		b.Fatal("never ready")
 	}
 	<-woken // for what came before
-	b.ok(store.Insert(ctx, b.db.DB, b.db.Schema, []store.NewTask{task()}, true))
+	b.ok(b.submit([]store.NewTask{task()}, true))
 	select {
 	case <-woken:
 	case <-ctx.Done():

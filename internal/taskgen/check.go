@@ -43,6 +43,12 @@ func check(found []*Executor) ([]*Executor, []Diagnostic) {
 		for _, alias := range x.Aliases {
 			claim(x, "alias", alias)
 		}
+		for _, name := range x.Reserved {
+			claim(x, "reserved", name)
+		}
+	}
+	for _, x := range sorted {
+		wrong = append(append(wrong, checkRules(x)...), checkSecrets(x)...)
 	}
 	return sorted, wrong
 }

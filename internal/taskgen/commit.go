@@ -57,7 +57,7 @@ func (o *Output) Changes() ([]Change, error) {
 
 // orphans returns the files of former runs that nothing produces any more.
 func (o *Output) orphans(wanted map[string]bool) (changes []Change, err error) {
-	for _, pattern := range []string{"*.go", "*task/*.go"} {
+	for _, pattern := range []string{"*.go", "*/*.go", "*/*.schema.json"} {
 		names, err := filepath.Glob(filepath.Join(o.Dir, pattern))
 		if err != nil {
 			return nil, err
@@ -122,5 +122,8 @@ func replace(name string, data []byte) error {
 	return nil
 }
 
-// generated reports whether taskgen wrote a file.
-func generated(data []byte) bool { return bytes.HasPrefix(data, []byte(header+"\n")) }
+// generated reports whether taskgen wrote a file: Go, JSON Schema or the lock.
+func generated(data []byte) bool {
+	return bytes.HasPrefix(data, []byte(header+"\n")) || bytes.HasPrefix(data, []byte(lockHeader)) ||
+		bytes.HasPrefix(data, []byte("{\n")) && bytes.Contains(data, []byte(`"$comment": "`+strings.TrimPrefix(header, "// ")+`"`))
+}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"taskkit.dev/internal/taskgen"
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/everythingtask"
-	"taskkit.dev/internal/taskgen/testdata/corpus/gen/plaintask"
+	"taskkit.dev/internal/taskgen/testdata/corpus/gen/shapestask"
 	"taskkit.dev/internal/taskgen/testdata/corpus/shape"
 	"taskkit.dev/taskkit"
 )
@@ -176,6 +177,58 @@ func (s source) state() corpus.State {
 	return st
 }
 
+func (s source) mood() corpus.Mood { return []corpus.Mood{"", corpus.Glad, corpus.Sad}[s.IntN(3)] }
+
+func (s source) rank() corpus.Rank { return corpus.Rank(s.IntN(3)) }
+
+func (s source) option() corpus.Option { return corpus.Option{Extra: s.str(), On: s.IntN(2) == 0} }
+
+func (s source) base() corpus.Base { return corpus.Base{Name: s.str(), Shared: s.IntN(9)} }
+
+// tree returns a tree of so many levels at most.
+func (s source) tree(depth int) corpus.Tree {
+	t := corpus.Tree{Value: s.IntN(9)}
+	if depth > 0 {
+		below := func() corpus.Tree { return s.tree(depth - 1) }
+		t.Children, t.Left, t.By = list(s, below), maybe(s, below), table(s, s.str, below)
+	}
+	return t
+}
+
+func (s source) forest(depth int) corpus.Forest {
+	if depth == 0 {
+		return nil
+	}
+	return list(s, func() corpus.Forest { return s.forest(depth - 1) })
+}
+
+func (s source) shapes() corpus.Shapes {
+	tree := func() corpus.Tree { return s.tree(2) }
+	v := corpus.Shapes{
+		Deep: corpus.Deep{Base: s.base(), Depth: s.IntN(9)}, Option: maybe(s, s.option), Shared: s.str(),
+		Tree: tree(), Trees: table(s, s.str, func() *corpus.Tree { return maybe(s, tree) }), Forest: s.forest(3),
+		ByInt:   table(s, func() int { return s.IntN(2000) - 1000 }, s.str),
+		ByLevel: table(s, func() corpus.Level { return corpus.Level(s.Uint32()) }, func() bool { return s.IntN(2) == 0 }),
+		ByUint:  table(s, func() uint8 { return uint8(s.Uint32()) }, s.base),
+		Mood:    s.mood(), Moods: list(s, s.mood), MoodPtr: maybe(s, s.mood), MoodBy: table(s, s.str, s.mood),
+		Rank: s.rank(), Ranks: table(s, s.rank, func() int { return s.IntN(9) }), Cents: corpus.Cents(s.IntN(500)),
+		Both: corpus.BaseBoth{Option: s.option(), Value: s.base(), Other: list(s, s.base)},
+		Boths: list(s, func() corpus.Both[corpus.Mood] {
+			return corpus.Both[corpus.Mood]{Value: s.mood(), Other: list(s, s.mood)}
+		}),
+	}
+	v.Inner, v.Deep.Shared = s.str(), 0 // hidden by another: not in JSON
+	v.Anonymous.A, v.Anonymous.B = s.IntN(9), list(s, s.str)
+	v.Anonymouses = list(s, func() struct {
+		A bool `json:"a,omitempty"`
+	} {
+		return struct {
+			A bool `json:"a,omitempty"`
+		}{s.IntN(2) == 0}
+	})
+	return v
+}
+
 // sameJSON checks that a value is written as encoding/json writes it, and comes
 // back as it comes back there.
 func sameJSON[T any](t *testing.T, c taskkit.Codec[T], v *T) {
@@ -198,7 +251,7 @@ func sameJSON[T any](t *testing.T, c taskkit.Codec[T], v *T) {
 	if err := json.Unmarshal(got, &theirs); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(theirs, mine, cmp.Comparer(sameInt), cmp.Comparer(sameFunc)); diff != "" {
+	if diff := cmp.Diff(theirs, mine, alike...); diff != "" {
 		t.Fatalf("read differently (-encoding/json +taskgen)\n%s", diff)
 	}
 	again, err := c.Append(nil, &mine)
@@ -207,12 +260,19 @@ func sameJSON[T any](t *testing.T, c taskkit.Codec[T], v *T) {
 	}
 }
 
+// alike is how values are compared: with their unexported fields.
+var alike = []cmp.Option{
+	cmp.Comparer(sameInt), cmp.Comparer(sameFunc), cmp.Exporter(func(reflect.Type) bool { return true }),
+}
+
 func sameInt(a, b big.Int) bool { return a.Cmp(&b) == 0 }
 func sameFunc(a, b func()) bool { return a == nil && b == nil }
 
 func TestCorpusLikeEncodingJSON(t *testing.T) {
 	t.Parallel()
 	spec, state := everythingtask.Kind.Codecs()
+	shapes, _ := shapestask.Kind.Codecs()
+	sameJSON(t, shapes, &corpus.Shapes{})
 	sameJSON(t, spec, &corpus.Spec{})
 	sameJSON(t, state, &corpus.State{})
 	for seed := range uint64(2000) {
@@ -220,6 +280,56 @@ func TestCorpusLikeEncodingJSON(t *testing.T) {
 		one, two := s.spec(), s.state()
 		sameJSON(t, spec, &one)
 		sameJSON(t, state, &two)
+		three := s.shapes()
+		sameJSON(t, shapes, &three)
+	}
+}
+
+// TestCorpusEnums: what is none of an enum's values is neither written nor read,
+// and not told.
+func TestCorpusEnums(t *testing.T) {
+	t.Parallel()
+	codec, _ := shapestask.Kind.Codecs()
+	glum := corpus.Mood("glum")
+	for pointer, v := range map[string]corpus.Shapes{
+		"/mood": {Mood: glum}, "/moods/1": {Moods: []corpus.Mood{"", glum}}, "/mood_ptr": {MoodPtr: &glum},
+		"/rank": {Rank: 3}, "/boths/0/value": {Boths: []corpus.Both[corpus.Mood]{{Value: glum}}},
+	} {
+		wrongAt(t, pointer, func() error { _, err := codec.Append(nil, &v); return err }())
+	}
+	for pointer, src := range map[string]string{
+		"/mood": `{"mood":"glum"}`, "/moods/1": `{"moods":["sad","glum"]}`, "/mood_by/x": `{"mood_by":{"x":"glum"}}`,
+		"/rank": `{"rank":3}`, "/by_int/01": `{"by_int":{"01":"x"}}`, "/by_uint/256": `{"by_uint":{"256":{}}}`,
+		"/by_level/+1": `{"by_level":{"+1":true}}`, "/ranks/1": `{"ranks":{"1":1,"1":1}}`,
+	} {
+		wrongAt(t, pointer, codec.Decode([]byte(src), new(corpus.Shapes)))
+	}
+}
+
+// wrongAt fails the test unless an error is one of JSON, at a place, without the
+// value that is wrong.
+func wrongAt(t *testing.T, pointer string, err error) {
+	t.Helper()
+	var e *taskkit.JSONError
+	if !errors.As(err, &e) || e.Pointer != pointer || strings.Contains(e.Detail, "glum") {
+		t.Errorf("got %v, want an error at %s that does not quote", err, pointer)
+	}
+}
+
+// TestCorpusCircle: pointers that lead back are an error, and not the end.
+func TestCorpusCircle(t *testing.T) {
+	t.Parallel()
+	codec, _ := shapestask.Kind.Codecs()
+	v := corpus.Shapes{}
+	v.Tree.Left = &v.Tree
+	_, err := codec.Append(nil, &v)
+	var e *taskkit.JSONError
+	if !errors.As(err, &e) || e.Problem != "too_deep" {
+		t.Errorf("a circle: %v", err)
+	}
+	deep := strings.Repeat(`{"children":[`, 60) + strings.Repeat(`]}`, 60)
+	if err := codec.Decode([]byte(`{"tree":`+deep+`}`), &v); !errors.As(err, &e) || e.Problem != "too_deep" {
+		t.Errorf("too deep: %v", err)
 	}
 }
 
@@ -227,6 +337,7 @@ func TestCorpusLikeEncodingJSON(t *testing.T) {
 // understands in the same way; what it refuses, it refuses with a place.
 func FuzzCorpusDecode(f *testing.F) {
 	spec, state := everythingtask.Kind.Codecs()
+	shapes, _ := shapestask.Kind.Codecs()
 	for seed := range uint64(20) {
 		s := newSource(seed)
 		one, two := s.spec(), s.state()
@@ -240,10 +351,31 @@ func FuzzCorpusDecode(f *testing.F) {
 		}
 		f.Add(a)
 		f.Add(b)
+		three := s.shapes()
+		c, err := shapes.Append(nil, &three)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(c)
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		decodesAlike(t, spec, src)
 		decodesAlike(t, state, src)
+		decodesAlike(t, shapes, src)
+	})
+}
+
+// FuzzCorpusRoundTrip: any value is written as encoding/json writes it, and comes
+// back. The fuzzer chooses the stream of numbers that values are made of.
+func FuzzCorpusRoundTrip(f *testing.F) {
+	spec, state := everythingtask.Kind.Codecs()
+	shapes, _ := shapestask.Kind.Codecs()
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		s := newSource(seed)
+		one, two, three := s.spec(), s.state(), s.shapes()
+		sameJSON(t, spec, &one)
+		sameJSON(t, state, &two)
+		sameJSON(t, shapes, &three)
 	})
 }
 
@@ -261,7 +393,7 @@ func decodesAlike[T any](t *testing.T, c taskkit.Codec[T], src []byte) {
 	if err := json.Unmarshal(src, &theirs); err != nil {
 		t.Fatalf("%q is accepted, and encoding/json says %v", src, err)
 	}
-	if diff := cmp.Diff(theirs, mine, cmp.Comparer(sameInt), cmp.Comparer(sameFunc)); diff != "" {
+	if diff := cmp.Diff(theirs, mine, alike...); diff != "" {
 		t.Fatalf("%q is read differently (-encoding/json +taskgen)\n%s", src, diff)
 	}
 }
@@ -308,47 +440,5 @@ func TestCorpusRefuses(t *testing.T) {
 		if !errors.As(err, &e) || e.Pointer != name {
 			t.Errorf("got %v, want an error at %s", err, name)
 		}
-	}
-}
-
-// BenchmarkCodec compares generated code with encoding/json: a spec of 40,000
-// people, and a small state.
-func BenchmarkCodec(b *testing.B) {
-	s := newSource(1)
-	people := plaintask.Spec{Status: "paused"}
-	for range 40_000 {
-		people.People = append(people.People, s.uuid())
-	}
-	state := plaintask.State{Changed: 12_345, After: s.uuid().String()}
-	specs, states := plaintask.Kind.Codecs()
-	compareCodec(b, "spec", specs, &people)
-	compareCodec(b, "state", states, &state)
-}
-
-// compareCodec measures one codec beside encoding/json.
-func compareCodec[T any](b *testing.B, name string, c taskkit.Codec[T], v *T) {
-	b.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, side := range []struct {
-		name string
-		f    func() error
-	}{
-		{"encode/taskgen", func() error { _, err := c.Append(nil, v); return err }},
-		{"encode/encoding-json", func() error { _, err := json.Marshal(v); return err }},
-		{"decode/taskgen", func() error { var x T; return c.Decode(data, &x) }},
-		{"decode/encoding-json", func() error { var x T; return json.Unmarshal(data, &x) }},
-	} {
-		b.Run(name+"/"+side.name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				if err := side.f(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -19,11 +19,13 @@ const nameRemedy = "use lower case letters, digits and underscores, a letter fir
 
 // directive is one //taskkit:executor line.
 type directive struct {
-	pos     token.Pos
-	kind    string
-	batch   int
-	queue   string
-	aliases []string
+	pos      token.Pos
+	kind     string
+	batch    int
+	queue    string
+	aliases  []string
+	reserved []string
+	retired  bool
 }
 
 // problem is a diagnostic whose position is still in a token.FileSet.
@@ -44,10 +46,11 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 		}
 		verb, rest, _ := strings.Cut(rest, " ")
 		switch {
+		case verb == "open" && strings.TrimSpace(rest) == "": // for the type's constants; see enum
 		case verb != "executor":
 			problems = append(problems, problem{
 				c.Pos(), fmt.Sprintf("unknown directive %s%s", prefix, verb),
-				"the only one is " + prefix + "executor",
+				"there are " + prefix + "executor, and " + prefix + "open for a type whose constants are not all its values",
 			})
 		case d != nil:
 			problems = append(problems, problem{
@@ -62,7 +65,7 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 	return d, problems
 }
 
-// parse reads NAME [batch=N] [queue=Q] [alias=OLD]...
+// parse reads NAME [batch=N] [queue=Q] [alias=OLD]... [reserved=OLD]... [retired].
 func (d *directive) parse(words []string) (problems []problem) {
 	refuse := func(remedy, format string, args ...any) {
 		problems = append(problems, problem{d.pos, fmt.Sprintf(format, args...), remedy})
@@ -94,8 +97,18 @@ func (d *directive) parse(words []string) (problems []problem) {
 				refuse(nameRemedy, "alias %q is not a name", value)
 			}
 			d.aliases = append(d.aliases, value)
+		case "reserved":
+			if !nameRule.MatchString(value) {
+				refuse(nameRemedy, "reserved %q is not a name", value)
+			}
+			d.reserved = append(d.reserved, value)
+		case "retired":
+			if w != "retired" {
+				refuse("write retired alone", "option %q", w)
+			}
+			d.retired = true
 		default:
-			refuse("there are batch=N, queue=NAME and alias=NAME", "unknown option %q", w)
+			refuse("there are batch=N, queue=NAME, alias=NAME, reserved=NAME and retired", "unknown option %q", w)
 		}
 	}
 	return problems

@@ -6,11 +6,12 @@
 //	load     go/packages reads the packages, once
 //	resolve  go/types becomes the model; all that cannot be stored is refused
 //	check    rules across executors: names, collisions
+//	evolve   the model against tasks.lock: revisions, incompatible changes
 //	emit     the model becomes files
 //	commit   files are compared with the disk and written
 //
 // Everything up to commit is pure: the same packages give the same bytes and
 // the same diagnostics, and nothing is touched. Past resolve nothing knows
-// go/types. A lock file of released fields would belong between check and emit: it would compare
-// two models, and set Executor.Revision.
+// go/types. Two models are never compared: what a database may hold is written
+// down as facts, one a field, and facts are compared.
 package taskgen

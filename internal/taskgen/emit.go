@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"text/template"
 )
@@ -11,15 +12,25 @@ import (
 //go:embed templates/*.tmpl
 var templateFiles embed.FS
 
-// emit makes the files of executors sorted by kind.
-func emit(executors []*Executor, genPath string) ([]File, error) {
+// emit makes the files of executors sorted by kind. The package that registers
+// them has the path genPath and the name given.
+func emit(executors []*Executor, genPath, name string) ([]File, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"taskkit": func() string { return "«" + runtimePath + "|taskkit»" },
 		"quote":   func(s string) string { return fmt.Sprintf("%q", s) },
+		"raw": func(s string) string {
+			if strings.Contains(s, "`") {
+				return fmt.Sprintf("%q", s)
+			}
+			return "`" + s + "`"
+		},
 		"kindpkg": func(x *Executor) string {
 			return "«" + genPath + "/" + x.Package() + "|" + x.Package() + "»"
 		},
 		"assertions": assertions,
+		"upgrades":   upgradeFields,
+		"reads":      readsList,
+		"specimens":  func(x *Executor) []Specimen { return specimens(x.History) },
 	}).ParseFS(templateFiles, "templates/*.tmpl")
 	if err != nil {
 		return nil, err
@@ -43,12 +54,24 @@ func emit(executors []*Executor, genPath string) ([]File, error) {
 			return nil, err
 		}
 		files = append(files, f)
+		files = append(files, File{Name: path.Join(x.Package(), "spec.schema.json"), Data: schemaOf(x, "spec", x.Spec)})
+		if x.Result != nil {
+			files = append(files, File{Name: path.Join(x.Package(), "result.schema.json"), Data: schemaOf(x, "result", x.Result)})
+		}
+		test, err := render(t, "specimens_test.go.tmpl", x)
+		if err != nil {
+			return nil, err
+		}
+		f, err = finish(path.Join(x.Package(), "specimens_test.go"), doc, x.Package(), test)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
 	}
 	all, err := render(t, "gen.go.tmpl", executors)
 	if err != nil {
 		return nil, err
 	}
-	name := path.Base(genPath)
 	doc := fmt.Sprintf("%s\n\n// Package %s registers the executors of this module with a worker.", header, name)
 	f, err := finish(name+".go", doc, name, all)
 	if err != nil {
@@ -89,7 +112,11 @@ func assertions(x *Executor) string {
 		}
 		fmt.Fprintf(&b, "\t_ %s = struct {\n", t.Source)
 		for _, f := range t.Declared {
-			fmt.Fprintf(&b, "\t\t%s %s%s\n", f.Name, f.Source, tagSource(f.Tag))
+			name := f.Name
+			if f.Embedded {
+				name = ""
+			}
+			fmt.Fprintf(&b, "\t\t%s %s%s\n", name, f.Source, tagSource(f.Tag))
 		}
 		b.WriteString("\t}{}\n")
 	}
@@ -129,4 +156,32 @@ func reachable(x *Executor) []*Type {
 		visit(r.Type)
 	}
 	return all
+}
+
+// upgradeFields returns the fields of a taskkit.Upgrade for each revision that
+// has upgrade functions.
+func upgradeFields(x *Executor) (out []string) {
+	last := 0
+	for _, u := range x.Upgrades {
+		field := fmt.Sprintf("%s: %s", upper(u.Part), u.Source)
+		if u.From == last {
+			out[len(out)-1] += ", " + field
+			continue
+		}
+		out, last = append(out, fmt.Sprintf("From: %d, %s", u.From, field)), u.From
+	}
+	return out
+}
+
+// readsList returns the revisions that can be read, or "" when they are all from
+// the first to the present one, which is the default.
+func readsList(x *Executor) string {
+	if len(x.History) == x.Revision {
+		return ""
+	}
+	var numbers []string
+	for _, r := range x.History {
+		numbers = append(numbers, strconv.Itoa(r.Number))
+	}
+	return strings.Join(numbers, ", ")
 }

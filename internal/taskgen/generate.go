@@ -1,8 +1,12 @@
 package taskgen
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,9 +20,17 @@ type Options struct {
 	Dir string
 	// Patterns name packages as go list does. Defaults to ./executors/...
 	Patterns []string
-	// Out is the directory of the generated code. Its last element is the name
-	// of the package that registers all. Defaults to gen.
+	// Out is the directory of the generated code. Defaults to gen.
 	Out string
+	// Package is the name of the package in Out, which registers all. Defaults
+	// to the last element of Out.
+	Package string
+	// Suffix ends the names of the packages of kinds. Defaults to task.
+	Suffix string
+	// Base is the lock file to compare with. Defaults to the one in Out. With
+	// that of what is released, a revision is one change, however often the
+	// output was generated in between.
+	Base string
 }
 
 // File is a generated file. Its name is relative to the output directory, with
@@ -59,15 +71,28 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := path.Base(genPath); !packageRule.MatchString(name) {
-		return nil, fmt.Errorf("output directory %q cannot be a package: name one of lower case letters and digits with -o", name)
+	o.Package = cmp.Or(o.Package, path.Base(genPath))
+	if !packageRule.MatchString(o.Package) {
+		return nil, fmt.Errorf("%q cannot be the name of a package: give one of lower case letters and digits with -pkg, or another directory with -o", o.Package)
+	}
+	o.Suffix = cmp.Or(o.Suffix, "task")
+	if !suffixRule.MatchString(o.Suffix) {
+		return nil, fmt.Errorf("suffix %q cannot end the name of a package: give one of lower case letters and digits with -suffix", o.Suffix)
+	}
+	o.Base = cmp.Or(o.Base, filepath.Join(out, LockName))
+	lock, stale, err := readLock(dir, o.Base)
+	if err != nil {
+		return nil, err
 	}
 	pkgs, fset, err := load(ctx, dir, o.Patterns)
 	if err != nil {
 		return nil, err
 	}
 	found, wrong := resolve(pkgs, fset, dir, genPath)
-	made, err := build(found, wrong, genPath)
+	for _, x := range found {
+		x.Suffix = o.Suffix
+	}
+	made, err := build(found, append(wrong, stale...), lock, genPath, o.Package)
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +106,43 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	return made, nil
 }
 
-// build is the part after reading: check and emit.
-func build(found []*Executor, wrong []Diagnostic, genPath string) (*Output, error) {
+// readLock reads the lock file. A missing one says nothing: it is written by
+// the first run.
+func readLock(dir, name string) (*Lock, []Diagnostic, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Lock{}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if rel, err := filepath.Rel(dir, name); err == nil {
+		name = filepath.ToSlash(rel)
+	}
+	lock, wrong := parseLock(name, data)
+	return lock, wrong, nil
+}
+
+// build is the part after reading: check, evolve and emit.
+func build(found []*Executor, wrong []Diagnostic, before *Lock, genPath, pkg string) (*Output, error) {
 	sorted, more := check(found)
-	o := &Output{Executors: sorted, Diagnostics: sortDiagnostics(append(wrong, more...))}
+	o := &Output{Executors: sorted, Diagnostics: append(wrong, more...)}
+	var lock *Lock
+	if len(o.Diagnostics) == 0 && len(found) > 0 { // or kinds that could not be read would seem to be gone
+		lock, o.Diagnostics = evolve(sorted, before)
+	}
+	o.Diagnostics = sortDiagnostics(o.Diagnostics)
 	if len(o.Diagnostics) > 0 || len(sorted) == 0 {
 		return o, nil
 	}
-	files, err := emit(sorted, genPath)
+	files, err := emit(sorted, genPath, pkg)
 	if err != nil {
 		return nil, err
 	}
+	files = append(files, File{Name: LockName, Data: lock.bytes()})
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	o.Files = files
 	return o, nil

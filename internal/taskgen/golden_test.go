@@ -29,7 +29,7 @@ func TestGolden(t *testing.T) {
 	module := newModule(t, "example.test")
 	archives := map[string]*txtar.Archive{}
 	var names []string
-	for _, pattern := range []string{"testdata/gen/*.txtar", "testdata/errors/*.txtar"} {
+	for _, pattern := range []string{"testdata/gen/*.txtar", "testdata/errors/*.txtar", "testdata/breaking/*.txtar"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,14 @@ func TestGolden(t *testing.T) {
 		}
 		out := generateCase(t, func() (*Output, error) {
 			found, wrong := resolve(mine, fset, filepath.Join(module, caseName(name)), own+"/gen")
-			return build(found, wrong, own+"/gen")
+			for _, x := range found {
+				x.Suffix = "task"
+			}
+			lock, stale, err := readLock(filepath.Join(module, caseName(name)), "gen/"+LockName)
+			if err != nil {
+				return nil, err
+			}
+			return build(found, append(wrong, stale...), lock, own+"/gen", "gen")
 		})
 		var got []txtar.File
 		if len(out.Diagnostics) > 0 {
@@ -82,7 +89,7 @@ func TestGolden(t *testing.T) {
 			got = append(got, txtar.File{Name: "want/" + f.Name, Data: f.Data})
 			write(t, filepath.Join(module, caseName(name), "gen", f.Name), f.Data)
 		}
-		if wantErrors := strings.HasPrefix(name, "testdata/errors/"); wantErrors != (len(out.Diagnostics) > 0) {
+		if wantErrors := !strings.HasPrefix(name, "testdata/gen/"); wantErrors != (len(out.Diagnostics) > 0) {
 			t.Errorf("%s: errors: %v", name, out.Diagnostics)
 		}
 		compareCase(t, name, archives[name], got)
@@ -148,38 +155,38 @@ func compareCase(t *testing.T, name string, a *txtar.Archive, got []txtar.File) 
 func caseName(file string) string { return strings.TrimSuffix(path.Base(file), ".txtar") }
 
 // newModule makes a module of its own that uses this one, as a user's does.
-func newModule(t *testing.T, name string) string {
-	t.Helper()
+func newModule(tb testing.TB, name string) string {
+	tb.Helper()
 	root, err := filepath.Abs(repository)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	dir := t.TempDir()
-	mod := string(read(t, filepath.Join(root, "go.mod")))
+	dir := tb.TempDir()
+	mod := string(read(tb, filepath.Join(root, "go.mod")))
 	mod = strings.Replace(mod, "module taskkit.dev\n", "module "+name+"\n", 1)
 	mod += "\nrequire taskkit.dev v0.0.0\n\nreplace taskkit.dev => " + root + "\n"
-	write(t, filepath.Join(dir, "go.mod"), []byte(mod))
-	write(t, filepath.Join(dir, "go.sum"), read(t, filepath.Join(root, "go.sum")))
+	write(tb, filepath.Join(dir, "go.mod"), []byte(mod))
+	write(tb, filepath.Join(dir, "go.sum"), read(tb, filepath.Join(root, "go.sum")))
 	return dir
 }
 
 // read reads a file.
-func read(t *testing.T, name string) []byte {
-	t.Helper()
+func read(tb testing.TB, name string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }
 
 // write writes a file and the directories above it.
-func write(t *testing.T, name string, data []byte) {
-	t.Helper()
+func write(tb testing.TB, name string, data []byte) {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(name, data, 0o666); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

@@ -19,13 +19,15 @@ type resolver struct {
 	dir         string // positions are relative to it
 	genPath     string // import path of the generated code
 	types       map[string]*Type
-	open        []string // declared types being resolved, to find recursion
+	open        map[string]*Type          // types being resolved, to find recursion
+	constants   map[string]*types.Package // by directory; see enum
+	docs        docs
 	diagnostics []Diagnostic
 }
 
 // resolve returns the executors in packages, and all that is wrong with them.
 func resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string) ([]*Executor, []Diagnostic) {
-	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*Type{}}
+	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*Type{}, open: map[string]*Type{}, constants: map[string]*types.Package{}}
 	var found []*Executor
 	for _, pkg := range pkgs {
 		if within(pkg.PkgPath, genPath) {
@@ -40,11 +42,16 @@ func resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string)
 		if len(candidates) > 0 {
 			r.report(r.generatedImports(pkg)...)
 		}
+		var here []*Executor
 		for _, c := range candidates {
 			if x := r.executor(c); x != nil {
-				found = append(found, x)
+				here = append(here, x)
 			}
 		}
+		if len(here) > 0 {
+			r.upgrades(pkg, here)
+		}
+		found = append(found, here...)
 	}
 	return found, r.diagnostics
 }
@@ -52,10 +59,15 @@ func resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string)
 // report keeps problems.
 func (r *resolver) report(problems ...problem) {
 	for _, p := range problems {
-		pos := r.fset.Position(p.pos)
-		pos.Filename = r.relative(pos.Filename)
-		r.diagnostics = append(r.diagnostics, Diagnostic{Pos: pos, Message: p.message, Remedy: p.remedy})
+		r.diagnostics = append(r.diagnostics, Diagnostic{Pos: r.position(p.pos), Message: p.message, Remedy: p.remedy})
 	}
+}
+
+// position returns a position as people are shown it.
+func (r *resolver) position(p token.Pos) token.Position {
+	pos := r.fset.Position(p)
+	pos.Filename = r.relative(pos.Filename)
+	return pos
 }
 
 // relative returns a file's name as seen from dir.
@@ -115,10 +127,11 @@ func (r *resolver) executor(c candidate) *Executor {
 	}
 	x := &Executor{
 		Kind: c.directive.kind, Aliases: c.directive.aliases, Batch: c.directive.batch, Queue: c.directive.queue,
-		Revision: 1, Type: mark(named), Pos: r.fset.Position(c.directive.pos),
-		Source: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/") + "." + c.name.Name(),
+		Reserved: c.directive.reserved, Retired: c.directive.retired,
+		Name: c.name.Name(), Dir: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/"),
+		Type: mark(named), Pos: r.position(c.directive.pos),
 	}
-	x.Pos.Filename = r.relative(x.Pos.Filename)
+	x.Source = x.Dir + "." + x.Name
 	x.Spec = r.root(batch.At(0), pos, "Spec")
 	x.State = r.root(batch.At(1), pos, "State")
 	if report := method(named, "Report"); report != nil {

@@ -12,33 +12,34 @@ import (
 var jsonName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // structure resolves the fields of a struct.
-func (r *resolver) structure(got *Type, s *types.Struct, p place) bool {
-	ok := true
-	byFold := map[string]string{}
+func (r *resolver) structure(got *Type, t types.Type, s *types.Struct, p place) bool {
 	for i := range s.NumFields() {
 		v := s.Field(i)
-		at := place{pos: p.pos, path: p.path + "." + v.Name(), addressable: p.addressable}
-		if r.sameTree(v) {
-			at.pos = v.Pos()
+		_, stored := reflect.StructTag(s.Tag(i)).Lookup("json")
+		if (!stored || reflect.StructTag(s.Tag(i)).Get("json") == "-") && !r.writable(v.Type()) {
+			got.Named = false // it cannot be written down, so it cannot be asserted
 		}
-		f, stored, good := r.field(v, s.Tag(i), at)
+		got.Declared = append(got.Declared, Declared{Name: v.Name(), Source: mark(v.Type()), Tag: s.Tag(i), Embedded: v.Embedded()})
+	}
+	members, ok := r.members(s, p)
+	byFold := map[string]string{}
+	for _, m := range members {
+		f, stored, good := r.field(m)
 		if !good {
 			ok = false
 			continue
 		}
-		if !stored && !r.writable(v.Type()) {
-			got.Named = false // it cannot be written down, so it cannot be asserted
-		}
-		got.Declared = append(got.Declared, Declared{Name: v.Name(), Source: mark(v.Type()), Tag: s.Tag(i)})
 		if !stored {
 			continue
 		}
+		if m.depth > 0 && !reached(t, m) {
+			ok = r.refuse(m.at, "give one of the two another name in Go", "another field hides %s in Go, and not in JSON", m.v.Name())
+		}
 		fold := strings.ToLower(f.JSON)
 		if other, taken := byFold[fold]; taken {
-			r.refuse(at, "give one of them another name", "json name %q is that of %s, or differs from it only in case", f.JSON, other)
-			ok = false
+			ok = r.refuse(m.at, "give one of them another name", "json name %q is that of %s, or differs from it only in case", f.JSON, other)
 		}
-		byFold[fold] = v.Name()
+		byFold[fold] = m.v.Name()
 		got.Fields = append(got.Fields, f)
 	}
 	return ok
@@ -76,13 +77,11 @@ func (r *resolver) sameTree(v *types.Var) bool {
 
 // field resolves one field. Stored is false for one that is left out on
 // purpose.
-func (r *resolver) field(v *types.Var, tag string, p place) (f Field, stored, ok bool) {
+func (r *resolver) field(m member) (f Field, stored, ok bool) {
+	v, tag, p := m.v, m.tag, m.at
 	value, has := reflect.StructTag(tag).Lookup("json")
 	name, options, _ := strings.Cut(value, ",")
 	switch {
-	case v.Embedded():
-		r.refuse(p, "make it a field with a name and a json tag", "an embedded type")
-		return f, false, false
 	case !v.Exported():
 		r.refuse(p, "export it and give it a json tag, or keep it elsewhere", "an unexported field would be lost")
 		return f, false, false
@@ -95,8 +94,10 @@ func (r *resolver) field(v *types.Var, tag string, p place) (f Field, stored, ok
 		r.refuse(p, "use letters, digits, underscores, dots and dashes", "json name %q", name)
 		return f, false, false
 	}
-	f = Field{Go: v.Name(), JSON: name, Type: r.typ(v.Type(), p)}
-	if f.Type == nil {
+	f = Field{Go: strings.Join(m.path, "."), JSON: name, Type: r.typ(v.Type(), p), Pos: r.position(p.pos), Through: m.through}
+	f.Doc, f.Rules = r.text(v), parseRules(reflect.StructTag(tag).Get("validate"))
+	f.Secret, ok = r.secret(tag, p)
+	if f.Type == nil || !ok {
 		return f, false, false
 	}
 	var keep []string

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -54,14 +53,21 @@ func (r *resolver) typ(t types.Type, p place) *Type {
 		if !r.nameable(named, p.pos, p.path) {
 			return nil
 		}
-		if slices.Contains(r.open, source) {
-			r.refuse(p, "store a list whose elements refer to each other by id", "%s contains itself", plain(t))
-			return nil
-		}
-		r.open = append(r.open, source)
-		defer func() { r.open = r.open[:len(r.open)-1] }()
 	}
-	got := &Type{Source: source, Title: title(t), Named: named != nil}
+	got := &Type{Source: source, Title: title(t), Kind: kindOf(t), Named: named != nil}
+	if named != nil {
+		// In the values of maps a type is looked at again, for its methods.
+		key := fmt.Sprint(source, p.addressable)
+		if around := r.open[key]; around != nil {
+			around.Recursive = true
+			return around
+		}
+		r.open[key] = got
+		defer delete(r.open, key)
+	}
+	if named != nil {
+		got.Doc = r.text(named.Obj())
+	}
 	if !r.form(got, t, p) {
 		return nil
 	}
@@ -96,7 +102,13 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
-		return r.basic(got, u, p)
+		if !r.basic(got, u, p) {
+			return false
+		}
+		if got.Named && (got.Form == String || got.Form == Int || got.Form == Uint) {
+			got.Enum = r.enum(t)
+		}
+		return true
 	case *types.Slice:
 		if b, ok := u.Elem().Underlying().(*types.Basic); ok && b.Kind() == types.Byte {
 			if _, named := types.Unalias(u.Elem()).(*types.Named); named {
@@ -109,7 +121,7 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 		got.Form, got.Elem = Slice, r.typ(u.Elem(), p)
 	case *types.Array:
 		p.path += "[]"
-		got.Form, got.Elem = Array, r.typ(u.Elem(), p)
+		got.Form, got.Len, got.Elem = Array, u.Len(), r.typ(u.Elem(), p)
 	case *types.Pointer:
 		p.addressable = true
 		got.Form, got.Elem = Pointer, r.typ(u.Elem(), p)
@@ -123,11 +135,8 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 		p.addressable, p.path = false, p.path+"[]"
 		got.Form, got.Elem = Map, r.typ(u.Elem(), p)
 	case *types.Struct:
-		if !got.Named && u.NumFields() > 0 {
-			return r.refuse(p, "declare it with a name", "a struct without a name")
-		}
 		got.Form = Struct
-		return r.structure(got, u, p)
+		return r.structure(got, t, u, p)
 	case *types.Interface:
 		return r.refuse(p, "use a concrete type, or json.RawMessage", "%s is an interface, and its type would be lost", plain(t))
 	case *types.Chan:
@@ -166,7 +175,7 @@ func (r *resolver) basic(got *Type, b *types.Basic, p place) bool {
 // mapKey resolves the key of a map: a string, or a type that writes itself as
 // one.
 func (r *resolver) mapKey(got *Type, k types.Type, p place) bool {
-	const remedy = "use a string, or a type with MarshalText and UnmarshalText"
+	const remedy = "use a string, an integer, or a type with MarshalText and UnmarshalText"
 	p.path += "[key]"
 	_, _, texts, _ := methods(k)
 	b, basic := k.Underlying().(*types.Basic)
@@ -182,6 +191,8 @@ func (r *resolver) mapKey(got *Type, k types.Type, p place) bool {
 			key.Form = Text
 			got.Key = &key
 		}
+	case basic && b.Info()&types.IsInteger != 0 && b.Kind() != types.Uintptr:
+		got.Key = r.typ(k, p)
 	default:
 		return r.refuse(p, remedy, "%s cannot be the name of a member", plain(k))
 	}
@@ -338,9 +349,12 @@ func title(t types.Type) string {
 		return "PointerTo" + title(t.Elem())
 	case *types.Map:
 		return "MapOf" + title(t.Key()) + "To" + title(t.Elem())
-	default:
-		return "Empty"
+	case *types.Struct:
+		if t.NumFields() == 0 {
+			return "Empty"
+		}
 	}
+	return "Anonymous"
 }
 
 // upper returns a name with its first letter in upper case.

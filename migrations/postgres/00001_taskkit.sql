@@ -20,6 +20,8 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "execution_spec" json NULL,
   "execution_state" json NOT NULL DEFAULT '{}',
   "codec_revision" bigint NOT NULL DEFAULT '1',
+  "spec_revision" bigint NULL,
+  "secrets" text NULL,
   "workflow_status" character varying NOT NULL DEFAULT 'QUEUED',
   "workflow_status_desc" text NULL,
   "scheduling_started_date" timestamptz NULL,
@@ -134,6 +136,7 @@ CREATE INDEX "taskkit_failure_task" ON "{schema}"."taskkit_task_failure" ("task_
 CREATE TABLE "{schema}"."taskkit_task_result" (
   "id" uuid NOT NULL,
   "result" json NOT NULL,
+  "codec_revision" bigint NOT NULL DEFAULT '1',
   "finished_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
   "fetched_date" timestamptz NULL,
   "expiry_date" timestamptz NULL,

@@ -15,6 +15,8 @@ CREATE TABLE `taskkit_queued_task` (
   `execution_spec` text NULL,
   `execution_state` text NOT NULL DEFAULT '{}',
   `codec_revision` integer NOT NULL DEFAULT ('1'),
+  `spec_revision` integer NULL,
+  `secrets` text NULL,
   `workflow_status` text NOT NULL DEFAULT ('QUEUED'),
   `workflow_status_desc` text NULL,
   `scheduling_started_date` datetime NULL,
@@ -129,6 +131,7 @@ CREATE TABLE `taskkit_task_process` (
 CREATE TABLE `taskkit_task_result` (
   `id` uuid NOT NULL,
   `result` text NOT NULL,
+  `codec_revision` integer NOT NULL DEFAULT ('1'),
   `finished_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
   `fetched_date` datetime NULL,
   `expiry_date` datetime NULL,

@@ -4,69 +4,62 @@ import (
 	"bytes"
 	"cmp"
 	"encoding"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 )
 
 // Decoder reads one JSON value. After its first error every method does nothing
 // and returns a zero, and More is false, so that loops end. A Decoder is for
 // one goroutine and one value; what is read shares no memory with the source.
+//
+// It is a cursor over the source. What it passes is valid; where it cannot go on,
+// jsontext reads the source again and says why.
 type Decoder struct {
-	dec     jsontext.Decoder
-	buf     bytes.Buffer
+	src     []byte // what the cursor may still reach; empty after an error
+	pos     int    // of the next name or value after More, Name and Key; else of what follows the last
+	depth   int    // how many objects and arrays are open
+	ends    [MaxDepth + 1]byte
+	whole   []byte // the source
 	scratch []byte // of the last string with escapes
-	size    int    // of the source
-	options jsontext.Options
 	err     *Error
 }
 
-// maxPooled is the largest source that a decoder in the pool may still refer
-// to. A larger value takes long enough to make one decoder look cheap.
-const maxPooled = 16 << 10
+// maxScratch is the largest scratch space that a decoder in the pool may keep.
+const maxScratch = 16 << 10
 
 // decoders holds decoders that are not in use. It is state of the package, and
-// worth it: the allocations of a decoder are most of the time of a small state,
-// which is read anew for every batch.
-var decoders = sync.Pool{New: func() any {
-	return &Decoder{options: jsontext.AllowDuplicateNames(true)}
-}}
+// worth it: to make one anew costs as much as to read a small state, which is
+// read for every batch.
+var decoders = sync.Pool{New: func() any { return new(Decoder) }}
 
-// NewDecoder returns a decoder of src, which must not change meanwhile.
+// NewDecoder returns a decoder of src, which must not change meanwhile. More
+// than [MaxSize] bytes are not looked at: Finish says so.
 func NewDecoder(src []byte) *Decoder {
 	d, ok := decoders.Get().(*Decoder)
 	if !ok {
 		panic("taskjson: something else is in the pool of decoders")
 	}
-	d.buf, d.size = *bytes.NewBuffer(src), len(src)
-	// Duplicates are found by Once, Repeated and checkValue: the sets of names
-	// that jsontext keeps for it are half of the allocations.
-	d.dec.Reset(&d.buf, d.options)
+	d.src, d.whole, d.depth = src, src, 0
+	d.pos = blank(src, 0)
+	if len(src) > MaxSize {
+		d.stop(tooLarge())
+	}
 	return d
 }
 
 // Finish returns the first error. Anything after the value is one. The decoder
 // must not be used any more.
 func (d *Decoder) Finish() error {
-	if d.err == nil {
-		if _, err := d.dec.ReadToken(); !errors.Is(err, io.EOF) {
-			d.err = trailing()
-		}
+	if d.err == nil && blank(d.whole, d.pos) < len(d.whole) {
+		d.err = trailing()
 	}
 	failed := d.err
-	if d.size <= maxPooled {
-		d.err = nil
-		decoders.Put(d)
+	if cap(d.scratch) > maxScratch {
+		d.scratch = nil
 	}
+	d.src, d.whole, d.err = nil, nil, nil
+	decoders.Put(d)
 	if failed == nil {
 		return nil // not a nil *Error in an error
 	}
@@ -75,70 +68,127 @@ func (d *Decoder) Finish() error {
 
 // Null reads null and reports true, or reads nothing.
 func (d *Decoder) Null() bool {
-	if d.err != nil || d.dec.PeekKind() != 'n' {
+	if d.peek() != 'n' {
 		return false
 	}
-	return d.value() != nil
+	end := literal(d.src, d.pos, "null")
+	if end < 0 {
+		d.wrong("null")
+		return false
+	}
+	d.pos = end
+	return true
 }
 
 // BeginObject reads {. It reports false when something else is there, which is
 // an error.
-func (d *Decoder) BeginObject() bool { return d.begin('{', "an object") }
-
-// BeginArray is BeginObject for [.
-func (d *Decoder) BeginArray() bool { return d.begin('[', "an array") }
-
-// More reports whether the object or array goes on.
-func (d *Decoder) More() bool {
-	if d.err != nil {
+func (d *Decoder) BeginObject() bool {
+	if d.peek() != '{' {
+		d.wrong("an object")
 		return false
 	}
-	switch d.dec.PeekKind() {
-	case '}', ']', jsontext.KindInvalid:
-		return false // End reads what is wrong
-	default:
-		return true
+	return d.begin('}')
+}
+
+// BeginArray is BeginObject for [.
+func (d *Decoder) BeginArray() bool {
+	if d.peek() != '[' {
+		d.wrong("an array")
+		return false
 	}
+	return d.begin(']')
+}
+
+// begin goes into an object or array, until end.
+func (d *Decoder) begin(end byte) bool {
+	d.pos++
+	if d.depth == MaxDepth {
+		d.fail(TooDeep, tooDeep(), nil)
+		return false
+	}
+	d.depth++
+	d.ends[d.depth] = end
+	return true
+}
+
+// More reports whether the object or array goes on, and goes to what is next. A
+// name or value must be read before it is asked again.
+func (d *Decoder) More() bool {
+	src, i := d.src, d.pos
+	if i == 0 || i > len(src) {
+		return false
+	}
+	// No value ends with an opening bracket, so one byte tells whether a comma
+	// is due.
+	first := src[i-1] == '{' || src[i-1] == '['
+	i = blank(src, i)
+	if !first {
+		if i >= len(src) || src[i] != ',' {
+			return false // End reads what is wrong
+		}
+		i = blank(src, i+1)
+	}
+	if i >= len(src) || src[i] == '}' || src[i] == ']' {
+		return false
+	}
+	d.pos = i
+	return true
 }
 
 // End reads the end of an object or array.
 func (d *Decoder) End() {
-	if d.err != nil {
+	i := blank(d.src, d.pos)
+	if i >= len(d.src) || d.src[i] != d.ends[d.depth] {
+		d.noEnd()
 		return
 	}
-	tok, err := d.dec.ReadToken()
-	if err != nil {
-		d.failRead(err)
-		return
-	}
-	if k := tok.Kind(); k != '}' && k != ']' {
-		d.fail(WrongType, "more elements than the array has in Go", nil)
-	}
+	d.pos = i + 1
+	d.depth--
 }
 
 // Short refuses an array with fewer elements than it has in Go.
 func (d *Decoder) Short(have, want int) {
-	if d.err == nil {
-		if d.End(); d.err == nil {
-			d.fail(WrongType, fmt.Sprintf("%d elements, want %d", have, want), nil)
-		}
+	if d.End(); d.err == nil {
+		d.fail(WrongType, fmt.Sprintf("%d elements, want %d", have, want), nil)
 	}
 }
 
 // Name reads the name of a field. It is valid until the next call.
 func (d *Decoder) Name() []byte {
-	raw := d.value()
-	if raw == nil {
-		return nil
+	name := d.quoted("a name")
+	if name != nil {
+		d.colon()
 	}
-	return d.unquote(raw)
+	return name
 }
 
 // Key reads the key of a map.
-func (d *Decoder) Key() string { return string(d.text("a name")) }
+func (d *Decoder) Key() string {
+	text := d.text("a name")
+	if text == nil {
+		return ""
+	}
+	d.colon()
+	return string(text)
+}
 
 // TextKey reads the key of a map by the key type's UnmarshalText.
-func (d *Decoder) TextKey(v encoding.TextUnmarshaler) { d.Text(v) }
+func (d *Decoder) TextKey(v encoding.TextUnmarshaler) {
+	if d.Text(v); d.err == nil {
+		d.colon()
+	}
+}
+
+// colon goes from a name to its value. Where there is no colon the source ends
+// for the cursor: the name may be refused first, and if not, its value is.
+func (d *Decoder) colon() {
+	i := blank(d.src, d.pos)
+	if i >= len(d.src) || d.src[i] != ':' {
+		d.src = d.src[:d.pos]
+		return
+	}
+	d.pos = blank(d.src, i+1)
+}
 
 // Repeated refuses the key just read, since it is in the map.
 func (d *Decoder) Repeated() {
@@ -148,16 +198,21 @@ func (d *Decoder) Repeated() {
 // Once refuses the name just read when its bit in seen is set, and sets it.
 func (d *Decoder) Once(seen *uint64, bit uint) {
 	if *seen&(1<<bit) != 0 {
-		d.fail(DuplicateName, "this name is in the object twice", nil)
+		d.again()
 	}
 	*seen |= 1 << bit
+}
+
+// again is the rare part of Once, which is small enough to be inlined.
+func (d *Decoder) again() {
+	d.fail(DuplicateName, "this name is in the object twice", nil)
 }
 
 // Hint guesses how many elements of a size follow in this array, for making a
 // slice in one piece. It looks no further than the next bracket, so that many
 // short arrays do not each make room for all the rest.
 func (d *Decoder) Hint(size int) int {
-	return (max(0, bytes.IndexByte(d.dec.UnreadBuffer(), ']')) + 1) / size
+	return (max(0, bytes.IndexByte(d.src[d.pos:], ']')) + 1) / size
 }
 
 // Unknown refuses the name just read, given the ones there are.
@@ -174,274 +229,10 @@ func (d *Decoder) Unknown(name []byte, known ...string) {
 	d.fail(UnknownName, "no field has this name; known are "+cmp.Or(strings.Join(known, ", "), "none"), nil)
 }
 
-// Bool reads true or false.
-func (d *Decoder) Bool() bool {
-	raw := d.value()
-	if raw == nil {
-		return false
+// peek returns the byte at the cursor, or 0 at the end and after an error.
+func (d *Decoder) peek() byte {
+	if d.pos < len(d.src) {
+		return d.src[d.pos]
 	}
-	switch raw[0] {
-	case 't':
-		return true
-	case 'f':
-		return false
-	}
-	d.wrong("true or false", raw)
-	return false
+	return 0
 }
-
-// Int reads an integer of so many bits, 0 being those of int. A fraction or an exponent is refused,
-// also where its value is whole.
-func (d *Decoder) Int(bits int) int64 {
-	raw := d.number("an integer")
-	if raw == nil {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(raw), 10, bits)
-	if err != nil {
-		d.failNumber(err, "a signed integer of "+width(bits))
-	}
-	return n
-}
-
-// Uint is Int for unsigned integers.
-func (d *Decoder) Uint(bits int) uint64 {
-	raw := d.number("an integer")
-	if raw == nil {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(raw), 10, bits)
-	if err != nil {
-		if raw[0] == '-' {
-			err = strconv.ErrRange
-		}
-		d.failNumber(err, "an unsigned integer of "+width(bits))
-	}
-	return n
-}
-
-// Float reads a float of so many bits. A number beyond its range is refused;
-// digits beyond its precision are rounded, as everywhere.
-func (d *Decoder) Float(bits int) float64 {
-	raw := d.number("a number")
-	if raw == nil {
-		return 0
-	}
-	f, err := strconv.ParseFloat(string(raw), bits)
-	if err != nil {
-		d.failNumber(err, "a float of "+width(bits))
-	}
-	return f
-}
-
-// String reads a string.
-func (d *Decoder) String() string { return string(d.text("a string")) }
-
-// Bytes reads bytes in base64.
-func (d *Decoder) Bytes() []byte {
-	text := d.text("a string in base64")
-	if text == nil {
-		return nil
-	}
-	out, err := base64.StdEncoding.AppendDecode([]byte{}, text)
-	if err != nil {
-		d.fail(InvalidValue, "want a string in base64", err)
-		return nil
-	}
-	return out
-}
-
-// UUID reads a UUID in any of the forms its UnmarshalText takes.
-func (d *Decoder) UUID() uuid.UUID {
-	text := d.text("a UUID")
-	if text == nil {
-		return uuid.UUID{}
-	}
-	id, err := uuid.ParseBytes(text)
-	if err != nil {
-		d.fail(InvalidValue, "want a UUID", err)
-	}
-	return id
-}
-
-// Time reads a time as RFC 3339 has it.
-func (d *Decoder) Time() (t time.Time) {
-	raw := d.value()
-	switch {
-	case raw == nil:
-	case raw[0] != '"':
-		d.wrong("a time", raw)
-	default:
-		if err := t.UnmarshalJSON(raw); err != nil {
-			d.fail(InvalidValue, "want a time such as 2006-01-02T15:04:05Z", err)
-		}
-	}
-	return t
-}
-
-// JSON reads a value by its type's own UnmarshalJSON, null included.
-func (d *Decoder) JSON(v json.Unmarshaler) {
-	raw := d.checked()
-	if raw == nil {
-		return
-	}
-	if err := v.UnmarshalJSON(raw); err != nil {
-		d.fail(InvalidValue, fmt.Sprintf("UnmarshalJSON of %T refuses it", v), err)
-	}
-}
-
-// Text reads a string by its type's own UnmarshalText.
-func (d *Decoder) Text(v encoding.TextUnmarshaler) {
-	text := d.text("a string")
-	if text == nil {
-		return
-	}
-	if err := v.UnmarshalText(text); err != nil {
-		d.fail(InvalidValue, fmt.Sprintf("UnmarshalText of %T refuses it", v), err)
-	}
-}
-
-// Raw reads any value as it is, null included.
-func (d *Decoder) Raw() json.RawMessage {
-	raw := d.checked()
-	if raw == nil {
-		return nil
-	}
-	return append(json.RawMessage{}, raw...)
-}
-
-// begin reads the beginning of an object or array.
-func (d *Decoder) begin(kind jsontext.Kind, want string) bool {
-	if d.err != nil {
-		return false
-	}
-	if k := d.dec.PeekKind(); k != kind {
-		if raw := d.value(); raw != nil {
-			d.wrong(want, raw)
-		}
-		return false
-	}
-	if _, err := d.dec.ReadToken(); err != nil {
-		d.failRead(err)
-		return false
-	}
-	if d.dec.StackDepth() > MaxDepth {
-		d.fail(TooDeep, tooDeep(), nil)
-		return false
-	}
-	return true
-}
-
-// value reads the next value or name. It returns nil after an error.
-func (d *Decoder) value() []byte {
-	if d.err != nil {
-		return nil
-	}
-	raw, err := d.dec.ReadValue()
-	if err != nil {
-		d.failRead(err)
-		return nil
-	}
-	return raw
-}
-
-// checked is value for what is handed on as JSON.
-func (d *Decoder) checked() []byte {
-	raw := d.value()
-	if raw == nil {
-		return nil
-	}
-	if err := checkValue(raw, d.dec.StackDepth()); err != nil {
-		err.Pointer = string(d.dec.StackPointer()) + err.Pointer
-		d.err = err
-		return nil
-	}
-	return raw
-}
-
-// number reads a number.
-func (d *Decoder) number(want string) []byte {
-	raw := d.value()
-	if raw != nil && raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
-		d.wrong(want, raw)
-		return nil
-	}
-	return raw
-}
-
-// text reads a string and returns what it says, valid until the next call; nil
-// after an error.
-func (d *Decoder) text(want string) []byte {
-	raw := d.value()
-	if raw == nil {
-		return nil
-	}
-	if raw[0] != '"' {
-		d.wrong(want, raw)
-		return nil
-	}
-	text := d.unquote(raw)
-	if bytes.IndexByte(text, 0) >= 0 {
-		d.fail(NUL, noNUL, nil)
-		return nil
-	}
-	return text
-}
-
-// unquote returns what a valid string says. Most have no escapes.
-func (d *Decoder) unquote(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw[1 : len(raw)-1]
-	}
-	text, err := jsontext.AppendUnquote(d.scratch[:0], raw)
-	if err != nil {
-		d.failRead(err)
-		return nil
-	}
-	d.scratch = text
-	return text
-}
-
-// wrong refuses a value of another type.
-func (d *Decoder) wrong(want string, raw []byte) {
-	have := "a number"
-	switch raw[0] {
-	case 'n':
-		have = "null"
-	case 't', 'f':
-		have = "a boolean"
-	case '"':
-		have = "a string"
-	case '{':
-		have = "an object"
-	case '[':
-		have = "an array"
-	}
-	d.fail(WrongType, "want "+want+", have "+have, nil)
-}
-
-// failNumber refuses a number that strconv could not read.
-func (d *Decoder) failNumber(err error, want string) {
-	if errors.Is(err, strconv.ErrRange) {
-		d.fail(OutOfRange, "does not fit "+want, nil)
-		return
-	}
-	d.fail(WrongType, "want "+want+", have a fraction or an exponent", nil)
-}
-
-// failRead keeps an error of the parser.
-func (d *Decoder) failRead(err error) {
-	own := &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
-	errors.As(Convert(err), &own)
-	d.err = own
-}
-
-// fail keeps the first error, at the value just read.
-func (d *Decoder) fail(p Problem, detail string, cause error) {
-	if d.err == nil {
-		d.err = &Error{Pointer: string(d.dec.StackPointer()), Problem: p, Detail: detail, Cause: cause}
-	}
-}
-
-// width says how wide a number may be.
-func width(bits int) string { return strconv.Itoa(cmp.Or(bits, strconv.IntSize)) + " bits" }

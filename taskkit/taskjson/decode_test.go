@@ -1,8 +1,11 @@
 package taskjson_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -26,9 +29,25 @@ type item struct {
 	Tags   []string           `json:"tags"`
 	Scores map[string]float64 `json:"scores"`
 	Pair   [2]int             `json:"pair"`
+	Big    big.Int            `json:"big"`
+	Colors map[color]uint64   `json:"colors"`
+	Items  []item             `json:"items"`
 }
 
-func readItem(d *taskjson.Decoder, v *item) {
+// color is a key by its own text.
+type color [2]byte
+
+func (c color) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%02x%02x", c[0], c[1]), nil }
+
+func (c *color) UnmarshalText(text []byte) error {
+	_, err := hex.Decode(c[:], append([]byte{}, text[:min(len(text), 4)]...))
+	if err == nil && len(text) != 4 {
+		err = hex.ErrLength
+	}
+	return err
+}
+
+func readItem(d reader, v *item) {
 	if !d.BeginObject() {
 		return
 	}
@@ -92,15 +111,46 @@ func readItem(d *taskjson.Decoder, v *item) {
 				v.Pair[i] = int(d.Int(0))
 			}
 			d.End()
+		case "big":
+			d.Once(&seen, 12)
+			d.JSON(&v.Big)
+		case "colors":
+			if d.Null() || !d.BeginObject() {
+				continue
+			}
+			v.Colors = map[color]uint64{}
+			for d.More() {
+				var key color
+				d.TextKey(&key)
+				if _, ok := v.Colors[key]; ok {
+					d.Repeated()
+				}
+				v.Colors[key] = d.Uint(64)
+			}
+			d.End()
+		case "items":
+			if d.Null() || !d.BeginArray() {
+				continue
+			}
+			v.Items = []item{}
+			for d.More() {
+				v.Items = append(v.Items, item{})
+				readItem(d, &v.Items[len(v.Items)-1])
+			}
+			d.End()
 		default:
-			d.Unknown(name, "id", "name", "small", "count", "ratio", "on", "bytes", "when", "raw", "tags", "scores", "pair")
+			d.Unknown(name, "id", "name", "small", "count", "ratio", "on", "bytes", "when", "raw", "tags", "scores", "pair",
+				"big", "colors", "items")
 		}
 	}
 	d.End()
 }
 
 func decodeItem(src []byte, v *item) error {
-	d := taskjson.NewDecoder(src)
+	return decodeBy(taskjson.NewDecoder(src), v)
+}
+
+func decodeBy(d reader, v *item) error {
 	*v = item{}
 	readItem(d, v)
 	return d.Finish()
@@ -180,6 +230,30 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"raw":{"a":["\u0000"]}}`, taskjson.NUL, "/raw/a/0"},
 		{`{"raw":` + deep + `}`, taskjson.TooDeep, "/raw" + strings.Repeat("/0", 99)},
 		{`{"raw":` + strings.Repeat("[", 20000), taskjson.TooDeep, "/raw"},
+		{`{"big":1.5}`, taskjson.InvalidValue, "/big"},
+		{`{"big":[1,]}`, taskjson.Syntax, "/big"},
+		{`{"colors":{"0a0B":1,"0A0b":2}}`, taskjson.DuplicateName, "/colors/0A0b"},
+		{`{"colors":{"0a" 1}}`, taskjson.InvalidValue, "/colors/0a"},
+		{`{"colors":{"0a0b" 1}}`, taskjson.Syntax, "/colors/0a0b"},
+		{`{"colors":{"0a0b":-1}}`, taskjson.OutOfRange, "/colors/0a0b"},
+		{`{"items":[{},{"items":[{"on":1}]}]}`, taskjson.WrongType, "/items/1/items/0/on"},
+		{strings.Repeat(`{"items":[`, 50) + `{}`, taskjson.TooDeep, strings.Repeat("/items/0", 50)},
+		{`{"nome" 1}`, taskjson.UnknownName, "/nome"},
+		{`{"name" "x"}`, taskjson.Syntax, "/name"},
+		{`{"name"`, taskjson.Syntax, "/name"},
+		{`{"name":"x"]`, taskjson.Syntax, ""},
+		{`{"tags":["x"}`, taskjson.Syntax, "/tags"},
+		{`{"pair":[1,2}`, taskjson.Syntax, "/pair"},
+		{`{1:2}`, taskjson.Syntax, ""},
+		{`{,}`, taskjson.Syntax, ""},
+		{`{"name"::"x"}`, taskjson.Syntax, "/name"},
+		{`{"tags":[,]}`, taskjson.Syntax, "/tags"},
+		{`{"bytes":nul}`, taskjson.Syntax, "/bytes"},
+		{`{"bytes":nullx}`, taskjson.Syntax, ""},
+		{`{"small":-}`, taskjson.Syntax, "/small"},
+		{`{"small":1.}`, taskjson.Syntax, "/small"},
+		{`{"ratio":1e}`, taskjson.Syntax, "/ratio"},
+		{`{"name":"` + strings.Repeat("x", taskjson.MaxSize) + `"}`, taskjson.TooLarge, ""},
 		{`{"id":"nope"}`, taskjson.InvalidValue, "/id"},
 		{`{"id":""}`, taskjson.InvalidValue, "/id"},
 		{`{"when":"yesterday"}`, taskjson.InvalidValue, "/when"},
@@ -196,6 +270,9 @@ func TestDecodeRefuses(t *testing.T) {
 			pointer := e.Pointer
 			if e.Problem == taskjson.TooDeep && len(pointer) > len(c.pointer) && strings.HasPrefix(pointer, c.pointer) {
 				pointer = c.pointer // how much deeper is the parser's affair
+			}
+			if want := decodeBy(newReference([]byte(c.src)), new(item)); !sameVerdict(err, want) {
+				t.Errorf("got %v, and by the tokens of jsontext %v", err, want)
 			}
 			if e.Problem != c.problem || pointer != c.pointer {
 				t.Errorf("%s: got %s at %q, want %s at %q", err, e.Problem, e.Pointer, c.problem, c.pointer)
@@ -255,6 +332,8 @@ func TestCheck(t *testing.T) {
 		`["\u0000"]`:             taskjson.NUL,
 		`["\ud800"]`:             taskjson.LoneSurrogate,
 		"[\"\xff\"]":             taskjson.BadUTF8,
+		strings.Repeat(" ", taskjson.MaxSize-1) + "1":       "",
+		strings.Repeat(" ", taskjson.MaxSize) + "1":         taskjson.TooLarge,
 		strings.Repeat("[", 101) + strings.Repeat("]", 101): taskjson.TooDeep,
 		strings.Repeat("[", 100) + strings.Repeat("]", 100): "",
 	} {

@@ -14,11 +14,14 @@
 // # Reading
 //
 // A [Decoder] is strict, since what it drops or bends is lost with the next
-// checkpoint. On top of the tokens of jsontext, which refuse duplicate names,
-// bad UTF-8 and lone surrogates, it refuses unknown names, names that differ
-// from a known one only in case, wrong types, null where Go has no nil, numbers
-// that do not fit, arrays of another length, NUL, more than [MaxDepth] levels,
-// and anything after the value.
+// checkpoint. It refuses unknown names, duplicate names, names that differ from a
+// known one only in case, wrong types, null where Go has no nil, numbers that do
+// not fit, arrays of another length, bad UTF-8, lone surrogates, NUL, more than
+// [MaxDepth] levels, more than [MaxSize] bytes, and anything after the value.
+//
+// It is a cursor over the source that knows where things end. What is not JSON,
+// and where, it leaves to jsontext, which reads the source again; the tests hold
+// each of its verdicts against a decoder made of jsontext's tokens.
 //
 // Both keep their first error and do nothing after it, so that generated code
 // asks once, at the end. Each error is an [*Error] with a JSON pointer.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,13 +29,29 @@ type Encoder struct {
 
 // NewEncoder returns an encoder that appends to dst. It makes room for a small
 // value at once.
-func NewEncoder(dst []byte) Encoder {
-	return Encoder{buf: slices.Grow(dst, 128), start: len(dst)}
+func NewEncoder(dst []byte) Encoder { return NewEncoderSize(dst, 128) }
+
+// NewEncoderSize is NewEncoder for a value of about so many bytes, which is
+// worth knowing: too many are for the garbage collector, and with too few the
+// slice is made twice.
+func NewEncoderSize(dst []byte, size int) Encoder {
+	size = min(size, MaxSize)
+	if cap(dst)-len(dst) < size {
+		if dst == nil {
+			dst = make([]byte, 0, size) // less dear than to grow
+		} else {
+			dst = slices.Grow(dst, size)
+		}
+	}
+	return Encoder{buf: dst, start: len(dst)}
 }
 
 // Finish returns dst with the value appended, or as it was with the first
-// error.
+// error. A value of more than [MaxSize] bytes is one.
 func (e *Encoder) Finish() ([]byte, error) {
+	if e.err == nil && len(e.buf)-e.start > MaxSize {
+		e.err = tooLarge()
+	}
 	if e.err != nil {
 		return e.buf[:e.start], e.err
 	}
@@ -43,6 +60,19 @@ func (e *Encoder) Finish() ([]byte, error) {
 
 // Grow makes room for n more bytes.
 func (e *Encoder) Grow(n int) { e.buf = slices.Grow(e.buf, n) }
+
+// Open begins an object that always has a first field. The text is { and the
+// name of that field with its colon, in the one piece that a program holds.
+func (e *Encoder) Open(text string) {
+	e.literal(text)
+	if e.depth++; e.depth > MaxDepth {
+		e.deep()
+	}
+}
+
+// Next goes to a field that always has one before it. The text is a comma and
+// the name of the field with its colon.
+func (e *Encoder) Next(text string) { e.literal(text) }
 
 // BeginObject writes {.
 func (e *Encoder) BeginObject() { e.begin('{') }
@@ -59,9 +89,8 @@ func (e *Encoder) EndArray() { e.end(']') }
 // Name writes the name of a field, which needs no escaping.
 func (e *Encoder) Name(name string) {
 	e.separate('{')
-	e.buf = append(e.buf, '"')
-	e.buf = append(e.buf, name...)
-	e.buf = append(e.buf, '"', ':')
+	e.quote(name)
+	e.buf = append(e.buf, ':')
 }
 
 // Key writes the key of a map.
@@ -75,16 +104,32 @@ func (e *Encoder) Key(key string) {
 func (e *Encoder) Element() { e.separate('[') }
 
 // Null writes null.
-func (e *Encoder) Null() { e.buf = append(e.buf, "null"...) }
+func (e *Encoder) Null() { e.literal("null") }
 
 // Bool writes true or false.
-func (e *Encoder) Bool(v bool) { e.buf = strconv.AppendBool(e.buf, v) }
+func (e *Encoder) Bool(v bool) { e.literal(strconv.FormatBool(v)) }
 
 // Int writes an integer.
-func (e *Encoder) Int(v int64) { e.buf = strconv.AppendInt(e.buf, v, 10) }
+func (e *Encoder) Int(v int64) {
+	if v < 0 {
+		e.buf = append(e.buf, '-')
+		e.Uint(-uint64(v))
+		return
+	}
+	e.Uint(uint64(v))
+}
 
 // Uint writes an integer.
-func (e *Encoder) Uint(v uint64) { e.buf = strconv.AppendUint(e.buf, v, 10) }
+func (e *Encoder) Uint(v uint64) {
+	var room [20]byte
+	at := len(room) - 1
+	for ; v >= 10; at-- {
+		room[at] = byte('0' + v%10)
+		v /= 10
+	}
+	room[at] = byte('0' + v)
+	copy(e.extend(len(room)-at), room[at:])
+}
 
 // Float writes a float of 32 or 64 bits as encoding/json does: the shortest
 // digits that read back the same, with an exponent where JavaScript has one.
@@ -108,7 +153,13 @@ func (e *Encoder) Float(v float64, bits int) {
 }
 
 // String writes a string.
-func (e *Encoder) String(v string) { e.text(v, false) }
+func (e *Encoder) String(v string) {
+	if literalText(v) == len(v) {
+		e.quote(v)
+		return
+	}
+	e.text(v, false)
+}
 
 // Bytes writes bytes in base64, and null for nil.
 func (e *Encoder) Bytes(v []byte) {
@@ -124,16 +175,11 @@ func (e *Encoder) Bytes(v []byte) {
 // UUID writes a UUID in its usual form.
 func (e *Encoder) UUID(v uuid.UUID) {
 	const digits = "0123456789abcdef"
-	e.buf = append(e.buf, `"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"`...)
-	out := e.buf[len(e.buf)-37:]
-	at := 0
-	for i, b := range v {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			at++
-		}
-		out[at], out[at+1] = digits[b>>4], digits[b&15]
-		at += 2
+	out := (*[quotedUUID]byte)(e.extend(quotedUUID))
+	for i, at := range octets {
+		out[at], out[at+1] = digits[v[i]>>4], digits[v[i]&15]
 	}
+	out[0], out[9], out[14], out[19], out[24], out[37] = '"', '-', '-', '-', '-', '"'
 }
 
 // Time writes a time as RFC 3339 has it, with all its nanoseconds.
@@ -213,9 +259,11 @@ func TextKeys[K interface {
 func (e *Encoder) begin(c byte) {
 	e.buf = append(e.buf, c)
 	if e.depth++; e.depth > MaxDepth {
-		e.fail(TooDeep, tooDeep(), nil)
+		e.deep()
 	}
 }
+
+func (e *Encoder) deep() { e.fail(TooDeep, tooDeep(), nil) }
 
 // end closes an object or array.
 func (e *Encoder) end(c byte) {
@@ -249,10 +297,15 @@ func (e *Encoder) value(raw []byte) {
 // text appends a string in quotes. The escapes are those of encoding/json.
 func (e *Encoder) text(s string, key bool) {
 	const digits = "0123456789abcdef"
+	first := literalText(s)
+	if first == len(s) {
+		e.quote(s)
+		return
+	}
 	buf := e.buf
 	buf = append(buf, '"')
 	done := 0
-	for i := 0; i < len(s); {
+	for i := first; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
@@ -298,6 +351,63 @@ func (e *Encoder) text(s string, key bool) {
 	buf = append(buf, s[done:]...)
 	buf = append(buf, '"')
 	e.buf = buf
+}
+
+// quote appends a string in quotes that needs no escapes.
+func (e *Encoder) quote(s string) {
+	out := e.extend(len(s) + 2)
+	out[0] = '"'
+	copy(out[1:], s)
+	out[len(out)-1] = '"'
+}
+
+// literal appends what is JSON.
+func (e *Encoder) literal(s string) { copy(e.extend(len(s)), s) }
+
+// extend appends n bytes and returns them, to be written over. Unlike append of
+// a slice it stores no pointer where there is room, which is dear while the
+// garbage collector runs.
+func (e *Encoder) extend(n int) []byte {
+	at := len(e.buf)
+	if cap(e.buf)-at < n {
+		e.grow(n)
+	}
+	e.buf = e.buf[:at+n]
+	return e.buf[at:]
+}
+
+// grow is Grow where there is no room. Out of line it leaves the usual case, in
+// which there is, small.
+//
+//go:noinline
+func (e *Encoder) grow(n int) { e.buf = slices.Grow(e.buf, n) }
+
+// literalText returns how much of a string, from its beginning, is ASCII that
+// stands for itself. Eight bytes are looked at in one go, as in plainString.
+func literalText(s string) int {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+				return i
+			}
+		}
+		return len(s)
+	}
+	for i := 0; ; i += 8 {
+		i = min(i, len(s)-8) // the last eight, some of them twice
+		b := s[i : i+8]
+		x := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		// One bit is between " and &, and one between < and >.
+		stop := (x | (x - ' '*ones) | ((x ^ '\\'*ones) - ones) |
+			(((x | ('"'^'&')*ones) ^ '&'*ones) - ones) | (((x | ('<'^'>')*ones) ^ '>'*ones) - ones)) & highs
+		if stop != 0 {
+			return i + bits.TrailingZeros64(stop)/8
+		}
+		if i+8 == len(s) {
+			return len(s)
+		}
+	}
 }
 
 // failText is fail for a string, or for the key of a map, whose place is that

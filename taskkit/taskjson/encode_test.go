@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -132,49 +131,45 @@ type failing struct{}
 func (failing) MarshalJSON() ([]byte, error) { return nil, errFailing }
 func (failing) MarshalText() ([]byte, error) { return nil, errFailing }
 
-func FuzzString(f *testing.F) {
-	for _, s := range []string{"", "a\x00", "<é\u2028>", "\xff", "\\u0000", `"`} {
-		f.Add(s)
+// TestEncodePieces: what generated code writes in one piece is what it writes
+// call by call, and fails at the same depth.
+func TestEncodePieces(t *testing.T) {
+	t.Parallel()
+	for _, dst := range [][]byte{nil, {}, []byte("before"), make([]byte, 0, 100)} {
+		for _, size := range []int{0, 1, 64} {
+			e := taskjson.NewEncoderSize(dst, size)
+			e.Open(`{"a":`)
+			e.Int(-12)
+			e.Next(`,"b":`)
+			e.Uint(math.MaxUint64)
+			e.Name("c")
+			e.Null()
+			e.EndObject()
+			out, err := e.Finish()
+			if want := string(dst) + `{"a":-12,"b":18446744073709551615,"c":null}`; err != nil || string(out) != want {
+				t.Errorf("after %q: got %s, %v, want %s", dst, out, err, want)
+			}
+		}
 	}
-	f.Fuzz(func(t *testing.T, s string) {
-		got, err := written(t, func(e *taskjson.Encoder) { e.String(s) })
-		if good := utf8.ValidString(s) && !strings.Contains(s, "\x00"); good != (err == nil) {
-			t.Fatalf("%q: %v", s, err)
-		}
-		if err != nil {
-			return
-		}
-		if want, _ := json.Marshal(s); got != string(want) {
-			t.Fatalf("got %s, want %s", got, want)
-		}
-		d := taskjson.NewDecoder([]byte(got))
-		if back := d.String(); d.Finish() != nil || back != s {
-			t.Fatalf("%q came back as %q: %v", s, back, d.Finish())
+	_, err := written(t, func(e *taskjson.Encoder) {
+		for range taskjson.MaxDepth + 1 {
+			e.Open(`{"a":`)
 		}
 	})
+	var e *taskjson.Error
+	if !errors.As(err, &e) || e.Problem != taskjson.TooDeep {
+		t.Errorf("got %v, want too deep", err)
+	}
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"name":"x","raw":{"a":[1]},"tags":["a"],"scores":{"b":1e3},"pair":[1,2]}`))
-	f.Add([]byte(`{"name":"\ud800"}`))
-	f.Add([]byte(`{"raw":[[[[["\u0000"]]]]]}`))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		var got, want item
-		err := decodeItem(src, &got)
-		if err != nil {
-			var e *taskjson.Error
-			if !errors.As(err, &e) || e.Detail == "" {
-				t.Fatalf("%q: %v", src, err)
-			}
-			return
+// TestEncodeTooLarge: what may be stored has a size, whatever it is appended to.
+func TestEncodeTooLarge(t *testing.T) {
+	t.Parallel()
+	for extra, want := range map[int]bool{0: true, 1: false} {
+		_, err := written(t, func(e *taskjson.Encoder) { e.String(strings.Repeat("x", taskjson.MaxSize-2+extra)) })
+		var e *taskjson.Error
+		if (err == nil) != want || err != nil && (!errors.As(err, &e) || e.Problem != taskjson.TooLarge || e.Pointer != "") {
+			t.Errorf("%d bytes more than fit: got %v", extra, err)
 		}
-		if err := json.Unmarshal(src, &want); err != nil {
-			t.Fatalf("%q is accepted, and encoding/json says %v", src, err)
-		}
-		a, _ := json.Marshal(got)
-		b, _ := json.Marshal(want)
-		if string(a) != string(b) {
-			t.Fatalf("%q\ngot  %s\nwant %s", src, a, b)
-		}
-	})
+	}
 }

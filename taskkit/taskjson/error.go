@@ -15,6 +15,9 @@ import (
 // MaxDepth is how many levels of objects and arrays a value may have.
 const MaxDepth = 100
 
+// MaxSize is how many bytes a value may have.
+const MaxSize = 4 << 20
+
 // Problem is what is wrong with a value, as a word that programs may test and
 // clients may be shown.
 type Problem string
@@ -32,6 +35,7 @@ const (
 	LoneSurrogate Problem = "lone_surrogate"      // half a surrogate pair, as \ud800
 	NUL           Problem = "nul"                 // the NUL character, \u0000
 	TooDeep       Problem = "too_deep"            // more than MaxDepth levels
+	TooLarge      Problem = "too_large"           // more than MaxSize bytes
 	InvalidValue  Problem = "invalid_value"       // refused by the type's own method
 )
 

@@ -11,23 +11,12 @@ import (
 )
 
 // Check reports whether JSON made elsewhere may be stored: one value, without
-// duplicate names, bad UTF-8, lone surrogates or NUL, and not too deep. The
-// error is an [*Error].
+// duplicate names, bad UTF-8, lone surrogates or NUL, not too deep and of no
+// more than [MaxSize] bytes. The error is an [*Error].
 func Check(src []byte) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(src))
-	raw, err := d.ReadValue()
-	if err != nil {
-		return Convert(err)
-	}
-	if suspect(raw, 0) {
-		if err := walk(raw, 0); err != nil {
-			return err
-		}
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return trailing()
-	}
-	return nil
+	d := NewDecoder(src)
+	d.raw()
+	return d.Finish()
 }
 
 // trailing is the error of something after the value.
@@ -38,16 +27,10 @@ func trailing() *Error {
 // checkValue holds one value, valid but for duplicate names, to the rules, at a
 // depth.
 func checkValue(raw []byte, depth int) *Error {
-	if !suspect(raw, depth) && (bytes.IndexByte(raw, '{') < 0 || jsontext.Value(raw).IsValid()) {
+	if storable(raw, blank(raw, 0), depth) > 0 {
 		return nil
 	}
 	return walk(raw, depth)
-}
-
-// suspect reports whether a value is too deep or may hold NUL. It errs where a
-// string says \\u0000.
-func suspect(raw []byte, depth int) bool {
-	return bytes.Contains(raw, []byte(`\u0000`)) || levels(raw)+depth > MaxDepth
 }
 
 // walk reads a value token by token, to find what is wrong and where.
@@ -59,9 +42,7 @@ func walk(raw []byte, depth int) *Error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			own := &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
-			errors.As(Convert(err), &own)
-			return own
+			return asError(err)
 		case d.StackDepth()+depth > MaxDepth:
 			return &Error{Pointer: string(d.StackPointer()), Problem: TooDeep, Detail: tooDeep()}
 		case tok.Kind() == '"' && strings.IndexByte(tok.String(), 0) >= 0:
@@ -74,25 +55,9 @@ const noNUL = `the NUL character (\u0000) cannot be stored`
 
 func tooDeep() string { return "more than " + strconv.Itoa(MaxDepth) + " levels" }
 
-// levels returns how deep raw is, which must be valid.
-func levels(raw []byte) int {
-	deepest, now := 0, 0
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++ // and the escaped byte
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return deepest
+// tooLarge is the error of a value that nothing may look at.
+func tooLarge() *Error {
+	return &Error{Problem: TooLarge, Detail: "more than " + strconv.Itoa(MaxSize) + " bytes"}
 }
 
 // pointerAt returns the place of the value that comes next after a beginning of

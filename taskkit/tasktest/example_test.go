@@ -129,7 +129,7 @@ func TestRun(t *testing.T) {
 	if out.Status != taskkit.Completed || out.State.Greeted != 3 || out.Checkpoints != 3 {
 		t.Errorf("%s with %+v after %d checkpoints", out.Status, out.State, out.Checkpoints)
 	}
-	if n, err := taskkit.FetchResult(t.Context(), out.Client, kind.Name(), taskkit.Reflected[int](), out.ID); err != nil || n != 3 {
+	if n, err := taskkit.FetchResult(t.Context(), out.Client, kind, taskkit.Reflected[int](), out.ID); err != nil || n != 3 {
 		t.Errorf("result %d, %v", n, err)
 	}
 }

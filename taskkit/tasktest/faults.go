@@ -3,6 +3,7 @@ package tasktest
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"taskkit.dev/internal/errclass"
@@ -15,6 +16,7 @@ type faults struct {
 	crash      bool // the worker dies after every commit of a batch
 	lostAnswer bool // every commit happens and its answer is lost
 	lostCommit bool // the first commit of every batch does not happen, and nobody knows
+	lateCommit bool // the first commit of every batch happens after the worker has looked whether it had
 	stopAfter  int  // somebody stops the task after so many commits; 0: never
 }
 
@@ -30,11 +32,15 @@ type faultyStore struct {
 	crash  context.CancelFunc
 
 	commits atomic.Int64
-	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped
+	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped or is late
+
+	mu   sync.Mutex
+	late func() // the commit that is still under way, as in a server that was slow
 }
 
 // Begin implements [store.Store].
 func (s *faultyStore) Begin(ctx context.Context, h store.Hold, l store.Limits) (store.Tx, error) {
+	s.arrive()
 	tx, err := s.Store.Begin(ctx, h, l)
 	if err != nil {
 		return nil, err
@@ -47,8 +53,9 @@ func (s *faultyStore) Apply(ctx context.Context, process string, writes []store.
 	if len(writes) != 1 || !writes[0].Checkpoint || writes[0].ID != s.task {
 		return s.Store.Apply(ctx, process, writes)
 	}
+	s.arrive()
 	a, err := s.commit(ctx, writes[0], func() (store.Applied, error) {
-		a, err := s.Store.Apply(ctx, process, writes)
+		a, err := s.Store.Apply(context.WithoutCancel(ctx), process, writes)
 		if err != nil {
 			return store.Applied{}, err
 		}
@@ -60,10 +67,27 @@ func (s *faultyStore) Apply(ctx context.Context, process string, writes []store.
 	return []store.Applied{a}, nil
 }
 
+// arrive lets the commit that is late happen.
+func (s *faultyStore) arrive() {
+	s.mu.Lock()
+	late := s.late
+	s.late = nil
+	s.mu.Unlock()
+	if late != nil {
+		late()
+	}
+}
+
 // commit makes one batch's write go wrong as planned.
 func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (store.Applied, error), undo func()) (store.Applied, error) {
 	if s.faults.lostCommit && s.dropped.Swap(w.Seq+1) != w.Seq+1 {
 		undo()
+		return store.Applied{}, &store.UnknownError{Err: errCut}
+	}
+	if s.faults.lateCommit && s.dropped.Swap(w.Seq+1) != w.Seq+1 {
+		s.mu.Lock()
+		s.late = func() { _, _ = do() }
+		s.mu.Unlock()
 		return store.Applied{}, &store.UnknownError{Err: errCut}
 	}
 	a, err := do()
@@ -100,5 +124,7 @@ func (t *faultyTx) Commit(ctx context.Context, w store.Write) (store.Applied, er
 	if !w.Checkpoint {
 		return t.Tx.Commit(ctx, w)
 	}
-	return t.s.commit(ctx, w, func() (store.Applied, error) { return t.Tx.Commit(ctx, w) }, t.Rollback)
+	return t.s.commit(ctx, w, func() (store.Applied, error) {
+		return t.Tx.Commit(context.WithoutCancel(ctx), w) // a late one outlives its call
+	}, t.Rollback)
 }

@@ -11,7 +11,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 56+len(v.Status))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -26,7 +26,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 21)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -41,10 +41,9 @@ func decodeState(src []byte, v *State) error {
 
 // writeSpec writes a setstatus.Spec.
 func writeSpec(e *taskjson.Encoder, v *setstatus.Spec) {
-	e.BeginObject()
-	e.Name("students")
+	e.Open(`{"students":`)
 	writeSliceOfInt(e, v.Students)
-	e.Name("status")
+	e.Next(`,"status":`)
 	e.String(v.Status)
 	e.EndObject()
 }
@@ -99,8 +98,7 @@ func readSliceOfInt(d *taskjson.Decoder, v *[]int) {
 
 // writeState writes a setstatus.State.
 func writeState(e *taskjson.Encoder, v *setstatus.State) {
-	e.BeginObject()
-	e.Name("changed")
+	e.Open(`{"changed":`)
 	e.Int(int64(v.Changed))
 	e.EndObject()
 }

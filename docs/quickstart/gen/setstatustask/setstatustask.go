@@ -7,6 +7,7 @@ package setstatustask
 
 import (
 	"context"
+	"embed"
 
 	"example.com/campus/executors/setstatus"
 	"taskkit.dev/taskkit"
@@ -38,13 +39,23 @@ type (
 	State = setstatus.State
 )
 
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
+
+	_ embed.FS // for the files above
+)
+
 // Kind is the kind set_status.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "set_status",
-	Revision: 1,
-	Batch:    500,
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
+	Name:       "set_status",
+	Revision:   1,
+	Batch:      500,
+	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
+	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind set_status: it will run if tx commits.

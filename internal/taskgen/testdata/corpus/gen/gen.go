@@ -6,6 +6,7 @@ package gen
 import (
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/everythingtask"
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/plaintask"
+	"taskkit.dev/internal/taskgen/testdata/corpus/gen/shapestask"
 	"taskkit.dev/taskkit"
 )
 
@@ -19,12 +20,14 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 type Executors struct {
 	EveryThing taskkit.Executor[everythingtask.Spec, everythingtask.State]
 	Plain      taskkit.Executor[plaintask.Spec, plaintask.State]
+	Shapes     taskkit.Executor[shapestask.Spec, shapestask.State]
 }
 
 // Register registers the executors for a worker.
 func (x Executors) Register(r *taskkit.Registry) {
 	taskkit.Register(r, everythingtask.Kind, x.EveryThing)
 	taskkit.Register(r, plaintask.Kind, x.Plain)
+	taskkit.Register(r, shapestask.Kind, x.Shapes)
 }
 
 // Kinds returns the stored names of all kinds, sorted.
@@ -32,5 +35,6 @@ func Kinds() []string {
 	return []string{
 		"every_thing",
 		"plain",
+		"shapes",
 	}
 }

@@ -7,6 +7,7 @@ package everythingtask
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"time"
 
@@ -82,17 +83,29 @@ type (
 	Result = corpus.Result
 )
 
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
+	//go:embed result.schema.json
+	resultSchema string
+
+	_ embed.FS // for the files above
+)
+
 // Kind is the kind every_thing.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "every_thing",
-	Aliases:  []string{"all_things", "old"},
-	Revision: 1,
-	Batch:    7,
-	Queue:    "bulk",
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
-	Report: taskkit.ReportWith[Spec, State](
-		taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult}),
+	Name:         "every_thing",
+	Aliases:      []string{"all_things", "old"},
+	Revision:     1,
+	Batch:        7,
+	Queue:        "bulk",
+	Spec:         taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
+	State:        taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	Report:       taskkit.ReportWith[Spec, State](resultCodec),
+	SpecSchema:   []byte(specSchema),
+	ResultSchema: []byte(resultSchema),
 })
 
 // Submit submits a task of kind every_thing: it will run if tx commits.
@@ -111,15 +124,17 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind every_thing with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
-	return taskkit.Get(ctx, c, Kind, id)
+// Get returns a task of kind every_thing with its spec, its state, its progress and,
+// once there is one, its result. See [taskkit.GetWith].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskWith[Spec, State, Result], error) {
+	return taskkit.GetWith(ctx, c, Kind, resultCodec, id)
 }
 
 // Fetch returns the result of a task of kind every_thing that has ended.
 // See [taskkit.FetchResult].
 func Fetch(ctx context.Context, c *taskkit.Client, id taskkit.ID) (Result, error) {
-	return taskkit.FetchResult(ctx, c, Kind.Name(),
-		taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult}, id)
+	return taskkit.FetchResult(ctx, c, Kind, resultCodec, id)
 }
+
+// resultCodec writes and reads results.
+var resultCodec = taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult, Strict: true}

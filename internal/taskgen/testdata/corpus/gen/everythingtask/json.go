@@ -18,7 +18,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 1024+len(v.Text)+len(v.Status)+39*len(v.IDs))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -33,7 +33,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 583+len(v.Text)+len(v.ZText))
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -48,7 +48,7 @@ func decodeState(src []byte, v *State) error {
 
 // appendResult appends the JSON of a result to dst.
 func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 32)
 	writeResult(&e, *v)
 	return e.Finish()
 }
@@ -63,92 +63,91 @@ func decodeResult(src []byte, v *Result) error {
 
 // writeSpec writes a corpus.Spec.
 func writeSpec(e *taskjson.Encoder, v *corpus.Spec) {
-	e.BeginObject()
-	e.Name("text")
+	e.Open(`{"text":`)
 	e.String(v.Text)
-	e.Name("status")
+	e.Next(`,"status":`)
 	e.String(string(v.Status))
-	e.Name("bool")
+	e.Next(`,"bool":`)
 	e.Bool(v.Bool)
-	e.Name("flag")
+	e.Next(`,"flag":`)
 	e.Bool(bool(v.Flag))
-	e.Name("int")
+	e.Next(`,"int":`)
 	e.Int(int64(v.Int))
-	e.Name("int8")
+	e.Next(`,"int8":`)
 	e.Int(int64(v.Int8))
-	e.Name("int16")
+	e.Next(`,"int16":`)
 	e.Int(int64(v.Int16))
-	e.Name("int32")
+	e.Next(`,"int32":`)
 	e.Int(int64(v.Int32))
-	e.Name("int64")
+	e.Next(`,"int64":`)
 	e.Int(v.Int64)
-	e.Name("uint")
+	e.Next(`,"uint":`)
 	e.Uint(uint64(v.Uint))
-	e.Name("uint8")
+	e.Next(`,"uint8":`)
 	e.Uint(uint64(v.Uint8))
-	e.Name("uint16")
+	e.Next(`,"uint16":`)
 	e.Uint(uint64(v.Uint16))
-	e.Name("uint32")
+	e.Next(`,"uint32":`)
 	e.Uint(uint64(v.Uint32))
-	e.Name("uint64")
+	e.Next(`,"uint64":`)
 	e.Uint(v.Uint64)
-	e.Name("float32")
+	e.Next(`,"float32":`)
 	e.Float(float64(v.Float32), 32)
-	e.Name("float64")
+	e.Next(`,"float64":`)
 	e.Float(v.Float64, 64)
-	e.Name("bytes")
+	e.Next(`,"bytes":`)
 	e.Bytes(v.Bytes)
-	e.Name("blob")
+	e.Next(`,"blob":`)
 	e.Bytes(v.Blob)
-	e.Name("raw")
+	e.Next(`,"raw":`)
 	e.Raw(v.Raw)
-	e.Name("time")
+	e.Next(`,"time":`)
 	e.Time(v.Time)
-	e.Name("uuid")
+	e.Next(`,"uuid":`)
 	e.UUID(v.UUID)
-	e.Name("color")
+	e.Next(`,"color":`)
 	e.Text(&v.Color)
-	e.Name("range")
+	e.Next(`,"range":`)
 	e.JSON(&v.Range)
-	e.Name("big")
+	e.Next(`,"big":`)
 	writePointerToInt(e, v.Big)
-	e.Name("strings")
+	e.Next(`,"strings":`)
 	writeSliceOfString(e, v.Strings)
-	e.Name("ids")
+	e.Next(`,"ids":`)
 	writeIDs(e, v.IDs)
-	e.Name("nested")
+	e.Next(`,"nested":`)
 	writeSliceOfSliceOfInt(e, v.Nested)
-	e.Name("triple")
+	e.Next(`,"triple":`)
 	writeArray3OfFloat32(e, &v.Triple)
-	e.Name("pairs")
+	e.Next(`,"pairs":`)
 	writeArray2OfPair(e, &v.Pairs)
-	e.Name("counts")
+	e.Next(`,"counts":`)
 	writeMapOfStringToInt(e, v.Counts)
-	e.Name("by_state")
+	e.Next(`,"by_state":`)
 	writeMapOfStatusToPair(e, v.ByState)
-	e.Name("by_id")
+	e.Next(`,"by_id":`)
 	writeMapOfUUIDToIDs(e, v.ByID)
-	e.Name("colors")
+	e.Next(`,"colors":`)
 	writeMapOfColorToPointerToColor(e, v.Colors)
-	e.Name("ranges")
+	e.Next(`,"ranges":`)
 	writeMapOfStringToRange(e, v.Ranges)
-	e.Name("pair")
+	e.Next(`,"pair":`)
 	writePair(e, &v.Pair)
-	e.Name("pairs-2")
+	e.Next(`,"pairs-2":`)
 	writeSliceOfPair(e, v.Pairs2)
-	e.Name("pair.ptr")
+	e.Next(`,"pair.ptr":`)
 	writePointerToPair(e, v.PairPtr)
-	e.Name("int_ptr")
+	e.Next(`,"int_ptr":`)
 	writePointerToInt2(e, v.IntPtr)
-	e.Name("time_ptr")
+	e.Next(`,"time_ptr":`)
 	writePointerToTime(e, v.TimePtr)
-	e.Name("page")
+	e.Next(`,"page":`)
 	writePageOfUUID(e, &v.Page)
-	e.Name("pages")
+	e.Next(`,"pages":`)
 	writePageOfPair(e, &v.Pages)
-	e.Name("circle")
+	e.Next(`,"circle":`)
 	writeCircle(e, &v.Circle)
-	e.Name("empty")
+	e.Next(`,"empty":`)
 	writeEmpty(e, &v.Empty)
 	e.EndObject()
 }
@@ -489,10 +488,9 @@ func readArray2OfPair(d *taskjson.Decoder, v *[2]corpus.Pair) {
 
 // writePair writes a corpus.Pair.
 func writePair(e *taskjson.Encoder, v *corpus.Pair) {
-	e.BeginObject()
-	e.Name("left")
+	e.Open(`{"left":`)
 	e.String(v.Left)
-	e.Name("right")
+	e.Next(`,"right":`)
 	writeSliceOfFloat64(e, v.Right)
 	e.EndObject()
 }
@@ -818,11 +816,10 @@ func readPointerToTime(d *taskjson.Decoder, v **time.Time) {
 
 // writePageOfUUID writes a corpus.Page[uuid.UUID].
 func writePageOfUUID(e *taskjson.Encoder, v *corpus.Page[uuid.UUID]) {
-	e.BeginObject()
-	e.Name("items")
+	e.Open(`{"items":`)
 	writeSliceOfUUID(e, v.Items)
 	if v.Next != "" {
-		e.Name("next")
+		e.Next(`,"next":`)
 		e.String(v.Next)
 	}
 	e.EndObject()
@@ -879,11 +876,10 @@ func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
 
 // writePageOfPair writes a corpus.Page[corpus.Pair].
 func writePageOfPair(e *taskjson.Encoder, v *corpus.Page[corpus.Pair]) {
-	e.BeginObject()
-	e.Name("items")
+	e.Open(`{"items":`)
 	writeSliceOfPair(e, v.Items)
 	if v.Next != "" {
-		e.Name("next")
+		e.Next(`,"next":`)
 		e.String(v.Next)
 	}
 	e.EndObject()
@@ -912,12 +908,11 @@ func readPageOfPair(d *taskjson.Decoder, v *corpus.Page[corpus.Pair]) {
 
 // writeCircle writes a shape.Circle.
 func writeCircle(e *taskjson.Encoder, v *shape.Circle) {
-	e.BeginObject()
-	e.Name("center")
+	e.Open(`{"center":`)
 	writePoint(e, &v.Center)
-	e.Name("radius")
+	e.Next(`,"radius":`)
 	e.Float(v.Radius, 64)
-	e.Name("pair")
+	e.Next(`,"pair":`)
 	writePair2(e, &v.Pair)
 	e.EndObject()
 }
@@ -948,10 +943,9 @@ func readCircle(d *taskjson.Decoder, v *shape.Circle) {
 
 // writePoint writes a shape.Point.
 func writePoint(e *taskjson.Encoder, v *shape.Point) {
-	e.BeginObject()
-	e.Name("x")
+	e.Open(`{"x":`)
 	e.Int(int64(v.X))
-	e.Name("y")
+	e.Next(`,"y":`)
 	e.Int(int64(v.Y))
 	e.EndObject()
 }
@@ -979,8 +973,7 @@ func readPoint(d *taskjson.Decoder, v *shape.Point) {
 
 // writePair2 writes a shape.Pair.
 func writePair2(e *taskjson.Encoder, v *shape.Pair) {
-	e.BeginObject()
-	e.Name("a")
+	e.Open(`{"a":`)
 	e.Bool(v.A)
 	e.EndObject()
 }

@@ -12,7 +12,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 22+39*len(v.People)+len(v.Status))
 	writePeople(&e, v)
 	return e.Finish()
 }
@@ -27,7 +27,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 30+len(v.After))
 	writeChanged(&e, v)
 	return e.Finish()
 }
@@ -42,10 +42,9 @@ func decodeState(src []byte, v *State) error {
 
 // writePeople writes a corpus.People.
 func writePeople(e *taskjson.Encoder, v *corpus.People) {
-	e.BeginObject()
-	e.Name("people")
+	e.Open(`{"people":`)
 	writeSliceOfUUID(e, v.People)
-	e.Name("status")
+	e.Next(`,"status":`)
 	e.String(v.Status)
 	e.EndObject()
 }
@@ -101,10 +100,9 @@ func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
 
 // writeChanged writes a corpus.Changed.
 func writeChanged(e *taskjson.Encoder, v *corpus.Changed) {
-	e.BeginObject()
-	e.Name("changed")
+	e.Open(`{"changed":`)
 	e.Int(int64(v.Changed))
-	e.Name("after")
+	e.Next(`,"after":`)
 	e.String(v.After)
 	e.EndObject()
 }

@@ -7,6 +7,7 @@ package plaintask
 
 import (
 	"context"
+	"embed"
 
 	"github.com/google/uuid"
 	"taskkit.dev/internal/taskgen/testdata/corpus"
@@ -40,12 +41,22 @@ type (
 	State = corpus.Changed
 )
 
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
+
+	_ embed.FS // for the files above
+)
+
 // Kind is the kind plain.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "plain",
-	Revision: 1,
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState},
+	Name:       "plain",
+	Revision:   1,
+	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
+	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind plain: it will run if tx commits.

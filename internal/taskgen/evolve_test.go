@@ -1,0 +1,96 @@
+package taskgen
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/txtar"
+)
+
+// TestEvolution tells histories. A case is an archive whose directories are a
+// module's source at one time after another; each is generated with the lock
+// file of the last one before it that was not refused. Wanted are the lock file
+// and the specimens, or the errors.
+func TestEvolution(t *testing.T) {
+	t.Parallel()
+	module := newModule(t, "example.test")
+	names, err := filepath.Glob("testdata/evolution/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no cases", err)
+	}
+	archives := map[string]*txtar.Archive{}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives[name] = a
+		for _, f := range a.Files {
+			if !strings.HasPrefix(f.Name, "want/") {
+				write(t, filepath.Join(module, caseName(name), f.Name), f.Data)
+			}
+		}
+	}
+	pkgs, fset, err := load(t.Context(), module, []string{"./..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		t.Run(caseName(name), func(t *testing.T) {
+			lock := []byte(nil)
+			var got []txtar.File
+			for _, step := range steps(archives[name]) {
+				own := "example.test/" + caseName(name) + "/" + step
+				dir := filepath.Join(module, caseName(name), step)
+				var mine []*packages.Package
+				for _, p := range pkgs {
+					if within(p.PkgPath, own) {
+						mine = append(mine, p)
+					}
+				}
+				before, stale := parseLock("gen/"+LockName, lock)
+				if len(stale) > 0 {
+					t.Fatal(stale)
+				}
+				found, wrong := resolve(mine, fset, dir, own+"/gen")
+				for _, x := range found {
+					x.Suffix = "task"
+				}
+				out, err := build(found, wrong, before, own+"/gen", "gen")
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told bytes.Buffer
+				for _, d := range out.Diagnostics {
+					told.WriteString(d.String() + "\n")
+				}
+				if told.Len() > 0 {
+					got = append(got, txtar.File{Name: "want/" + step + "/errors", Data: told.Bytes()})
+					continue
+				}
+				for _, f := range out.Files {
+					if f.Name == LockName {
+						lock = f.Data
+						got = append(got, txtar.File{Name: "want/" + step + "/" + LockName, Data: f.Data})
+					}
+				}
+			}
+			compareCase(t, name, archives[name], got)
+		})
+	}
+}
+
+// steps returns the directories of a case in the order of the archive.
+func steps(a *txtar.Archive) (out []string) {
+	for _, f := range a.Files {
+		step, _, _ := strings.Cut(f.Name, "/")
+		if step != "want" && !slices.Contains(out, step) {
+			out = append(out, step)
+		}
+	}
+	return out
+}

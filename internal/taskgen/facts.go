@@ -1,0 +1,240 @@
+package taskgen
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// parts are what a kind stores, in the order of the lock file.
+var parts = []string{"spec", "state", "result"}
+
+// facts returns what a database holds of an executor's types, one fact a field.
+//
+// A path is made of the names of fields: rows[].name is the field name of the
+// elements of the field rows, and labels{} is what the map labels holds.
+//
+// A type is a word. {} is an object, whose fields have facts of their own; []T
+// a list, [4]T an array, map[K]T a map; ?T may be null. ^PATH is the object at
+// that path again; ^ alone is the whole. What writes itself as JSON or as text
+// is json or text, and a json.RawMessage is raw.
+//
+// A spec's facts carry its rules. The word required says that the rules refuse
+// an absent field; the others are those of the validate tag, gte and lte by
+// their names min and max. A field whose type is an enum has enum=A|B. A secret
+// has secret, so that tagging it raises the revision, and stored tasks learn with
+// its first checkpoint what to hide.
+func facts(x *Executor) []Fact {
+	var all []Fact
+	for _, r := range x.roots() {
+		f := factory{part: strings.ToLower(r.Name), open: map[string]string{}, naming: map[string]bool{}}
+		f.object(r.Type, "")
+		all = append(all, f.facts...)
+	}
+	slices.SortFunc(all, compareFacts)
+	return all
+}
+
+// compareFacts orders facts by part and path.
+func compareFacts(a, b Fact) int {
+	return cmp.Or(cmp.Compare(slices.Index(parts, a.Part), slices.Index(parts, b.Part)), cmp.Compare(a.Path, b.Path))
+}
+
+// factory makes the facts of one part.
+type factory struct {
+	part   string
+	facts  []Fact
+	naming map[string]bool   // lists whose word is being made
+	open   map[string]string // paths of the objects around, by the sources of their types
+}
+
+// object adds the facts of an object's fields; a root that is no object has
+// one fact, with the path ".".
+func (f *factory) object(t *Type, path string) {
+	if t.Form != Struct {
+		f.facts = append(f.facts, Fact{Part: f.part, Path: ".", Type: f.word(t, ".")})
+		f.within(t, Rules{}, ".")
+		return
+	}
+	f.open[t.Source] = path
+	defer delete(f.open, t.Source)
+	for _, field := range t.Fields {
+		name := pathName(field.JSON)
+		if path != "" {
+			name = path + "." + name
+		}
+		f.field(field, name)
+	}
+}
+
+// pathName returns the name of a field as it stands in a path.
+func pathName(name string) string { return strings.ReplaceAll(url.PathEscape(name), ".", "%2E") }
+
+// field adds the fact of a value and of what is in it.
+func (f *factory) field(field Field, path string) {
+	t, rules := field.Type, field.Rules
+	fact := Fact{Part: f.part, Path: path, Type: f.word(t, path)}
+	if f.part == "spec" && !acceptsAbsent(t, rules) {
+		fact.Words = append(fact.Words, "required")
+	}
+	fact.Words = append(fact.Words, f.words(t, rules)...)
+	if field.Secret {
+		fact.Words = append(fact.Words, "secret")
+	}
+	f.facts = append(f.facts, fact)
+	f.within(t, rules, path)
+}
+
+// within adds facts about what a value holds: the fields of objects, and for
+// elements what rules there are.
+func (f *factory) within(t *Type, rules Rules, path string) {
+	if t.Recursive && t.Form != Struct { // a list of itself
+		if _, again := f.open[t.Source]; again {
+			return
+		}
+		f.open[t.Source] = path
+		defer delete(f.open, t.Source)
+	}
+	switch t.Form {
+	case Pointer:
+		f.within(t.Elem, rules, path)
+	case Struct:
+		if _, again := f.open[t.Source]; !again {
+			f.object(t, path)
+		}
+	case Map:
+		path += "{}"
+		f.elements(t, rules, path)
+	case Slice, Array:
+		path += "[]"
+		f.elements(t, rules, path)
+	default: // nothing is in it
+	}
+}
+
+// elements adds the fact of a list's elements, when there are rules for them.
+func (f *factory) elements(t *Type, rules Rules, path string) {
+	var below Rules
+	if rules.Elem != nil {
+		below = *rules.Elem
+	}
+	words := f.words(t.Elem, below)
+	if f.part == "spec" && slices.ContainsFunc(below.List, func(r Rule) bool { return r.Name == "required" }) {
+		words = append([]string{"required"}, words...)
+	}
+	if rules.Keys != nil && f.part == "spec" {
+		for _, w := range f.words(t.Key, *rules.Keys) {
+			words = append(words, "key:"+w)
+		}
+	}
+	if len(words) > 0 {
+		f.facts = append(f.facts, Fact{Part: f.part, Path: path, Type: f.word(t.Elem, path), Words: words})
+	}
+	f.within(t.Elem, below, path)
+}
+
+// words returns the rules of a value, sorted, but for required.
+func (f *factory) words(t *Type, rules Rules) []string {
+	var words []string
+	for t.Form == Pointer {
+		t = t.Elem
+	}
+	if len(t.Enum) > 0 {
+		var values []string
+		for _, c := range t.Enum {
+			v := c.Value
+			if s, err := strconv.Unquote(v); err == nil {
+				v = s
+			}
+			values = append(values, url.PathEscape(v))
+		}
+		slices.Sort(values)
+		words = append(words, "enum="+strings.Join(values, "|"))
+	}
+	if f.part != "spec" {
+		return words // nothing else is validated
+	}
+	for _, r := range rules.List {
+		if w := ruleWord(r); w != "" {
+			words = append(words, w)
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// ruleWord writes a rule of a validate tag.
+func ruleWord(r Rule) string {
+	switch r.Name {
+	case "required", "structonly", "nostructlevel", "isdefault":
+		return "" // told by the word required, or no rule
+	case "gte":
+		r.Name = "min"
+	case "lte":
+		r.Name = "max"
+	case "oneof":
+		values := r.listed()
+		for i, v := range values {
+			values[i] = url.PathEscape(v)
+		}
+		slices.Sort(values)
+		return "oneof=" + strings.Join(values, "|")
+	}
+	if r.Param == "" { // or alternatives, with parameters in the name
+		return strings.ReplaceAll(url.PathEscape(r.Name), "%7C", "|")
+	}
+	return r.Name + "=" + strings.ReplaceAll(url.PathEscape(r.Param), "%7C", "|")
+}
+
+// word writes a type.
+func (f *factory) word(t *Type, path string) string {
+	if t.Recursive && t.Form != Struct {
+		if f.naming[t.Source] {
+			return "^" + path
+		}
+		f.naming[t.Source] = true
+		defer delete(f.naming, t.Source)
+	}
+	switch t.Form {
+	case String:
+		return "string"
+	case Bool:
+		return "bool"
+	case Int:
+		return fmt.Sprintf("int%d", cmp.Or(t.Bits, 64))
+	case Uint:
+		return fmt.Sprintf("uint%d", cmp.Or(t.Bits, 64))
+	case Float:
+		return fmt.Sprintf("float%d", t.Bits)
+	case Bytes:
+		return "bytes"
+	case Time:
+		return "time"
+	case UUID:
+		return "uuid"
+	case Raw:
+		return "raw"
+	case JSON:
+		return "json"
+	case Text:
+		return "text"
+	case Slice:
+		return "[]" + f.word(t.Elem, path)
+	case Array:
+		return fmt.Sprintf("[%d]%s", t.Len, f.word(t.Elem, path))
+	case Map:
+		return "map[" + f.word(t.Key, path) + "]" + f.word(t.Elem, path)
+	case Pointer:
+		return "?" + f.word(t.Elem, path)
+	case Struct:
+		if at, again := f.open[t.Source]; again {
+			return "^" + at
+		}
+		return "{}"
+	default:
+		panic("taskgen: a type of no form")
+	}
+}

@@ -1,0 +1,24 @@
+package taskgen_test
+
+import (
+	"fmt"
+	"testing"
+
+	"taskkit.dev/internal/taskgen"
+)
+
+// TestRolloutIsCurrent: the four releases of one program, whose story is told in
+// taskkit's tests, are generated each with the lock file of the one before.
+func TestRolloutIsCurrent(t *testing.T) {
+	t.Parallel()
+	for v := 1; v <= 4; v++ {
+		o := taskgen.Options{
+			Dir:      "../../taskkit/testdata/rollout",
+			Patterns: []string{fmt.Sprintf("./v%d", v)}, Out: fmt.Sprintf("v%d/gen", v),
+		}
+		if v > 1 {
+			o.Base = fmt.Sprintf("v%d/gen/tasks.lock", v-1)
+		}
+		isCurrent(t, o)
+	}
+}

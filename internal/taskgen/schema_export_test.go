@@ -1,0 +1,4 @@
+package taskgen
+
+// SchemaOf is for tests that need the corpus.
+var SchemaOf = schemaOf

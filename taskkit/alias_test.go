@@ -1,0 +1,89 @@
+package taskkit_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// renamed is the kind of oldKind under another name; its revisions go on
+// counting.
+func renamed() *taskkit.Kind[newSpec, newState] {
+	return taskkit.NewKind(taskkit.Definition[newSpec, newState]{
+		Name: "renamed", Aliases: []string{"moved"}, Revision: 2, Upgrades: []taskkit.Upgrade{moves},
+		Spec: taskkit.Reflected[newSpec](), State: taskkit.Reflected[newState](),
+		Report: taskkit.ReportWith[newSpec, newState](taskkit.Reflected[string]()),
+	})
+}
+
+// A kind that was renamed runs and reads the tasks of its former name, of every
+// revision, and the database knows of its workers that they do.
+func TestAlias(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		c, k := clientOf(db), renamed()
+		former := submitted(t, db, oldKind(), oldSpec{Items: 2})
+		later := submitted(t, db, newer(2), newSpec{Count: 2}) // under the former name, at the present revision
+		present := submitted(t, db, k, newSpec{Count: 2})
+		started(t, db, newWork(k), quick(t, db))
+		for id, name := range map[taskkit.ID]string{former: "moved", later: "moved", present: "renamed"} {
+			if task := ended(t, db, id); task.Status != taskkit.Completed || task.Kind != name {
+				t.Errorf("a task of %s ended in %s %q as %s", name, task.Status, task.Desc, task.Kind)
+			}
+			got, err := taskkit.GetWith(t.Context(), c, k, taskkit.Reflected[string](), id)
+			if err != nil || got.Spec.Count != 2 || got.State.At != 2 || got.Result == nil {
+				t.Errorf("a task of %s is read as %+v, %v", name, got, err)
+			}
+		}
+		workers, err := c.Workers(t.Context())
+		if err != nil || len(workers) != 1 {
+			t.Fatalf("workers: %+v, %v", workers, err)
+		}
+		for _, name := range []string{"moved", "renamed"} {
+			if reads := workers[0].Kinds[name]; !slices.Equal(reads, []int{1, 2}) {
+				t.Errorf("the worker reads %v of %s, want 1 and 2", reads, name)
+			}
+		}
+	})
+}
+
+// A task of a former name that is asked to stop while it waits is ended by a
+// worker that knows the alias, with its result, and not as one that nobody knows.
+func TestAliasStop(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		c, k := clientOf(db), renamed()
+		id := submitted(t, db, newer(2), newSpec{Count: 2})
+		work := registered(k, &aborting[newSpec, newState]{
+			funcs: funcs[newSpec, newState]{execute: func(_ context.Context, b *taskkit.Batch[newSpec, newState]) (taskkit.Next, error) {
+				b.State.At++
+				return taskkit.Later(time.Hour), nil
+			}},
+			abort: func(context.Context, *taskkit.Batch[newSpec, newState]) error { return nil },
+			report: func(_ context.Context, b *taskkit.Batch[newSpec, newState]) (string, error) {
+				return fmt.Sprint("stopped at ", b.State.At), nil
+			},
+		})
+		started(t, db, work, quick(t, db))
+		until(t, "the task waits for its hour", func() bool {
+			task, err := c.Task(t.Context(), id)
+			return err == nil && task.Status == taskkit.Queued && task.Checkpoints == 1
+		})
+		if _, err := c.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, id); !task.Partial() {
+			t.Errorf("ended in %s %q", task.Status, task.Desc)
+		}
+		if result, err := taskkit.FetchResult(t.Context(), c, k, taskkit.Reflected[string](), id); err != nil || result != "stopped at 1" {
+			t.Errorf("result %q, %v", result, err)
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package taskkit
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// masked stands where a secret was.
+const masked = "***"
+
+// secrets are JSON pointers (RFC 6901) over an object of a task's spec and
+// state, in which * is any element or member: /spec/token, /spec/rows/*/ssn.
+type secrets [][]string
+
+// parseSecrets reads pointers.
+func parseSecrets(pointers []string) (out secrets) {
+	for _, p := range pointers {
+		var path []string
+		for word := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
+			path = append(path, strings.NewReplacer("~1", "/", "~0", "~").Replace(word))
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// below returns what of the secrets lies in a member or element.
+func (s secrets) below(name string) (out secrets) {
+	for _, path := range s {
+		if len(path) > 0 && (path[0] == name || path[0] == "*") {
+			out = append(out, path[1:])
+		}
+	}
+	return out
+}
+
+// whole reports whether a value itself is secret.
+func (s secrets) whole() bool {
+	return slices.ContainsFunc(s, func(path []string) bool { return len(path) == 0 })
+}
+
+// mask replaces every secret in JSON by "***", and leaves the rest byte for
+// byte. Where the JSON has not the shape that was expected there is nothing to
+// replace; what is no JSON is replaced whole.
+func (s secrets) mask(raw json.RawMessage) json.RawMessage {
+	if len(s) == 0 || len(raw) == 0 {
+		return raw
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	out, err := s.copy(nil, d)
+	if err != nil {
+		return json.RawMessage(strconv.Quote(masked))
+	}
+	return out
+}
+
+// copy appends the next value of a decoder, without its secrets.
+func (s secrets) copy(dst []byte, d *jsontext.Decoder) ([]byte, error) {
+	open := d.PeekKind()
+	switch {
+	case s.whole():
+		if err := d.SkipValue(); err != nil {
+			return nil, err
+		}
+		return strconv.AppendQuote(dst, masked), nil
+	case len(s) == 0 || open != '{' && open != '[':
+		value, err := d.ReadValue()
+		return append(dst, value...), err
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	dst = append(dst, byte(open))
+	for n := 0; d.PeekKind() != '}' && d.PeekKind() != ']'; n++ {
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		name := strconv.Itoa(n)
+		if open == '{' {
+			raw, err := d.ReadValue()
+			if err != nil {
+				return nil, err
+			}
+			plain, err := jsontext.AppendUnquote(nil, raw)
+			if err != nil {
+				return nil, err
+			}
+			name = string(plain)
+			dst = append(append(dst, raw...), ':')
+		}
+		var err error
+		if dst, err = s.below(name).copy(dst, d); err != nil {
+			return nil, err
+		}
+	}
+	end, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	return append(dst, byte(end.Kind())), nil
+}
+
+// hides reports whether a field of a spec that validator names, rows[3].ssn, may
+// be a secret. Its paths name embedded structs, which JSON does not, and names
+// with dots as they are, so the last name of a pointer decides, wherever it
+// stands: rather one value too many is hidden.
+func (s secrets) hides(field string) bool {
+	within := words(field)
+	return slices.ContainsFunc(s.below("spec"), func(path []string) bool {
+		last := ""
+		for _, name := range path {
+			if name != "*" {
+				last = name
+			}
+		}
+		for _, w := range words(last) {
+			if !slices.Contains(within, w) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// words are the parts of a name or path that validator writes.
+func words(path string) []string {
+	return strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == ']' })
+}
+
+// secretPointer is a pointer to a secret: to something of a spec or state, with
+// no line break, since they are stored one a line.
+var secretPointer = regexp.MustCompile(`^/(spec|state)(/([^~/\n\x00]|~[01])*)*$`)
+
+// hidden returns the pointers to a kind's secrets as they are stored.
+func (k *Kind[Spec, State]) hidden() string { return strings.Join(k.def.Secrets, "\n") }

@@ -1,0 +1,217 @@
+package taskkit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// hunter is the secret: a word that must be seen nowhere.
+const hunter = "hunter2"
+
+type (
+	loginSpec struct {
+		User  string     `json:"user"`
+		Token string     `json:"token" validate:"max=20"`
+		Rows  []loginRow `json:"rows" validate:"dive"`
+	}
+	loginRow struct {
+		Name string `json:"name"`
+		SSN  string `json:"ssn" validate:"max=20"`
+	}
+	loginState struct {
+		Session string `json:"session"`
+		Steps   int    `json:"steps"`
+	}
+)
+
+func loginKind(revision int, secrets ...string) *taskkit.Kind[loginSpec, loginState] {
+	return taskkit.NewKind(taskkit.Definition[loginSpec, loginState]{
+		Name: "login", Revision: revision, Secrets: secrets,
+		Spec: taskkit.Reflected[loginSpec](), State: taskkit.Reflected[loginState](),
+	})
+}
+
+var login = loginSpec{User: "ada", Token: hunter, Rows: []loginRow{{"x", hunter}, {"y", ""}}}
+
+// heard is a log that can be read while it is written.
+type heard struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.b.Write(p)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.b.String()
+}
+
+// logging works on a task of the kind in two batches, the second of which fails
+// with an error of what the executor was given, by its names.
+func logging(tb testing.TB) *funcs[loginSpec, loginState] {
+	tb.Helper()
+	return &funcs[loginSpec, loginState]{execute: func(_ context.Context, b *taskkit.Batch[loginSpec, loginState]) (taskkit.Next, error) {
+		if b.Spec.Token != hunter || b.Spec.Rows[0].SSN != hunter || b.State.Steps > 0 && b.State.Session != hunter {
+			tb.Errorf("the executor was given %+v and %+v", b.Spec, b.State)
+		}
+		if b.State.Steps++; b.State.Steps > 1 {
+			return taskkit.More, taskkit.Permanent("rejected", fmt.Errorf("user %s: %w", b.Spec.User, errPlanned))
+		}
+		b.State.Session = hunter
+		return taskkit.More, nil
+	}}
+}
+
+// The secrets of a task are given to its executor and to whoever has its types,
+// and are shown to nobody else: not in the tasks that a client reads, not in why
+// one waits, not in a log.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		c := clientOf(db)
+		k := loginKind(1, "/spec/token", "/spec/rows/*/ssn", "/state/session")
+		id := submitted(t, db, k, login)
+		waits, err := c.Explain(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		log := &heard{}
+		config := quick(t, db)
+		config.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		started(t, db, registered(k, logging(t)), config)
+		if task := ended(t, db, id); task.Status != taskkit.Failure || task.Checkpoints != 1 {
+			t.Fatalf("ended in %s %q after %d checkpoints", task.Status, task.Desc, task.Checkpoints)
+		}
+		task, err := c.Task(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := string(task.Spec), `{"user":"ada","token":"***","rows":[{"name":"x","ssn":"***"},{"name":"y","ssn":"***"}]}`; got != want {
+			t.Errorf("spec shown as %s, want %s", got, want)
+		}
+		if got, want := string(task.State), `{"session":"***","steps":1}`; got != want {
+			t.Errorf("state shown as %s, want %s", got, want)
+		}
+
+		tasks, err := c.Tasks(t.Context(), taskkit.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempts, err := c.Attempts(t.Context(), id, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed, err := c.Explain(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, err := json.Marshal([]any{task, tasks, attempts, waits, failed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(shown), hunter) || !strings.Contains(string(shown), "rejected") {
+			t.Errorf("shown: %s", shown)
+		}
+		if said := log.String(); strings.Contains(said, hunter) || !strings.Contains(said, id.String()) {
+			t.Errorf("logged: %s", said)
+		}
+
+		got, err := taskkit.Get(t.Context(), c, k, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Spec.Token != hunter || got.Spec.Rows[0].SSN != hunter || got.State.Session != hunter {
+			t.Errorf("typed: %+v, %+v", got.Spec, got.State)
+		}
+		if strings.Contains(string(got.Task.Spec)+string(got.Task.State), hunter) {
+			t.Errorf("beside the typed: %s, %s", got.Task.Spec, got.Task.State)
+		}
+		// A request is answered with the task.
+		again, err := c.Retry(t.Context(), id)
+		if err != nil || strings.Contains(string(again.Spec), hunter) || len(again.Spec) == 0 {
+			t.Errorf("retried: %s, %v", again.Spec, err)
+		}
+	})
+}
+
+// A revision may have secrets that the tasks of the one before were not
+// submitted with. Its first checkpoint of such a task brings them along.
+func TestSecretsOfNewerRevision(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		id := submitted(t, db, loginKind(1, "/spec/token"), login)
+		started(t, db, registered(loginKind(2, "/spec/token", "/spec/rows/*/ssn", "/state/session"), logging(t)), quick(t, db))
+		ended(t, db, id)
+		task, err := clientOf(db).Task(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := string(task.Spec) + string(task.State); strings.Contains(shown, hunter) || !strings.Contains(shown, "steps") {
+			t.Errorf("shown: %s", shown)
+		}
+	})
+}
+
+// A spec that is refused is refused without its secrets.
+func TestSecretsInRefusals(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := loginKind(1, "/spec/token", "/spec/rows/*/ssn")
+		long := strings.Repeat(hunter, 10)
+		_, err := taskkit.Submit(t.Context(), db.DB, k, loginSpec{Token: long, Rows: []loginRow{{"x", long}}}, taskkit.InSchema(schemaOf(db)))
+		refused, ok := errors.AsType[*taskkit.SpecError](err)
+		if !ok || len(refused.Fields) != 2 || strings.Contains(err.Error(), hunter) {
+			t.Fatalf("refused with %v, want a *SpecError with two fields and no secret", err)
+		}
+		for i, want := range []taskkit.FieldError{{Path: "token", Rule: "max=20", Value: "***"}, {Path: "rows[0].ssn", Rule: "max=20", Value: "***"}} {
+			if refused.Fields[i] != want {
+				t.Errorf("field %d is %+v, want %+v", i, refused.Fields[i], want)
+			}
+		}
+
+		r := registered(k, logging(t))
+		for _, raw := range []string{
+			`{"token":"` + hunter + `","token":"` + hunter + `"}`, `{"token":["` + hunter + `"]}`, `{"rows":[{"ssn":{"` + hunter + `":1}}]}`, `{"token":"` + hunter,
+		} {
+			if _, err := r.SubmitJSON(t.Context(), db.DB, "login", []byte(raw), taskkit.InSchema(schemaOf(db))); err == nil || strings.Contains(err.Error(), hunter) {
+				t.Errorf("%s: refused with %v", raw, err)
+			}
+		}
+	})
+}
+
+// A pointer that can point to nothing is found when the program starts.
+func TestNewKindRefusesSecrets(t *testing.T) {
+	t.Parallel()
+	for _, pointer := range []string{"", "/", "token", "/token", "spec/token", "/specs/token", "/spec/a\n/spec/b", "/spec/~2", "/spec/a~"} {
+		t.Run(pointer, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.Contains(said, "points to no secret") {
+					t.Errorf("%q: panicked with %q", pointer, said)
+				}
+			}()
+			loginKind(1, pointer)
+		})
+	}
+	loginKind(1, "/spec", "/state/*", "/spec/a~1b/~0", "/spec/*/")
+}

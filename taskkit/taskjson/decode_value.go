@@ -1,0 +1,303 @@
+package taskjson
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Bool reads true or false.
+func (d *Decoder) Bool() bool {
+	if end := literal(d.src, d.pos, "true"); end > 0 {
+		d.pos = end
+		return true
+	}
+	if end := literal(d.src, d.pos, "false"); end > 0 {
+		d.pos = end
+		return false
+	}
+	d.wrong("true or false")
+	return false
+}
+
+// maxDigits is how many digits always fit 64 bits.
+const maxDigits = 18
+
+// natural returns the digits at i as a number, and their end; -1 when they are
+// too many to be sure, or not the whole number.
+func natural(src []byte, i int) (n uint64, end int) {
+	start := i
+	for i < len(src) && src[i]-'0' <= 9 {
+		n = n*10 + uint64(src[i]-'0')
+		i++
+	}
+	switch {
+	case i == start || i-start > maxDigits, src[start] == '0' && i > start+1:
+		return 0, -1
+	case i < len(src) && (src[i] == '.' || src[i]|0x20 == 'e'):
+		return 0, -1
+	default:
+		return n, i
+	}
+}
+
+// Int reads an integer of so many bits, 0 being those of int. A fraction or an
+// exponent is refused, also where its value is whole.
+func (d *Decoder) Int(bits int) int64 {
+	if bits == 0 {
+		bits = strconv.IntSize
+	}
+	first, limit := d.pos, uint64(1)<<(bits-1)
+	minus := d.peek() == '-'
+	if minus {
+		first++
+	} else {
+		limit--
+	}
+	n, end := natural(d.src, first)
+	if end < 0 || n > limit {
+		return d.longInt(bits)
+	}
+	d.pos = end
+	if minus {
+		return -int64(n)
+	}
+	return int64(n)
+}
+
+// longInt is Int for what has many digits or is refused.
+func (d *Decoder) longInt(bits int) int64 {
+	raw := d.number("an integer")
+	if raw == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(raw), 10, bits)
+	if err != nil {
+		d.failNumber(err, "a signed integer of "+width(bits))
+		return 0
+	}
+	return n
+}
+
+// Uint is Int for unsigned integers.
+func (d *Decoder) Uint(bits int) uint64 {
+	if bits == 0 {
+		bits = strconv.IntSize
+	}
+	n, end := natural(d.src, d.pos)
+	if end < 0 || n>>1>>(bits-1) != 0 {
+		return d.longUint(bits)
+	}
+	d.pos = end
+	return n
+}
+
+// longUint is longInt for unsigned integers.
+func (d *Decoder) longUint(bits int) uint64 {
+	raw := d.number("an integer")
+	if raw == nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(raw), 10, bits)
+	if err != nil {
+		if raw[0] == '-' {
+			err = strconv.ErrRange
+		}
+		d.failNumber(err, "an unsigned integer of "+width(bits))
+		return 0
+	}
+	return n
+}
+
+// Float reads a float of so many bits. A number beyond its range is refused;
+// digits beyond its precision are rounded, as everywhere.
+func (d *Decoder) Float(bits int) float64 {
+	raw := d.number("a number")
+	if raw == nil {
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(raw), bits)
+	if err != nil {
+		d.failNumber(err, "a float of "+width(bits))
+		return 0
+	}
+	return f
+}
+
+// String reads a string.
+func (d *Decoder) String() string { return string(d.text("a string")) }
+
+// Bytes reads bytes in base64.
+func (d *Decoder) Bytes() []byte {
+	text := d.text("a string in base64")
+	if text == nil {
+		return nil
+	}
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Decode(out, text)
+	if err != nil {
+		d.fail(InvalidValue, "want a string in base64", err)
+		return nil
+	}
+	return out[:n]
+}
+
+// UUID reads a UUID in any of the forms its UnmarshalText takes.
+func (d *Decoder) UUID() uuid.UUID {
+	if id, ok := usualUUID(d.src[d.pos:]); ok {
+		d.pos += quotedUUID
+		return id
+	}
+	text := d.text("a UUID")
+	if text == nil {
+		return uuid.UUID{}
+	}
+	id, err := uuid.ParseBytes(text)
+	if err != nil {
+		d.fail(InvalidValue, "want a UUID", err)
+	}
+	return id
+}
+
+// Time reads a time as RFC 3339 has it.
+func (d *Decoder) Time() (t time.Time) {
+	start := d.pos
+	if d.quoted("a time") == nil {
+		return t
+	}
+	// With its quotes and escapes: UnmarshalJSON is stricter than Parse.
+	if err := t.UnmarshalJSON(d.src[start:d.pos]); err != nil {
+		d.fail(InvalidValue, "want a time such as 2006-01-02T15:04:05Z", err)
+	}
+	return t
+}
+
+// JSON reads a value by its type's own UnmarshalJSON, null included.
+func (d *Decoder) JSON(v json.Unmarshaler) {
+	raw := d.raw()
+	if raw == nil {
+		return
+	}
+	if err := v.UnmarshalJSON(raw); err != nil {
+		d.fail(InvalidValue, fmt.Sprintf("UnmarshalJSON of %T refuses it", v), err)
+	}
+}
+
+// Text reads a string by its type's own UnmarshalText.
+func (d *Decoder) Text(v encoding.TextUnmarshaler) {
+	text := d.text("a string")
+	if text == nil {
+		return
+	}
+	if err := v.UnmarshalText(text); err != nil {
+		d.fail(InvalidValue, fmt.Sprintf("UnmarshalText of %T refuses it", v), err)
+	}
+}
+
+// Raw reads any value as it is, null included.
+func (d *Decoder) Raw() json.RawMessage { return bytes.Clone(d.raw()) }
+
+// raw reads any value that may be stored; nil after an error.
+func (d *Decoder) raw() []byte {
+	start := d.pos
+	end := storable(d.src, start, d.depth)
+	if end < 0 {
+		if end = d.doubtful(); end < 0 {
+			return nil
+		}
+	}
+	d.pos = end
+	return d.src[start:end]
+}
+
+// number reads a number; nil after an error.
+func (d *Decoder) number(want string) []byte {
+	start := d.pos
+	end := number(d.src, start)
+	if end < 0 {
+		d.wrong(want)
+		return nil
+	}
+	d.pos = end
+	return d.src[start:end]
+}
+
+// text is quoted without NUL, which only an escape can say.
+func (d *Decoder) text(want string) []byte {
+	text := d.quoted(want)
+	if bytes.IndexByte(text, 0) >= 0 {
+		d.fail(NUL, noNUL, nil)
+		return nil
+	}
+	return text
+}
+
+// quoted reads a string and returns what it says, valid until the next call;
+// nil after an error.
+func (d *Decoder) quoted(want string) []byte {
+	start := d.pos
+	if end := plainString(d.src, start); end > 0 {
+		d.pos = end + 1
+		return d.src[start+1 : end]
+	}
+	end, escaped := anyString(d.src, start)
+	if end < 0 {
+		d.wrong(want)
+		return nil
+	}
+	text := unquote(d.scratch[:0], d.src[start:end], escaped)
+	if text == nil {
+		d.wrong(want)
+		return nil
+	}
+	if escaped {
+		d.scratch = text
+	}
+	d.pos = end
+	return text
+}
+
+// quotedUUID is the length of a UUID in its usual form, with quotes.
+const quotedUUID = 38
+
+// octets are the places of the bytes of a UUID in it.
+var octets = [16]uint8{1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35}
+
+// usualUUID reads a UUID in its usual form, and reports whether it is one.
+func usualUUID(src []byte) (id uuid.UUID, ok bool) {
+	if len(src) < quotedUUID {
+		return id, false
+	}
+	s := (*[quotedUUID]byte)(src)
+	if s[0] != '"' || s[37] != '"' || s[9] != '-' || s[14] != '-' || s[19] != '-' || s[24] != '-' {
+		return id, false
+	}
+	all := byte(0)
+	for i, at := range octets {
+		high, low := hexDigit[s[at]], hexDigit[s[at+1]]
+		all |= high | low
+		id[i] = high<<4 | low
+	}
+	return id, all < 16
+}
+
+// hexDigit is the value of each digit in base 16, and 16 for every other byte.
+var hexDigit = func() (table [256]byte) {
+	for c := range table {
+		switch {
+		case '0' <= c && c <= '9':
+			table[c] = byte(c - '0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			table[c] = byte(c|0x20-'a') + 10
+		default:
+			table[c] = 16
+		}
+	}
+	return table
+}()
