@@ -155,3 +155,28 @@ func (p program) missing(ctx context.Context, cause error) error {
 		strings.Join(p.packages["apt-get"], " "), strings.Join(p.packages["dnf"], " "),
 		strings.Join(p.packages["apk"], " "), strings.Join(p.packages["brew"], " "))
 }
+
+// spin and compiler are what the protocol's model is checked with.
+var (
+	spin = program{
+		name: "spin", dirs: func(context.Context) []string { return nil },
+		packages: map[string][]string{"apt-get": {"spin"}, "dnf": {"spin"}, "apk": {"spin"}, "brew": {"spin"}},
+	}
+	compiler = program{
+		name: "gcc", dirs: func(context.Context) []string { return nil },
+		packages: map[string][]string{
+			"apt-get": {"gcc", "libc6-dev"}, "dnf": {"gcc"}, "apk": {"gcc", "musl-dev"}, "brew": {"gcc"},
+		},
+	}
+)
+
+// ModelChecker returns the paths of spin and of the C compiler that its checkers
+// are built with, and installs them first when they are missing and this process
+// may.
+func ModelChecker(ctx context.Context) (spinPath, gccPath string, err error) {
+	if spinPath, err = spin.ensure(ctx); err != nil {
+		return "", "", err
+	}
+	gccPath, err = compiler.ensure(ctx)
+	return spinPath, gccPath, err
+}

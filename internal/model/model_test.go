@@ -1,0 +1,116 @@
+package model
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/testdb/cluster"
+)
+
+// check searches the states of the model with some definitions and returns what
+// spin's checker says.
+func check(t *testing.T, defines ...string) string {
+	t.Helper()
+	spin, gcc, err := cluster.ModelChecker(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	model, err := os.ReadFile("task.pml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "task.pml"), model, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(name string, args ...string) string {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	command(spin, append(defines, "-a", "task.pml")...)
+	command(gcc, "-O1", "-w", "-DSAFETY", "-DVECTORSZ=4096", "-DCOLLAPSE", "-o", "pan", "pan.c")
+	return command(filepath.Join(dir, "pan"), "-m200000", "-w24")
+}
+
+var (
+	states     = regexp.MustCompile(`(\d+) states, stored`)
+	violations = regexp.MustCompile(`errors: (\d+)`)
+	found      = regexp.MustCompile(`pan:1: (.*)`)
+)
+
+// verdict returns how many states there were, and what was found.
+func verdict(t *testing.T, out string) (stored, problem string) {
+	t.Helper()
+	n, v := states.FindStringSubmatch(out), violations.FindStringSubmatch(out)
+	if n == nil || v == nil || strings.Contains(out, "max search depth too small") {
+		t.Fatalf("the search was not finished:\n%s", out)
+	}
+	if p := found.FindStringSubmatch(out); p != nil {
+		problem = p[1]
+	}
+	if (v[1] == "0") != (problem == "") {
+		t.Fatalf("%s errors, and %q:\n%s", v[1], problem, out)
+	}
+	return n[1], problem
+}
+
+// TestProtocol searches every state with one fault, and with two where there is
+// time: when TASKKIT_PROVE is set.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	faults := "-DFAULTS=1"
+	if os.Getenv("TASKKIT_PROVE") != "" {
+		faults = "-DFAULTS=2"
+	}
+	for name, defines := range map[string][]string{
+		"faults":                    {faults},
+		"poison":                    {"-DPOISON", "-DFAULTS=1", "-DIDS=12"},
+		"three workers on one task": {"-DWORKERS=3", "-DTASKS=1", faults, "-DIDS=12"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stored, problem := verdict(t, check(t, defines...))
+			if problem != "" {
+				t.Errorf("the protocol fails: %s", problem)
+			}
+			t.Logf("%s states, no error", stored)
+		})
+	}
+}
+
+// TestBrokenVariants: the search finds what is wrong when it is.
+func TestBrokenVariants(t *testing.T) {
+	t.Parallel()
+	for _, variant := range []struct {
+		name, why string
+		defines   []string
+	}{
+		{"reaper updates by id alone", "", []string{"-DV_REAP"}},
+		{"the fence is a name that is used again", "", []string{"-DV_NAME"}},
+		{"fence looked at first only", "touched", []string{"-DV_FIRST"}},
+		{"slots counted by a semaphore", "invalid end state", []string{"-DV_SEMAPHORE"}},
+		{"reaper joins with process rows", "invalid end state", []string{"-DV_JOIN"}},
+		{"stop is a signal", "after", []string{"-DV_SIGNAL"}},
+		{"the lease is judged by the worker's clock", "touched", []string{"-DV_CLOCK"}},
+		{"attempts counted at failures", "ids", []string{"-DPOISON", "-DV_FAILCOUNT"}},
+		{"a session that ends when Begin finds another checkpoint", "invalid end state", []string{"-DV_DROP"}},
+	} {
+		t.Run(variant.name, func(t *testing.T) {
+			t.Parallel()
+			stored, problem := verdict(t, check(t, variant.defines...))
+			if problem == "" || !strings.Contains(problem, variant.why) {
+				t.Errorf("%s states, and found %q, want %q", stored, problem, variant.why)
+			}
+			t.Logf("refuted after %s states: %s", stored, problem)
+		})
+	}
+}

@@ -1,0 +1,193 @@
+package ordinals_test
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/faultproxy"
+	"taskkit.dev/internal/ordinals/sqlitefault"
+	"taskkit.dev/internal/testdb"
+)
+
+// What the ordinals have found in the engine and what is not mended yet. As long
+// as a constant is false, runs that end so are counted as stranded and fail no
+// test, and the test of the finding is skipped.
+const (
+	// claimsAreFound: a worker that gets no answer to a claim finds out what
+	// it has claimed. As long as it does not, such a task waits for the end
+	// of that worker, however long it lives.
+	claimsAreFound = false
+	// idleEnds: the server ends a transaction of the runtime's own whose client
+	// is silent, as it does those of batches. As long as it does not, the rows
+	// that a heartbeat or a reaper has locked are stepped over by all reapers:
+	// a process is not declared dead, and its tasks are not released.
+	idleEnds = false
+)
+
+// known reports whether an outcome shows nothing but what is known.
+func (o outcome) known() bool {
+	e, ok := errors.AsType[*stuckError](o.err)
+	if !ok {
+		return false
+	}
+	silenced := slices.ContainsFunc(o.plan.faults, func(f fault) bool { return f.action == silence })
+	return e.claimed && !claimsAreFound || silenced && (!idleEnds || slices.ContainsFunc(o.struck, halfStatement.MatchString))
+}
+
+// halfStatement is a message in the middle of a statement. When a client falls
+// silent there, what came before has been executed and holds its locks, and none
+// of PostgreSQL's limits is running: the session is not idle, and a statement's
+// time is not looked at while a message is waited for. Only transaction_timeout
+// (PostgreSQL 17) or the death of the TCP connection, which a proxy keeps alive,
+// ends it. A client sends these messages in one piece, so that it takes a
+// statement longer than a packet to be cut here.
+var halfStatement = regexp.MustCompile(`\) (Bind|Describe|Execute|Sync|Close) to server`)
+
+// A claim takes effect, and its answer is lost. The worker lives on; the task
+// must be done all the same.
+func TestClaimUnanswered(t *testing.T) {
+	t.Parallel()
+	if !claimsAreFound {
+		t.Skip("a worker does not find out yet what it has claimed")
+	}
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		l := newLane(t, db)
+		l.harm = func(*plan) (harm, error) { return unansweredClaim(db) }
+		if out := l.run(t.Context(), &plan{faults: []fault{{1, cutAfter}}}); out.err != nil || len(out.struck) != 1 {
+			t.Errorf("%v\nstruck: %s\n%s", out.err, out.struck, out.log)
+		}
+	})
+}
+
+// unansweredClaim loses the answer to the first claim that finds something.
+func unansweredClaim(db *testdb.DB) (harm, error) {
+	const claims = "SET workflow_status = 'SCHEDULING'"
+	if db.Dialect == dialect.Postgres {
+		h := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
+		return h, h.begin(db.DSN, []faultproxy.Fault{{
+			Ordinal: 1, Direction: faultproxy.ToServer, Action: faultproxy.CutAfter,
+			Match: executed(claims),
+		}})
+	}
+	claiming := 0 // the connection that claims
+	h := &driven{dsn: db.DSN, first: make(chan struct{}), closed: make(chan struct{})}
+	return h, h.begin([]sqlitefault.Fault{{
+		Ordinal: 1, Action: sqlitefault.BreakAfter,
+		Match: func(c sqlitefault.Call) bool {
+			if strings.Contains(c.SQL, claims) {
+				claiming = c.Conn
+			}
+			return c.Conn == claiming && strings.EqualFold(c.SQL, "commit")
+		},
+	}})
+}
+
+// executed is the condition for the Sync of a statement's execution, which
+// commits it where there is no transaction.
+func executed(part string) func(faultproxy.Message) bool {
+	bound := make(map[int]bool) // connections that are about to execute it
+	return func(m faultproxy.Message) bool {
+		if m.Direction != faultproxy.ToServer || !strings.Contains(m.SQL, part) {
+			return false
+		}
+		if m.Name == "Bind" {
+			bound[m.Conn] = true
+		}
+		return m.Name == "Sync" && bound[m.Conn]
+	}
+}
+
+// batchCommit is the condition for the COMMIT of a batch.
+func batchCommit() func(faultproxy.Message) bool {
+	touched := make(map[int]bool) // connections whose transaction has touched
+	return func(m faultproxy.Message) bool {
+		if strings.Contains(m.SQL, "INTO oracle_touch") || strings.Contains(m.SQL, ".oracle_touch") {
+			touched[m.Conn] = true
+		}
+		return touched[m.Conn] && m.IsCommit()
+	}
+}
+
+// A worker is killed, and the one whose reaper declares it dead falls silent
+// before it can commit. The next worker must take the task over all the same.
+func TestReaperFallsSilent(t *testing.T) {
+	t.Parallel()
+	if !idleEnds {
+		t.Skip("a reaper's transaction has no end yet when its client is silent")
+	}
+	l := postgresLane(t)
+	id, err := l.submit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logBuffer{}
+	// The first worker holds the task: it is killed in its first batch.
+	killed := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
+	if err := killed.begin(l.db.DSN, []faultproxy.Fault{{
+		Ordinal: 1, Match: batchCommit(), Action: faultproxy.Hook,
+		Hook: func(faultproxy.Message) { <-killed.ready; _ = killed.proc.cmd.Process.Kill() },
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	proc, err := launch(killed.args(workerArgs{Dialect: l.db.Dialect, Schema: l.schema, Name: "harmed"}), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.launched(proc)
+	<-proc.done
+	_, _ = killed.close()
+
+	// The second one's reaper has found it dead, and is heard of no more.
+	silent := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
+	if err := silent.begin(l.db.DSN, []faultproxy.Fault{{
+		Ordinal: 1, Action: faultproxy.Silence,
+		Match: func(m faultproxy.Message) bool {
+			return m.Direction == faultproxy.ToClient && m.Name == "DataRow" && strings.HasPrefix(m.SQL, "WITH silent")
+		},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	db, err := silent.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := l.here(db, "harmed", 1, true, log)
+	<-silent.hit()
+	third := l.here(l.db.DB, "healthy", 1, true, log)
+	if err := l.wait(t.Context(), id, &plan{}, idle{}, nil, func() {}); err != nil {
+		t.Errorf("%v\n%s", err, log)
+	}
+	if err := errors.Join(second.stop(), third.stop(), db.Close()); err != nil {
+		t.Error(err)
+	}
+	_, _ = silent.close()
+	if err := l.look(t.Context(), id, &outcome{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A worker falls silent in the transaction of a heartbeat, while it is busy with
+// a batch. Another must take the task over.
+func TestHeartbeatFallsSilent(t *testing.T) {
+	t.Parallel()
+	if !idleEnds {
+		t.Skip("a heartbeat's transaction has no end yet when its client is silent")
+	}
+	l := postgresLane(t)
+	l.harm = func(*plan) (harm, error) {
+		h := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
+		return h, h.begin(l.db.DSN, []faultproxy.Fault{
+			{Ordinal: 1, Action: faultproxy.Delay, Delay: overdue, Match: executed("oracle_touch")}, // the batch is long
+			{Ordinal: 1, Action: faultproxy.Silence, Match: func(m faultproxy.Message) bool {
+				return m.Name == "CommandComplete" && strings.Contains(m.SQL, "SET last_heartbeat_date")
+			}},
+		})
+	}
+	if out := l.run(t.Context(), &plan{faults: []fault{{1, delay}, {1, silence}}}); out.err != nil || len(out.struck) != 2 {
+		t.Errorf("%v\nstruck: %s\n%s", out.err, out.struck, out.log)
+	}
+}

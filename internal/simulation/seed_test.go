@@ -1,0 +1,22 @@
+package simulation_test
+
+import (
+	"flag"
+	"testing"
+	"testing/synctest"
+
+	"taskkit.dev/internal/simulation"
+)
+
+var (
+	seed       = flag.Uint64("seed", 0, "the seed that TestSeed replays")
+	bug        = flag.String("bug", "", "a planted bug, of simulation.Bugs")
+	lostClaims = flag.Bool("lost-claims", false, "the answer to a claim may be lost")
+)
+
+// simulate runs a seed in a bubble of its own.
+func simulate(t *testing.T, seed uint64, o simulation.Options) (r simulation.Report) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { r = simulation.Run(seed, o) })
+	return r
+}

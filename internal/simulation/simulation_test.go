@@ -1,0 +1,235 @@
+//go:build !wasip1
+
+package simulation_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"taskkit.dev/internal/simulation"
+)
+
+func asExit(err error, exit **sys.ExitError) bool { return errors.As(err, exit) }
+
+// replay is the command that shows a violation again.
+func replay(r simulation.Report) string {
+	return fmt.Sprintf("go test ./internal/simulation -run TestSeed -v -seed %d", r.Seed)
+}
+
+// TestSeed runs the seed of the flag on the simulated machine and shows what
+// happened.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "seed" })
+	if !given {
+		t.Skip("replays the seed given with -seed")
+	}
+	flags := []string{"-traced", "-seed=" + strconv.FormatUint(*seed, 10), "-bug=" + *bug, fmt.Sprint("-lost-claims=", *lostClaims)}
+	trace := &lines{t: t}
+	rs, err := theMachine(t).run(t.Context(), trace, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("trace %x, %d changes, %d touches, %v", rs[0].Hash, rs[0].Changes, rs[0].Touches, rs[0].Seen)
+	for _, v := range rs[0].Violations {
+		t.Error(v)
+	}
+}
+
+// lines shows a trace.
+type lines struct{ t *testing.T }
+
+func (l *lines) Write(b []byte) (int, error) { l.t.Logf("%s", b); return len(b), nil }
+
+// A seed is a function of its number: on the machine it leaves the same trace
+// whenever it runs, and another seed another.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	m := theMachine(t)
+	hashes := make(map[uint64]uint64)
+	for s := range uint64(4) {
+		one, two := once(t, m, s).Hash, once(t, m, s).Hash
+		if one != two {
+			t.Errorf("seed %d left the traces %x and %x", s, one, two)
+		}
+		if other, ok := hashes[one]; ok {
+			t.Errorf("seeds %d and %d left the same trace", s, other)
+		}
+		hashes[one] = s
+	}
+}
+
+// Every planted bug is found, and found again from its seed alone.
+func TestPlanted(t *testing.T) {
+	t.Parallel()
+	m := theMachine(t)
+	for name := range simulation.Bugs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// What a seed finds here it need not find there, where its calls
+			// meet in another order. So those that do here are tried there.
+			for s := range uint64(1000) {
+				if len(simulate(t, s, simulation.Options{Bug: name}).Violations) == 0 {
+					continue
+				}
+				found := once(t, m, s, "-bug="+name)
+				if len(found.Violations) == 0 {
+					continue
+				}
+				again := once(t, m, s, "-bug="+name)
+				if again.Hash != found.Hash || !slices.Equal(again.Violations, found.Violations) {
+					t.Fatalf("seed %d found %v, and then %v", s, found.Violations, again.Violations)
+				}
+				t.Logf("found by seed %d: %s", s, found.Violations[0])
+				return
+			}
+			t.Fatal("not found by 1000 seeds")
+		})
+	}
+}
+
+// once runs a seed on a machine of its own.
+func once(t *testing.T, m *machine, seed uint64, flags ...string) simulation.Report {
+	t.Helper()
+	rs, err := m.run(t.Context(), nil, append(flags, "-seed="+strconv.FormatUint(seed, 10))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs[0]
+}
+
+// The answer to a claim that is lost leaves its tasks with a worker that does
+// not know of them. When this fails the engine minds, and the faults of claims
+// belong to all runs.
+func TestLostClaim(t *testing.T) {
+	t.Parallel()
+	for s := range uint64(100) {
+		if r := simulate(t, s, simulation.Options{LostClaims: true}); len(r.Violations) > 0 {
+			t.Logf("seed %d: %s", s, r.Violations[0])
+			return
+		}
+	}
+	t.Error("lost answers to claims do no harm any more: make Options.LostClaims the rule")
+}
+
+// sometimes are the states that a short run must reach.
+var sometimes = []string{
+	"takeover", "declared dead", "crash", "restart", "stands still past its lease", "goes on past its deadline", "clock jumps ahead", "clock jumps back",
+	"commit lost", "commit late", "commit unanswered", "last write lost", "statement lost", "transaction left to its limit",
+	"Apply lost", "Apply late", "Apply unanswered", "Apply answered too late", "Beat lost", "Beat late", "Beat unanswered",
+	"Begin lost", "Begin late", "Begin unanswered", "Leave lost", "Leave late", "Leave unanswered", "Enrol late", "Enrol unanswered",
+	"Positions lost", "Positions late", "Positions unanswered", "Reap lost", "Reap late", "Reap unanswered",
+	"Submit lost", "Submit late", "Submit unanswered", "Request lost", "Request late", "Request unanswered",
+	"stop of QUEUED", "stop of SCHEDULING", "stop of EXECUTING", "stop of COMPLETED", "stop of FAILURE",
+	"pause of QUEUED", "pause of SCHEDULING", "pause of EXECUTING", "resume of QUEUED", "resume of EXECUTING",
+	"delete of QUEUED", "delete of SCHEDULING", "delete of EXECUTING", "delete of COMPLETED", "retry of FAILURE",
+	"context ignored", "panic", "goexit", "permanent error", "transient error", "later", "savepoint", "tried again", "worker killed by an item",
+	"abort: failed", "abort: stopped", "abort: deleted", "report: done", "report: stopped", "refused by its unique key",
+}
+
+// number is what an environment variable says, or otherwise.
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	s := os.Getenv(name)
+	if s == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestMachine runs seeds on simulated machines, one each, where every violation
+// comes back: TASKKIT_MACHINE_SEEDS of them from -seed, 8 if it is not set.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	m := theMachine(t)
+	for s := range number(t, "TASKKIT_MACHINE_SEEDS", 8) {
+		if r := once(t, m, *seed+s); len(r.Violations) > 0 {
+			t.Errorf("seed %d: %s\nagain: %s", r.Seed, r.Violations, replay(r))
+		}
+	}
+}
+
+// budget is until when a long run goes on, by TASKKIT_PROVE.
+func budget(t *testing.T) (end time.Time) {
+	t.Helper()
+	s := os.Getenv("TASKKIT_PROVE")
+	if s == "" {
+		return end
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatalf("TASKKIT_PROVE: %v", err)
+	}
+	return time.Now().Add(d)
+}
+
+// TestNative runs seeds on the machine that runs the tests: TASKKIT_SEEDS of them
+// from -seed, or as many as there is time for by TASKKIT_PROVE, or 300.
+func TestNative(t *testing.T) {
+	t.Parallel()
+	began, end, n := time.Now(), budget(t), uint64(300)
+	if !end.IsZero() {
+		n = math.MaxUint64
+	}
+	n = number(t, "TASKKIT_SEEDS", n)
+	var (
+		mu    sync.Mutex
+		seen  = make(map[string]int)
+		total simulation.Report
+		wrong int
+		each  sync.WaitGroup
+		todo  = make(chan uint64)
+	)
+	for range runtime.GOMAXPROCS(0) {
+		each.Go(func() {
+			for s := range todo {
+				r := simulate(t, s, simulation.Options{})
+				mu.Lock()
+				for k, v := range r.Seen {
+					seen[k] += v
+				}
+				total.Changes += r.Changes
+				total.Touches += r.Touches
+				if len(r.Violations) > 0 {
+					wrong++
+					t.Errorf("seed %d: %s\nit may need the order of calls that it had here; on the simulated machine: %s", s, r.Violations, replay(r))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	ran := uint64(0)
+	for ; ran < n && (end.IsZero() || time.Now().Before(end)); ran++ {
+		todo <- *seed + ran
+	}
+	close(todo)
+	each.Wait()
+	for _, what := range sometimes {
+		if seen[what] == 0 && ran >= 300 {
+			t.Errorf("never happened in %d seeds: %s", ran, what)
+		}
+	}
+	took := time.Since(began)
+	t.Logf("%d seeds, %d with violations, %d changes, %d touches, %d kinds of events, %v, %.0f seeds/s",
+		ran, wrong, total.Changes, total.Touches, len(seen), took.Round(time.Millisecond), float64(ran)/took.Seconds())
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%8d %s", seen[what], what)
+	}
+}

@@ -1,0 +1,175 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/memstore"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workflow"
+)
+
+// world is what one seed's simulation shares. It draws all chances from one
+// generator, in the order in which they are asked for.
+type world struct {
+	plan Plan
+	mem  *memstore.Store
+	db   store.Store // mem, or a planted bug over it
+	byID map[uuid.UUID]*Task
+
+	mu    sync.Mutex
+	rng   *rand.Rand
+	calm  bool // no more faults
+	began time.Time
+	seen  map[string]int // what happened, and how often
+	hash  hash.Hash64
+	trace func(string) // nil: nobody reads along
+
+	lostClaims bool // the answer to a claim may be lost
+	facts      facts
+}
+
+// facts are what clients and executors know themselves.
+type facts struct {
+	acked     map[uuid.UUID]bool // Submit returned nil
+	refused   map[uuid.UUID]bool // Submit said that its key is taken
+	permanent map[uuid.UUID]bool // an executor gave up for good, or panicked
+	removing  map[uuid.UUID]bool // a delete was asked for, answered or not
+	stopping  map[uuid.UUID]bool // a stop was asked for, answered or not
+	accepted  map[accepted]int   // writes of which the store said that it made them
+	tooOften  map[uuid.UUID]int  // an executor was called for a try that is one too many
+}
+
+// accepted is what a holder knows of a write that was made.
+type accepted struct {
+	store.Hold
+	to workflow.Status
+}
+
+// accepts notes the answer to a write.
+func (w *world) accepts(write store.Write, a store.Applied) {
+	if a.OK {
+		w.know(func(f *facts) { f.accepted[accepted{write.Hold, write.To}]++ })
+	}
+}
+
+func newWorld(seed uint64) *world {
+	rng := rand.New(rand.NewPCG(seed, 0x7a5c)) //nolint:gosec // it has to be repeatable
+	mem := memstore.New()
+	mem.CreateTable("touch")
+	w := &world{
+		plan: newPlan(rng), mem: mem, db: mem, byID: make(map[uuid.UUID]*Task), rng: rng, began: time.Now(),
+		seen: make(map[string]int), hash: fnv.New64a(),
+		facts: facts{
+			acked: make(map[uuid.UUID]bool), refused: make(map[uuid.UUID]bool), permanent: make(map[uuid.UUID]bool),
+			removing: make(map[uuid.UUID]bool), stopping: make(map[uuid.UUID]bool), tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int),
+		},
+	}
+	for i := range w.plan.Tasks {
+		w.byID[w.plan.Tasks[i].ID] = &w.plan.Tasks[i]
+	}
+	return w
+}
+
+// chance is true as often as p says, and never once it is calm.
+func (w *world) chance(p float64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.Float64() < p && !w.calm
+}
+
+// between draws a duration. It has nanoseconds, so that hardly two things
+// happen at once.
+func (w *world) between(lo, hi time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if hi <= lo {
+		return lo
+	}
+	return lo + time.Duration(w.rng.Int64N(int64(hi-lo)))
+}
+
+// pick draws a number below n.
+func (w *world) pick(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rng.IntN(n)
+}
+
+// wait draws how long until something that happens every mean.
+func (w *world) wait(mean time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(min(w.rng.ExpFloat64(), 5) * float64(mean))
+}
+
+// isCalm reports whether the faults have ended.
+func (w *world) isCalm() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calm
+}
+
+// note counts what happened.
+func (w *world) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[what]++
+}
+
+// know notes a fact.
+func (w *world) know(f func(*facts)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.facts)
+}
+
+// say writes one line of the trace. It never names what is random outside the
+// seed, as a process's identity is.
+func (w *world) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line := fmt.Sprintf("%v ", time.Since(w.began)) + fmt.Sprintf(format, args...)
+	_, _ = w.hash.Write([]byte(line))
+	if w.trace != nil {
+		w.trace(line)
+	}
+}
+
+// name is what the trace calls a task.
+func (w *world) name(id uuid.UUID) string {
+	for i := range w.plan.Tasks {
+		if w.plan.Tasks[i].ID == id {
+			return fmt.Sprint("task ", i)
+		}
+	}
+	return "no task"
+}
+
+// errNetwork is a call that came to nothing, or whose answer did.
+var errNetwork = errors.New("simulated: connection reset by peer")
+
+// pass lets time pass. It is the bubble's, and takes none.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // nobody waits
+}
+
+// sleep waits, at most until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
