@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// idle is scenario 5: what a worker with nothing to do costs the database.
+func idle(h *host, o options) ([]contest, error) {
+	if !o.postgres {
+		return nil, nil
+	}
+	window := max(time.Duration(float64(30*time.Second)*o.scale), 4*time.Second)
+	return []contest{{
+		title:    fmt.Sprintf("one idle worker for %v, PostgreSQL; transactions of its database", window),
+		metrics:  []metric{{name: "transactions/s", less: true}},
+		together: true,
+		sides: []side{
+			{us, idleOf(h, openTaskkit, window)},
+			{"River default", idleOf(h, openRiver(riverConfig{}), window)},
+			{"River tuned", idleOf(h, openRiver(riverTuned), window)},
+			{"nobody", idleOf(h, nil, window)},
+		},
+		goals: []goal{{"", "transactions/s", 1.5}},
+	}}, nil
+}
+
+// idleOf measures the transactions of a window. Without an opener nobody works:
+// what is seen then is the server's own.
+func idleOf(h *host, open opener, window time.Duration) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (got sample, err error) {
+		var name string
+		if open == nil {
+			d, err := h.database(ctx, "")
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, d.drop()) }()
+			name = d.name
+		} else {
+			p, err := open(ctx, h, setup{})
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, p.close()) }()
+			stop, err := p.work(ctx, func(int64) {})
+			if err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, stop()) }()
+			// It has worked, and is idle since.
+			if err := warm(ctx, p); err != nil {
+				return nil, err
+			}
+			if named, ok := p.(interface{ databaseName() string }); ok {
+				name = named.databaseName()
+			}
+		}
+		transactions := func() (int64, error) {
+			d := &database{host: h, dsn: h.postgres.DSN}
+			return d.one(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+name+"'")
+		}
+		// A backend tells its statistics a second late at most, and when it idles.
+		if err := pause(ctx, 2*time.Second); err != nil {
+			return nil, err
+		}
+		before, err := transactions()
+		if err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := pause(ctx, window); err != nil {
+			return nil, err
+		}
+		after, err := transactions()
+		if err != nil {
+			return nil, err
+		}
+		return sample{"transactions/s": float64(after-before) / time.Since(began).Seconds()}, nil
+	}
+}
+
+// pause waits for a time: what is measured here is time going by.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

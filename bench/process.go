@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// childCommand is the first argument of a worker process.
+const childCommand = "worker"
+
+// child is a worker process: it says that it is ready, begins when it is told
+// to, and works until its input ends.
+//
+//	bench worker taskkit|river DSN
+func child(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if len(args) != 2 {
+		return errors.New("usage: bench worker taskkit|river DSN")
+	}
+	// The database is the parent's, which drops it.
+	d := &database{dsn: args[1]}
+	var (
+		p    peer
+		err  error
+		pool func()
+	)
+	switch args[0] {
+	case "taskkit":
+		var k *kit
+		if k, err = attachTaskkit(ctx, d, setup{}, true); err == nil {
+			p, pool = k, func() { _ = k.db.Close() } // the process ends here
+		}
+	case "river":
+		var r *riverPeer
+		if r, err = attachRiver(ctx, d, riverTuned, setup{}, true); err == nil {
+			p, pool = r, r.pool.Close
+		}
+	default:
+		return fmt.Errorf("there is no worker %q", args[0])
+	}
+	if err != nil {
+		return err
+	}
+	defer pool()
+	if _, err := p.done(ctx); err != nil { // connects
+		return err
+	}
+	fmt.Fprintln(out, "ready")
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		return lines.Err()
+	}
+	stop, err := p.work(ctx, func(int64) {})
+	if err != nil {
+		return err
+	}
+	for lines.Scan() { // nothing more is said
+	}
+	return errors.Join(lines.Err(), stop())
+}
+
+// crew is worker processes of one kind.
+type crew struct{ members []*member }
+
+type member struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// newCrew starts n processes and returns when they are ready.
+func newCrew(ctx context.Context, kind, dsn string, n int) (*crew, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	c := &crew{}
+	for range n {
+		m := &member{cmd: exec.CommandContext(ctx, self, childCommand, kind, dsn)}
+		m.cmd.Stderr = os.Stderr
+		m.cmd.Env = append(os.Environ(), "TASKKIT_BENCH_CHILD=1") // the smoke test's binary looks at it
+		in, err1 := m.cmd.StdinPipe()
+		out, err2 := m.cmd.StdoutPipe()
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, errors.Join(fmt.Errorf("make the pipes of a worker process: %w", err), ignore(c.stop()))
+		}
+		if err := m.cmd.Start(); err != nil {
+			return nil, errors.Join(fmt.Errorf("start a worker process: %w", err), ignore(c.stop()))
+		}
+		m.in, m.out = in, bufio.NewScanner(out)
+		c.members = append(c.members, m)
+	}
+	for _, m := range c.members {
+		if !m.out.Scan() || m.out.Text() != "ready" {
+			return nil, errors.Join(errors.New("a worker process did not become ready"), ignore(c.stop()))
+		}
+	}
+	return c, nil
+}
+
+// ignore keeps the error of a crew and drops its figure.
+func ignore(_ time.Duration, err error) error { return err }
+
+// begin lets them work.
+func (c *crew) begin() error {
+	for _, m := range c.members {
+		if _, err := fmt.Fprintln(m.in, "go"); err != nil {
+			return fmt.Errorf("tell a worker process to begin: %w", err)
+		}
+	}
+	return nil
+}
+
+// stop ends them and returns the processor time that all have used.
+func (c *crew) stop() (cpu time.Duration, err error) {
+	var errs []error
+	for _, m := range c.members {
+		errs = append(errs, m.in.Close())
+	}
+	for _, m := range c.members {
+		for m.out.Scan() { // until it has ended: Wait closes the pipe
+		}
+		if err := m.cmd.Wait(); err != nil {
+			errs = append(errs, fmt.Errorf("a worker process: %w", err))
+		}
+		if s := m.cmd.ProcessState; s != nil {
+			cpu += s.UserTime() + s.SystemTime()
+		}
+	}
+	return cpu, errors.Join(errs...)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("TASKKIT_BENCH_CHILD") != "" { // a worker process of the scenario curve
+		if err := child(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// margin is what the smoke test asks of a comparison in which taskkit is far
+// ahead on a quiet machine. It says "not slower", with room for a machine that
+// is doing something else.
+const margin = 1.0
+
+// tries is how often a comparison may be repeated before it is called lost. On
+// two busy cores one round of a second proves nothing against us.
+const tries = 3
+
+// The harness works, and taskkit is not slower than River where it is ahead by
+// a lot: no absolute time is asserted.
+func TestSmoke(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		scenario string
+		scale    float64
+		peer     string
+		metrics  []string
+	}{
+		{"bulk", 0.02, "River tuned, one job per person", []string{itemsPerSecond}},
+		{"drain", 0.05, "River default", []string{tasksPerSecond}},
+		{"submit", 0.02, "River", []string{"client CPU us/task"}},
+		{"latency", 0.2, "River default", []string{"p50 ms"}},
+		{"idle", 0.1, "River tuned", []string{"transactions/s"}},
+	} {
+		t.Run(tc.scenario, func(t *testing.T) {
+			o := options{scenarios: []string{tc.scenario}, scale: tc.scale, runs: 1, postgres: true, sides: us + "," + tc.peer}
+			var lost []string
+			for try := range tries {
+				outcomes, err := measure(t.Context(), o, t.Output())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lost = losses(t, outcomes, tc.peer, tc.metrics); len(lost) == 0 {
+					return
+				}
+				t.Logf("try %d of %d: slower: %s", try+1, tries, strings.Join(lost, "; "))
+			}
+			t.Errorf("slower than River %d times in a row: %s", tries, strings.Join(lost, "; "))
+		})
+	}
+}
+
+// losses lists the comparisons with a peer that are lost. It fails a test that
+// has compared nothing.
+func losses(t *testing.T, outcomes []outcome, peer string, metrics []string) []string {
+	t.Helper()
+	var lost []string
+	compared := 0
+	for _, o := range outcomes {
+		for _, name := range metrics {
+			if !o.has(us, name) || !o.has(peer, name) {
+				continue
+			}
+			compared++
+			if times := o.times(peer, o.metric(name)); times < margin {
+				lost = append(lost, fmt.Sprintf("%s: %s is %s times River's", o.title, name, figure(times)))
+			}
+		}
+	}
+	if compared == 0 {
+		t.Fatalf("nothing was compared with %q", peer)
+	}
+	return lost
+}
+
+// The other scenarios measure every side.
+func TestOtherScenarios(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"weight", "curve"} {
+		t.Run(name, func(t *testing.T) {
+			o := options{scenarios: []string{name}, scale: 0.001, runs: 1, postgres: true, sides: us}
+			outcomes, err := measure(t.Context(), o, t.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, out := range outcomes {
+				for _, s := range out.sides {
+					if !out.has(s.name, out.metrics[0].name) {
+						t.Errorf("%s: %s has no %s", out.title, s.name, out.metrics[0].name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What the command line says is checked before a server starts.
+func TestCommandRefuses(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"-scenario", "dance"}, {"-db", "oracle"}, {"-runs", "0"}, {"-scale", "0"}, {"-scale", "fast"},
+	} {
+		if err := command(t.Context(), args, io.Discard, io.Discard); err == nil {
+			t.Errorf("%q was accepted", args)
+		}
+	}
+}

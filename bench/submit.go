@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// submit is scenario 3: what a service pays to queue tasks.
+func submit(h *host, o options) ([]contest, error) {
+	var cs []contest
+	for _, c := range []struct {
+		what       string
+		goroutines int
+		calls      int
+		call       submitCall
+		goal       float64
+		asynq      bool
+	}{
+		{"single submits, 1 goroutine", 1, 2000, submitOne, 2, true},
+		{"single submits, 8 goroutines", 8, 16_000, submitOne, 2, true},
+		{"1,000 tasks a call, 1 goroutine", 1, 100, submitPage, 1.5, false},
+		{"in the caller's transaction beside one row, 8 goroutines", 8, 8000, submitInTx, 0, false},
+	} {
+		calls := o.scaled(c.calls, 20)
+		of := func(open opener) func(context.Context) (sample, error) {
+			return submitsOf(h, open, c.goroutines, calls, c.call)
+		}
+		if o.postgres {
+			sides := []side{{us, of(openTaskkit)}, {"River", of(openRiver(riverConfig{}))}, {"plain SQL", of(openPlain)}}
+			if c.asynq {
+				sides = append(sides, side{"asynq, not durable", of(openAsynq(1))})
+			}
+			contest := contest{title: c.what + ", PostgreSQL", metrics: submitMetrics(), sides: sides}
+			if c.goal > 0 {
+				contest.goals = []goal{{"River", tasksPerSecond, c.goal}}
+			}
+			cs = append(cs, contest)
+		}
+		if o.sqlite {
+			sides := []side{{us, of(openTaskkitSQLite)}, {"plain SQL", of(openPlainSQLite)}}
+			if c.goroutines == 1 {
+				mode := "submit"
+				if c.call == submitPage {
+					mode = "submitmany"
+				}
+				sides = append(sides, side{"River", riverSQLite(h, mode, calls)})
+			}
+			cs = append(cs, contest{title: c.what + ", SQLite", metrics: submitMetrics(), sides: sides})
+		}
+	}
+	return cs, nil
+}
+
+func submitMetrics() []metric {
+	return []metric{{name: tasksPerSecond}, {name: cpuPerTask, less: true}, {name: serverPerTask, less: true}}
+}
+
+// submitCall is a way to submit.
+type submitCall int
+
+const (
+	submitOne submitCall = iota
+	submitPage
+	submitInTx
+)
+
+// do makes one call and returns how many tasks it queued.
+func (c submitCall) do(ctx context.Context, p peer) (int, error) {
+	switch c {
+	case submitPage:
+		return pageSize, p.submitMany(ctx, pageSize)
+	case submitInTx:
+		return 1, p.submitTx(ctx, 1)
+	default:
+		return 1, p.submit(ctx, 1)
+	}
+}
+
+// submitsOf measures calls from so many goroutines.
+func submitsOf(h *host, open opener, goroutines, calls int, call submitCall) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (sample, error) {
+		return with(ctx, h, open, setup{}, func(p peer) (sample, error) {
+			for range goroutines { // connections are opened before the clock starts
+				if _, err := call.do(ctx, p); err != nil {
+					return nil, err
+				}
+			}
+			if err := p.settle(ctx); err != nil {
+				return nil, err
+			}
+			cpu, err := h.used(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var (
+				next, tasks atomic.Int64
+				wg          sync.WaitGroup
+				errs        = make([]error, goroutines)
+				began       = time.Now()
+			)
+			for i := range goroutines {
+				wg.Go(func() {
+					for next.Add(1) <= int64(calls) {
+						n, err := call.do(ctx, p)
+						if err != nil {
+							errs[i] = fmt.Errorf("submit: %w", err)
+							return
+						}
+						tasks.Add(int64(n))
+					}
+				})
+			}
+			wg.Wait()
+			took := time.Since(began)
+			if err := errors.Join(errs...); err != nil {
+				return nil, err
+			}
+			n := int(tasks.Load())
+			got := sample{tasksPerSecond: float64(n) / took.Seconds()}
+			return got, h.since(ctx, cpu, n, got, cpuPerTask, serverPerTask)
+		})
+	}
+}
