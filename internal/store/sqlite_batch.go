@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // sqliteTx is a batch's transaction. While it is open nobody else writes, so
@@ -16,9 +17,20 @@ import (
 // that would be committed at once, each statement by itself. So after whatever
 // may have done that, the next statement first asks whether the transaction is
 // still there.
+//
+// The connection has no transaction of database/sql's around it, so nothing else
+// keeps a statement of an executor that was left behind from running just after
+// the ROLLBACK, where it would be committed by itself: each statement holds mu,
+// and so does the end.
 type sqliteTx struct {
 	store *sqlite
 	w     *writing
+	// own ends with the transaction; a statement that stands in the way of the
+	// end is interrupted through it.
+	own context.Context
+	end context.CancelFunc
+
+	mu sync.Mutex
 	// doubt: a statement may have ended the transaction.
 	doubt bool
 	gone  bool
@@ -44,27 +56,27 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SC
 		w.rollback()
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
-	return &sqliteTx{store: s, w: w}, nil
+	t := &sqliteTx{store: s, w: w}
+	t.own, t.end = context.WithCancel(context.WithoutCancel(ctx))
+	return t, nil
 }
 
 // Dialect returns ent's name of the database.
 func (t *sqliteTx) Dialect() string { return string(t.store.dialect) }
 
-// Raw implements [Tx]. What happens on the connection is out of sight, so the
-// next statement asks whether the transaction still stands.
-func (t *sqliteTx) Raw(query string) (Querier, error) {
-	if err := t.ready(query); err != nil {
-		return nil, err
-	}
-	t.doubt = true
-	return t.w.conn, nil
-}
+// Raw implements [Tx]. There is nothing beneath that could be handed out: a
+// *sql.Conn outlives the transaction.
+func (t *sqliteTx) Raw(query string) (Querier, error) { return t, ownsEnd(query) }
 
 // ExecContext implements [Querier].
 func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.ready(query); err != nil {
 		return nil, err
 	}
+	ctx, cancel := t.bounded(ctx)
+	defer cancel()
 	r, err := t.w.conn.ExecContext(ctx, query, args...)
 	t.doubt = t.doubt || err != nil
 	return r, err
@@ -72,16 +84,37 @@ func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (
 
 // QueryContext implements [Querier].
 func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err := t.ready(query); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := t.bounded(ctx)
 	t.w.leaks = append(t.w.leaks, cancel)
 	rows, err := t.w.conn.QueryContext(ctx, query, args...)
 	if word, _ := firstWord(query); word != "SELECT" || err != nil {
 		t.doubt = true // it may write, and may be interrupted while it is read
 	}
 	return rows, err
+}
+
+// bounded returns a statement's context: the caller's, which ends also when the
+// end of the transaction has to wait for the statement.
+func (t *sqliteTx) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(t.own, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// takeover takes mu for the end of the transaction. A statement that is still
+// running is interrupted, at once or when ctx ends.
+func (t *sqliteTx) takeover(ctx context.Context) {
+	if t.mu.TryLock() {
+		return
+	}
+	stop := context.AfterFunc(ctx, t.end)
+	t.mu.Lock()
+	stop()
 }
 
 // ready refuses a statement that cannot take part in the transaction.
@@ -117,19 +150,22 @@ func (t *sqliteTx) stands() error {
 // Commit implements [Tx]. It also renews the heartbeat of the process that holds
 // the task: a long batch has kept the write lock from whoever beats.
 func (t *sqliteTx) Commit(ctx context.Context, w Write) (Applied, error) {
+	t.takeover(ctx)
+	defer t.mu.Unlock()
 	if t.over {
 		return Applied{}, sql.ErrTxDone
 	}
+	defer t.end()
+	t.over = true
 	a, err := t.finish(ctx, w)
 	if err != nil {
-		t.Rollback()
+		t.w.rollback()
 		return Applied{}, fmt.Errorf("write the end of a batch of task %s: %w", w.ID, err)
 	}
 	if !a.OK {
-		t.Rollback()
+		t.w.rollback()
 		return Applied{}, nil
 	}
-	t.over = true
 	if err := t.w.commit(ctx); err != nil {
 		return Applied{}, &UnknownError{err}
 	}
@@ -154,9 +190,14 @@ WHERE ended_date IS NULL AND id = (SELECT scheduled_by_process FROM taskkit_queu
 
 // Rollback implements [Tx].
 func (t *sqliteTx) Rollback() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	t.takeover(ended)
+	defer t.mu.Unlock()
 	if t.over {
 		return
 	}
+	defer t.end()
 	t.over = true
 	t.w.rollback()
 }

@@ -104,12 +104,14 @@ type Operator interface {
 	Counts(ctx context.Context, kind string) (map[workflow.Status]int64, error)
 }
 
-// Tx is the transaction of one batch. It is not safe for concurrent use.
+// Tx is the transaction of one batch. One goroutine may end it while another
+// still uses it: what comes after the end is refused, and never committed by
+// itself.
 type Tx interface {
 	Querier
-	// Raw returns the driver's own handle for one statement, which it refuses
-	// as ExecContext would: ent sets its session variables on a *sql.Tx and on
-	// nothing that wraps one.
+	// Raw returns a handle for one statement, which it refuses as ExecContext
+	// would. Where there is one it is the driver's own: ent sets its session
+	// variables on a *sql.Tx and on nothing that wraps one.
 	Raw(query string) (Querier, error)
 	// Commit applies the batch's last write inside the transaction and commits.
 	// Applied.OK is false, and the transaction rolled back, when the hold is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -295,4 +296,35 @@ func batchLeaksRows(b *bed) {
 	}
 	b.apply(store.Write{Hold: c.Hold, To: workflow.Queued})
 	is(b, "claimed", len(b.claim(1)), 1)
+}
+
+// batchEndsUnderStatements: an executor that was left behind goes on writing
+// while its batch is given up. Nothing of it is ever committed.
+func batchEndsUnderStatements(b *bed) {
+	const writers, rounds = 4, 25
+	b.enrol()
+	b.ledger()
+	for range rounds {
+		c := b.held()
+		tx := b.begin(c.Hold)
+		var all sync.WaitGroup
+		writing := make(chan struct{}, writers)
+		for range writers {
+			all.Go(func() {
+				for n := 0; ; n++ {
+					if _, err := tx.ExecContext(b.Context(), "INSERT INTO ledger (item) VALUES ('late')"); err != nil {
+						return
+					}
+					if n == 0 {
+						writing <- struct{}{}
+					}
+				}
+			})
+		}
+		<-writing // others are about to
+		tx.Rollback()
+		all.Wait()
+		b.apply(store.Write{Hold: c.Hold, To: workflow.Completed})
+	}
+	is(b, "touched", b.touched(), 0)
 }

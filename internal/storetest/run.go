@@ -40,6 +40,7 @@ func Run(t *testing.T, open Open, only ...string) {
 		"BatchCommits": batchCommits, "BatchLost": batchLost, "BatchRollsBack": batchRollsBack, "BatchKeepsTakeoverAway": batchKeepsTakeoverAway,
 		"BatchOutlivesItsBegin": batchOutlivesItsBegin, "BatchIsNotTheExecutors": batchIsNotTheExecutors,
 		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit, "BatchLeaksRows": batchLeaksRows,
+		"BatchEndsUnderStatements": batchEndsUnderStatements,
 
 		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapSettles": reapSettles,
 		"Processes": processes,
