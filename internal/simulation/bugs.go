@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -112,7 +113,9 @@ type looseTx struct {
 	hold   store.Hold
 	limits store.Limits
 	todo   []statement
-	tx     *memstore.Tx
+	// tx is made by Prepare, on the worker's goroutine, and ended by a
+	// connection's, which may come first.
+	tx atomic.Pointer[memstore.Tx]
 }
 
 type statement struct {

@@ -22,21 +22,22 @@ func (t *looseTx) Prepare(ctx context.Context, w store.Write) (store.Applied, er
 	if err != nil {
 		return store.Applied{}, err
 	}
-	t.tx = tx.(*memstore.Tx) //nolint:forcetypeassert,errcheck // that is what it begins
+	own := tx.(*memstore.Tx) //nolint:forcetypeassert,errcheck // that is what it begins
+	t.tx.Store(own)
 	for _, s := range t.todo {
 		if _, err := tx.ExecContext(ctx, s.query, s.args...); err != nil {
 			return store.Applied{}, err
 		}
 	}
 	w.Hold = now
-	return t.tx.Prepare(ctx, w)
+	return own.Prepare(ctx, w)
 }
 
-func (t *looseTx) Finish() error { return t.tx.Finish() }
+func (t *looseTx) Finish() error { return t.tx.Load().Finish() }
 
 func (t *looseTx) Kill() {
-	if t.tx != nil {
-		t.tx.Kill()
+	if tx := t.tx.Load(); tx != nil {
+		tx.Kill()
 	}
 }
 
