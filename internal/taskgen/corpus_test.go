@@ -327,6 +327,12 @@ func TestCorpusCircle(t *testing.T) {
 	if !errors.As(err, &e) || e.Problem != "too_deep" {
 		t.Errorf("a circle: %v", err)
 	}
+	var knot corpus.Knot
+	knot.Other = &knot
+	_, err = codec.Append(nil, &corpus.Shapes{Knots: map[string]corpus.Knot{"a": knot}})
+	if !errors.As(err, &e) || e.Problem != "too_deep" {
+		t.Errorf("a circle met first in a map: %v", err)
+	}
 	deep := strings.Repeat(`{"children":[`, 60) + strings.Repeat(`]}`, 60)
 	if err := codec.Decode([]byte(`{"tree":`+deep+`}`), &v); !errors.As(err, &e) || e.Problem != "too_deep" {
 		t.Errorf("too deep: %v", err)

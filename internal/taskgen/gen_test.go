@@ -40,7 +40,7 @@ func TestGenIsCurrent(t *testing.T) {
 func TestExecutorsRegister(t *testing.T) {
 	t.Parallel()
 	var all taskkit.Registry
-	gen.Executors{EveryThing: corpus.Everything{}, Plain: &corpus.Plain{}, Shapes: corpus.Shapes{}}.Register(&all)
+	gen.Executors{EveryThing: corpus.Everything{}, Plain: &corpus.Plain{}, Shapes: &corpus.Shaper{}}.Register(&all)
 	kinds, err := all.Engine()
 	if err != nil || !slices.Equal(all.Kinds(), gen.Kinds()) {
 		t.Fatalf("kinds %v, %v", all.Kinds(), err)

@@ -89,6 +89,9 @@ type Type struct {
 	Fields []Field // of a Struct: those that are stored
 	Doc    string  // doc comment of a declared type, as plain text
 	Enum   []Const // values of a String, Int or Uint declared with constants
+	// OnPointer names the method that writes a JSON or a Text, when its receiver is
+	// a pointer.
+	OnPointer string
 	// Recursive says that a Struct, Slice or Map contains itself.
 	Recursive bool
 	// Declared are all fields of a Struct as they are declared.

@@ -20,6 +20,7 @@ type resolver struct {
 	genPath     string // import path of the generated code
 	types       map[string]*Type
 	open        map[string]*Type          // types being resolved, to find recursion
+	values      []value                   // of maps, to be looked at; see mapValues
 	constants   map[string]*types.Package // by directory; see enum
 	docs        docs
 	diagnostics []Diagnostic
@@ -144,7 +145,7 @@ func (r *resolver) executor(c candidate) *Executor {
 				"want func(context.Context, *taskkit.Batch[Spec, State]) (Result, error) with the types of Execute",
 			})
 		default:
-			x.Result = r.typ(sig.Results().At(0).Type(), place{pos: report.Pos(), path: "Result", addressable: true})
+			x.Result = r.typ(sig.Results().At(0).Type(), place{pos: report.Pos(), path: "Result"})
 		}
 	}
 	if abort := method(named, "Abort"); abort != nil {
@@ -156,6 +157,7 @@ func (r *resolver) executor(c candidate) *Executor {
 			})
 		}
 	}
+	r.mapValues()
 	if len(r.diagnostics) > before {
 		return nil
 	}
@@ -189,7 +191,7 @@ func (r *resolver) execute(named *types.Named, pos token.Pos) (*types.TypeList, 
 
 // root resolves a Spec or State, which is an object in the database.
 func (r *resolver) root(t types.Type, pos token.Pos, what string) *Type {
-	at := place{pos: pos, path: what, addressable: true}
+	at := place{pos: pos, path: what}
 	if named, ok := types.Unalias(t).(*types.Named); ok && r.local(named, pos) {
 		at.pos = named.Obj().Pos()
 	}

@@ -59,7 +59,7 @@ func (r *resolver) promote(s *types.Struct, p place, around member, open []types
 		v, tag := s.Field(i), s.Tag(i)
 		m := member{
 			v: v, tag: tag, path: append(slices.Clone(around.path), v.Name()), through: around.through, depth: around.depth,
-			at: place{pos: p.pos, path: p.path + "." + v.Name(), addressable: p.addressable},
+			at: place{pos: p.pos, path: p.path + "." + v.Name()},
 		}
 		if r.sameTree(v) {
 			m.at.pos = v.Pos()

@@ -19,32 +19,37 @@ import (
 // package, when there are two at least. Types of other modules have none, since
 // what their constants mean is not ours to say; time.Duration has constants, and
 // other values. A type of one's own that is like that says so with a line
-// //taskkit:open in its doc comment.
-func (r *resolver) enum(t types.Type) []Const {
+// //taskkit:open in its doc comment. A constant whose value comes from another
+// package is refused: to leave it out would refuse it as a value.
+func (r *resolver) enum(t types.Type, p place) (values []Const, ok bool) {
 	named, ok := t.(*types.Named)
 	if !ok || named.TypeArgs().Len() > 0 || r.isOpen(named.Obj()) {
-		return nil
+		return nil, true
 	}
 	pkg := r.declaring(named.Obj())
 	if pkg == nil {
-		return nil
+		return nil, true
 	}
 	typ := pkg.Scope().Lookup(named.Obj().Name())
 	if typ == nil {
-		return nil
+		return nil, true
 	}
 	var found []*types.Const
 	for _, name := range pkg.Scope().Names() {
 		c, ok := pkg.Scope().Lookup(name).(*types.Const)
-		if ok && c.Exported() && types.Identical(c.Type(), typ.Type()) && c.Val().Kind() != constant.Unknown {
-			found = append(found, c)
+		if !ok || !c.Exported() || !types.Identical(c.Type(), typ.Type()) {
+			continue
 		}
+		if c.Val().Kind() == constant.Unknown {
+			return nil, r.refuse(p, "write its value down, or mark the type "+prefix+"open",
+				"%s, a value of %s, takes its value from another package", c.Name(), plain(t))
+		}
+		found = append(found, c)
 	}
 	slices.SortFunc(found, func(a, b *types.Const) int {
 		x, y := r.fset.Position(a.Pos()), r.fset.Position(b.Pos())
 		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Offset, y.Offset))
 	})
-	var values []Const
 	for _, c := range found {
 		value := c.Val().ExactString()
 		if c.Val().Kind() == constant.String {
@@ -55,9 +60,9 @@ func (r *resolver) enum(t types.Type) []Const {
 		}
 	}
 	if len(values) < 2 {
-		return nil
+		return nil, true
 	}
-	return values
+	return values, true
 }
 
 // isOpen reports whether a type says that its constants are not all its values.

@@ -52,20 +52,41 @@ func (r *resolver) writable(t types.Type) bool {
 	case *types.Basic:
 		return true
 	case *types.Named:
-		return t.TypeArgs().Len() == 0 && r.unnameable(t.Obj()) == ""
+		return r.unnameable(t.Obj()) == "" && r.allWritable(t.TypeArgs())
 	case *types.Alias:
-		return t.TypeArgs().Len() == 0 && r.unnameable(t.Obj()) == ""
+		return r.unnameable(t.Obj()) == "" && r.allWritable(t.TypeArgs())
 	case *types.Pointer:
 		return r.writable(t.Elem())
 	case *types.Slice:
+		return r.writable(t.Elem())
+	case *types.Array:
 		return r.writable(t.Elem())
 	case *types.Map:
 		return r.writable(t.Key()) && r.writable(t.Elem())
 	case *types.Chan:
 		return r.writable(t.Elem())
+	case *types.Interface:
+		return t.Empty()
+	case *types.Struct:
+		for f := range t.Fields() {
+			if !f.Exported() || !r.writable(f.Type()) {
+				return false
+			}
+		}
+		return true
 	default:
 		return false
 	}
+}
+
+// allWritable reports whether all type arguments are [resolver.writable].
+func (r *resolver) allWritable(args *types.TypeList) bool {
+	for arg := range args.Types() {
+		if !r.writable(arg) {
+			return false
+		}
+	}
+	return true
 }
 
 // sameTree reports whether a field's own position is one that the reader can

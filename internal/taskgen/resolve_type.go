@@ -13,9 +13,6 @@ import (
 type place struct {
 	pos  token.Pos
 	path string // for people: Spec.Filter.Since
-	// addressable is false inside the values of maps, where encoding/json does
-	// not call methods of pointers.
-	addressable bool
 }
 
 // refuse reports that the type at a place cannot be stored. It returns false,
@@ -45,27 +42,21 @@ func (r *resolver) typ(t types.Type, p place) *Type {
 		return r.typ(alias.Rhs(), p)
 	}
 	source := mark(t)
-	if known, ok := r.types[source]; ok && p.addressable {
+	if known, ok := r.types[source]; ok {
 		return known
 	}
 	named, _ := t.(*types.Named)
+	got := &Type{Source: source, Title: title(t), Kind: kindOf(t), Named: named != nil}
 	if named != nil {
 		if !r.nameable(named, p.pos, p.path) {
 			return nil
 		}
-	}
-	got := &Type{Source: source, Title: title(t), Kind: kindOf(t), Named: named != nil}
-	if named != nil {
-		// In the values of maps a type is looked at again, for its methods.
-		key := fmt.Sprint(source, p.addressable)
-		if around := r.open[key]; around != nil {
+		if around := r.open[source]; around != nil {
 			around.Recursive = true
 			return around
 		}
-		r.open[key] = got
-		defer delete(r.open, key)
-	}
-	if named != nil {
+		r.open[source] = got
+		defer delete(r.open, source)
 		got.Doc = r.text(named.Obj())
 	}
 	if !r.form(got, t, p) {
@@ -91,13 +82,9 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 		return r.refuse(p, "use string, an integer or a float", "json.Number is a number here and a string there")
 	}
 	if _, pointer := t.(*types.Pointer); !pointer && !types.IsInterface(t) {
-		form, has, ok := r.own(t, p)
-		if !ok {
-			return false
-		}
-		if has {
-			got.Form = form
-			return true
+		has, ok := r.own(got, t, p)
+		if has || !ok {
+			return ok
 		}
 	}
 	switch u := t.Underlying().(type) {
@@ -106,7 +93,9 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 			return false
 		}
 		if got.Named && (got.Form == String || got.Form == Int || got.Form == Uint) {
-			got.Enum = r.enum(t)
+			var ok bool
+			got.Enum, ok = r.enum(t, p)
+			return ok
 		}
 		return true
 	case *types.Slice:
@@ -117,13 +106,12 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 			got.Form = Bytes
 			return true
 		}
-		p.addressable, p.path = true, p.path+"[]"
+		p.path += "[]"
 		got.Form, got.Elem = Slice, r.typ(u.Elem(), p)
 	case *types.Array:
 		p.path += "[]"
 		got.Form, got.Len, got.Elem = Array, u.Len(), r.typ(u.Elem(), p)
 	case *types.Pointer:
-		p.addressable = true
 		got.Form, got.Elem = Pointer, r.typ(u.Elem(), p)
 		if got.Elem != nil && (got.Elem.Form == Pointer || got.Elem.Form == Slice || got.Elem.Form == Map || got.Elem.Form == Bytes) {
 			return r.refuse(p, "drop the pointer", "%s has two ways to be null", plain(t))
@@ -132,8 +120,11 @@ func (r *resolver) form(got *Type, t types.Type, p place) bool {
 		if !r.mapKey(got, u.Key(), p) {
 			return false
 		}
-		p.addressable, p.path = false, p.path+"[]"
+		p.path += "[]"
 		got.Form, got.Elem = Map, r.typ(u.Elem(), p)
+		if got.Elem != nil {
+			r.values = append(r.values, value{got.Elem, p})
+		}
 	case *types.Struct:
 		got.Form = Struct
 		return r.structure(got, t, u, p)
@@ -200,28 +191,62 @@ func (r *resolver) mapKey(got *Type, k types.Type, p place) bool {
 }
 
 // own finds a type's own marshalling methods.
-func (r *resolver) own(t types.Type, p place) (form Form, has, ok bool) {
+func (r *resolver) own(got *Type, t types.Type, p place) (has, ok bool) {
 	jsons, jsonHalf, texts, textHalf := methods(t)
 	var write string
 	switch {
 	case jsons == 1:
-		r.refuse(p, "write the other one too", "%s has %s alone", plain(t), jsonHalf)
-		return 0, false, false
+		return true, r.refuse(p, "write the other one too", "%s has %s alone", plain(t), jsonHalf)
 	case jsons == 2:
-		form, write = JSON, "MarshalJSON"
+		got.Form, write = JSON, "MarshalJSON"
 	case texts == 1:
-		r.refuse(p, "write the other one too", "%s has %s alone", plain(t), textHalf)
-		return 0, false, false
+		return true, r.refuse(p, "write the other one too", "%s has %s alone", plain(t), textHalf)
 	case texts == 2:
-		form, write = Text, "MarshalText"
+		got.Form, write = Text, "MarshalText"
 	default:
-		return 0, false, true
+		return false, true
 	}
-	if !p.addressable && lookup(t, write) == nil {
-		r.refuse(p, "declare "+write+" on the value", "%s has %s on the pointer, which encoding/json does not call for the value of a map", plain(t), write)
-		return 0, false, false
+	if lookup(t, write) == nil {
+		got.OnPointer = write
 	}
-	return form, true, true
+	return true, true
+}
+
+// value is the type of the values of a map.
+type value struct {
+	elem *Type
+	at   place
+}
+
+// mapValues refuses what encoding/json would write in another way in the value
+// of a map, which has no address: it does not call methods of pointers there.
+// It waits until all types are resolved, since one may hold itself.
+func (r *resolver) mapValues() {
+	for _, v := range r.values {
+		r.mapValue(v.elem, v.at.path, r.position(v.at.pos))
+	}
+	r.values = nil
+}
+
+// mapValue looks at a type and at what it holds without a pointer, slice or map
+// between.
+func (r *resolver) mapValue(t *Type, path string, pos token.Position) {
+	switch {
+	case t.OnPointer != "":
+		r.diagnostics = append(r.diagnostics, Diagnostic{
+			Pos:     pos,
+			Message: fmt.Sprintf("%s: %s has %s on the pointer, which encoding/json does not call for the value of a map", path, unmarked(t.Source), t.OnPointer),
+			Remedy:  "declare " + t.OnPointer + " on the value",
+		})
+	case t.Form == Array:
+		r.mapValue(t.Elem, path+"[]", pos)
+	case t.Form == Struct:
+		for _, f := range t.Fields {
+			if len(f.Through) == 0 {
+				r.mapValue(f.Type, path+"."+f.Go, f.Pos)
+			}
+		}
+	}
 }
 
 // methods counts the marshalling methods that a *T has, and names one.
@@ -277,14 +302,17 @@ func shape(sig *types.Signature) string {
 	return "func(" + list(sig.Params()) + ") " + results
 }
 
-// nameable reports whether generated code can name a type.
+// nameable reports whether generated code can name a type, and what it is an
+// instance with, which need not be stored.
 func (r *resolver) nameable(named *types.Named, pos token.Pos, what string) bool {
+	p := place{pos: pos, path: what}
 	if remedy := r.unnameable(named.Obj()); remedy != "" {
-		return r.refuse(place{pos: pos, path: what}, remedy, "generated code cannot name type %s", plain(named))
+		return r.refuse(p, remedy, "generated code cannot name type %s", plain(named))
 	}
 	for arg := range named.TypeArgs().Types() {
-		if n, ok := types.Unalias(arg).(*types.Named); ok && !r.nameable(n, pos, what) {
-			return false
+		if !r.writable(arg) {
+			return r.refuse(p, "use types that are exported, and no functions",
+				"generated code cannot name %s, an argument of type %s", plain(arg), plain(named))
 		}
 	}
 	return true

@@ -134,3 +134,6 @@ func numbered(src string) string {
 	}
 	return b.String()
 }
+
+// unmarked writes marked source for people, as [plain] writes types.
+func unmarked(source string) string { return marked.ReplaceAllString(source, "$2") }

@@ -107,6 +107,12 @@ type Shapes struct {
 	Cents   Cents           `json:"cents"`
 	Both    BaseBoth        `json:"both"`
 	Boths   []Both[Mood]    `json:"boths"`
+	Knots   map[string]Knot `json:"knots"`
+}
+
+// Knot holds itself, and is met first in the values of a map.
+type Knot struct {
+	Other *Knot `json:"other,omitempty"`
 }
 
 // Shaper is an executor with other shapes.

@@ -14,7 +14,7 @@ import (
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 1004+len(v.Deep.Base.Name)+len(v.Inner)+len(v.Shared)+len(v.Mood))
+	e := taskjson.NewEncoderSize(dst, 1024+len(v.Deep.Base.Name)+len(v.Inner)+len(v.Shared)+len(v.Mood))
 	writeShapes(&e, v)
 	return e.Finish()
 }
@@ -96,6 +96,8 @@ func writeShapes(e *taskjson.Encoder, v *corpus.Shapes) {
 	writeBothOfBase(e, &v.Both)
 	e.Next(`,"boths":`)
 	writeSliceOfBothOfMood(e, v.Boths)
+	e.Next(`,"knots":`)
+	writeMapOfStringToKnot(e, v.Knots)
 	e.EndObject()
 }
 
@@ -182,12 +184,15 @@ func readShapes(d *taskjson.Decoder, v *corpus.Shapes) {
 		case "boths":
 			d.Once(&seen, 22)
 			readSliceOfBothOfMood(d, &v.Boths)
+		case "knots":
+			d.Once(&seen, 23)
+			readMapOfStringToKnot(d, &v.Knots)
 		default:
 			d.Unknown(
 				name, "name", "depth", "extra", "on", "inner", "shared", "tree", "trees",
 				"forest", "anonymous", "anonymouses", "by_int", "by_level", "by_uint",
 				"mood", "moods", "mood_ptr", "mood_by", "rank", "ranks", "cents", "both",
-				"boths",
+				"boths", "knots",
 			)
 		}
 	}
@@ -945,6 +950,89 @@ func readBothOfMood(d *taskjson.Decoder, v *corpus.Both[corpus.Mood]) {
 		}
 	}
 	d.End()
+}
+
+// writeMapOfStringToKnot writes a map[string]corpus.Knot.
+func writeMapOfStringToKnot(e *taskjson.Encoder, v map[string]corpus.Knot) {
+	if v == nil {
+		e.Null()
+		return
+	}
+	e.BeginObject()
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		e.Key(key)
+		x := v[key]
+		writeKnot(e, &x)
+	}
+	e.EndObject()
+}
+
+// readMapOfStringToKnot reads a map[string]corpus.Knot.
+func readMapOfStringToKnot(d *taskjson.Decoder, v *map[string]corpus.Knot) {
+	if d.Null() || !d.BeginObject() {
+		return
+	}
+	m := map[string]corpus.Knot{}
+	for d.More() {
+		key := d.Key()
+		if _, ok := m[key]; ok {
+			d.Repeated()
+		}
+		var x corpus.Knot
+		readKnot(d, &x)
+		m[key] = x
+	}
+	d.End()
+	*v = m
+}
+
+// writeKnot writes a corpus.Knot.
+func writeKnot(e *taskjson.Encoder, v *corpus.Knot) {
+	if e.Failed() {
+		return // too deep, perhaps a circle
+	}
+	e.BeginObject()
+	if v.Other != nil {
+		e.Name("other")
+		writePointerToKnot(e, v.Other)
+	}
+	e.EndObject()
+}
+
+// readKnot reads a corpus.Knot.
+func readKnot(d *taskjson.Decoder, v *corpus.Knot) {
+	if !d.BeginObject() {
+		return
+	}
+	var seen uint64
+	for d.More() {
+		switch name := d.Name(); string(name) {
+		case "other":
+			d.Once(&seen, 0)
+			readPointerToKnot(d, &v.Other)
+		default:
+			d.Unknown(name, "other")
+		}
+	}
+	d.End()
+}
+
+// writePointerToKnot writes a *corpus.Knot.
+func writePointerToKnot(e *taskjson.Encoder, v *corpus.Knot) {
+	if v == nil {
+		e.Null()
+		return
+	}
+	writeKnot(e, v)
+}
+
+// readPointerToKnot reads a *corpus.Knot.
+func readPointerToKnot(d *taskjson.Decoder, v **corpus.Knot) {
+	if d.Null() {
+		return
+	}
+	*v = new(corpus.Knot)
+	readKnot(d, *v)
 }
 
 // writeOption writes a corpus.Option.

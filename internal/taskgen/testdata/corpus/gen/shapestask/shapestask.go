@@ -41,6 +41,9 @@ var (
 		Value corpus.Mood   `json:"value"`
 		Other []corpus.Mood `json:"other"`
 	}{}
+	_ corpus.Knot = struct {
+		Other *corpus.Knot `json:"other,omitempty"`
+	}{}
 	_ corpus.Option = struct {
 		Extra string `json:"extra,omitempty"`
 		On    bool   `json:"on"`

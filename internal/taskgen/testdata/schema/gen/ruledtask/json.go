@@ -16848,6 +16848,9 @@ func readMapOfStringToNode(d *taskjson.Decoder, v *map[string]ruled.Node) {
 
 // writeForest writes a ruled.Forest.
 func writeForest(e *taskjson.Encoder, v ruled.Forest) {
+	if e.Failed() {
+		return // too deep, perhaps a circle
+	}
 	if v == nil {
 		e.Null()
 		return
