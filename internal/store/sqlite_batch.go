@@ -27,7 +27,7 @@ type sqliteTx struct {
 	w     *writing
 	// own ends with the transaction; a statement that stands in the way of the
 	// end is interrupted through it.
-	own context.Context
+	own context.Context //nolint:containedctx // it is the transaction's life, and no call's
 	end context.CancelFunc
 
 	mu sync.Mutex
@@ -91,7 +91,7 @@ func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) 
 	}
 	ctx, cancel := t.bounded(ctx)
 	t.w.leaks = append(t.w.leaks, cancel)
-	rows, err := t.w.conn.QueryContext(ctx, query, args...)
+	rows, err := t.w.conn.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // its caller closes them, or the end does
 	if word, _ := firstWord(query); word != "SELECT" || err != nil {
 		t.doubt = true // it may write, and may be interrupted while it is read
 	}
