@@ -7,6 +7,24 @@ import (
 	"taskkit.dev/internal/backoff"
 )
 
+// Those who failed at once do not return at once.
+func TestDelaysAreSpread(t *testing.T) {
+	t.Parallel()
+	p := backoff.Policy{Base: 5 * time.Second, Cap: time.Hour}
+	for _, n := range []int{1, 5, 100} {
+		var quarters [4]int
+		for range 1000 {
+			extra := p.Delay(n) - p.Bare(n)
+			quarters[min(extra*16/p.Bare(n), 3)]++
+		}
+		for i, got := range quarters {
+			if got < 150 {
+				t.Errorf("retry %d: %d of 1,000 delays in quarter %d of the spread, want about 250 in each: %v", n, got, i+1, quarters)
+			}
+		}
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	p := backoff.Policy{Base: 5 * time.Second, Cap: time.Hour}

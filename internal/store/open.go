@@ -14,12 +14,19 @@ import (
 // Option changes how a store is opened.
 type Option func(*options)
 
-type options struct{ listen string }
+type options struct {
+	listen string
+	probe  time.Duration
+}
 
 // ListenDSN names a connection of its own for the listener on PostgreSQL,
 // opened with the pool's driver: past a pooler, which delivers no
 // notifications. "" listens on a connection of the pool.
 func ListenDSN(dsn string) Option { return func(o *options) { o.listen = dsn } }
+
+// ProbeEvery is how long the listener on PostgreSQL believes in silence before it
+// sends a notification to itself. Defaults to 30 s.
+func ProbeEvery(d time.Duration) Option { return func(o *options) { o.probe = d } }
 
 // Open returns the store of a database. It asks which database it is, and
 // refuses settings under which it could not keep its promises; it does not look
@@ -37,7 +44,11 @@ func Open(ctx context.Context, db *sql.DB, schema string, opts ...Option) (Store
 		return nil, err
 	}
 	if name == dialect.Postgres {
-		return newPostgres(db, schema, o.listen), nil
+		s := newPostgres(db, schema, o.listen)
+		if o.probe > 0 {
+			s.probeEvery = o.probe
+		}
+		return s, nil
 	}
 	busy, err := checkSQLite(ctx, db)
 	if err != nil {

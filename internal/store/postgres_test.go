@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/faultproxy"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testdb"
 	"taskkit.dev/internal/workflow"
@@ -293,6 +294,30 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 		}
 	case <-time.After(within):
 		t.Fatal("goes on with a dead connection")
+	}
+}
+
+// A listener whose connection is half open says so: it hears nothing of what it
+// sends to itself.
+func TestListenerFallsSilent(t *testing.T) {
+	t.Parallel()
+	db := testdb.Postgres(t)
+	// The first notification is the proof at the beginning.
+	proxy, dsn, err := faultproxy.Through(db.DSN, []faultproxy.Fault{{
+		Ordinal: 2, Action: faultproxy.Silence,
+		Match: func(m faultproxy.Message) bool { return m.Name == "NotificationResponse" },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	s, _ := opened(t, db, store.ListenDSN(dsn), store.ProbeEvery(200*time.Millisecond))
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	listening := false
+	err = s.Watch(ctx, func() { listening = true }, func() {})
+	if !listening || !errors.Is(err, store.ErrNoWatch) {
+		t.Fatalf("listening was %t, and it ended with %v, want ErrNoWatch", listening, err)
 	}
 }
 

@@ -12,13 +12,8 @@ import (
 	"taskkit.dev/internal/notify"
 )
 
-const (
-	// probeWithin is how long a notification to itself may take.
-	probeWithin = 2 * time.Second
-	// probeEvery is how long the listener believes in silence. A connection
-	// that is half open says nothing either.
-	probeEvery = 30 * time.Second
-)
+// probeWithin is how long a notification to itself may take.
+const probeWithin = 2 * time.Second
 
 // Watch implements [Store]. The listener has a connection of its own, from the
 // pool or from a DSN that leads past a pooler. Through a pooler a LISTEN would
@@ -52,7 +47,7 @@ func (s *postgres) Watch(ctx context.Context, ready, wake func()) error {
 	ready()
 	wake() // for what came before
 	for {
-		quiet, cancel := context.WithTimeout(ctx, probeEvery)
+		quiet, cancel := context.WithTimeout(ctx, s.probeEvery)
 		payload, err := l.Wait(quiet)
 		silent := quiet.Err() != nil
 		cancel()

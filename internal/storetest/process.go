@@ -95,6 +95,22 @@ func reapIsTotal(b *bed) {
 	is(b, "released again", len(r.Released)+len(r.Dead)+len(r.Settled), 0)
 }
 
+// reapGoesOn: however many tasks a dead process leaves, all are released at once.
+func reapGoesOn(b *bed) {
+	const orphans = 1100
+	b.enrol()
+	tasks := make([]store.NewTask, orphans)
+	for i := range tasks {
+		tasks[i] = task()
+	}
+	b.insert(tasks...)
+	is(b, "claimed", len(b.claim(orphans)), orphans)
+	b.exec("UPDATE taskkit_task_process SET ended_date = " + b.at(0))
+	r, err := b.s.Reap(b.ctx())
+	b.ok(err)
+	is(b, "released", len(r.Released), orphans)
+}
+
 // reapSettles: requests that nobody else will see to.
 func reapSettles(b *bed) {
 	b.enrol(func(p *store.Process) {

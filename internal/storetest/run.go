@@ -42,7 +42,7 @@ func Run(t *testing.T, open Open, only ...string) {
 		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit, "BatchLeaksRows": batchLeaksRows,
 		"BatchEndsUnderStatements": batchEndsUnderStatements,
 
-		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapSettles": reapSettles,
+		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapGoesOn": reapGoesOn, "ReapSettles": reapSettles,
 		"Processes": processes,
 
 		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry,
