@@ -57,7 +57,7 @@ func insertOne(b *bed) {
 
 // insertMany: more tasks than one statement has parameters for.
 func insertMany(b *bed) {
-	tasks := make([]store.NewTask, 6600) // of ten parameters each
+	tasks := make([]store.NewTask, 7200) // of nine or ten parameters each
 	for i := range tasks {
 		tasks[i] = task(func(t *store.NewTask) {
 			t.Spec = json.RawMessage(fmt.Sprintf(`{"i": %d}`, i))
@@ -70,10 +70,10 @@ func insertMany(b *bed) {
 	}
 	b.ok(b.submit(tasks, true))
 	is(b, "tasks", b.count("SELECT count(*) FROM taskkit_queued_task"), len(tasks))
-	got := b.read(tasks[6599].ID)
-	is(b, "spec", string(got.Spec), `{"i": 6599}`)
-	is(b, "reason", got.Reason, "r6599")
-	is(b, "owner", got.Owner, tasks[6599].Owner)
+	got := b.read(tasks[7199].ID)
+	is(b, "spec", string(got.Spec), `{"i": 7199}`)
+	is(b, "reason", got.Reason, "r7199")
+	is(b, "owner", got.Owner, tasks[7199].Owner)
 	b.ok(b.submit(nil, true))
 	// Tasks that differ in little take few parameters, and many statements all
 	// the same.

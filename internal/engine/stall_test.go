@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskkit.dev/internal/backoff"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/memstore"
+	"taskkit.dev/internal/store"
+)
+
+// stalling is a store whose first call of one method gets no answer, ever.
+type stalling struct {
+	*memstore.Store
+	method string
+	calls  atomic.Int64
+	again  chan struct{} // closed with the second call
+}
+
+func (s *stalling) stall(ctx context.Context, method string) error {
+	if method != s.method {
+		return nil
+	}
+	switch s.calls.Add(1) {
+	case 1:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case 2:
+		close(s.again)
+	}
+	return nil
+}
+
+func (s *stalling) Beat(ctx context.Context, process string, busy int, draining bool) error {
+	if err := s.stall(ctx, "Beat"); err != nil {
+		return err
+	}
+	return s.Store.Beat(ctx, process, busy, draining)
+}
+
+func (s *stalling) Reap(ctx context.Context) (store.Reaped, error) {
+	if err := s.stall(ctx, "Reap"); err != nil {
+		return store.Reaped{}, err
+	}
+	return s.Store.Reap(ctx)
+}
+
+func (s *stalling) Claim(ctx context.Context, c store.Claim) (store.Claims, error) {
+	if err := s.stall(ctx, "Claim"); err != nil {
+		return store.Claims{}, err
+	}
+	return s.Store.Claim(ctx, c)
+}
+
+// A call that gets no answer ends by its deadline, and the loop that made it goes
+// on.
+func TestStalledCalls(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"Beat", "Reap", "Claim"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &stalling{Store: memstore.New(), method: method, again: make(chan struct{})}
+				kinds := map[string]*engine.Kind{"demo": {Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1}}
+				w := engine.New(s, kinds, engine.Config{
+					System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 3,
+					BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
+					Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
+					Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
+					Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- w.Run(ctx) }()
+				select {
+				case <-s.again:
+				case <-time.After(time.Hour): // by the bubble's clock
+					t.Errorf("%s stalled an hour ago and was not called again", method)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
