@@ -121,9 +121,11 @@ func (s *Store) after(r *row, w *store.Write) (*store.Task, error) {
 	}
 	t.Attempts = max(w.Attempts, 0)
 	if w.To == workflow.Queued {
-		t.NotBefore = s.soon(w.Delay)
+		if w.Delay >= 0 {
+			t.NotBefore = s.soon(w.Delay)
+		}
 		if !w.ClearControl && (t.Control == workflow.Stop || t.Control == workflow.Delete) {
-			t.NotBefore = now
+			t.NotBefore, t.Stalled = now, true
 		}
 		t.Reason = errclass.Clean(w.Reason)
 	}

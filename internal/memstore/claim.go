@@ -33,7 +33,10 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claims, error) 
 		if r.Status != workflow.Queued || r.Control == workflow.Pause || !slices.Contains(c.Queues, r.Queue) {
 			continue
 		}
-		if wait := r.NotBefore.Sub(now); wait > 0 {
+		if c.Requested && r.Control != workflow.Stop && r.Control != workflow.Delete {
+			continue
+		}
+		if wait := r.NotBefore.Sub(now); wait > 0 && !c.Requested {
 			if found.Next < 0 || wait < found.Next {
 				found.Next = wait
 			}
@@ -44,10 +47,16 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claims, error) 
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *row) int {
+		if c.Requested {
+			return compareIDs(a.ID, b.ID)
+		}
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
 	})
 	if len(due) >= c.Limit {
 		due, found.Next = due[:c.Limit], -1
+	}
+	if c.Requested {
+		found.Next = -1
 	}
 	commit := s.commit()
 	for _, r := range due {
@@ -95,7 +104,8 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	for _, id := range s.order {
 		r := s.tasks[id]
 		if r.Status == workflow.Queued && r.Control != workflow.Pause && slices.Contains(c.Queues, r.Queue) &&
-			!r.NotBefore.After(now) && slices.Contains(c.Kinds[r.Kind], r.Revision) {
+			(c.Requested && (r.Control == workflow.Stop || r.Control == workflow.Delete) || !c.Requested && !r.NotBefore.After(now)) &&
+			slices.Contains(c.Kinds[r.Kind], r.Revision) {
 			return true, nil
 		}
 	}
@@ -133,6 +143,21 @@ func (s *Store) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]s
 		}
 	}
 	return at, nil
+}
+
+// Unstarted implements [store.Store].
+func (s *Store) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	var ids []uuid.UUID
+	for _, id := range s.order {
+		if r := s.tasks[id]; r.Status == workflow.Scheduling && r.Process == process {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	return s.Positions(ctx, ids)
 }
 
 // Watch implements [store.Store]: it calls wake for every submission that asked
@@ -196,6 +221,9 @@ func (s *Store) release(commit int64) (dead []string, released []uuid.UUID, err 
 			continue
 		}
 		t := r.Task
+		if t.Status == workflow.Scheduling && t.Attempts > 1 {
+			t.Attempts--
+		}
 		t.Status, t.Process, t.Stalled, t.NotBefore, t.Reason = workflow.Queued, "", true, s.now(), "its worker was lost"
 		if err := s.change(commit, "Reap", r, &t); err != nil {
 			return nil, nil, err

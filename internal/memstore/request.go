@@ -116,7 +116,7 @@ func (s *Store) decide(t *store.Task, a store.Action) (change effect, refuse boo
 		}
 		t.Control = c
 		if urgent && t.Status == workflow.Queued {
-			t.NotBefore = s.now()
+			t.NotBefore, t.Stalled = s.now(), true
 		}
 		return written
 	}

@@ -156,8 +156,12 @@ func assign(r *row, p *store.Process, column string, value any) error {
 			return nil
 		}
 	case string:
-		if r != nil && column == "control" {
+		switch {
+		case r != nil && column == "control":
 			r.Control = workflow.Control(v)
+			return nil
+		case r != nil && column == "queue":
+			r.Queue = v
 			return nil
 		}
 	}

@@ -71,6 +71,13 @@ func (n *node) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]st
 	})
 }
 
+// Unstarted implements [store.Store].
+func (n *node) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
+	return do(ctx, n, "Unstarted", func(ctx context.Context) (map[uuid.UUID]store.Position, error) {
+		return n.db.Unstarted(ctx, process)
+	})
+}
+
 // Reap implements [store.Store].
 func (n *node) Reap(ctx context.Context) (store.Reaped, error) {
 	return do(ctx, n, "Reap", func(ctx context.Context) (store.Reaped, error) {

@@ -205,23 +205,41 @@ func (b *base) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) 
 
 // Positions implements [Store].
 func (b *base) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Position, error) {
-	at := make(map[uuid.UUID]Position, len(ids))
 	if len(ids) == 0 {
-		return at, nil
+		return map[uuid.UUID]Position{}, nil
 	}
+	at, err := b.positions(ctx, "id "+b.anyID("$1"), b.idsArg(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read the positions of %d tasks: %w", len(ids), err)
+	}
+	return at, nil
+}
+
+// Unstarted implements [Store].
+func (b *base) Unstarted(ctx context.Context, process string) (map[uuid.UUID]Position, error) {
+	// The condition of the index taskkit_in_flight is repeated, since SQLite does
+	// not conclude it.
+	at, err := b.positions(ctx, `workflow_status IN ('SCHEDULING', 'EXECUTING') AND scheduled_by_process = $1
+  AND workflow_status || '' = 'SCHEDULING'`, process)
+	if err != nil {
+		return nil, fmt.Errorf("read what process %s has claimed: %w", process, err)
+	}
+	return at, nil
+}
+
+// positions reads where the tasks of a condition with one argument stand.
+func (b *base) positions(ctx context.Context, where string, arg any) (map[uuid.UUID]Position, error) {
+	at := make(map[uuid.UUID]Position)
 	_, err := ask(ctx, b.q, b.sql(`SELECT id, fence, checkpoint_seq, workflow_status, control, coalesce(scheduled_by_process, ''),
   execution_state, attempts, coalesce(items_total, -1), items_taken, items_done, items_failed, items_skipped
-FROM {s}taskkit_queued_task WHERE id `)+b.anyID("$1"), []any{b.idsArg(ids)}, func(rows *sql.Rows) error {
+FROM {s}taskkit_queued_task WHERE `)+where, []any{arg}, func(rows *sql.Rows) error {
 		var p Position
 		err := rows.Scan(&p.ID, &p.Fence, &p.Seq, &p.Status, &p.Control, &p.Process, raw{&p.State}, &p.Attempts,
 			&p.Progress.Total, &p.Progress.Taken, &p.Progress.Done, &p.Progress.Failed, &p.Progress.Skipped)
 		at[p.ID] = p
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the positions of %d tasks: %w", len(ids), err)
-	}
-	return at, nil
+	return at, err
 }
 
 // discard closes a connection instead of returning it to the pool.

@@ -78,6 +78,8 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			explain(t, s, s.applySQL, applyArgs(writes)).uses(t, "apply", "taskkit_queued_task_pkey")
 			explain(t, s, s.sql("SELECT 1 FROM {s}taskkit_queued_task q WHERE q.scheduled_by_process = $1 AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')"), []any{"p"}).
 				uses(t, "the tasks of a process", "taskkit_in_flight")
+			explain(t, s, s.sql(postgresClaimRequested), []any{c.Process, c.Queues, c.revisions(), int64(4), int64(c.SpecMax)}).
+				uses(t, "claim of those that are to end", "taskkit_requested", "taskkit_queued_task_pkey")
 			if analyzed == "" {
 				return
 			}
@@ -220,6 +222,7 @@ func TestSQLitePlans(t *testing.T) {
 		"apply": {s.applySQL, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
 		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
 			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
+		"claim of those that are to end": {s.sql(sqliteRequested), "USING INDEX taskkit_requested"},
 		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
 		"asked to delete": {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},

@@ -47,7 +47,9 @@ const postgresApply = `UPDATE {s}taskkit_queued_task q SET
   attempts = w.attempts,
   not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before
     WHEN w.clear = 0 AND q.control IN ('STOP', 'DELETE') THEN {now}
+    WHEN w.delay < 0 THEN q.not_before
     ELSE {now} + w.delay * interval '1 millisecond' END,
+  stalled = q.stalled OR w.status = 'QUEUED' AND w.clear = 0 AND q.control IN ('STOP', 'DELETE'),
   reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') ELSE q.reason END,
   control = CASE WHEN w.clear = 1 THEN '' ELSE q.control END,
   control_by = CASE WHEN w.clear = 1 THEN NULL ELSE q.control_by END,
@@ -200,7 +202,7 @@ func applyArgs(writes []Write) []any {
 			total[i], taken[i] = w.Progress.Total, w.Progress.Taken
 			done[i], failed[i], skipped[i] = w.Progress.Done, w.Progress.Failed, w.Progress.Skipped
 		}
-		attempts[i], delay[i], reason[i], desc[i] = int64(max(w.Attempts, 0)), millis(w.Delay), clean(w.Reason), clean(w.Desc)
+		attempts[i], delay[i], reason[i], desc[i] = int64(max(w.Attempts, 0)), w.delay(), clean(w.Reason), clean(w.Desc)
 		if w.ClearControl {
 			void[i] = 1
 		}

@@ -28,7 +28,7 @@ import (
 // statement takes longer than a claim of a few tasks.
 //
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
-const postgresClaim = `WITH ranks AS MATERIALIZED (
+var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
   SELECT r.rank, r.stalled, r.priority, u.queue
   FROM (VALUES (1, true, 1::smallint), (2, true, 2::smallint), (3, true, 3::smallint), (4, true, 4::smallint),
                (5, false, 1::smallint), (6, false, 2::smallint), (7, false, 3::smallint), (8, false, 4::smallint)) r(rank, stalled, priority)
@@ -46,7 +46,39 @@ const postgresClaim = `WITH ranks AS MATERIALIZED (
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
   LIMIT (SELECT $4::bigint)
-), claimed AS (
+)`, `
+  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
+  FROM ranks r CROSS JOIN LATERAL (
+    SELECT q.not_before FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.not_before > statement_timestamp()
+    ORDER BY q.not_before LIMIT 1
+  ) t
+  WHERE (SELECT count(*) FROM claimed) < $4`)
+
+// postgresClaimRequested takes waiting tasks that are to end. They are few and
+// have an index of their own; the planner is kept from the others by comparisons
+// that they cannot serve.
+var postgresClaimRequested = postgresTake(`picked AS MATERIALIZED (
+  SELECT q.id, 1 AS rank, q.not_before FROM {s}taskkit_queued_task q` + postgresRequested("$2", "$3") + `
+    AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
+)`, "SELECT -1::bigint AS wait")
+
+// postgresRequested is the condition on a task that it waits and is to end. The
+// index's own condition is repeated word for word.
+func postgresRequested(queues, kinds string) string {
+	return `
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.workflow_status || '' = 'QUEUED' AND q.queue || '' = ANY (` + queues + `::text[])
+    AND q.execution_component_name || ' ' || q.codec_revision = ANY(` + kinds + `::text[])`
+}
+
+// postgresTake is a claim of what the table expression picked holds; next says
+// how long until there is more.
+func postgresTake(picked, next string) string {
+	return "WITH " + picked + `, claimed AS (
   UPDATE {s}taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
     scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = {now}
@@ -58,19 +90,10 @@ const postgresClaim = `WITH ranks AS MATERIALIZED (
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.traceparent, '') AS traceparent,
     coalesce(q.spec_revision, q.codec_revision) AS spec_revision
-), next AS (
-  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
-  FROM ranks r CROSS JOIN LATERAL (
-    SELECT q.not_before FROM {s}taskkit_queued_task q
-    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
-      AND q.not_before > statement_timestamp()
-    ORDER BY q.not_before LIMIT 1
-  ) t
-  WHERE (SELECT count(*) FROM claimed) < $4
-)
+), next AS (` + next + `)
 SELECT n.wait, c.id IS NOT NULL, c.*, p.rank FROM next n LEFT JOIN claimed c ON true LEFT JOIN picked p ON p.id = c.id
 ORDER BY p.rank, p.not_before, p.id`
+}
 
 // Claim implements [Store].
 func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
@@ -78,7 +101,11 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
 		return found, nil
 	}
-	_, err := ask(ctx, s.db, s.sql(postgresClaim),
+	query := postgresClaim
+	if c.Requested {
+		query = postgresClaimRequested
+	}
+	_, err := ask(ctx, s.db, s.sql(query),
 		[]any{c.Process, c.Queues, c.revisions(), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
 			var (
 				wait    int64
@@ -105,7 +132,21 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 
 // Waiting implements [Store].
 func (s *postgres) Waiting(ctx context.Context, c Claim) (waiting bool, err error) {
-	_, err = ask(ctx, s.db, s.sql(`SELECT EXISTS (
+	query := postgresWaiting
+	if c.Requested {
+		query = "SELECT EXISTS (SELECT FROM {s}taskkit_queued_task q" + postgresRequested("$1", "$2") + ")"
+	}
+	_, err = ask(ctx, s.db, s.sql(query), []any{c.Queues, c.revisions()}, func(rows *sql.Rows) error {
+		return rows.Scan(&waiting)
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for waiting tasks: %w", err)
+	}
+	return waiting, nil
+}
+
+// postgresWaiting asks whether postgresClaim would find something.
+const postgresWaiting = `SELECT EXISTS (
   SELECT FROM (VALUES (true), (false)) r(stalled)
   CROSS JOIN (VALUES (1::smallint), (2::smallint), (3::smallint), (4::smallint)) p(priority)
   CROSS JOIN unnest((SELECT $1::text[])) u(queue)
@@ -116,12 +157,7 @@ func (s *postgres) Waiting(ctx context.Context, c Claim) (waiting bool, err erro
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY($2::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
-  ) t)`), []any{c.Queues, c.revisions()}, func(rows *sql.Rows) error { return rows.Scan(&waiting) })
-	if err != nil {
-		return false, fmt.Errorf("look for waiting tasks: %w", err)
-	}
-	return waiting, nil
-}
+  ) t)`
 
 // revisions are the kinds with their claimable revisions, "kind revision" each.
 // A kind holds no space.

@@ -64,6 +64,10 @@ func (t texts) known() string {
 // no live process holds, in the caller's transaction. A row whose batch is in
 // progress is locked and stepped over; while its server keeps that transaction
 // alive the batch may still commit.
+//
+// The claim that was lost has been counted, since the task may have killed its
+// worker. From the second on nothing is executed before EXECUTING is committed,
+// so one that is only claimed has killed nobody and is counted back.
 func (b *base) release(ctx context.Context, q Querier) (dead []string, released []uuid.UUID, err error) {
 	_, err = ask(ctx, q, b.sql(`WITH silent AS MATERIALIZED (
   SELECT p.id FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND `)+b.silent()+` ORDER BY p.id `+b.skipLocked()+b.sql(`
@@ -86,7 +90,7 @@ WHERE id IN (SELECT id FROM silent) RETURNING id`), nil, func(rows *sql.Rows) er
   ORDER BY q.id LIMIT $1 `)+b.skipLocked()+b.sql(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
-  not_before = {now}, reason = 'its worker was lost', modified_date = {now}
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, reason = 'its worker was lost', modified_date = {now}
 WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
 		if err != nil {
 			return nil, nil, err

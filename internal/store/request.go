@@ -142,9 +142,10 @@ const (
 	askPause  effect = "control = 'PAUSE'"
 	askDelete effect = "control = 'DELETE'"
 	resume    effect = "control = ''"
-	// A waiting task is due at once, so that a worker comes for it.
-	stopWaiting   effect = "control = 'STOP', not_before = {now}"
-	deleteWaiting effect = "control = 'DELETE', not_before = {now}"
+	// A waiting task is due at once and goes before new ones, so that a worker
+	// comes for it.
+	stopWaiting   effect = "control = 'STOP', not_before = {now}, stalled = true"
+	deleteWaiting effect = "control = 'DELETE', not_before = {now}, stalled = true"
 	// Nobody has begun it, or nobody is there to end it.
 	stopNow effect = "control = 'STOP', workflow_status = 'COMPLETED', workflow_stopped_date = {now}, workflow_status_desc = 'stopped while no worker had it'"
 	retry   effect = "workflow_status = 'QUEUED', attempts = 0, control = '', workflow_stopped_date = NULL, stalled = false, not_before = {now}, reason = 'retried'"

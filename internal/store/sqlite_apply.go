@@ -33,7 +33,9 @@ const sqliteApply = `UPDATE taskkit_queued_task SET
   attempts = $13,
   not_before = CASE WHEN $4 <> 'QUEUED' THEN not_before
     WHEN NOT $17 AND control IN ('STOP', 'DELETE') THEN $18
+    WHEN $14 < 0 THEN not_before
     ELSE strftime('%Y-%m-%d %H:%M:%f', $18, printf('+%.3f seconds', $14 / 1000.0)) END,
+  stalled = stalled OR ($4 = 'QUEUED' AND NOT $17 AND control IN ('STOP', 'DELETE')),
   reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') ELSE reason END,
   control = CASE WHEN $17 THEN '' ELSE control END,
   control_by = CASE WHEN $17 THEN NULL ELSE control_by END,
@@ -137,7 +139,7 @@ func (s *sqlite) applyOne(ctx context.Context, stmt *sql.Stmt, w *Write, now str
 		checkpoint, revision, state, p = 1, int64(w.Revision), string(w.State), w.Progress
 	}
 	r, err := stmt.ExecContext(ctx, w.ID.String(), w.Fence, w.Seq, string(w.To), checkpoint, revision, state,
-		p.Total, p.Taken, p.Done, p.Failed, p.Skipped, int64(max(w.Attempts, 0)), millis(w.Delay),
+		p.Total, p.Taken, p.Done, p.Failed, p.Skipped, int64(max(w.Attempts, 0)), w.delay(),
 		clean(w.Desc), clean(w.Reason), w.ClearControl, now)
 	if err != nil {
 		return false, err

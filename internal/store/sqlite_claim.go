@@ -24,6 +24,16 @@ const sqliteProbe = `SELECT * FROM (
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3)`
 
+// sqliteRequested finds waiting tasks that are to end, with the same parameters.
+// The condition of the index taskkit_requested is repeated, since SQLite does not
+// conclude it.
+const sqliteRequested = `SELECT * FROM (
+  SELECT id, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
+  WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED'))
+    AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
+    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+  ORDER BY id LIMIT $3)`
+
 // sqliteDue finds the next task of one rank and queue that is due later. $1 are
 // the queues.
 const sqliteDue = `SELECT * FROM (
@@ -71,7 +81,7 @@ func (s *sqlite) Claim(ctx context.Context, c Claim) (Claims, error) {
 			return Claims{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
 		}
 	}
-	if len(found.Tasks) < c.Limit {
+	if len(found.Tasks) < c.Limit && !c.Requested {
 		// Without an answer, none: the tasks are ours already.
 		if next, err := s.next(ctx, c, queues); err == nil {
 			found.Next = next
@@ -88,7 +98,11 @@ func (s *sqlite) claim(ctx context.Context, q Querier, c Claim, queues, kinds st
 	}
 	places := make(map[uuid.UUID]place)
 	var ids []uuid.UUID
-	_, err := ask(ctx, q, "SELECT id, rank FROM (\n"+probes(sqliteProbe, len(c.Queues))+`
+	picked := s.sql(sqliteRequested)
+	if !c.Requested {
+		picked = probes(sqliteProbe, len(c.Queues))
+	}
+	_, err := ask(ctx, q, "SELECT id, rank FROM (\n"+picked+`
 ) WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3`,
 		[]any{c.Process, kinds, int64(c.Limit), queues}, func(rows *sql.Rows) error {
 			var (
@@ -143,6 +157,14 @@ func (s *sqlite) next(ctx context.Context, c Claim, queues string) (time.Duratio
 // Waiting implements [Store]. SQLite reads a list of values in the index as
 // probes by itself.
 func (s *sqlite) Waiting(ctx context.Context, c Claim) (waiting bool, err error) {
+	if c.Requested {
+		n, err := ask(ctx, s.db, "SELECT 1 FROM (\n"+s.sql(sqliteRequested)+"\n)",
+			[]any{nil, jsonList(c.revisions()), int64(1), jsonList(c.Queues)}, func(*sql.Rows) error { return nil })
+		if err != nil {
+			return false, fmt.Errorf("look for waiting tasks that are to end: %w", err)
+		}
+		return n > 0, nil
+	}
 	n, err := ask(ctx, s.db, s.sql(`SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
 WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
   AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= {now}

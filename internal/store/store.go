@@ -59,6 +59,10 @@ type Store interface {
 	// Positions reads back where tasks stand: the witness after a commit whose
 	// outcome is unknown. A task without a row is absent.
 	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Position, error)
+	// Unstarted reads where the tasks stand that a process has claimed, by the
+	// database's word, and not begun: the witness after a claim that was not
+	// answered.
+	Unstarted(ctx context.Context, process string) (map[uuid.UUID]Position, error)
 
 	// Reap declares processes dead that have been silent for longer than they
 	// said they may be, releases every task in flight that no live process
@@ -144,6 +148,9 @@ type Claim struct {
 	Queues  []string         // at least one
 	Kinds   map[string][]int // kind, or alias of one, to claimable revisions
 	Limit   int
+	// Requested takes only waiting tasks that were asked to stop or to be
+	// deleted, whether they are due or not, in the order of their ids.
+	Requested bool
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
 	SpecMax int
 }
@@ -200,10 +207,12 @@ type Write struct {
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string
 
-	Attempts int           // the new value of attempts
-	Delay    time.Duration // To QUEUED: not_before becomes now + Delay
-	Reason   string        // To QUEUED: why it waits; "" clears it
-	Desc     string        // workflow_status_desc; "" leaves it as it is
+	Attempts int // the new value of attempts
+	// Delay, To QUEUED: not_before becomes now + Delay; a negative one leaves the
+	// task where it was in the queue.
+	Delay  time.Duration
+	Reason string // To QUEUED: why it waits; "" clears it
+	Desc   string // workflow_status_desc; "" leaves it as it is
 	// ClearControl: the request in control is void, because the task came to
 	// its own end first.
 	ClearControl bool

@@ -61,3 +61,12 @@ func (w *Write) attempt() *Attempt {
 	a.Process, a.Class, a.Code, a.Detail = clean(a.Process), clean(a.Class), clean(a.Code), clean(a.Detail)
 	return &a
 }
+
+// delay is [Write.Delay] as the database takes it: milliseconds, and -1 for none
+// at all.
+func (w *Write) delay() int64 {
+	if w.Delay < 0 {
+		return -1
+	}
+	return millis(w.Delay)
+}
