@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workflow"
 )
 
 const (
@@ -97,6 +98,8 @@ func (i *incarnation) claims(ctx context.Context) {
 	defer poll.Stop()
 	eager := time.Duration(0) // the next quick look; 0: none
 	failures := 0
+	// rest waits for d at most, and no longer than until the next look for strays.
+	rest := func(d time.Duration) { poll.Reset(min(d, i.lookForStrays(ctx))) }
 	for {
 		hinted := false
 		select {
@@ -116,7 +119,7 @@ func (i *incarnation) claims(ctx context.Context) {
 		room := i.bite.size(i.room())
 		if room <= 0 {
 			i.hungry = true // a freed slot will bring us back
-			poll.Reset(i.pollEvery())
+			rest(i.crowded(ctx))
 			continue
 		}
 		found, err := i.claimSome(ctx, room)
@@ -126,7 +129,8 @@ func (i *incarnation) claims(ctx context.Context) {
 		case err != nil:
 			failures++
 			i.log.Warn("claim failed", "try", failures, "error", err)
-			poll.Reset(min(time.Duration(failures)*200*time.Millisecond, 5*time.Second) + rand.N(50*time.Millisecond))
+			i.strays.doubt()
+			rest(min(time.Duration(failures)*200*time.Millisecond, 5*time.Second) + rand.N(50*time.Millisecond))
 			continue
 		}
 		failures = 0
@@ -154,19 +158,24 @@ func (i *incarnation) claims(ctx context.Context) {
 				}
 			}
 		}
-		poll.Reset(wait)
+		rest(wait)
 	}
 }
 
 // room returns how many tasks may be claimed now: enough for the free slots and
-// the buffer, and none while the buffer is still more than half full.
+// the buffer, and none while the buffer is still more than half full. The pace is
+// of what has ended; when no slot has become free for longer than it promised, it
+// is not believed.
 func (i *incarnation) room() int {
-	ahead := i.pace.ahead(i.config.Slots)
+	free, ahead := i.config.Slots-int(i.busy.Load()), 0
+	if free > 0 || i.crowd.sinceTaken() < 4*aheadTime {
+		ahead = i.pace.ahead(i.config.Slots)
+	}
 	waiting := len(i.work)
 	if waiting > ahead/2 {
 		return 0
 	}
-	return i.config.Slots - int(i.busy.Load()) + ahead - waiting
+	return free + ahead - waiting
 }
 
 // claimSome claims up to n tasks and puts them into the buffer, which has room
@@ -183,6 +192,10 @@ func (i *incarnation) claimSome(ctx context.Context, n int) (store.Claims, error
 	}
 	i.bite.saw(len(found.Tasks), time.Since(began))
 	for _, t := range found.Tasks {
+		if t.Control != workflow.None && i.endBeside(t) {
+			continue
+		}
+		i.strays.ours(t.ID, true)
 		i.work <- t
 	}
 	return found, nil

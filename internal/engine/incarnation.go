@@ -10,7 +10,12 @@ import (
 
 	"taskkit.dev/internal/errclass"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workflow"
 )
+
+// suspectAfter is how many claims a task may have come to, one of them with a
+// worker that was lost, before it is suspected to have killed it.
+const suspectAfter = 3
 
 // incarnation is a worker under one identity.
 type incarnation struct {
@@ -27,6 +32,11 @@ type incarnation struct {
 	hungry   bool         // of the claim loop: more may be waiting than there was room for
 	pace     pace
 	bite     *bite // of a claim
+	crowd    crowd
+	strays   *strays
+	alone    chan struct{} // full while a suspect runs
+	host     *host
+	working  context.Context //nolint:containedctx // of all sessions, whoever starts them; see run
 	draining chan struct{}
 	sessions sync.WaitGroup
 	spawned  sync.WaitGroup // sessions that go on outside a slot
@@ -35,7 +45,7 @@ type incarnation struct {
 
 func newIncarnation(w *Worker, process string, kinds map[string][]int, enrolled time.Time) *incarnation {
 	log := w.config.Log.With("worker", process)
-	return &incarnation{
+	i := &incarnation{
 		Worker: w, process: process, log: log,
 		claim: store.Claim{Process: process, Queues: w.config.Queues, Kinds: kinds, SpecMax: w.config.SpecMax},
 		lease: newLease(w.config.lease(), enrolled),
@@ -46,7 +56,11 @@ func newIncarnation(w *Worker, process string, kinds map[string][]int, enrolled 
 		bite:     newBite(aheadMax),
 		work:     make(chan store.Claimed, aheadMax+2*w.config.Slots),
 		draining: make(chan struct{}),
+		strays:   newStrays(w.config),
+		alone:    make(chan struct{}, 1),
 	}
+	i.host = i.newHost()
+	return i
 }
 
 // run works until ctx ends or the identity is spent.
@@ -58,6 +72,7 @@ func (i *incarnation) run(ctx context.Context) error {
 	defer endHold(errclass.ErrLost)
 	work, endWork := context.WithCancelCause(hold)
 	defer endWork(errclass.ErrDraining)
+	i.working = work
 	// beat outlives the sessions: others must not take over while they drain.
 	beat, endBeat := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBeat()
@@ -74,7 +89,7 @@ func (i *incarnation) run(ctx context.Context) error {
 	claimed := make(chan struct{})
 	go func() { i.claims(claims); close(claimed) }()
 	for range i.config.Slots {
-		i.sessions.Go(func() { ; i.slot(work) })
+		i.sessions.Go(i.slot)
 	}
 
 	var reason error
@@ -150,8 +165,52 @@ func (i *incarnation) loop(f func()) {
 
 // slot runs sessions, one at a time, until the work channel is closed. Tasks
 // that are still in the buffer by then go back untouched.
-func (i *incarnation) slot(ctx context.Context) {
-	h := &host{
+func (i *incarnation) slot() {
+	for c := range i.work {
+		i.crowd.taken.Store(time.Now().UnixNano())
+		i.busy.Add(1)
+		began := time.Now()
+		i.session(c)
+		i.pace.saw(time.Since(began))
+		i.busy.Add(-1)
+		i.wake.freed()
+	}
+}
+
+// session works on one task in hand.
+func (i *incarnation) session(c store.Claimed) {
+	s := newSession(i.working, i.host, i.kinds[c.Kind], c)
+	if c.Stalled && c.Attempts >= suspectAfter && s.control == workflow.None {
+		s.trusted = i.suspect()
+		defer s.trusted()
+	}
+	i.strays.ours(c.ID, false)
+	switch {
+	case i.working.Err() != nil:
+	case i.host.isDraining() && s.control == "":
+		s.release("interrupted: its worker shut down")
+	default:
+		s.run(c)
+	}
+}
+
+// suspect waits until no other suspect runs here, and returns what to call when
+// this one has been cleared, by a batch that went well. So the others that were in
+// hand when a worker died do not die with the culprit again and again, and use up
+// their tries with it.
+func (i *incarnation) suspect() (cleared func()) {
+	select {
+	case i.alone <- struct{}{}:
+		return sync.OnceFunc(func() { <-i.alone })
+	case <-i.draining:
+	case <-i.working.Done():
+	}
+	return func() {}
+}
+
+// newHost makes what the sessions share.
+func (i *incarnation) newHost() *host {
+	return &host{
 		store: i.store, config: i.config, process: i.process, flush: i.flush,
 		draining: i.draining, log: i.log, renewed: i.lease.renew,
 		spawn: func(f func()) {
@@ -166,22 +225,6 @@ func (i *incarnation) slot(ctx context.Context) {
 			waiting, err := i.store.Waiting(cctx, i.claim)
 			return err == nil && waiting
 		},
-	}
-	for c := range i.work {
-		s := newSession(ctx, h, i.kinds[c.Kind], c)
-		if ctx.Err() != nil {
-			continue
-		}
-		i.busy.Add(1)
-		began := time.Now()
-		if h.isDraining() && s.control == "" {
-			s.release("interrupted: its worker shut down")
-		} else {
-			s.run(c)
-		}
-		i.pace.saw(time.Since(began))
-		i.busy.Add(-1)
-		i.wake.freed()
 	}
 }
 

@@ -62,6 +62,7 @@ type session struct {
 	tries, stored int
 	limit         limit
 	began         time.Time
+	trusted       func() // to be called when a batch has gone well
 }
 
 func newSession(ctx context.Context, h *host, k *Kind, c store.Claimed) *session {
@@ -77,6 +78,7 @@ func newSession(ctx context.Context, h *host, k *Kind, c store.Claimed) *session
 		stored:   c.Attempts,
 		limit:    newLimit(k.Limit, c.Attempts, h.config),
 		began:    time.Now(),
+		trusted:  func() {},
 	}
 }
 
@@ -105,8 +107,23 @@ func (s *session) run(c store.Claimed) {
 		s.failed(s.ctx, err)
 		return
 	}
-	s.flush.begin(s.hold, s.stored)
-	s.loop()
+	if s.start() {
+		s.loop()
+	}
+}
+
+// start writes that the task executes, and reports whether the session goes on.
+// The first time nobody waits for that. Later it is committed before anything is
+// executed, so that a lost task that was only claimed is known to be innocent:
+// see the reaper.
+func (s *session) start() bool {
+	if s.stored <= 1 {
+		s.flush.begin(s.hold, s.stored)
+		return true
+	}
+	w := store.Write{Hold: s.hold, To: workflow.Executing, Attempts: s.stored}
+	a, err := s.flush.apply(w)
+	return s.wrote(w, a, err, false)
 }
 
 // loop performs batches until the hold ends.
@@ -350,6 +367,7 @@ func (s *session) adopt(w store.Write, a store.Applied) {
 		s.hold.Seq++
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
 		s.tries, s.stored = 1, 0
+		s.trusted()
 	}
 	s.control = a.Control
 }

@@ -19,7 +19,7 @@ var (
 func TestMachine(t *testing.T) {
 	out := json.NewEncoder(os.Stdout)
 	for s := *seed; s < *seed+*seeds; s++ {
-		o := simulation.Options{Bug: *bug, LostClaims: *lostClaims}
+		o := simulation.Options{Bug: *bug}
 		if *traced {
 			o.Trace = func(line string) { _, _ = os.Stderr.WriteString(line + "\n") }
 		}

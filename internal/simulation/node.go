@@ -159,15 +159,11 @@ func do[T any](ctx context.Context, n *node, what string, effect func(context.Co
 		return none, err
 	}
 	f, there, back := n.fated()
-	safe := what == "Claim" && !n.lostClaims
-	if safe && (f == late || f == silent) {
-		f = lost
-	}
 	err = sleep(ctx, there)
 	if err == nil {
 		ctx, err = n.gate(ctx, givesUp)
 	}
-	if f == late || errors.Is(err, context.DeadlineExceeded) && !safe && n.chance(0.5) {
+	if f == late || errors.Is(err, context.DeadlineExceeded) && n.chance(0.5) {
 		n.stray(what, func(ctx context.Context) { _, _ = effect(ctx) })
 	}
 	switch {
@@ -186,7 +182,6 @@ func do[T any](ctx context.Context, n *node, what string, effect func(context.Co
 		_, gone = n.gate(ctx, givesUp)
 	}
 	switch {
-	case gone != nil && safe && err == nil && !n.isDead():
 	case gone != nil:
 		n.note(what + " answered too late")
 		return none, gone

@@ -38,10 +38,6 @@ type Report struct {
 
 // Options say how a seed is run.
 type Options struct {
-	// LostClaims lets the answer to a claim be lost. What was claimed then
-	// belongs to a worker that does not know of it; see TestLostClaim.
-	LostClaims bool
-
 	Bug   string       // of [Bugs]; "": none
 	Trace func(string) // takes the lines of the trace; nil: nobody
 }
@@ -49,7 +45,7 @@ type Options struct {
 // Run simulates one seed. It must be called in a synctest bubble.
 func Run(seed uint64, o Options) Report {
 	w := newWorld(seed)
-	w.trace, w.lostClaims = o.Trace, o.LostClaims
+	w.trace = o.Trace
 	if o.Bug != "" {
 		w.db = Bugs()[o.Bug](w.mem)
 	}

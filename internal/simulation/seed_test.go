@@ -9,9 +9,8 @@ import (
 )
 
 var (
-	seed       = flag.Uint64("seed", 0, "the seed that TestSeed replays")
-	bug        = flag.String("bug", "", "a planted bug, of simulation.Bugs")
-	lostClaims = flag.Bool("lost-claims", false, "the answer to a claim may be lost")
+	seed = flag.Uint64("seed", 0, "the seed that TestSeed replays")
+	bug  = flag.String("bug", "", "a planted bug, of simulation.Bugs")
 )
 
 // simulate runs a seed in a bubble of its own.

@@ -38,7 +38,7 @@ func TestSeed(t *testing.T) {
 	if !given {
 		t.Skip("replays the seed given with -seed")
 	}
-	flags := []string{"-traced", "-seed=" + strconv.FormatUint(*seed, 10), "-bug=" + *bug, fmt.Sprint("-lost-claims=", *lostClaims)}
+	flags := []string{"-traced", "-seed=" + strconv.FormatUint(*seed, 10), "-bug=" + *bug}
 	trace := &lines{t: t}
 	rs, err := theMachine(t).run(t.Context(), trace, flags...)
 	if err != nil {
@@ -116,25 +116,11 @@ func once(t *testing.T, m *machine, seed uint64, flags ...string) simulation.Rep
 	return rs[0]
 }
 
-// The answer to a claim that is lost leaves its tasks with a worker that does
-// not know of them. When this fails the engine minds, and the faults of claims
-// belong to all runs.
-func TestLostClaim(t *testing.T) {
-	t.Parallel()
-	for s := range uint64(100) {
-		if r := simulate(t, s, simulation.Options{LostClaims: true}); len(r.Violations) > 0 {
-			t.Logf("seed %d: %s", s, r.Violations[0])
-			return
-		}
-	}
-	t.Error("lost answers to claims do no harm any more: make Options.LostClaims the rule")
-}
-
 // sometimes are the states that a short run must reach.
 var sometimes = []string{
 	"takeover", "declared dead", "crash", "restart", "stands still past its lease", "goes on past its deadline", "clock jumps ahead", "clock jumps back",
 	"commit lost", "commit late", "commit unanswered", "last write lost", "statement lost", "transaction left to its limit",
-	"Apply lost", "Apply late", "Apply unanswered", "Apply answered too late", "Beat lost", "Beat late", "Beat unanswered",
+	"Claim lost", "Claim late", "Claim unanswered", "Apply lost", "Apply late", "Apply unanswered", "Apply answered too late", "Beat lost", "Beat late", "Beat unanswered",
 	"Begin lost", "Begin late", "Begin unanswered", "Leave lost", "Leave late", "Leave unanswered", "Enrol late", "Enrol unanswered",
 	"Positions lost", "Positions late", "Positions unanswered", "Reap lost", "Reap late", "Reap unanswered",
 	"Submit lost", "Submit late", "Submit unanswered", "Request lost", "Request late", "Request unanswered",

@@ -33,8 +33,7 @@ type world struct {
 	hash  hash.Hash64
 	trace func(string) // nil: nobody reads along
 
-	lostClaims bool // the answer to a claim may be lost
-	facts      facts
+	facts facts
 }
 
 // facts are what clients and executors know themselves.
