@@ -64,6 +64,11 @@ func Exhibits() []Exhibit {
 			Tests: []string{"TestConformance/postgres/ReapIsTotal", "TestConformance/sqlite/ReapIsTotal"},
 		},
 		{
+			Complaint: 6, Name: "claim-without-an-answer", Package: "internal/simulation",
+			Fault: "a claim whose answer is lost leaves its tasks with a worker that does not know of them",
+			Tests: []string{"TestNative"},
+		},
+		{
 			Complaint: 7, Name: "recovery-once", Package: "internal/simulation",
 			Fault: "recovery ends with its first error, and nobody recovers any more",
 			Tests: []string{"TestNative"},
@@ -99,6 +104,11 @@ func Exhibits() []Exhibit {
 			Tests: []string{"TestConformance/postgres/ClaimSetsAndClears", "TestConformance/sqlite/ClaimSetsAndClears"},
 		},
 		{
+			Complaint: 12, Name: "takes-the-others-along", Package: "taskkit",
+			Fault: "who is in the hands of a worker that a task kills ends with it",
+			Tests: []string{"TestPoisonSparesTheOthers/postgres", "TestPoisonSparesTheOthers/sqlite"},
+		},
+		{
 			Complaint: 12, Name: "crash-loop-without-end", Package: "taskkit",
 			Fault: "a task that kills every worker is claimed for ever",
 			Tests: []string{"TestWorkerCrashLoop/postgres", "TestWorkerCrashLoop/sqlite"},
@@ -117,6 +127,11 @@ func Exhibits() []Exhibit {
 			Complaint: 14, Name: "stop-not-told", Package: "taskkit",
 			Fault: "a running task does not hear of a stop",
 			Tests: []string{"TestClientRunningTask/postgres", "TestClientRunningTask/sqlite"},
+		},
+		{
+			Complaint: 14, Name: "stop-waits-for-a-slot", Package: "taskkit",
+			Fault: "a waiting task that is to end waits for a slot, behind the queue",
+			Tests: []string{"TestStopDoesNotWaitForASlot/postgres", "TestStopDoesNotWaitForASlot/sqlite"},
 		},
 		{
 			Complaint: 15, Name: "checkpoint-apart-postgres", Package: "internal/store",
