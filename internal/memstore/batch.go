@@ -274,8 +274,18 @@ func (t *Tx) Rollback() {
 	}
 }
 
-// ownsEnd reports whether a statement would end the transaction or begin one.
+// ownsEnd reports whether a text has a statement that would end the transaction
+// or begin one. No string that this store is given holds a semicolon.
 func ownsEnd(query string) bool {
+	for statement := range strings.SplitSeq(query, ";") {
+		if endsTransaction(statement) {
+			return true
+		}
+	}
+	return false
+}
+
+func endsTransaction(query string) bool {
 	for {
 		query = strings.TrimSpace(query)
 		if strings.HasPrefix(query, "--") {
@@ -288,7 +298,7 @@ func ownsEnd(query string) bool {
 		}
 		break
 	}
-	words := strings.Fields(strings.ToUpper(strings.Trim(query, "; ")))
+	words := strings.Fields(strings.ToUpper(query))
 	if len(words) == 0 {
 		return false
 	}

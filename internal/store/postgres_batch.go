@@ -77,7 +77,7 @@ func (t *postgresTx) Dialect() string { return string(t.store.dialect) }
 
 // Raw implements [Tx].
 func (t *postgresTx) Raw(query string) (Querier, error) {
-	if err := ownsEnd(query); err != nil {
+	if err := ownsEnd(t.store.dialect, query); err != nil {
 		return nil, err
 	}
 	return t.tx, nil
@@ -85,7 +85,7 @@ func (t *postgresTx) Raw(query string) (Querier, error) {
 
 // ExecContext implements [Querier].
 func (t *postgresTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if err := ownsEnd(query); err != nil {
+	if err := ownsEnd(t.store.dialect, query); err != nil {
 		return nil, err
 	}
 	return t.tx.ExecContext(ctx, query, args...)
@@ -93,7 +93,7 @@ func (t *postgresTx) ExecContext(ctx context.Context, query string, args ...any)
 
 // QueryContext implements [Querier].
 func (t *postgresTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if err := ownsEnd(query); err != nil {
+	if err := ownsEnd(t.store.dialect, query); err != nil {
 		return nil, err
 	}
 	return t.tx.QueryContext(ctx, query, args...)

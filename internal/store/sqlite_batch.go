@@ -66,7 +66,7 @@ func (t *sqliteTx) Dialect() string { return string(t.store.dialect) }
 
 // Raw implements [Tx]. There is nothing beneath that could be handed out: a
 // *sql.Conn outlives the transaction.
-func (t *sqliteTx) Raw(query string) (Querier, error) { return t, ownsEnd(query) }
+func (t *sqliteTx) Raw(query string) (Querier, error) { return t, ownsEnd(t.store.dialect, query) }
 
 // ExecContext implements [Querier].
 func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -92,7 +92,7 @@ func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) 
 	ctx, cancel := t.bounded(ctx)
 	t.w.leaks = append(t.w.leaks, cancel)
 	rows, err := t.w.conn.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // its caller closes them, or the end does
-	if word, _ := firstWord(query); word != "SELECT" || err != nil {
+	if !reads(t.store.dialect, query) || err != nil {
 		t.doubt = true // it may write, and may be interrupted while it is read
 	}
 	return rows, err
@@ -122,7 +122,7 @@ func (t *sqliteTx) ready(query string) error {
 	if t.over {
 		return sql.ErrTxDone
 	}
-	if err := ownsEnd(query); err != nil {
+	if err := ownsEnd(t.store.dialect, query); err != nil {
 		return err
 	}
 	return t.stands()

@@ -2,53 +2,52 @@ package store
 
 import (
 	"errors"
-	"strings"
+
+	"taskkit.dev/internal/dialect"
 )
 
 // errNotYours is what an executor gets that would end the batch's transaction.
 var errNotYours = errors.New("the batch's transaction belongs to the runtime: return an error to give it up, or use a savepoint")
 
-// ownsEnd refuses the statements that end a transaction or begin one. After
-// them an executor's writes would be committed without its checkpoint.
-func ownsEnd(query string) error {
-	word, rest := firstWord(query)
-	switch word {
-	case "COMMIT", "END", "ABORT", "BEGIN", "START":
-		return errNotYours
-	case "ROLLBACK":
-		next, rest := firstWord(rest)
-		if next == "TRANSACTION" || next == "WORK" {
-			next, _ = firstWord(rest)
-		}
-		if next != "TO" {
-			return errNotYours
-		}
-	case "PREPARE":
-		if next, _ := firstWord(rest); next == "TRANSACTION" {
+// ownsEnd refuses a text with a statement that ends a transaction or begins one.
+// After it an executor's writes would be committed without its checkpoint. A
+// text may hold several statements: both drivers execute all of them.
+func ownsEnd(d dialect.Name, query string) error {
+	s := scanner{text: query, postgres: d == dialect.Postgres}
+	for head, ok := s.statement(); ok; head, ok = s.statement() {
+		if head.endsTransaction() {
 			return errNotYours
 		}
 	}
 	return nil
 }
 
-// firstWord returns the first word of a statement in upper case, and what
-// follows it. Comments before it are skipped.
-func firstWord(query string) (word, rest string) {
-	for {
-		query = strings.TrimLeft(query, " \t\r\n;")
-		switch {
-		case strings.HasPrefix(query, "--"):
-			_, query, _ = strings.Cut(query, "\n")
-		case strings.HasPrefix(query, "/*"):
-			_, query, _ = strings.Cut(query, "*/")
-		default:
-			n := strings.IndexFunc(query, func(r rune) bool {
-				return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_'
-			})
-			if n < 0 {
-				n = len(query)
-			}
-			return strings.ToUpper(query[:n]), query[n:]
+// endsTransaction reports whether a statement ends a transaction or begins one.
+func (h head) endsTransaction() bool {
+	switch h[0] {
+	case "COMMIT", "END", "ABORT", "BEGIN", "START":
+		return true
+	case "ROLLBACK":
+		to := h[1]
+		if to == "TRANSACTION" || to == "WORK" {
+			to = h[2]
 		}
+		return to != "TO"
+	case "PREPARE":
+		return h[1] == "TRANSACTION"
+	default:
+		return false
 	}
+}
+
+// reads reports whether a text is one SELECT and nothing else, so that it can
+// have written nothing when it is interrupted.
+func reads(d dialect.Name, query string) bool {
+	s := scanner{text: query, postgres: d == dialect.Postgres}
+	first, ok := s.statement()
+	if !ok || first[0] != "SELECT" {
+		return false
+	}
+	_, more := s.statement()
+	return !more
 }
