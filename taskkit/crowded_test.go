@@ -205,7 +205,7 @@ const (
 )
 
 // poisoned does what the items above ask for, and reports whether there was any.
-func poisoned(ctx context.Context, b *countBatch) (next taskkit.Next, err error, was bool) {
+func poisoned(ctx context.Context, b *countBatch) (next taskkit.Next, was bool, err error) {
 	switch b.Spec.Items {
 	case poisonous:
 		select {
@@ -213,18 +213,18 @@ func poisoned(ctx context.Context, b *countBatch) (next taskkit.Next, err error,
 			os.Exit(9)
 		case <-ctx.Done():
 		}
-		return taskkit.More, context.Cause(ctx), true
+		return taskkit.More, true, context.Cause(ctx)
 	case patient:
 		b.State.Next++
 		select {
 		case <-time.After(150 * time.Millisecond):
 		case <-ctx.Done():
-			return taskkit.More, context.Cause(ctx), true
+			return taskkit.More, true, context.Cause(ctx)
 		}
 		if b.State.Next < 3 {
-			return taskkit.More, nil, true
+			return taskkit.More, true, nil
 		}
-		return taskkit.Done, nil, true
+		return taskkit.Done, true, nil
 	}
-	return taskkit.More, nil, false
+	return taskkit.More, false, nil
 }

@@ -95,7 +95,7 @@ var countKind = newKind[countSpec, countState]("count", 500)
 // nothing had been.
 func holding(a workerArgs) *funcs[countSpec, countState] {
 	return &funcs[countSpec, countState]{execute: func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
-		if next, err, was := poisoned(ctx, b); was {
+		if next, was, err := poisoned(ctx, b); was {
 			return next, err
 		}
 		hold := a.Dir != "" && b.State.Next > 1000 && os.Remove(filepath.Join(a.Dir, "hold-"+a.Name)) == nil

@@ -22,7 +22,7 @@ const killWithin = 2 * time.Minute
 // TestEveryPatchIsKilled tries every exhibit: on the patched tree its tests must
 // fail. When the time is over the rest is left, and said; nothing is left out
 // when there is no budget for it but the limit of each.
-func TestEveryPatchIsKilled(t *testing.T) {
+func TestEveryPatchIsKilled(t *testing.T) { //nolint:paralleltest // it is alone: a patch at a time, with both processors
 	budget, long := prove.Budget(t)
 	if !long {
 		t.Skip("to try every patch takes minutes: set TASKKIT_PROVE to how many")

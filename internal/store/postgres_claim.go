@@ -61,7 +61,7 @@ var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
 // have an index of their own; the planner is kept from the others by comparisons
 // that they cannot serve.
 var postgresClaimRequested = postgresTake(`picked AS MATERIALIZED (
-  SELECT q.id, 1 AS rank, q.not_before FROM {s}taskkit_queued_task q` + postgresRequested("$2", "$3") + `
+  SELECT q.id, 1 AS rank, q.not_before FROM {s}taskkit_queued_task q`+postgresRequested("$2", "$3")+`
     AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
 )`, "SELECT -1::bigint AS wait")
