@@ -1,13 +1,16 @@
 package model
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
+	"taskkit.dev/internal/prove"
 	"taskkit.dev/internal/testdb/cluster"
 )
 
@@ -63,14 +66,34 @@ func verdict(t *testing.T, out string) (stored, problem string) {
 	return n[1], problem
 }
 
+// counts are the states of some searches, by name.
+type counts struct {
+	mu    sync.Mutex
+	of    map[string]any
+	wrong int
+}
+
+func newCounts() *counts { return &counts{of: make(map[string]any)} }
+
+func (c *counts) note(name, stored string, wrong bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[name] = json.Number(stored)
+	if wrong {
+		c.wrong++
+	}
+}
+
 // TestProtocol searches every state with one fault, and with two where there is
 // time: when TASKKIT_PROVE is set.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	faults := "-DFAULTS=1"
-	if os.Getenv("TASKKIT_PROVE") != "" {
+	if _, long := prove.Budget(t); long {
 		faults = "-DFAULTS=2"
 	}
+	c := newCounts()
+	t.Cleanup(func() { prove.Record(t, "model", map[string]any{"states": c.of, "violations": c.wrong}) })
 	for name, defines := range map[string][]string{
 		"faults":                    {faults},
 		"poison":                    {"-DPOISON", "-DFAULTS=1", "-DIDS=12"},
@@ -79,6 +102,7 @@ func TestProtocol(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stored, problem := verdict(t, check(t, defines...))
+			c.note(name, stored, problem != "")
 			if problem != "" {
 				t.Errorf("the protocol fails: %s", problem)
 			}
@@ -90,6 +114,10 @@ func TestProtocol(t *testing.T) {
 // TestBrokenVariants: the search finds what is wrong when it is.
 func TestBrokenVariants(t *testing.T) {
 	t.Parallel()
+	c := newCounts()
+	t.Cleanup(func() {
+		prove.Record(t, "model-variants", map[string]any{"refuted": len(c.of) - c.wrong, "states until then": c.of, "violations": c.wrong})
+	})
 	for _, variant := range []struct {
 		name, why string
 		defines   []string
@@ -107,7 +135,9 @@ func TestBrokenVariants(t *testing.T) {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
 			stored, problem := verdict(t, check(t, variant.defines...))
-			if problem == "" || !strings.Contains(problem, variant.why) {
+			missed := problem == "" || !strings.Contains(problem, variant.why)
+			c.note(variant.name, stored, missed)
+			if missed {
 				t.Errorf("%s states, and found %q, want %q", stored, problem, variant.why)
 			}
 			t.Logf("refuted after %s states: %s", stored, problem)

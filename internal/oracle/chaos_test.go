@@ -18,15 +18,13 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/oracle"
+	"taskkit.dev/internal/prove"
 	"taskkit.dev/internal/testdb"
 	"taskkit.dev/taskkit"
 )
 
 // workerEnv makes the test binary a worker process: its value is a workerArgs.
 const workerEnv = "TASKKIT_ORACLE_WORKER"
-
-// proveEnv is the time budget of the long form, as 20m.
-const proveEnv = "TASKKIT_PROVE"
 
 type workerArgs struct {
 	Dialect dialect.Name
@@ -113,12 +111,9 @@ type chaos struct {
 // runs for as long as TASKKIT_PROVE says.
 func TestKilledAndStoppedWorkersBreakNothing(t *testing.T) {
 	t.Parallel()
-	budget := 3 * time.Second
-	if long := os.Getenv(proveEnv); long != "" {
-		var err error
-		if budget, err = time.ParseDuration(long); err != nil {
-			t.Fatalf("%s: %v", proveEnv, err)
-		}
+	budget, long := prove.Budget(t)
+	if !long {
+		budget = 3 * time.Second
 	}
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		o, schema := watched(t, db)
@@ -149,6 +144,14 @@ func TestKilledAndStoppedWorkersBreakNothing(t *testing.T) {
 		}
 		for _, v := range r.Violations {
 			t.Error(v)
+		}
+		if n := r.Counts; long {
+			prove.Record(t, "chaos-"+string(db.Dialect), map[string]any{
+				"kills": c.kills, "stops": c.stops, "processes": c.launched, "declared dead": n.Dead,
+				"tasks": n.Tasks, "claims": n.Claims, "takeovers": n.Reclaims, "checkpoints": n.Checkpoints, "touches": n.Touches,
+				"requests": n.Asked, "slowest takeover after it was due, ms": n.SlowestTakeover.Milliseconds(), "slowest stop, ms": n.SlowestStop.Milliseconds(),
+				"violations": len(r.Violations) + r.Unlisted,
+			})
 		}
 		if r.Counts.Reclaims == 0 || r.Counts.Dead == 0 || c.kills == 0 || c.stops == 0 {
 			t.Errorf("nothing was taken over: %+v", r.Counts)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/faultproxy"
 	"taskkit.dev/internal/ordinals/sqlitefault"
+	"taskkit.dev/internal/prove"
 	"taskkit.dev/taskkit"
 )
 
@@ -172,7 +172,7 @@ func (c *commits) count(hit <-chan struct{}, after bool) {
 
 // cut runs rounds on all lanes until so many COMMITs are cut or a time is over,
 // and lets the oracle judge.
-func (s *series) cut(what string, rng *rand.Rand, wanted int64, until time.Time) {
+func (s *series) cut(what string, rng *rand.Rand, wanted int64, until time.Time) map[string]any {
 	s.tb.Helper()
 	var (
 		c    commits
@@ -196,13 +196,19 @@ func (s *series) cut(what string, rng *rand.Rand, wanted int64, until time.Time)
 	}
 	s.tb.Logf("%s: %d COMMITs cut: %d before they took effect, %d after, in %d rounds of %d tasks; stranded by a claim %d",
 		what, c.cut(), c.before.Load(), c.after.Load(), c.rounds.Load(), tasksAtOnce, c.stranded.Load())
-	s.finish(what)
+	counts := s.finish(what)
+	delete(counts, "runs")
+	delete(counts, "struck")
+	delete(counts, "taken over")
+	counts["cut before"], counts["cut after"], counts["rounds"] = c.before.Load(), c.after.Load(), c.rounds.Load()
+	counts["stranded by what is known"] = c.stranded.Load()
+	return counts
 }
 
 // A worker whose COMMITs are cut both ways concludes rightly each time.
 func TestCommits(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(proveEnv) != "" {
+	if _, long := prove.Budget(t); long {
 		t.Skip("the long form cuts more")
 	}
 	rng := rand.New(rand.NewPCG(seed(t), 1))

@@ -14,8 +14,9 @@
 // worker must be a process of its own: the test binary, started again.
 //
 // The short form runs a sample, drawn by a seed. With TASKKIT_PROVE set to a
-// duration the long form runs: every single fault, then COMMITs cut both ways and
-// pairs of faults until the time is over. TASKKIT_SEED replays a sample.
+// duration the long form runs, for about that time: single faults, COMMITs cut
+// both ways, and pairs of faults. Every single fault is run when it is given half
+// an hour or more. TASKKIT_SEED replays a sample.
 //
-//	TASKKIT_PROVE=20m go test -timeout 40m -run TestLong -v ./internal/ordinals
+//	TASKKIT_PROVE=40m go test -timeout 2h -run TestLong -v ./internal/ordinals
 package ordinals

@@ -2,10 +2,11 @@ package ordinals_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 	"time"
+
+	"taskkit.dev/internal/prove"
 )
 
 const (
@@ -15,30 +16,37 @@ const (
 	commitsWanted = 10_000
 )
 
-// TestLong runs every single fault on both databases, then cuts COMMITs both
-// ways, then draws pairs of faults, until the time in TASKKIT_PROVE is over. The
-// single faults are always all run.
+// TestLong runs single faults on both databases, in random order, then cuts
+// COMMITs both ways, then draws pairs of faults, each for its share of the time
+// that it is given. With half an hour or more all single faults are run, however
+// long they take: some four thousand.
 func TestLong(t *testing.T) {
 	t.Parallel()
-	v := os.Getenv(proveEnv)
-	if v == "" {
-		t.Skipf("%s is not set", proveEnv)
-	}
-	budget, err := time.ParseDuration(v)
-	if err != nil {
-		t.Fatalf("read %s, which must be a duration as 20m: %v", proveEnv, err)
+	budget, long := prove.Budget(t)
+	if !long {
+		t.Skipf("%s is not set", prove.BudgetEnv)
 	}
 	begin, rng := time.Now(), rand.New(rand.NewPCG(seed(t), 0))
-	left := func() time.Duration { return budget - time.Since(begin) }
+	// share is when a part must end, in percent of the budget.
+	share := func(percent int) time.Time { return begin.Add(budget * time.Duration(percent) / 100) }
+	counts, violations := make(map[string]any), 0
+	note := func(part string, c map[string]any) {
+		if n, ok := c["violations"].(int); ok {
+			violations += n
+		}
+		delete(c, "violations")
+		counts[part] = c
+	}
 
 	var ordinals [2]int
 	kinds := []struct {
-		name    string
-		open    func(testing.TB) *lane
-		actions []action
+		name                   string
+		open                   func(testing.TB) *lane
+		actions                []action
+		singles, commits, both int // when each part ends
 	}{
-		{"postgres", postgresLane, postgresActions},
-		{"sqlite", sqliteLane, sqliteActions},
+		{"postgres", postgresLane, postgresActions, 40, 65, 90},
+		{"sqlite", sqliteLane, sqliteActions, 55, 75, 100},
 	}
 	for i, k := range kinds {
 		t.Run("singles/"+k.name, func(t *testing.T) {
@@ -47,14 +55,19 @@ func TestLong(t *testing.T) {
 			t.Logf("%d ordinals", ordinals[i])
 			plans := singles(ordinals[i], k.actions)
 			rng.Shuffle(len(plans), func(a, b int) { plans[a], plans[b] = plans[b], plans[a] })
-			s.run(each(plans))
-			s.finish(k.name + ", every single fault")
+			until := share(k.singles)
+			if budget >= 30*time.Minute {
+				until = begin.Add(24 * time.Hour)
+			}
+			s.run(before(until, each(plans)))
+			c := s.finish(k.name + ", single faults")
+			c["ordinals"], c["of"] = ordinals[i], len(plans)
+			note("singles, "+k.name, c)
 		})
 	}
-	for i, k := range kinds {
+	for _, k := range kinds {
 		t.Run("commits/"+k.name, func(t *testing.T) {
-			share := left() / time.Duration(2*(len(kinds)-i))
-			newSeries(t, k.open, 3).cut(k.name, rng, commitsWanted, time.Now().Add(share))
+			note("commits, "+k.name, newSeries(t, k.open, 3).cut(k.name, rng, commitsWanted, share(k.commits)))
 		})
 	}
 	for i, k := range kinds {
@@ -63,9 +76,21 @@ func TestLong(t *testing.T) {
 				t.Skip("the single faults were not selected")
 			}
 			s := newSeries(t, k.open, longLanes)
-			s.run(pairs(ordinals[i], k.actions, rng, time.Now().Add(left()/time.Duration(len(kinds)-i))))
-			s.finish(k.name + ", pairs of faults")
+			s.run(pairs(ordinals[i], k.actions, rng, share(k.both)))
+			note("pairs, "+k.name, s.finish(k.name+", pairs of faults"))
 		})
+	}
+	counts["violations"] = violations
+	prove.Record(t, "ordinals", counts)
+}
+
+// before returns plans until a time.
+func before(until time.Time, next func() *plan) func() *plan {
+	return func() *plan {
+		if !time.Now().Before(until) {
+			return nil
+		}
+		return next()
 	}
 }
 

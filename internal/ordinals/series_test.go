@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"taskkit.dev/internal/oracle"
+	"taskkit.dev/internal/prove"
 )
 
 const (
-	proveEnv = "TASKKIT_PROVE"
-	seedEnv  = "TASKKIT_SEED"
+	seedEnv = "TASKKIT_SEED"
 	// lanes are how many runs go on at once. Most of them wait most of the time.
 	lanes = 4
 )
@@ -144,10 +144,13 @@ func (s *series) note(out outcome) {
 	}
 }
 
-// finish lets the oracle judge and prints the counts.
-func (s *series) finish(what string) {
+// finish lets the oracle judge, and prints and returns the counts.
+func (s *series) finish(what string) map[string]any {
 	s.tb.Helper()
-	var sum oracle.Counts
+	var (
+		sum oracle.Counts
+		all tally
+	)
 	for _, l := range s.lanes {
 		r, err := l.judge(context.WithoutCancel(s.tb.Context()))
 		if err != nil {
@@ -156,6 +159,7 @@ func (s *series) finish(what string) {
 		}
 		for _, v := range r.Violations {
 			if p := l.plans[v.Task]; p == nil || !p.stranded {
+				all.violations++
 				s.tb.Errorf("%s: the oracle says: %v (plan: %v)", what, v, p)
 			}
 		}
@@ -171,11 +175,19 @@ func (s *series) finish(what string) {
 	keys := slices.Sorted(maps.Keys(s.tally))
 	for _, k := range keys {
 		t := s.tally[k]
+		all.struck += t.struck
+		all.takenOver += t.takenOver
+		all.stranded += t.stranded
+		all.violations += t.violations
 		fmt.Fprintf(&b, "%-40s %7d %7d %10d %9d %9d %10d %8v\n", k, t.runs, t.struck, t.takenOver, t.attempts, t.stranded, t.violations, t.slowest.Round(10*time.Millisecond))
 	}
 	fmt.Fprintf(&b, "tasks %d, claims %d, takeovers %d, workers declared dead %d, checkpoints %d, touches %d",
 		sum.Tasks, sum.Claims, sum.Reclaims, sum.Dead, sum.Checkpoints, sum.Touches)
 	s.tb.Log(b.String())
+	return map[string]any{
+		"runs": s.total, "struck": all.struck, "taken over": all.takenOver, "stranded by what is known": all.stranded, "violations": all.violations,
+		"declared dead": sum.Dead, "checkpoints": sum.Checkpoints, "touches": sum.Touches,
+	}
 }
 
 // sampled is how many single faults the short form runs.
@@ -185,7 +197,7 @@ const sampled = 56
 // as often as any other.
 func short(t *testing.T, open func(testing.TB) *lane, actions []action) {
 	t.Helper()
-	if os.Getenv(proveEnv) != "" {
+	if _, long := prove.Budget(t); long {
 		t.Skip("the long form runs all of them")
 	}
 	s := newSeries(t, open, lanes)

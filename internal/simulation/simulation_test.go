@@ -19,6 +19,7 @@ import (
 
 	"github.com/tetratelabs/wazero/sys"
 
+	"taskkit.dev/internal/prove"
 	"taskkit.dev/internal/simulation"
 )
 
@@ -157,27 +158,13 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// budget is until when a long run goes on, by TASKKIT_PROVE.
-func budget(t *testing.T) (end time.Time) {
-	t.Helper()
-	s := os.Getenv("TASKKIT_PROVE")
-	if s == "" {
-		return end
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		t.Fatalf("TASKKIT_PROVE: %v", err)
-	}
-	return time.Now().Add(d)
-}
-
 // TestNative runs seeds on the machine that runs the tests: TASKKIT_SEEDS of them
 // from -seed, or as many as there is time for by TASKKIT_PROVE, or 300.
 func TestNative(t *testing.T) {
 	t.Parallel()
-	began, end, n := time.Now(), budget(t), uint64(300)
-	if !end.IsZero() {
-		n = math.MaxUint64
+	began, end, n := time.Now(), time.Time{}, uint64(300)
+	if budget, long := prove.Budget(t); long {
+		end, n = began.Add(budget), math.MaxUint64
 	}
 	n = number(t, "TASKKIT_SEEDS", n)
 	var (
@@ -221,6 +208,13 @@ func TestNative(t *testing.T) {
 	took := time.Since(began)
 	t.Logf("%d seeds, %d with violations, %d changes, %d touches, %d kinds of events, %v, %.0f seeds/s",
 		ran.Load(), wrong, total.Changes, total.Touches, len(seen), took.Round(time.Millisecond), float64(ran.Load())/took.Seconds())
+	if !end.IsZero() {
+		prove.Record(t, "simulation", map[string]any{
+			"seeds": ran.Load(), "violations": wrong, "changes": total.Changes, "touches": total.Touches,
+			"kinds of events": len(seen), "seeds a second": math.Round(float64(ran.Load()) / took.Seconds()),
+			"takeovers": seen["takeover"], "crashes": seen["crash"], "commits lost": seen["commit lost"], "commits unanswered": seen["commit unanswered"],
+		})
+	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%8d %s", seen[what], what)
 	}

@@ -22,7 +22,7 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{
-			Name: "model", Package: "internal/model", Run: "^Test", Share: 10, Records: []string{"model"},
+			Name: "model", Package: "internal/model", Run: "^Test", Share: 10, Records: []string{"model", "model-variants"},
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
