@@ -110,7 +110,11 @@ func (i *incarnation) run(ctx context.Context) error {
 	}
 	i.flush.close()
 	if waitFor(flushed, max(time.Until(end), time.Second)) {
-		i.spawned.Wait() // without a flusher they end at once
+		// Without a flusher they end at once, but for one that cannot read back
+		// what has become of a commit: it would ask as long as nobody answers.
+		spawned := make(chan struct{})
+		go func() { i.spawned.Wait(); close(spawned) }()
+		waitFor(spawned, max(time.Until(end), time.Second))
 	}
 	endHold(errclass.ErrLost)
 	if reason == nil {
