@@ -30,7 +30,7 @@ func (s *session) failed(ctx context.Context, err error) bool {
 	if errors.Is(err, store.ErrLost) {
 		err = errclass.ErrLost
 	}
-	v := errclass.Judge(ctx, err)
+	v := judge(ctx, err)
 	switch v.Class {
 	case errclass.Lost:
 		return s.lost(v.Detail)
@@ -115,7 +115,7 @@ func (s *session) end(e ending) {
 		}
 		problem = err
 		s.log.Warn("the task's end failed and is tried again", "try", try, "error", err)
-		if s.ctx.Err() != nil || errclass.Judge(s.ctx, err).Class == errclass.Permanent {
+		if s.ctx.Err() != nil || judge(s.ctx, err).Class == errclass.Permanent {
 			break
 		}
 		sleep(s.ctx, time.Duration(try)*s.config.Backoff.Delay(1)/10)

@@ -134,13 +134,12 @@ func (s *session) loop() {
 }
 
 // open decodes the spec. Decoding may call code of the user's.
-func (s *session) open(spec json.RawMessage) (_ Call, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errclass.Panic(v)
-		}
-	}()
-	return s.kind.Open(s.task, spec)
+func (s *session) open(spec json.RawMessage) (c Call, err error) {
+	err = <-apart(s.ctx, func(context.Context) (err error) {
+		c, err = s.kind.Open(s.task, spec)
+		return err
+	})
+	return c, err
 }
 
 // spec returns the task's spec, which may be too large to come with a claim.
@@ -162,16 +161,15 @@ func (s *session) identify(ctx context.Context) error {
 
 // identity installs the security context; SSP-50 and SSP-51 ask for it before
 // each of the transactions.
-func (s *session) identity(ctx context.Context) (_ context.Context, err error) {
+func (s *session) identity(ctx context.Context) (as context.Context, err error) {
 	if s.config.Identity == nil {
 		return ctx, nil
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = errclass.Panic(v)
-		}
-	}()
-	return s.config.Identity(ctx, s.task.Owner, s.task.RunAs)
+	err = <-apart(ctx, func(ctx context.Context) (err error) {
+		as, err = s.config.Identity(ctx, s.task.Owner, s.task.RunAs)
+		return err
+	})
+	return as, err
 }
 
 // border acts on what was asked of the task or the worker between two batches,
@@ -263,20 +261,7 @@ func (s *session) guarded(ctx context.Context, step *Step, f func(context.Contex
 	if err != nil {
 		return err
 	}
-	returned := make(chan error, 1)
-	go func() {
-		err := error(&errclass.Mark{
-			Class: errclass.Permanent, Code: errclass.CodeGoexit,
-			Err: errors.New("the executor ended its goroutine with runtime.Goexit"),
-		})
-		defer func() {
-			if v := recover(); v != nil {
-				err = errclass.Panic(v)
-			}
-			returned <- err
-		}()
-		err = f(ctx)
-	}()
+	returned := apart(ctx, f)
 	select {
 	case err = <-returned:
 	case <-ctx.Done():

@@ -71,21 +71,30 @@ func (s *Step) Fail(item string, err error) {
 func (s *Step) Advance(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dealt += int64(max(n, 0))
+	s.dealt = plus(s.dealt, int64(n))
 }
 
 // Skip counts items that needed nothing.
 func (s *Step) Skip(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.skipped += int64(max(n, 0))
+	s.skipped = plus(s.skipped, int64(n))
 }
 
 // Total sets the number of items of the task.
 func (s *Step) Total(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total = int64(max(n, 0))
+	s.total = plus(0, int64(n))
+}
+
+// countMost is where counters stop: the sum of all of a task's can be counted,
+// and an executor that counts wrongly does not lose its task for it.
+const countMost = 1 << 60
+
+// plus adds to a counter, which never goes down.
+func plus(counter, n int64) int64 {
+	return min(counter+min(max(n, 0), countMost), countMost)
 }
 
 // Try calls f inside a savepoint.
@@ -129,14 +138,14 @@ func (s *Step) outcome() (store.Progress, []store.Failure) {
 	defer s.mu.Unlock()
 	s.sealed = true
 	failed := int64(len(s.failures))
-	dealt := max(s.dealt, failed)
+	dealt := min(max(s.dealt, failed), countMost)
 	skipped := min(s.skipped, dealt-failed)
 	return store.Progress{
 		Total:   s.total,
 		Taken:   s.before.Taken + s.taken,
-		Done:    s.before.Done + dealt - failed - skipped,
-		Failed:  s.before.Failed + failed,
-		Skipped: s.before.Skipped + skipped,
+		Done:    plus(s.before.Done, dealt-failed-skipped),
+		Failed:  plus(s.before.Failed, failed),
+		Skipped: plus(s.before.Skipped, skipped),
 	}, s.failures
 }
 
