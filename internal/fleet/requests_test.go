@@ -1,0 +1,194 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/oracle"
+	"taskkit.dev/internal/prove"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// asks is a request, and what must be so afterwards.
+type asks struct {
+	name string
+	ask  func(*taskkit.Client, context.Context, taskkit.ID) error
+	done func(*taskkit.Task, error) bool
+}
+
+func requests() []asks {
+	return []asks{
+		{
+			"stop", func(c *taskkit.Client, ctx context.Context, id taskkit.ID) error {
+				_, err := c.Stop(ctx, id)
+				return err
+			},
+			func(t *taskkit.Task, err error) bool { return err == nil && t.Status == taskkit.Completed },
+		},
+		{
+			"pause", func(c *taskkit.Client, ctx context.Context, id taskkit.ID) error {
+				_, err := c.Pause(ctx, id)
+				return err
+			},
+			func(t *taskkit.Task, err error) bool {
+				return err == nil && t.Status == taskkit.Queued && t.Control == taskkit.ControlPause
+			},
+		},
+		{
+			"delete", func(c *taskkit.Client, ctx context.Context, id taskkit.ID) error {
+				_, err := c.Delete(ctx, id)
+				return err
+			},
+			func(_ *taskkit.Task, err error) bool { return errors.Is(err, taskkit.ErrNotFound) },
+		},
+	}
+}
+
+// pace is how long a batch of these tests takes.
+const pace = 50 * time.Millisecond
+
+// situation is where a worker may be when something is asked of its task.
+type situation struct {
+	name    string
+	prepare func(*fleet) taskkit.ID
+	// silent: the request is noted when its worker has just fallen silent, so
+	// somebody must first find that out.
+	silent bool
+}
+
+// running submits a task and waits until a worker has it.
+func (f *fleet) running() (taskkit.ID, *worker) {
+	f.Helper()
+	w := f.launch()
+	id := f.submit(100_000, pace)
+	f.executes(id)
+	return id, w
+}
+
+func (f *fleet) executes(id taskkit.ID) {
+	f.Helper()
+	f.until("it executes", time.Minute, func() bool {
+		t := f.task(id)
+		return t.Status == taskkit.Executing && t.Checkpoints > 0
+	})
+}
+
+func (f *fleet) signal(w *worker, s syscall.Signal) {
+	f.Helper()
+	if err := w.Process.Signal(s); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func situations() []situation {
+	return []situation{
+		{name: "live", prepare: func(f *fleet) taskkit.ID { id, _ := f.running(); return id }},
+		{name: "live and full", prepare: func(f *fleet) taskkit.ID {
+			id, _ := f.running()
+			if _, err := f.client.Pause(f.Context(), id); err != nil {
+				f.Fatal(err)
+			}
+			other := f.submit(100_000, pace)
+			f.executes(other)
+			for range 20 {
+				f.submit(100_000, pace) // a queue before it
+			}
+			if _, err := f.client.Resume(f.Context(), id); err != nil {
+				f.Fatal(err)
+			}
+			return id
+		}},
+		{name: "killed, with another", silent: true, prepare: func(f *fleet) taskkit.ID {
+			id, w := f.running()
+			f.launch()
+			f.signal(w, syscall.SIGKILL)
+			return id
+		}},
+		{name: "stopped, with another", silent: true, prepare: func(f *fleet) taskkit.ID {
+			id, w := f.running()
+			f.launch()
+			f.signal(w, syscall.SIGSTOP)
+			f.Cleanup(func() { _ = w.Process.Signal(syscall.SIGCONT) })
+			return id
+		}},
+		{name: "killed, and nobody else", prepare: func(f *fleet) taskkit.ID {
+			id, w := f.running()
+			f.signal(w, syscall.SIGKILL)
+			f.until("it has been silent for too long", time.Minute, func() bool {
+				ws, err := f.client.Workers(f.Context())
+				if err != nil {
+					f.Fatal(err)
+				}
+				return len(ws) == 1 && !ws[0].Alive
+			})
+			return id
+		}},
+		{name: "absent", prepare: func(f *fleet) taskkit.ID { return f.submit(10, pace) }},
+		{name: "without the kind", prepare: func(f *fleet) taskkit.ID {
+			id, w := f.running()
+			f.signal(w, syscall.SIGTERM)
+			<-w.gone
+			f.launch(func(a *workerArgs) { a.Other = true })
+			return id
+		}},
+	}
+}
+
+// Whatever has become of the worker, a request takes effect within a batch, a
+// heartbeat and a second; when the worker has just fallen silent, after the time
+// that it may be. The long form asserts that, the short form that it does.
+func TestRequestsTakeEffect(t *testing.T) {
+	t.Parallel()
+	_, long := prove.Budget(t)
+	for name, open := range map[string]func(testing.TB, ...testdb.Option) *testdb.DB{"postgres": testdb.Postgres, "sqlite": testdb.SQLite} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			times, late := map[string]any{}, 0
+			for _, at := range situations() {
+				for _, r := range requests() {
+					if !long && r.name != "stop" {
+						continue
+					}
+					t.Run(at.name+"/"+r.name, func(t *testing.T) {
+						f := newFleet(t, open(t))
+						took := f.ask(at, r)
+						times[at.name+"/"+r.name] = took.Round(time.Millisecond).String()
+						bound := pace + f.args.Heartbeat + time.Second
+						if at.silent {
+							bound += f.args.DeadAfter
+						}
+						t.Logf("%v, bound %v", took.Round(time.Millisecond), bound)
+						if took > bound {
+							late++
+							if long {
+								t.Errorf("it took %v, want at most %v", took, bound)
+							}
+						}
+						f.check(oracle.Options{})
+					})
+				}
+			}
+			if long {
+				times["violations"] = late
+				prove.Record(t, "requests-"+name, times)
+			}
+		})
+	}
+}
+
+// ask makes a request in a situation, and returns how long it was until it had
+// taken effect.
+func (f *fleet) ask(at situation, r asks) time.Duration {
+	f.Helper()
+	id := at.prepare(f)
+	began := time.Now()
+	if err := r.ask(f.client, f.Context(), id); err != nil {
+		f.Fatal(err)
+	}
+	f.until("it has taken effect", time.Minute, func() bool { return r.done(f.client.Task(f.Context(), id)) })
+	return time.Since(began)
+}
