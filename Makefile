@@ -38,6 +38,20 @@ test: ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer an
 short: ## Run the suite without the race detector and without what takes long.
 	$(GO) run ./internal/testdb/cmd/withdb $(GO) test -short -timeout 10m $(FLAGS) $(PKG)
 
+# How long a proof takes, about: make prove T=2m
+T ?= 20m
+# Where its counts go. Those that docs/reliability.md shows are in docs/proof:
+# make prove PROOF=docs/proof && make figures
+PROOF ?= .tmp/proof
+
+.PHONY: prove
+prove: ## Prove the promises for T=20m: every state, seeds, kills, cuts, old faults; fails on a violation.
+	$(GO) run ./internal/testdb/cmd/withdb $(GO) run ./internal/prove/cmd/prove -t $(T) -out $(PROOF)
+
+.PHONY: figures
+figures: ## Write the counts in docs/proof and the museum's table into docs/reliability.md.
+	$(GO) run ./internal/prove/cmd/figures
+
 .PHONY: modules
 modules: ## Build, vet and test the modules inside this one.
 	@for dir in $(MODULES); do \

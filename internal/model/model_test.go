@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/prove"
 	"taskkit.dev/internal/testdb/cluster"
@@ -84,12 +85,16 @@ func (c *counts) note(name, stored string, wrong bool) {
 	}
 }
 
+// enough is the budget with which two faults are searched: a minute or two on two
+// free cores.
+const enough = time.Minute
+
 // TestProtocol searches every state with one fault, and with two where there is
-// time: when TASKKIT_PROVE is set.
+// time: when TASKKIT_PROVE is a minute or more.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
 	faults := "-DFAULTS=1"
-	if _, long := prove.Budget(t); long {
+	if budget, long := prove.Budget(t); long && budget >= enough {
 		faults = "-DFAULTS=2"
 	}
 	c := newCounts()
