@@ -1,0 +1,104 @@
+package properties_test
+
+import (
+	"database/sql"
+	"flag"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	"pgregory.net/rapid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/prove"
+	"taskkit.dev/internal/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// checks is how many checks an everyday run makes on each database.
+const checks = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		if err := flag.Set("rapid.checks", checks); err != nil {
+			panic(err)
+		}
+	}
+	testdb.LeakMain(m)
+}
+
+// newPlace makes a database ready for checks.
+func newPlace(tb testing.TB, db *testdb.DB) *place {
+	tb.Helper()
+	schema := db.Schema
+	if schema == "" {
+		schema = taskkit.DefaultSchema
+	}
+	if err := taskkit.Migrate(tb.Context(), db.DB, schema); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := db.ExecContext(tb.Context(), "CREATE TABLE step (task text NOT NULL, step integer NOT NULL)"); err != nil {
+		tb.Fatal(err)
+	}
+	driver := "sqlite"
+	if db.Dialect == dialect.Postgres {
+		driver = "pgx"
+	}
+	return &place{db: db.DB, schema: schema, open: func() (*sql.DB, error) {
+		h, err := sql.Open(driver, db.DSN)
+		if err == nil {
+			h.SetMaxOpenConns(7)
+		}
+		return h, err
+	}}
+}
+
+// check is one check.
+func (p *place) check(t *rapid.T) {
+	m := newMachine(p)
+	defer m.end()
+	t.Repeat(map[string]func(*rapid.T){
+		"submit": m.Submit, "submit many": m.SubmitMany, "ask": m.Ask, "ask again": m.Ask, "look": m.Look, "list": m.List,
+		"start": m.Start, "drain": m.Drain, "cut": m.Cut,
+	})
+	m.settle(t)
+}
+
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		p := newPlace(t, db)
+		budget, long := prove.Budget(t)
+		if !long {
+			rapid.Check(t, p.check)
+			return
+		}
+		var n, tasks atomic.Int64
+		for end := time.Now().Add(budget / 2); time.Now().Before(end) && !t.Failed(); {
+			rapid.Check(t, func(t *rapid.T) {
+				n.Add(1)
+				p.check(t)
+			})
+		}
+		if counts, err := taskkit.NewClient(db, taskkit.InSchema(p.schema)).Counts(t.Context(), ""); err == nil {
+			for _, c := range counts {
+				tasks.Add(c)
+			}
+		}
+		violations := 0
+		if t.Failed() {
+			violations = 1
+		}
+		prove.Record(t, "properties-"+string(db.Dialect), map[string]any{"checks": n.Load(), "tasks": tasks.Load(), "violations": violations})
+	})
+}
+
+// FuzzProperties lets the fuzzer draw.
+func FuzzProperties(f *testing.F) {
+	p := newPlace(f, testdb.SQLite(f))
+	f.Fuzz(rapid.MakeFuzz(p.check))
+}
