@@ -11,6 +11,9 @@ type Step struct {
 	Run     string // for -run
 	// Share of the whole time, in percent. Those of all steps are 100.
 	Share int
+	// Least is how long it takes in any case: with a smaller budget it is left
+	// out.
+	Least time.Duration
 	// Records are the names under which the tests record their counts.
 	Records []string
 	// Proves says what is looked for, for the documentation.
@@ -18,27 +21,39 @@ type Step struct {
 }
 
 // Steps returns the plan. A step that searches everything, as the model does,
-// takes as long as it takes.
+// takes as long as it takes. None is run beside another: some measure times.
 func Steps() []Step {
 	return []Step{
 		{
-			Name: "model", Package: "internal/model", Run: "^Test", Share: 10, Records: []string{"model", "model-variants"},
+			Name: "model", Package: "internal/model", Run: "^Test", Share: 8, Records: []string{"model", "model-variants"},
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
-			Name: "simulation", Package: "internal/simulation", Run: "^TestNative$", Share: 25, Records: []string{"simulation"},
+			Name: "simulation", Package: "internal/simulation", Run: "^TestNative$", Share: 22, Records: []string{"simulation"},
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
-			Name: "chaos", Package: "internal/oracle", Run: "^TestKilledAndStoppedWorkersBreakNothing$", Share: 15, Records: []string{"chaos-postgres", "chaos-sqlite"},
+			Name: "chaos", Package: "internal/oracle", Run: "^TestKilledAndStoppedWorkersBreakNothing$", Share: 8, Records: []string{"chaos-postgres", "chaos-sqlite"},
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "ordinals", Package: "internal/ordinals", Run: "^TestLong$", Share: 25, Records: []string{"ordinals"},
+			Name: "ordinals", Package: "internal/ordinals", Run: "^TestLong$", Share: 20, Records: []string{"ordinals"},
 			Proves: "a fault at every message and every call, then pairs of faults",
 		},
 		{
-			Name: "museum", Package: "internal/museum", Run: "^TestEveryPatchIsKilled$", Share: 25, Records: []string{"museum"},
+			Name: "takeover", Package: "internal/fleet", Run: "^TestTakeover$", Share: 10, Least: time.Minute, Records: []string{"takeover-postgres", "takeover-sqlite"},
+			Proves: "how long it takes until another has the task of a worker that was killed",
+		},
+		{
+			Name: "requests", Package: "internal/fleet", Run: "^TestRequestsTakeEffect$", Share: 5, Least: 30 * time.Second, Records: []string{"requests-postgres", "requests-sqlite"},
+			Proves: "how long a stop, a pause and a delete take, whatever has become of the worker",
+		},
+		{
+			Name: "soak", Package: "internal/fleet", Run: "^TestSoak$", Share: 5, Records: []string{"soak-postgres", "soak-sqlite"},
+			Proves: "memory and connections under load",
+		},
+		{
+			Name: "museum", Package: "internal/museum", Run: "^TestEveryPatchIsKilled$", Share: 22, Records: []string{"museum"},
 			Proves: "the faults of other queues, built in and found",
 		},
 	}

@@ -69,6 +69,10 @@ func run(ctx context.Context, to io.Writer, whole time.Duration, out, only strin
 	var done []outcome
 	for _, s := range steps {
 		budget := s.Budget(whole)
+		if budget < s.Least {
+			fmt.Fprintf(to, "%-12s left out: it takes %v, and its share is %v\n", s.Name, s.Least, budget)
+			continue
+		}
 		fmt.Fprintf(to, "%-12s %v: %s\n", s.Name, budget, s.Proves)
 		began := time.Now()
 		err := step(ctx, s, budget, dir)
