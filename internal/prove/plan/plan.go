@@ -29,7 +29,7 @@ func Steps() []Step {
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
-			Name: "simulation", Package: "internal/simulation", Run: "^TestNative$", Share: 22, Records: []string{"simulation"},
+			Name: "simulation", Package: "internal/simulation", Run: "^TestNative$", Share: 21, Records: []string{"simulation"},
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
@@ -37,23 +37,27 @@ func Steps() []Step {
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "ordinals", Package: "internal/ordinals", Run: "^TestLong$", Share: 20, Records: []string{"ordinals"},
+			Name: "ordinals", Package: "internal/ordinals", Run: "^TestLong$", Share: 18, Records: []string{"ordinals"},
 			Proves: "a fault at every message and every call, then pairs of faults",
+		},
+		{
+			Name: "properties", Package: "internal/properties", Run: "^TestProperties$", Share: 6, Records: []string{"properties-postgres", "properties-sqlite3"},
+			Proves: "calls of the public API, drawn at random, against a small model of it",
 		},
 		{
 			Name: "takeover", Package: "internal/fleet", Run: "^TestTakeover$", Share: 10, Least: time.Minute, Records: []string{"takeover-postgres", "takeover-sqlite"},
 			Proves: "how long it takes until another has the task of a worker that was killed",
 		},
 		{
-			Name: "requests", Package: "internal/fleet", Run: "^TestRequestsTakeEffect$", Share: 5, Least: 30 * time.Second, Records: []string{"requests-postgres", "requests-sqlite"},
+			Name: "requests", Package: "internal/fleet", Run: "^TestRequestsTakeEffect$", Share: 4, Least: 30 * time.Second, Records: []string{"requests-postgres", "requests-sqlite"},
 			Proves: "how long a stop, a pause and a delete take, whatever has become of the worker",
 		},
 		{
-			Name: "soak", Package: "internal/fleet", Run: "^TestSoak$", Share: 5, Records: []string{"soak-postgres", "soak-sqlite"},
+			Name: "soak", Package: "internal/fleet", Run: "^TestSoak$", Share: 4, Records: []string{"soak-postgres", "soak-sqlite"},
 			Proves: "memory and connections under load",
 		},
 		{
-			Name: "museum", Package: "internal/museum", Run: "^TestEveryPatchIsKilled$", Share: 22, Records: []string{"museum"},
+			Name: "museum", Package: "internal/museum", Run: "^TestEveryPatchIsKilled$", Share: 21, Records: []string{"museum"},
 			Proves: "the faults of other queues, built in and found",
 		},
 	}
