@@ -68,7 +68,8 @@ func (c *Client) Task(ctx context.Context, id ID) (*Task, error) {
 	return fromStore(t), nil
 }
 
-// Filter selects tasks; zero fields do not filter.
+// Filter selects tasks; zero fields do not filter. A list holds at most 10,000
+// values. What no task can have is an *[OptionError].
 type Filter struct {
 	IDs       []ID
 	Kinds     []string
@@ -88,6 +89,9 @@ type Filter struct {
 // Tasks returns a page of tasks, newest first, without their Spec and State,
 // which may be large: read those with [Client.Task].
 func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	op, err := c.operator(ctx)
 	if err != nil {
 		return nil, err
@@ -97,9 +101,6 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 		UniqueKey: f.UniqueKey, Parent: f.Parent, Before: f.Before, Limit: f.Limit,
 	}
 	for _, s := range f.Statuses {
-		if !workflow.Status(s).Valid() {
-			return nil, &OptionError{"Filter.Statuses", string(s) + " is no status"}
-		}
 		sf.Statuses = append(sf.Statuses, workflow.Status(s))
 	}
 	if sf.Limit <= 0 {
@@ -120,6 +121,9 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 // Counts returns the number of tasks of each status, of one kind, or of all
 // kinds for "". It reads every row.
 func (c *Client) Counts(ctx context.Context, kind string) (map[Status]int64, error) {
+	if err := checkFilterText("Kinds", kind); err != nil {
+		return nil, err
+	}
 	op, err := c.operator(ctx)
 	if err != nil {
 		return nil, err

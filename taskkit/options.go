@@ -50,9 +50,14 @@ func RunAs(person uuid.UUID) SubmitOption {
 }
 
 // NotBefore sets the earliest start. The database's clock decides when it has
-// come. Defaults to now.
+// come. Defaults to now. Years from 1 to 9999 can be stored.
 func NotBefore(t time.Time) SubmitOption {
-	return submitOption(func(s *submission) { s.NewTask.NotBefore = t })
+	return submitOption(func(s *submission) {
+		if y := t.UTC().Year(); y < 1 || y > 9999 {
+			s.fail("NotBefore", fmt.Sprintf("the year %d is not between 1 and 9999", y))
+		}
+		s.NewTask.NotBefore = t
+	})
 }
 
 // Delay sets the earliest start relative to the database's now.
