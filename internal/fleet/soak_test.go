@@ -40,15 +40,17 @@ func TestSoak(t *testing.T) {
 		begin, warm := time.Now(), min(budget/4, 2*time.Minute)
 		var memory []sample
 		tasks, connections := 0, 0
-		tick := time.NewTicker(100 * time.Millisecond)
+		// Enough to be at work all the time, and not to keep the machine from
+		// everything else for an hour.
+		tick := time.NewTicker(250 * time.Millisecond)
 		defer tick.Stop()
 		for n := 0; time.Since(begin) < budget; n++ {
 			<-tick.C
 			if f.waiting() < 50 {
-				f.submit(40, time.Millisecond)
+				f.submit(8, 5*time.Millisecond)
 				tasks++
 			}
-			if n%10 != 0 {
+			if n%4 != 0 {
 				continue
 			}
 			connections = max(connections, f.connections())
