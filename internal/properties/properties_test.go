@@ -17,7 +17,7 @@ import (
 )
 
 // checks is how many checks an everyday run makes on each database.
-const checks = "8"
+const checks = "5"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
