@@ -166,9 +166,11 @@ func (w *world) count(query string, args ...any) (n int) {
 	return n
 }
 
-// touch touches the next items of a batch and counts them.
+// touch touches the next items of a batch and counts them. It takes as many
+// whatever b.Limit says, which a busy machine lowers, so that the second batch
+// begins where the deed is to be done.
 func touch(ctx context.Context, o *oracle.Oracle, b *batch) (taskkit.Next, error) {
-	n := min(int64(b.Limit), limit, b.Spec.Items-b.State.Next)
+	n := min(limit, b.Spec.Items-b.State.Next)
 	from := b.Spec.From + b.State.Next
 	if err := o.Touch(ctx, b.Tx, b.Task.String(), "w", oracle.Range{First: from, Past: from + n}); err != nil {
 		return taskkit.More, err
