@@ -252,7 +252,7 @@ FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq
 		case <-late.C:
 			come()
 		case <-over.C:
-			return &stuckError{at, status == "SCHEDULING"}
+			return &stuckError{at}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -260,11 +260,7 @@ FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq
 }
 
 // stuckError: a task stands unchanged although a healthy worker is there.
-type stuckError struct {
-	at string
-	// claimed: somebody has claimed it, and never began.
-	claimed bool
-}
+type stuckError struct{ at string }
 
 func (e *stuckError) Error() string { return fmt.Sprintf("the task is stuck for %v: %s", stuck, e.at) }
 
