@@ -29,7 +29,7 @@ const (
 
 // commits counts COMMITs that were cut.
 type commits struct {
-	before, after, rounds, stranded atomic.Int64
+	before, after, rounds atomic.Int64
 }
 
 func (c *commits) cut() int64 { return c.before.Load() + c.after.Load() }
@@ -56,21 +56,12 @@ func (l *lane) cutCommits(ctx context.Context, rng *rand.Rand, c *commits) error
 	}
 	log := &logBuffer{}
 	r := l.here(db, "harmed", 4, true, log)
-	stranded := make(map[taskkit.ID]bool)
 	for _, id := range ids {
-		waited := l.wait(ctx, id, &plan{patient: true}, idle{}, nil, func() {})
-		if (outcome{plan: &plan{}, err: waited}).known() {
-			stranded[id], l.plans[id.String()].stranded = true, true
-			c.stranded.Add(1)
-		} else {
-			err = errors.Join(err, waited)
-		}
+		err = errors.Join(err, l.wait(ctx, id, &plan{patient: true}, idle{}, nil, func() {}))
 	}
 	err = errors.Join(err, r.stop(), db.Close(), done(ctx))
 	for _, id := range ids {
-		if !stranded[id] {
-			err = errors.Join(err, l.look(ctx, id, &outcome{}))
-		}
+		err = errors.Join(err, l.look(ctx, id, &outcome{}))
 	}
 	if err != nil {
 		return fmt.Errorf("%w\nlog of the worker:\n%s", err, log)
@@ -194,14 +185,13 @@ func (s *series) cut(what string, rng *rand.Rand, wanted int64, until time.Time)
 	if c.before.Load() == 0 || c.after.Load() == 0 {
 		s.tb.Errorf("%s: %d COMMITs cut before, %d after: nothing was tried", what, c.before.Load(), c.after.Load())
 	}
-	s.tb.Logf("%s: %d COMMITs cut: %d before they took effect, %d after, in %d rounds of %d tasks; stranded by a claim %d",
-		what, c.cut(), c.before.Load(), c.after.Load(), c.rounds.Load(), tasksAtOnce, c.stranded.Load())
+	s.tb.Logf("%s: %d COMMITs cut: %d before they took effect, %d after, in %d rounds of %d tasks",
+		what, c.cut(), c.before.Load(), c.after.Load(), c.rounds.Load(), tasksAtOnce)
 	counts := s.finish(what)
 	delete(counts, "runs")
 	delete(counts, "struck")
 	delete(counts, "taken over")
 	counts["cut before"], counts["cut after"], counts["rounds"] = c.before.Load(), c.after.Load(), c.rounds.Load()
-	counts["stranded by what is known"] = c.stranded.Load()
 	return counts
 }
 
