@@ -1,6 +1,7 @@
 package taskgen_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -29,12 +30,20 @@ func compareCodec[T any](b *testing.B, name string, c taskkit.Codec[T], v *T) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	// Into room that is there already, as far as each can.
+	var (
+		room   []byte
+		buffer bytes.Buffer
+		stream = json.NewEncoder(&buffer)
+	)
 	for _, side := range []struct {
 		name string
 		f    func() error
 	}{
 		{"encode/taskgen", func() error { _, err := c.Append(nil, v); return err }},
 		{"encode/encoding-json", func() error { _, err := json.Marshal(v); return err }},
+		{"append/taskgen", func() (err error) { room, err = c.Append(room[:0], v); return err }},
+		{"append/encoding-json", func() error { buffer.Reset(); return stream.Encode(v) }},
 		{"decode/taskgen", func() error { var x T; return c.Decode(data, &x) }},
 		{"decode/encoding-json", func() error { var x T; return json.Unmarshal(data, &x) }},
 	} {
