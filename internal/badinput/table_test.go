@@ -167,7 +167,8 @@ func TestTimes(t *testing.T) {
 	t.Parallel()
 	sides := both(t)
 	for _, at := range []time.Time{
-		{}, time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC), time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC),
+		{},
+		time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC), time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-5000, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(294277, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(10000, 1, 1, 0, 30, 0, 0, time.FixedZone("east", 3600)), time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.Date(2016, 12, 31, 23, 59, 60, 0, time.UTC),
 	} {
@@ -204,8 +205,15 @@ func TestFilters(t *testing.T) {
 	t.Parallel()
 	sides := both(t)
 	for _, f := range []taskkit.Filter{
-		{IDs: make([]taskkit.ID, 10_000)}, {IDs: make([]taskkit.ID, 70_000)}, {Kinds: make([]string, 70_000)}, {Statuses: make([]taskkit.Status, 70_000)},
-		{Statuses: []taskkit.Status{"NONSENSE\x00"}}, {Kinds: []string{"a\x00"}}, {Queue: "\xff"}, {Limit: -1}, {Limit: 1 << 62},
+		{IDs: make([]taskkit.ID, 10_000)},
+		{IDs: make([]taskkit.ID, 70_000)},
+		{Kinds: make([]string, 70_000)},
+		{Statuses: make([]taskkit.Status, 70_000)},
+		{Statuses: []taskkit.Status{"NONSENSE\x00"}},
+		{Kinds: []string{"a\x00"}},
+		{Queue: "\xff"},
+		{Limit: -1},
+		{Limit: 1 << 62},
 	} {
 		var said [2]string
 		for i, s := range sides {

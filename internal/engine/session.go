@@ -161,15 +161,20 @@ func (s *session) identify(ctx context.Context) error {
 
 // identity installs the security context; SSP-50 and SSP-51 ask for it before
 // each of the transactions.
-func (s *session) identity(ctx context.Context) (as context.Context, err error) {
+func (s *session) identity(ctx context.Context) (_ context.Context, err error) {
 	if s.config.Identity == nil {
 		return ctx, nil
 	}
-	err = <-apart(ctx, func(ctx context.Context) (err error) {
-		as, err = s.config.Identity(ctx, s.task.Owner, s.task.RunAs)
+	made := make(chan context.Context, 1)
+	err = <-apart(ctx, func(ctx context.Context) error {
+		as, err := s.config.Identity(ctx, s.task.Owner, s.task.RunAs)
+		made <- as
 		return err
 	})
-	return as, err
+	if err != nil {
+		return nil, err
+	}
+	return <-made, nil
 }
 
 // border acts on what was asked of the task or the worker between two batches,

@@ -22,7 +22,7 @@ type judged struct {
 func (j *judged) Error() string { return j.text }
 
 // Is lets a lost hold be recognised.
-func (j *judged) Is(target error) bool { return j.lost && target == store.ErrLost } //nolint:errorlint // it is what errors.Is compares with
+func (j *judged) Is(target error) bool { return j.lost && target == store.ErrLost }
 
 // judge is [errclass.Judge] for errors of the store and of users' code.
 func judge(ctx context.Context, err error) errclass.Verdict {

@@ -226,9 +226,7 @@ func TestPoison(t *testing.T) {
 			driver = "pgx"
 		}
 		over := make(chan struct{})
-		var (
-			all sync.WaitGroup
-		)
+		var all sync.WaitGroup
 		defer all.Wait()
 		defer close(over)
 		all.Go(func() {
@@ -246,10 +244,11 @@ func TestPoison(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- cmd.Wait() }()
 				select {
-				case <-ended:
+				case err := <-ended:
+					t.Logf("a worker ended: %v", err)
 				case <-over:
 					_ = stdin.Close()
-					<-ended
+					t.Logf("the last worker ended: %v", <-ended)
 					return
 				}
 			}

@@ -233,7 +233,7 @@ var deeds = map[string]deed{
 		_, err := touch(ctx, x.o, b)
 		return taskkit.Later(math.MinInt64), err
 	}},
-	"retry after ever": {want: taskkit.Completed, do: func(ctx context.Context, x *villain, b *batch) (taskkit.Next, error) {
+	"retry after ever": {want: taskkit.Completed, do: func(_ context.Context, _ *villain, _ *batch) (taskkit.Next, error) {
 		return taskkit.More, taskkit.RetryAfter(errors.New("never"), math.MaxInt64) // the test stops it
 	}},
 	"retry after before": {want: taskkit.Completed, do: func(ctx context.Context, x *villain, b *batch) (taskkit.Next, error) {

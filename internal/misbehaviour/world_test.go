@@ -196,8 +196,8 @@ func refused(ctx context.Context, tx taskkit.ExecQuerier, query string) error {
 	}
 	rows, err := tx.QueryContext(ctx, query)
 	if err == nil {
-		err = rows.Close()
-		return taskkit.Permanent("executed", fmt.Errorf("%q as a query: %w", query, err))
+		defer func() { _ = rows.Close() }()
+		return taskkit.Permanent("executed", fmt.Errorf("%q as a query: %w", query, rows.Err()))
 	}
 	return nil
 }

@@ -378,7 +378,9 @@ func (m *machine) end() {
 		return
 	}
 	m.worker.cancel()
-	<-m.worker.done
+	if err := <-m.worker.done; err != nil {
+		m.disturbed.Store(true) // as when its database was closed under it
+	}
 	_ = m.worker.db.Close()
 	m.worker = nil
 }

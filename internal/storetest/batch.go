@@ -224,8 +224,10 @@ func batchIsNotTheExecutors(b *bed) {
 	c := b.held()
 	tx := b.begin(c.Hold)
 	write(b, tx)
-	for _, query := range []string{"COMMIT", " /* x */ commit;", "-- x\nROLLBACK", "END TRANSACTION", "abort", "BEGIN", "START TRANSACTION", "rollback work", "PREPARE TRANSACTION 'x'",
-		"\fCOMMIT", "INSERT INTO ledger (item) VALUES ('y'); COMMIT", "SELECT 1; -- x\n;ROLLBACK; BEGIN", "SAVEPOINT s; RELEASE SAVEPOINT s; END"} {
+	for _, query := range []string{
+		"COMMIT", " /* x */ commit;", "-- x\nROLLBACK", "END TRANSACTION", "abort", "BEGIN", "START TRANSACTION", "rollback work", "PREPARE TRANSACTION 'x'",
+		"\fCOMMIT", "INSERT INTO ledger (item) VALUES ('y'); COMMIT", "SELECT 1; -- x\n;ROLLBACK; BEGIN", "SAVEPOINT s; RELEASE SAVEPOINT s; END",
+	} {
 		if _, err := tx.ExecContext(b.ctx(), query); err == nil {
 			b.Fatalf("%q was executed", query)
 		}
