@@ -48,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.Claims, error) 
 	}
 	slices.SortStableFunc(due, func(a, b *row) int {
 		if c.Requested {
-			return compareIDs(a.ID, b.ID)
+			return cmp.Or(cmp.Compare(a.Control, b.Control), compareIDs(a.ID, b.ID))
 		}
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
 	})

@@ -222,7 +222,7 @@ func TestSQLitePlans(t *testing.T) {
 		"apply": {s.applySQL, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
 		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
 			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
-		"claim of those that are to end": {s.sql(sqliteRequested), "USING INDEX taskkit_requested"},
+		"claim of those that are to end": {s.sql(sqliteRequested), "taskkit_requested (control=?)"},
 		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
 		"asked to delete": {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},

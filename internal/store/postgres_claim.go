@@ -63,7 +63,7 @@ var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
 var postgresClaimRequested = postgresTake(`picked AS MATERIALIZED (
   SELECT q.id, 1 AS rank, q.not_before FROM {s}taskkit_queued_task q`+postgresRequested("$2", "$3")+`
     AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
+  ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
 )`, "SELECT -1::bigint AS wait")
 
 // postgresRequested is the condition on a task that it waits and is to end. The

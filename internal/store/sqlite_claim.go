@@ -29,10 +29,10 @@ const sqliteProbe = `SELECT * FROM (
 // conclude it.
 const sqliteRequested = `SELECT * FROM (
   SELECT id, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
-  WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED'))
+  WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP', 'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY id LIMIT $3)`
+  ORDER BY control, id LIMIT $3)`
 
 // sqliteDue finds the next task of one rank and queue that is due later. $1 are
 // the queues.

@@ -149,7 +149,7 @@ type Claim struct {
 	Kinds   map[string][]int // kind, or alias of one, to claimable revisions
 	Limit   int
 	// Requested takes only waiting tasks that were asked to stop or to be
-	// deleted, whether they are due or not, in the order of their ids.
+	// deleted, whether they are due or not; the latter first.
 	Requested bool
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
 	SpecMax int
