@@ -42,7 +42,7 @@ func StartPostgres(ctx context.Context) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.DSN = dsn(port)
+		s.DSN, s.bin = dsn(port), filepath.Dir(initdb)
 		return s, nil
 	})
 }

@@ -33,6 +33,7 @@ type Server struct {
 	DSN string
 
 	dir    string
+	bin    string // of PostgreSQL's programs; "" for PgBouncer
 	keeper *exec.Cmd
 	hold   *os.File // the keeper lives as long as this end is open
 }
