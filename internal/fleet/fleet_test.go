@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -37,6 +38,10 @@ type workerArgs struct {
 	Heartbeat time.Duration
 	DeadAfter time.Duration
 	MaxConns  int
+	Call      time.Duration // 0: the default
+	ListenDSN string
+	// Logs is a directory for the worker's log, from warnings on. "" for none.
+	Logs string
 	// Other: it knows another kind than the one that is tested.
 	Other bool
 }
@@ -81,12 +86,21 @@ func workerProcess(raw string) error {
 	}
 	var reg taskkit.Registry
 	taskkit.Register(&reg, kindOf(a.Other), &walker{o: o, worker: a.Name})
+	logger := slog.New(slog.DiscardHandler)
+	if a.Logs != "" {
+		file, err := os.Create(filepath.Join(a.Logs, a.Name+".log"))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		logger = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
 	w, err := taskkit.NewWorker(db, &reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: a.Slots,
 		Heartbeat: a.Heartbeat, DeadAfter: a.DeadAfter, BatchTimeout: batchTimeout,
 		Poll: 50 * time.Millisecond, PollListening: time.Second,
 		Backoff: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, MaxAttempts: 1000,
-		Drain: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		CallTimeout: a.Call, ListenDSN: a.ListenDSN, Drain: drain, Logger: logger,
 	})
 	if err != nil {
 		return err
@@ -97,6 +111,9 @@ func workerProcess(raw string) error {
 // batchTimeout is the longest batch, and so the longest time that a request may
 // have to wait for a border.
 const batchTimeout = time.Second
+
+// drain is how long a worker may take to leave.
+const drain = 5 * time.Second
 
 // walk asks for items from From on, one a batch, a batch each so many
 // milliseconds.
