@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -190,9 +191,7 @@ func (s *siege) lifted(name string, more map[string]any) *oracle.Report {
 			s.Errorf("it never happened: %s", what)
 		}
 	}
-	for what, n := range more {
-		counts[what] = n
-	}
+	maps.Copy(counts, more)
 	if _, long := prove.Budget(s.T); long {
 		prove.Record(s.T, "siege-"+name, counts)
 	} else {
