@@ -37,14 +37,12 @@ func (s *session) failed(ctx context.Context, err error) bool {
 	case errclass.Interrupted:
 		return s.release("interrupted: its worker shut down")
 	case errclass.Permanent:
-		s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
-		return false
+		return s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
 	case errclass.Transient:
 	}
 	if s.tries >= s.config.MaxAttempts {
 		v.Detail = fmt.Sprintf("gave up after %d tries without progress: %s", s.tries, v.Detail)
-		s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
-		return false
+		return s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
 	}
 	delay := max(s.config.Backoff.Delay(s.tries), v.After)
 	s.log.Warn("batch failed and will be tried again", "try", s.tries, "in", delay, "code", v.Code, "error", v.Detail)
@@ -106,12 +104,21 @@ var errUncertain = errors.New("the end of the task was not committed")
 // end ends the task: Abort, after a stop Report, and the terminal status, in
 // one transaction. When the executor's part keeps failing the task ends
 // without it.
-func (s *session) end(e ending) {
+//
+// It reports whether the session goes on instead: when a commit that was believed
+// not to have happened turns out to have been late. Then the batch that failed was
+// not the next one, and its error is void.
+func (s *session) end(e ending) (on bool) {
 	var problem error
+	at := s.hold.Seq
+	void := func() bool { return e.how == EndFailed && s.hold.Seq != at }
 	for try := 1; try <= abortTries; try++ {
 		done, err := s.tryEnd(e)
 		if done {
-			return
+			return false
+		}
+		if void() {
+			return true
 		}
 		problem = err
 		s.log.Warn("the task's end failed and is tried again", "try", try, "error", err)
@@ -121,13 +128,17 @@ func (s *session) end(e ending) {
 		sleep(s.ctx, time.Duration(try)*s.config.Backoff.Delay(1)/10)
 	}
 	if s.ctx.Err() != nil {
-		return // not ours any more, or given back by the worker's end
+		return false // not ours any more, or given back by the worker's end
 	}
 	for more := true; more; {
+		if void() {
+			return true
+		}
 		w := s.endWrite(e)
 		w.Desc = errclass.Clean(fmt.Sprintf("%s [its end could not be completed: %v]", w.Desc, problem))
 		more = s.write(w)
 	}
+	return false
 }
 
 // endWrite is the terminal write of an ending.

@@ -43,6 +43,9 @@ func siegeTime(t *testing.T) (budget time.Duration, long bool) {
 // besiege prepares a fleet. Its workers are still to be launched.
 func besiege(t *testing.T, db *testdb.DB) *siege {
 	t.Helper()
+	if _, long := prove.Budget(t); !long {
+		t.Skip("a siege takes minutes: set " + prove.BudgetEnv)
+	}
 	s := &siege{fleet: newFleet(t, db), clients: t.TempDir(), faults: make(map[string]int)}
 	s.args.Slots, s.args.MaxConns, s.args.Logs = 4, 8, t.TempDir()
 	s.args.Call = 2 * time.Second

@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/backoff"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/memstore"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workflow"
+)
+
+// slow is a store whose first COMMIT arrives late: after it was read back, and
+// before the next write.
+type slow struct {
+	*memstore.Store
+	late atomic.Pointer[memstore.Tx]
+	used atomic.Bool
+}
+
+func (s *slow) Begin(ctx context.Context, h store.Hold, l store.Limits) (store.Tx, error) {
+	tx, err := s.Store.Begin(ctx, h, l)
+	if err != nil || s.used.Swap(true) {
+		return tx, err
+	}
+	return &slowTx{tx.(*memstore.Tx), s}, nil //nolint:forcetypeassert,errcheck // that is what it begins
+}
+
+func (s *slow) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+	for _, w := range writes {
+		if tx := s.late.Load(); tx != nil && w.To.Terminal() && s.late.CompareAndSwap(tx, nil) {
+			if err := tx.Finish(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.Store.Apply(ctx, process, writes)
+}
+
+type slowTx struct {
+	*memstore.Tx
+	s *slow
+}
+
+func (t *slowTx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
+	if a, err := t.Prepare(ctx, w); err != nil || !a.OK {
+		return a, err
+	}
+	t.s.late.Store(t.Tx)
+	return store.Applied{}, &store.UnknownError{Err: errors.New("no answer")}
+}
+
+// twoBatches fails for good when it is asked to do again what it has done.
+type twoBatches struct{ first atomic.Bool }
+
+func (x *twoBatches) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (int64, json.RawMessage, error) {
+	switch {
+	case string(raw) == `{"done":1}`:
+		return -1, raw, nil
+	case x.first.Swap(true):
+		return 0, nil, errors.New("it is there already")
+	}
+	if _, err := s.Tx.ExecContext(ctx, "INSERT INTO ledger (item) VALUES ($1)", "x"); err != nil {
+		return 0, nil, err
+	}
+	return 0, json.RawMessage(`{"done":1}`), nil
+}
+
+// Abort fails, so that the end is written without it.
+func (*twoBatches) Abort(context.Context, *engine.Step, json.RawMessage) error {
+	return errors.New("not now")
+}
+
+func (*twoBatches) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+	return nil, nil
+}
+
+// A COMMIT is read back as not made, and arrives after that. The batch that was
+// executed again meanwhile has failed for the last time: its error is void, and
+// the task goes on.
+func TestLateCommitVoidsFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{Store: memstore.New()}
+		s.CreateTable("ledger")
+		id, person := uuid.Must(uuid.NewV7()), uuid.New()
+		if err := s.Insert(t.Context(), []store.NewTask{{
+			ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: person, RunAs: person, Queue: "default", Priority: 2, Total: -1,
+		}}, false); err != nil {
+			t.Fatal(err)
+		}
+		call := &twoBatches{}
+		w := engine.New(s, map[string]*engine.Kind{"demo": {
+			Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1, HasAbort: true,
+			Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return call, nil },
+		}}, engine.Config{
+			System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 1, SpecMax: 1 << 10,
+			BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
+			Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
+			Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
+			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := w.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		task, err := s.Task(t.Context(), id)
+		if err != nil || task.Status != workflow.Completed || task.Seq != 2 {
+			t.Errorf("ended in %s %q at checkpoint %d (%v), want COMPLETED at 2", task.Status, task.Desc, task.Seq, err)
+		}
+	})
+}
