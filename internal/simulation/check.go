@@ -1,8 +1,10 @@
 package simulation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -54,11 +56,11 @@ func (w *world) check() (bad []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	lives := make(map[uuid.UUID]*life, len(w.plan.Tasks))
-	for i := range w.plan.Tasks {
-		t := &w.plan.Tasks[i]
-		lives[t.ID] = &life{world: w, task: t, id: t.ID, touched: make(map[int]int), fences: make(map[int64]int64)}
+	for id, t := range w.byID {
+		lives[id] = &life{world: w, task: t, id: id, touched: make(map[int]int), fences: make(map[int64]int64)}
 	}
 	keys := make(map[string]uuid.UUID) // live tasks by unique key
+	there := make(map[*Task]uuid.UUID) // tasks that there are, each by its idempotency key
 	for _, c := range log {
 		t := c.After
 		if t == nil {
@@ -77,7 +79,15 @@ func (w *world) check() (bad []string) {
 		if a, ok := made(c); ok {
 			w.facts.accepted[a]--
 		}
-		// I13: one live task a key of its kind.
+		// I13: one task an idempotency key, and one live task a key of its kind.
+		switch other, ok := there[l.task]; {
+		case c.After == nil:
+			delete(there, l.task)
+		case ok && other != t.ID:
+			l.wrong("I13: its idempotency key is also that of another task")
+		default:
+			there[l.task] = t.ID
+		}
 		if t.UniqueKey == "" {
 			continue
 		}
@@ -103,11 +113,11 @@ func (w *world) check() (bad []string) {
 			lives[a.ID].wrong("I5: fence %d was told that it had brought checkpoint %d to %s, which the log does not have", a.Fence, a.Seq, a.to)
 		}
 	}
-	for i := range w.plan.Tasks {
-		l := lives[w.plan.Tasks[i].ID]
+	for _, id := range slices.SortedFunc(maps.Keys(lives), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
+		l := lives[id]
 		l.end()
 		for _, b := range l.bad {
-			bad = append(bad, fmt.Sprintf("task %d: %s", i, b))
+			bad = append(bad, fmt.Sprintf("task %d: %s", l.task.ID[0], b))
 		}
 	}
 	return bad
@@ -130,12 +140,6 @@ func (l *life) wrong(format string, args ...any) { l.bad = append(l.bad, fmt.Spr
 // change reads one change of the task and the rows committed with it.
 func (l *life) change(c memstore.Change, wrote []memstore.Row) {
 	if c.Before == nil {
-		if l.removed > 0 {
-			// A submission that was not answered, and arrived when the task had
-			// been removed: its key went with it.
-			l.seen["submitted anew after its removal"]++
-			*l = life{world: l.world, task: l.task, id: l.id, bad: l.bad, touched: make(map[int]int), fences: make(map[int64]int64)}
-		}
 		l.inserts++
 		l.row = c.After
 		return

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/errclass"
 )
@@ -29,7 +31,7 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 				if err := json.Unmarshal(spec, &ok); err != nil {
 					return nil, err
 				}
-				return &call{n, n.byID[t.ID]}, nil
+				return &call{n, n.task(t.ID), t.ID}, nil
 			},
 		}
 	}
@@ -41,6 +43,7 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 type call struct {
 	*node
 	task *Task
+	id   uuid.UUID
 }
 
 // state is what a batch hands to the next.
@@ -61,7 +64,7 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 		c.note("tried again")
 	}
 	if s.Attempt > maxAttempts {
-		c.know(func(f *facts) { f.tooOften[c.task.ID] = s.Attempt })
+		c.know(func(f *facts) { f.tooOften[c.id] = s.Attempt })
 	}
 	s.Total(c.task.Items)
 	early := c.chance(0.5)
@@ -156,7 +159,7 @@ func (c *call) touch(ctx context.Context, s *engine.Step, i int) error {
 // forGood notes that the task may end in FAILURE.
 func (c *call) forGood(what string) {
 	c.note(what)
-	c.know(func(f *facts) { f.permanent[c.task.ID] = true })
+	c.know(func(f *facts) { f.permanent[c.id] = true })
 }
 
 // Abort implements [engine.Call].

@@ -199,16 +199,19 @@ func (w *world) submits(ctx context.Context) {
 		each.Go(func() {
 			t := &w.plan.Tasks[i]
 			pass(t.After)
-			for {
-				err := n.submit(ctx, t)
+			for try := 0; ; try++ {
+				id := w.names(t, try)
+				err := n.submit(ctx, t, id)
 				var dup *store.DuplicateError
 				switch {
 				case errors.As(err, &dup) && dup.Column == "unique_key":
 					w.note("refused by its unique key")
-					w.know(func(f *facts) { f.refused[t.ID] = true })
 					return
-				case err == nil || errors.As(err, &dup) && dup.ID == t.ID:
-					w.know(func(f *facts) { f.acked[t.ID] = true })
+				case err == nil:
+					w.know(func(f *facts) { f.acked[id] = true })
+					return
+				case dup != nil:
+					w.know(func(f *facts) { f.acked[dup.ID], w.ids[t] = true, dup.ID })
 					return
 				}
 				pass(w.between(0, 100*time.Millisecond))
@@ -217,7 +220,7 @@ func (w *world) submits(ctx context.Context) {
 	}
 }
 
-func (n *node) submit(ctx context.Context, t *Task) error {
+func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	spec := json.RawMessage("true")
@@ -226,7 +229,7 @@ func (n *node) submit(ctx context.Context, t *Task) error {
 	}
 	return act(ctx, n, "Submit", func(ctx context.Context) error {
 		return n.mem.Insert(ctx, []store.NewTask{{
-			ID: t.ID, Kind: t.Kind, Revision: 1, Spec: spec, Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
+			ID: id, Kind: t.Kind, Revision: 1, Spec: spec, Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
 			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Total: -1,
 		}}, true)
 	})
@@ -241,7 +244,7 @@ func (w *world) asks(ctx context.Context) {
 	n := w.node("operator")
 	actions := []store.Action{store.ActStop, store.ActPause, store.ActResume, store.ActRetry, store.ActDelete, store.ActPause, store.ActResume}
 	for sleep(ctx, w.wait(w.plan.Ask)) == nil {
-		n.ask(w.plan.Tasks[w.pick(len(w.plan.Tasks))].ID, actions[w.pick(len(actions))])
+		n.ask(w.id(&w.plan.Tasks[w.pick(len(w.plan.Tasks))]), actions[w.pick(len(actions))])
 	}
 }
 

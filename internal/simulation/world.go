@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -23,9 +24,10 @@ type world struct {
 	plan Plan
 	mem  *memstore.Store
 	db   store.Store // mem, or a planted bug over it
-	byID map[uuid.UUID]*Task
 
 	mu    sync.Mutex
+	byID  map[uuid.UUID]*Task // every submission has an ID of its own
+	ids   map[*Task]uuid.UUID // of its last submission
 	rng   *rand.Rand
 	calm  bool // no more faults
 	began time.Time
@@ -39,7 +41,6 @@ type world struct {
 // facts are what clients and executors know themselves.
 type facts struct {
 	acked     map[uuid.UUID]bool // Submit returned nil
-	refused   map[uuid.UUID]bool // Submit said that its key is taken
 	permanent map[uuid.UUID]bool // an executor gave up for good, or panicked
 	removing  map[uuid.UUID]bool // a delete was asked for, answered or not
 	stopping  map[uuid.UUID]bool // a stop was asked for, answered or not
@@ -65,17 +66,43 @@ func newWorld(seed uint64) *world {
 	mem := memstore.New()
 	mem.CreateTable("touch")
 	w := &world{
-		plan: newPlan(rng), mem: mem, db: mem, byID: make(map[uuid.UUID]*Task), rng: rng, began: time.Now(),
+		plan: newPlan(rng), mem: mem, db: mem, byID: make(map[uuid.UUID]*Task), ids: make(map[*Task]uuid.UUID), rng: rng, began: time.Now(),
 		seen: make(map[string]int), hash: fnv.New64a(),
 		facts: facts{
-			acked: make(map[uuid.UUID]bool), refused: make(map[uuid.UUID]bool), permanent: make(map[uuid.UUID]bool),
+			acked: make(map[uuid.UUID]bool), permanent: make(map[uuid.UUID]bool),
 			removing: make(map[uuid.UUID]bool), stopping: make(map[uuid.UUID]bool), tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int),
 		},
 	}
 	for i := range w.plan.Tasks {
-		w.byID[w.plan.Tasks[i].ID] = &w.plan.Tasks[i]
+		w.names(&w.plan.Tasks[i], 0)
 	}
 	return w
+}
+
+// names gives a task the ID of a try to submit it, and returns it. An ID is never
+// used again: as Submit does, who tries again asks for another task with the same
+// key.
+func (w *world) names(t *Task, try int) uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := t.ID
+	binary.BigEndian.PutUint32(id[1:], binary.BigEndian.Uint32(id[1:])+uint32(try)) //nolint:gosec // few tries
+	w.byID[id], w.ids[t] = t, id
+	return id
+}
+
+// task returns the task that an ID was given to.
+func (w *world) task(id uuid.UUID) *Task {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.byID[id]
+}
+
+// id returns what a task was called last.
+func (w *world) id(t *Task) uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ids[t]
 }
 
 // chance is true as often as p says, and never once it is calm.
@@ -145,10 +172,8 @@ func (w *world) say(format string, args ...any) {
 
 // name is what the trace calls a task.
 func (w *world) name(id uuid.UUID) string {
-	for i := range w.plan.Tasks {
-		if w.plan.Tasks[i].ID == id {
-			return fmt.Sprint("task ", i)
-		}
+	if t := w.task(id); t != nil {
+		return fmt.Sprint("task ", t.ID[0])
 	}
 	return "no task"
 }

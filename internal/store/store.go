@@ -270,6 +270,9 @@ type Reaped struct {
 
 // NewTask is one task to insert.
 type NewTask struct {
+	// ID must never have been another task's, not even one that was removed: a
+	// hold is known by it and by a fence that begins at 0, and a late write of a
+	// holder of the removed task would count for this one.
 	ID             uuid.UUID
 	Kind           string
 	Revision       int
