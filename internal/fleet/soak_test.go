@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestSoak(t *testing.T) {
 			if n%4 != 0 {
 				continue
 			}
-			connections = max(connections, f.connections())
+			connections = max(connections, f.connections(ws))
 			if age := time.Since(begin); age > warm {
 				for _, w := range ws {
 					memory = append(memory, sample{age, resident(t, w.Process.Pid)})
@@ -68,7 +69,7 @@ func TestSoak(t *testing.T) {
 		if connections > f.args.MaxConns {
 			t.Errorf("a worker had %d connections, and may have %d", connections, f.args.MaxConns)
 		}
-		if db.Dialect == dialect.Postgres && connections == 0 {
+		if connections == 0 {
 			t.Error("no connection was seen")
 		}
 		if r.Counts.Touches == 0 || len(memory) == 0 {
@@ -107,13 +108,17 @@ func (f *fleet) waiting() (n int) {
 	return n
 }
 
-// connections is the most that one of the workers has to PostgreSQL. More than it
-// may have counts when it lasts: a backend whose client has gone needs a moment to
-// go too, and its successor may be there before.
-func (f *fleet) connections() (n int) {
+// connections is the most that one of the workers has to the database. To SQLite
+// each is an open file. On PostgreSQL more than it may have counts when it lasts:
+// a backend whose client has gone needs a moment to go too, and its successor may
+// be there before.
+func (f *fleet) connections(ws []*worker) (n int) {
 	f.Helper()
 	if f.db.Dialect == dialect.SQLite {
-		return 0
+		for _, w := range ws {
+			n = max(n, f.opened(w.Process.Pid))
+		}
+		return n
 	}
 	for try := 0; try < 5 && (try == 0 || n > f.args.MaxConns); try++ {
 		if try > 0 {
@@ -123,6 +128,26 @@ func (f *fleet) connections() (n int) {
   SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'soak%' GROUP BY application_name) s`).Scan(&n)
 		if err != nil {
 			f.Fatal(err)
+		}
+	}
+	return n
+}
+
+// opened is how often a process has the SQLite file open.
+func (f *fleet) opened(pid int) (n int) {
+	f.Helper()
+	var file string
+	if err := f.db.QueryRowContext(f.Context(), "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file); err != nil {
+		f.Fatal(err)
+	}
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, fd := range fds {
+		// One that was closed since is none.
+		if to, err := os.Readlink(fd); err == nil && to == file {
+			n++
 		}
 	}
 	return n
