@@ -58,7 +58,7 @@ func Complaints() []Complaint {
 		{27, "huge bulk", ""},
 		{28, "one transaction with ent", ""},
 		{29, "fairness", "turns between tenants: tasks are taken by priority and age"},
-		{30, "memory", "leaks over hours: the long load of internal/processes looks for those"},
+		{30, "memory", "leaks over hours: the long load of internal/fleet looks for those"},
 	}
 }
 

@@ -37,7 +37,10 @@ func Steps() []Step {
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "ordinals", Package: "internal/ordinals", Run: "^TestLong$", Share: 18, Records: []string{"ordinals"},
+			Name: "ordinals", Package: "internal/ordinals", Run: "^TestLong$", Share: 18, Records: []string{
+				"ordinals-singles-postgres", "ordinals-singles-sqlite", "ordinals-commits-postgres",
+				"ordinals-commits-sqlite", "ordinals-pairs-postgres", "ordinals-pairs-sqlite",
+			},
 			Proves: "a fault at every message and every call, then pairs of faults",
 		},
 		{
