@@ -96,7 +96,7 @@ func Exhibits() []Exhibit {
 		{
 			Complaint: 11, Name: "migrators-collide", Package: "internal/migrate",
 			Fault: "of two programs that migrate at once, one fails",
-			Tests: []string{"TestMigrateAtOnce/postgres", "TestMigrateAtOnce/sqlite"},
+			Tests: []string{"TestMigrateAtOnce/postgres"}, // on SQLite they seldom meet
 		},
 		{
 			Complaint: 12, Name: "attempts-at-failure", Package: "internal/store",
