@@ -49,6 +49,18 @@ PROOF ?= .tmp/proof
 prove: ## Prove the promises for T=20m: every state, seeds, kills, cuts, old faults; fails on a violation.
 	$(GO) run ./internal/testdb/cmd/withdb $(GO) run ./internal/prove/cmd/prove -t $(T) -out $(PROOF)
 
+# The target of make fuzz.
+FUZZ ?= FuzzSpec
+
+# The fuzzer is guided by our own code alone: go test -fuzz would watch SQLite
+# too, which makes it many times slower. It does not make small what is merely
+# interesting: what a worker does beside the test differs from try to try, so
+# that nearly everything is, and it would do nothing else.
+.PHONY: fuzz
+fuzz: ## Fuzz for a while: make fuzz PKG=./internal/badinput FUZZ=FuzzState T=60s
+	$(GO) run ./internal/testdb/cmd/withdb $(GO) test -gcflags=taskkit.dev/...=-d=libfuzzer -v -timeout 0 -run '^$$' $(PKG) \
+		-args -test.fuzz='^$(FUZZ)$$' -test.fuzztime=$(T) -test.fuzzminimizetime=5x -test.fuzzcachedir="$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $(PKG))"
+
 .PHONY: figures
 figures: ## Write the counts in docs/proof and the museum's table into docs/reliability.md.
 	$(GO) run ./internal/prove/cmd/figures

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -44,6 +46,7 @@ type side struct {
 	schema taskkit.SchemaOption
 	client *taskkit.Client
 	r      *taskkit.Registry
+	ends   ends
 }
 
 func newSide(tb testing.TB, name string, db *testdb.DB) *side {
@@ -61,9 +64,75 @@ func newSide(tb testing.TB, name string, db *testdb.DB) *side {
 }
 
 // both are the databases, PostgreSQL first.
-func both(tb testing.TB) [2]*side {
+func both(tb testing.TB) []*side {
 	tb.Helper()
-	return [2]*side{newSide(tb, "postgres", testdb.Postgres(tb)), newSide(tb, "sqlite", testdb.SQLite(tb))}
+	return []*side{newSide(tb, "postgres", testdb.Postgres(tb)), newSide(tb, "sqlite", testdb.SQLite(tb))}
+}
+
+// ends tells when a worker has logged that a task has ended.
+type ends struct {
+	mu sync.Mutex
+	of map[string]chan struct{}
+}
+
+// at returns what is closed then.
+func (e *ends) at(id string) chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.make(id)
+}
+
+func (e *ends) make(id string) chan struct{} {
+	if e.of == nil {
+		e.of = make(map[string]chan struct{})
+	}
+	c := e.of[id]
+	if c == nil {
+		c = make(chan struct{})
+		e.of[id] = c
+	}
+	return c
+}
+
+// ended is the end of a task, of which a log may tell twice.
+func (e *ends) ended(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.make(id):
+	default:
+		close(e.of[id])
+	}
+}
+
+// listener is the log of a worker.
+type listener struct {
+	*ends
+	task string
+}
+
+// Enabled implements [slog.Handler].
+func (listener) Enabled(context.Context, slog.Level) bool { return true }
+
+// WithGroup implements [slog.Handler].
+func (l listener) WithGroup(string) slog.Handler { return l }
+
+// WithAttrs implements [slog.Handler].
+func (l listener) WithAttrs(attrs []slog.Attr) slog.Handler {
+	for _, a := range attrs {
+		if a.Key == "task" {
+			l.task = a.Value.String()
+		}
+	}
+	return l
+}
+
+// Handle implements [slog.Handler].
+func (l listener) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "task ended" {
+		l.ended(l.task)
+	}
+	return nil
 }
 
 // work runs a worker until the test ends.
@@ -71,8 +140,8 @@ func (s *side) work(tb testing.TB) {
 	tb.Helper()
 	schema := s.db.Schema
 	w, err := taskkit.NewWorker(s.db.DB, s.r, taskkit.Config{
-		Schema: schema, Slots: 2, Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond,
-		MaxAttempts: 1, Logger: slog.New(slog.DiscardHandler),
+		Schema: schema, Slots: 2, Poll: time.Millisecond, PollListening: 5 * time.Millisecond,
+		MaxAttempts: 1, Logger: slog.New(listener{ends: &s.ends}),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -131,10 +200,10 @@ func typed(tb testing.TB, err error) {
 	}
 }
 
-// same fails the test unless both sides have said the same.
-func same(tb testing.TB, what string, said [2]string) {
+// same fails the test unless all sides have said the same.
+func same(tb testing.TB, what string, said []string) {
 	tb.Helper()
-	if said[0] != said[1] {
+	if len(slices.Compact(slices.Clone(said))) > 1 {
 		tb.Fatalf("%s:\npostgres %.500q\nsqlite   %.500q", what, said[0], said[1])
 	}
 }
@@ -151,6 +220,10 @@ func (s *side) ran(tb testing.TB, how string, data []byte) (*taskkit.Task, strin
 	id, err := taskkit.Submit(ctx, s.db, kind, spec{How: how, Data: data}, s.schema)
 	if err != nil {
 		tb.Fatalf("%s: submit: %v", s.name, err)
+	}
+	select {
+	case <-s.ends.at(id.String()):
+	case <-time.After(5 * time.Second): // an end that had to be read back is not logged
 	}
 	t, err := s.client.Wait(ctx, id, nil)
 	if err != nil {

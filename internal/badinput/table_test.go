@@ -32,10 +32,10 @@ var doors = map[string]struct {
 }
 
 // submitText puts a text through a door of both databases.
-func submitText(tb testing.TB, sides [2]*side, door, text string) {
+func submitText(tb testing.TB, sides []*side, door, text string) {
 	tb.Helper()
 	d := doors[door]
-	var said [2]string
+	said := make([]string, len(sides))
 	for i, s := range sides {
 		id, err := taskkit.Submit(tb.Context(), s.db, kind, spec{}, d.option(text), s.schema)
 		typed(tb, err)
@@ -103,9 +103,9 @@ func mustJSON(tb testing.TB, v any) []byte {
 }
 
 // submitSpec submits a spec as JSON to both databases.
-func submitSpec(tb testing.TB, sides [2]*side, raw []byte) {
+func submitSpec(tb testing.TB, sides []*side, raw []byte) {
 	tb.Helper()
-	var said [2]string
+	said := make([]string, len(sides))
 	for i, s := range sides {
 		id, err := s.r.SubmitJSON(tb.Context(), s.db, "input", raw, s.schema, taskkit.Delay(time.Hour))
 		typed(tb, err)
@@ -134,9 +134,9 @@ func TestSpecs(t *testing.T) {
 // hows are the places where an executor leaves bytes.
 var hows = []string{"state", "result", "error", "code", "panic", "item"}
 
-func leave(tb testing.TB, sides [2]*side, how string, data []byte) {
+func leave(tb testing.TB, sides []*side, how string, data []byte) {
 	tb.Helper()
-	var said [2]string
+	said := make([]string, len(sides))
 	for i, s := range sides {
 		_, said[i] = s.ran(tb, how, data)
 		exact := map[string]string{"state": "COMPLETED %[2]q state %[1]q", "result": "COMPLETED %[2]q state %[2]q result %[1]q"}[how]
@@ -172,7 +172,7 @@ func TestTimes(t *testing.T) {
 		time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(294277, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(10000, 1, 1, 0, 30, 0, 0, time.FixedZone("east", 3600)), time.Unix(1<<62, 0), time.Unix(-1<<62, 0), time.Date(2016, 12, 31, 23, 59, 60, 0, time.UTC),
 	} {
-		var said [2]string
+		said := make([]string, len(sides))
 		for i, s := range sides {
 			id, err := taskkit.Submit(t.Context(), s.db, kind, spec{}, taskkit.NotBefore(at), s.schema)
 			typed(t, err)
@@ -191,7 +191,7 @@ func TestTimes(t *testing.T) {
 		same(t, at.String(), said)
 	}
 	for _, d := range []time.Duration{-1, 1, 1<<63 - 1} {
-		var said [2]string
+		said := make([]string, len(sides))
 		for i, s := range sides {
 			_, err := taskkit.Submit(t.Context(), s.db, kind, spec{}, taskkit.Delay(d), s.schema)
 			typed(t, err)
@@ -215,7 +215,7 @@ func TestFilters(t *testing.T) {
 		{Limit: -1},
 		{Limit: 1 << 62},
 	} {
-		var said [2]string
+		said := make([]string, len(sides))
 		for i, s := range sides {
 			found, err := s.client.Tasks(t.Context(), f)
 			typed(t, err)

@@ -36,6 +36,7 @@ type Option func(*options)
 type options struct {
 	execMode string
 	maxConns int
+	unsynced bool
 }
 
 // defaultConns bounds a test's pool. Four tests at a time, each with some child
@@ -54,6 +55,12 @@ func ExecMode(mode string) Option {
 // MaxConns bounds the pool of the handle. Defaults to 16.
 func MaxConns(n int) Option {
 	return func(o *options) { o.maxConns = n }
+}
+
+// Unsynced lets SQLite not wait for the disk, for a test that makes so many
+// commits that it would do little else. PostgreSQL ignores it.
+func Unsynced() Option {
+	return func(o *options) { o.unsynced = true }
 }
 
 func apply(opts []Option) options {
@@ -84,13 +91,17 @@ func Each(t *testing.T, f func(t *testing.T, db *DB)) {
 func SQLite(tb testing.TB, opts ...Option) *DB {
 	tb.Helper()
 	o := apply(opts)
+	sync := "FULL"
+	if o.unsynced {
+		sync = "OFF"
+	}
 	// busy_timeout comes first: to switch to WAL takes a lock too.
 	dsn := "file:" + filepath.ToSlash(filepath.Join(tb.TempDir(), "test.db")) +
 		"?_txlock=immediate" +
 		"&_pragma=busy_timeout(10000)" +
 		"&_pragma=journal_mode(WAL)" +
 		"&_pragma=foreign_keys(ON)" +
-		"&_pragma=synchronous(FULL)"
+		"&_pragma=synchronous(" + sync + ")"
 	db := open(tb, "sqlite", dsn, o)
 	return &DB{DB: db, Dialect: dialect.SQLite, DSN: dsn, Direct: dsn}
 }
