@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
@@ -22,18 +24,19 @@ import (
 var built string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "taskkit-command")
-		if err != nil {
-			panic(err)
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		built = filepath.Join(dir, "taskkit")
-		if out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput(); err != nil {
-			panic(string(out))
-		}
-		return m.Run()
-	}())
+	dir, err := os.MkdirTemp("", "taskkit-command")
+	if err != nil {
+		panic(err)
+	}
+	built = filepath.Join(dir, "taskkit")
+	if out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	// What is given to Cleanup ends the process.
+	testdb.LeakMain(m, goleak.Cleanup(func(status int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(status)
+	}))
 }
 
 // ran runs the command and returns its status and what it printed.

@@ -1,0 +1,9 @@
+package targets_test
+
+import (
+	"testing"
+
+	"taskkit.dev/internal/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.LeakMain(m) }
