@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -147,7 +146,7 @@ func TestKilledAndStoppedWorkersBreakNothing(t *testing.T) {
 			t.Error(v)
 		}
 		if n := r.Counts; long {
-			prove.Record(t, "chaos-"+strings.TrimRight(string(db.Dialect), "3"), map[string]any{
+			prove.Record(t, "chaos-"+db.Short(), map[string]any{
 				"kills": c.kills, "stops": c.stops, "processes": c.launched, "declared dead": n.Dead,
 				"tasks": n.Tasks, "claims": n.Claims, "takeovers": n.Reclaims, "checkpoints": n.Checkpoints, "touches": n.Touches,
 				"requests": n.Asked, "slowest takeover after it was due, ms": n.SlowestTakeover.Milliseconds(), "slowest stop, ms": n.SlowestStop.Milliseconds(),

@@ -32,6 +32,31 @@ type place struct {
 	schema string
 	// open opens another handle, that a check may cut off.
 	open func() (*sql.DB, error)
+	seen counts
+}
+
+// counts are what the checks have seen, so that one that looks at nothing shows.
+type counts struct {
+	checks, disturbed                      atomic.Int64 // all; those whose worker was disturbed
+	requests, refused                      atomic.Int64
+	exact, lenient, late, waiting, removed atomic.Int64 // tasks, by how they were judged
+}
+
+// judged counts a task that is as it must be: one that was cut off or disturbed
+// may be in several states, one that waits or is gone has little to be held to.
+func (c *counts) judged(k *known, t *taskkit.Task) {
+	switch {
+	case t == nil:
+		c.removed.Add(1)
+	case k.cut:
+		c.lenient.Add(1)
+	case k.deleted:
+		c.late.Add(1)
+	case !t.Ended():
+		c.waiting.Add(1)
+	default:
+		c.exact.Add(1)
+	}
 }
 
 // machine is one check.
@@ -46,7 +71,8 @@ type machine struct {
 	tried map[string]int // executions of a task's step
 
 	worker *running
-	cuts   int
+	cuts   int // how often its worker may yet be cut off
+	cut    bool
 	// disturbed: something but the plan has failed a batch, as on a machine that
 	// was too busy for a moment.
 	disturbed atomic.Bool
@@ -253,6 +279,10 @@ func (m *machine) Ask(t *rapid.T) {
 	_, err := do(t.Context(), k.id, taskkit.By(m.owner), taskkit.Because("drawn"))
 	_, refused := errors.AsType[*taskkit.StateError](err)
 	_, taken := errors.AsType[*taskkit.DuplicateError](err)
+	m.seen.requests.Add(1)
+	if err != nil {
+		m.seen.refused.Add(1)
+	}
 	switch {
 	case err == nil:
 		err = k.asked(action)
@@ -287,8 +317,8 @@ func (m *machine) Look(t *rapid.T) {
 		t.Fatalf("task %s is %s; model %+v", k.id, got.Status, *k)
 	case fmt.Sprint(got.Spec.Plan) != fmt.Sprint(k.plan) || got.Owner != m.owner || got.State.Step != int(got.Checkpoints):
 		t.Fatalf("task %s is %+v", k.id, got)
-	case got.Ended() && !k.deleted:
-		k.ended = true
+	case got.Ended():
+		k.ended, k.deleted = true, false // a delete would have come too late
 	}
 }
 
@@ -362,10 +392,10 @@ func (m *machine) Drain(t *rapid.T) {
 
 // Cut takes the worker's database away: what it held is for the next to find.
 func (m *machine) Cut(t *rapid.T) {
-	if m.worker == nil || m.cuts > 0 {
-		t.Skip("none runs, or one was cut off before")
+	if m.worker == nil || m.cuts == 0 {
+		t.Skip("none runs, or none may be cut off any more")
 	}
-	m.cuts++
+	m.cuts, m.cut = m.cuts-1, true
 	_ = m.worker.db.Close()
 	for _, k := range m.tasks {
 		k.cut = k.cut || k.begun
@@ -401,6 +431,11 @@ func (m *machine) settle(t *rapid.T) {
 		if err != nil {
 			t.Fatalf("task %s: %v", k.id, err)
 		}
+		m.seen.judged(k, task)
+	}
+	m.seen.checks.Add(1)
+	if m.disturbed.Load() && !m.cut {
+		m.seen.disturbed.Add(1)
 	}
 }
 

@@ -77,7 +77,8 @@ func (k *known) asked(action string) error {
 			return fmt.Errorf("retried a task that could not have failed: %+v", *k)
 		}
 		k.retried++
-		k.ended, k.stopped, k.paused = false, false, false
+		// It had ended and was there, so a delete asked before came too late.
+		k.ended, k.stopped, k.paused, k.deleted = false, false, false, false
 	}
 	return nil
 }
@@ -128,8 +129,9 @@ func (k *known) judge(t *taskkit.Task, touched map[int]int) error {
 		return fmt.Errorf("%d steps were touched with %d checkpoints", n, t.Checkpoints)
 	}
 	switch {
-	case k.deleted:
-		return fmt.Errorf("it was deleted and is there, %s", t.Status)
+	case k.deleted && (!k.begun || !t.Ended() || t.Control != ""):
+		// One that comes during the last batch is void.
+		return fmt.Errorf("it was deleted and is there, %s, control %q", t.Status, t.Control)
 	case k.far && !k.stopped:
 		return k.want(t.Status == taskkit.Queued && n == 0, t, n, "waits for its time")
 	case k.paused && t.Status == taskkit.Queued:

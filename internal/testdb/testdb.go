@@ -30,6 +30,15 @@ type DB struct {
 	Direct string
 }
 
+// Short is the database's short name, as subtests and records have it:
+// "postgres" or "sqlite".
+func (db *DB) Short() string {
+	if db.Dialect == dialect.SQLite {
+		return "sqlite"
+	}
+	return string(db.Dialect)
+}
+
 // Option changes how a test's database is opened.
 type Option func(*options)
 

@@ -44,7 +44,7 @@ func Steps() []Step {
 			Proves: "a fault at every message and every call, then pairs of faults",
 		},
 		{
-			Name: "properties", Package: "internal/properties", Run: "^TestProperties$", Share: 6, Records: []string{"properties-postgres", "properties-sqlite3"},
+			Name: "properties", Package: "internal/properties", Run: "^TestProperties$", Share: 6, Records: []string{"properties-postgres", "properties-sqlite"},
 			Proves: "calls of the public API, drawn at random, against a small model of it",
 		},
 		{
