@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/oracle"
+	"taskkit.dev/internal/prove"
 	"taskkit.dev/internal/testdb"
 	"taskkit.dev/taskkit"
 )
@@ -287,51 +290,88 @@ func leaveRows(ctx context.Context, x *villain, b *batch) (taskkit.Next, error) 
 	return next, err
 }
 
+// TestDeeds lets every deed be done once; in its long form again and again.
 func TestDeeds(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		w := newWorld(t, db)
-		x := &villain{o: w.o, release: make(chan struct{}), kept: make(map[taskkit.ID]taskkit.ExecQuerier)}
-		ids := make(map[string]taskkit.ID)
-		var healthy []taskkit.ID
-		for name, d := range deeds {
-			if d.only == "" || d.only == db.Dialect {
-				ids[name] = w.submit(name)
-				healthy = append(healthy, w.submit(""))
+		budget, long := prove.Budget(t) // for both, beside each other
+		did := make(map[string]int)
+		tasks, rounds, violations := 0, 0, 0
+		defer func() {
+			if !long {
+				return
 			}
-		}
-		w.work(x)
-		w.Cleanup(x.behind.Wait) // before the worker ends
-		released := sync.OnceFunc(func() { close(x.release) })
-		defer released()
-		for _, name := range []string{"later than ever", "retry after ever"} {
-			w.stopWaiting(name, ids[name])
-		}
-		for _, id := range healthy {
-			// On SQLite who is deaf within a transaction keeps the only write lock until
-			// it is left behind, and others may have to try again.
-			task := w.ended("healthy", id)
-			if task.Status != taskkit.Completed || task.Fence != 1 && db.Dialect == dialect.Postgres || task.Progress.Done != items {
-				t.Errorf("a healthy task ended in %s %q with %+v under fence %d", task.Status, task.Desc, task.Progress, task.Fence)
+			if t.Failed() {
+				violations = max(violations, 1)
 			}
-		}
-		for name, id := range ids {
-			task := w.ended(name, id)
-			if d := deeds[name]; task.Status != d.want || !strings.HasPrefix(task.Desc, d.code) {
-				t.Errorf("%s: ended in %s %.300q, want %s %q", name, task.Status, task.Desc, d.want, d.code)
+			var names []map[string]any
+			for _, name := range slices.Sorted(maps.Keys(did)) {
+				names = append(names, map[string]any{"deed": name, "done": did[name]})
 			}
+			prove.Record(t, "misbehaviour-"+db.Short(), map[string]any{
+				"rounds": rounds, "kinds of deeds": len(did), "deeds": names, "tasks": tasks, "violations": violations,
+			})
+		}()
+		for end := time.Now().Add(budget); rounds == 0 || time.Now().Before(end) && !t.Failed(); rounds++ {
+			n, wrong := w.round(did)
+			tasks, violations = tasks+n, violations+wrong
 		}
-		released()
-		x.behind.Wait()
-		if n := w.count("SELECT count(*) FROM late"); n != 0 {
-			t.Errorf("%d rows of batches that were given up were committed", n)
-		}
-		c := w.check()
+		c, wrong := w.check()
+		violations += wrong
 		t.Logf("%d tasks, %d touches, %d batches", c.Tasks, c.Touches, c.Batches)
-		if c.Tasks != int64(len(ids)+len(healthy)) || c.Batches < 100 {
+		if c.Tasks != int64(tasks) || c.Batches < 100 {
 			t.Errorf("the oracle has looked at %+v", c)
 		}
 	})
+}
+
+// round lets every deed be done once, beside a healthy task each, and returns how
+// many tasks there were and how much was not as it should be.
+func (w *world) round(did map[string]int) (tasks, wrong int) {
+	w.Helper()
+	err := func(format string, args ...any) {
+		w.Helper()
+		wrong++
+		w.Errorf(format, args...)
+	}
+	x := &villain{o: w.o, release: make(chan struct{}), kept: make(map[taskkit.ID]taskkit.ExecQuerier)}
+	ids := make(map[string]taskkit.ID)
+	var healthy []taskkit.ID
+	for name, d := range deeds {
+		if d.only == "" || d.only == w.db.Dialect {
+			ids[name] = w.submit(name)
+			healthy = append(healthy, w.submit(""))
+			did[name]++
+		}
+	}
+	defer w.start(x)()
+	defer x.behind.Wait() // before the worker ends
+	released := sync.OnceFunc(func() { close(x.release) })
+	defer released()
+	for _, name := range []string{"later than ever", "retry after ever"} {
+		w.stopWaiting(name, ids[name])
+	}
+	for _, id := range healthy {
+		// On SQLite who is deaf within a transaction keeps the only write lock until
+		// it is left behind, and others may have to try again.
+		task := w.ended("healthy", id)
+		if task.Status != taskkit.Completed || task.Fence != 1 && w.db.Dialect == dialect.Postgres || task.Progress.Done != items {
+			err("a healthy task ended in %s %q with %+v under fence %d", task.Status, task.Desc, task.Progress, task.Fence)
+		}
+	}
+	for name, id := range ids {
+		task := w.ended(name, id)
+		if d := deeds[name]; task.Status != d.want || !strings.HasPrefix(task.Desc, d.code) {
+			err("%s: ended in %s %.300q, want %s %q", name, task.Status, task.Desc, d.want, d.code)
+		}
+	}
+	released()
+	x.behind.Wait()
+	if n := w.count("SELECT count(*) FROM late"); n != 0 {
+		err("%d rows of batches that were given up were committed", n)
+	}
+	return len(ids) + len(healthy), wrong
 }
 
 // stopWaiting stops a task that waits for a time that never comes.

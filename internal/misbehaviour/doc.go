@@ -5,5 +5,5 @@
 // healthy ones and of the other deeds, on one worker. What the documentation
 // promises must happen to it; the healthy tasks go on as if nothing had been;
 // and the oracle, which sees every change and every touch, finds no promise
-// broken.
+// broken. In the long form they are all done again and again on one database.
 package misbehaviour

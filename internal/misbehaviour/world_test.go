@@ -112,6 +112,12 @@ func config(log *slog.Logger, schema string) taskkit.Config {
 // work runs a worker until the test ends.
 func (w *world) work(x taskkit.Executor[spec, state]) {
 	w.Helper()
+	w.Cleanup(w.start(x))
+}
+
+// start starts a worker; stop ends it.
+func (w *world) start(x taskkit.Executor[spec, state]) (stop func()) {
+	w.Helper()
 	var r taskkit.Registry
 	taskkit.Register(&r, kind, x)
 	worker, err := taskkit.NewWorker(w.db.DB, &r, config(slog.New(slog.NewTextHandler(w.Output(), nil)), w.schema))
@@ -121,12 +127,12 @@ func (w *world) work(x taskkit.Executor[spec, state]) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.Context()))
 	done := make(chan error, 1)
 	go func() { done <- worker.Run(ctx) }()
-	w.Cleanup(func() {
+	return func() {
 		cancel()
 		if err := <-done; err != nil {
 			w.Errorf("worker: %v", err)
 		}
-	})
+	}
 }
 
 // ended waits for a task's end.
@@ -142,8 +148,9 @@ func (w *world) ended(name string, id taskkit.ID) *taskkit.Task {
 	return t
 }
 
-// check asks the oracle, at the end of the run.
-func (w *world) check() oracle.Counts {
+// check asks the oracle, at the end of the run, and returns what it has looked at
+// and how many violations it has found.
+func (w *world) check() (c oracle.Counts, violations int) {
 	w.Helper()
 	r, err := w.o.Check(context.WithoutCancel(w.Context()), w.db.DB, oracle.Options{
 		Ended: true, MaxAttempts: maxAttempts, BatchTimeout: batchTimeout, Slack: 10 * time.Second,
@@ -154,7 +161,7 @@ func (w *world) check() oracle.Counts {
 	for _, v := range r.Violations {
 		w.Error(v)
 	}
-	return r.Counts
+	return r.Counts, len(r.Violations) + r.Unlisted
 }
 
 // count asks the database for a number.

@@ -32,11 +32,11 @@ type DB struct {
 
 // Short is the database's short name, as subtests and records have it:
 // "postgres" or "sqlite".
-func (db *DB) Short() string {
-	if db.Dialect == dialect.SQLite {
+func (d *DB) Short() string {
+	if d.Dialect == dialect.SQLite {
 		return "sqlite"
 	}
-	return string(db.Dialect)
+	return string(d.Dialect)
 }
 
 // Option changes how a test's database is opened.

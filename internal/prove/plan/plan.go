@@ -44,11 +44,15 @@ func Steps() []Step {
 			Proves: "a fault at every message and every call, then pairs of faults",
 		},
 		{
-			Name: "properties", Package: "internal/properties", Run: "^TestProperties$", Share: 6, Records: []string{"properties-postgres", "properties-sqlite"},
+			Name: "properties", Package: "internal/properties", Run: "^TestProperties$", Share: 4, Records: []string{"properties-postgres", "properties-sqlite"},
 			Proves: "calls of the public API, drawn at random, against a small model of it",
 		},
 		{
-			Name: "takeover", Package: "internal/fleet", Run: "^TestTakeover$", Share: 10, Least: time.Minute, Records: []string{"takeover-postgres", "takeover-sqlite"},
+			Name: "misbehaviour", Package: "internal/misbehaviour", Run: "^TestDeeds$", Share: 3, Records: []string{"misbehaviour-postgres", "misbehaviour-sqlite"},
+			Proves: "executors that do what none should, beside healthy ones",
+		},
+		{
+			Name: "takeover", Package: "internal/fleet", Run: "^TestTakeover$", Share: 9, Least: time.Minute, Records: []string{"takeover-postgres", "takeover-sqlite"},
 			Proves: "how long it takes until another has the task of a worker that was killed",
 		},
 		{
