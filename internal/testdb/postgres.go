@@ -14,6 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/testdb/cluster"
 )
 
 // adminTimeout bounds making and dropping a test's schema. A test that hangs
@@ -30,6 +31,13 @@ func Postgres(tb testing.TB, opts ...Option) *DB {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return On(tb, server, opts...)
+}
+
+// On is [Postgres] on a server of the test's own, which must answer again when the
+// test ends.
+func On(tb testing.TB, server *cluster.Server, opts ...Option) *DB {
+	tb.Helper()
 	name := unique()
 	admin(tb, server.DSN, "CREATE SCHEMA "+name)
 	tb.Cleanup(func() {
@@ -59,6 +67,31 @@ func PgBouncer(tb testing.TB, opts ...Option) *DB {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return through(tb, bouncer, opts)
+}
+
+// OwnPgBouncer is [PgBouncer] with one of the test's own, which it may restart. It
+// is an error when there is none and none can be installed.
+func OwnPgBouncer(tb testing.TB, opts ...Option) (*cluster.Server, *DB, error) {
+	tb.Helper()
+	server, err := postgresServer()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	bouncer, err := cluster.StartPgBouncer(tb.Context(), server.DSN)
+	if err != nil {
+		return nil, nil, err
+	}
+	tb.Cleanup(func() {
+		if err := bouncer.Stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return bouncer, through(tb, bouncer, opts), nil
+}
+
+func through(tb testing.TB, bouncer *cluster.Server, opts []Option) *DB {
+	tb.Helper()
 	server, err := postgresServer()
 	if err != nil {
 		tb.Fatal(err)

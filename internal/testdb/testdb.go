@@ -46,6 +46,7 @@ type options struct {
 	execMode string
 	maxConns int
 	unsynced bool
+	dir      string
 }
 
 // defaultConns bounds a test's pool. Four tests at a time, each with some child
@@ -70,6 +71,12 @@ func MaxConns(n int) Option {
 // commits that it would do little else. PostgreSQL ignores it.
 func Unsynced() Option {
 	return func(o *options) { o.unsynced = true }
+}
+
+// Dir puts the file of an SQLite database into a directory. Defaults to a temporary
+// one of the test's. PostgreSQL ignores it.
+func Dir(dir string) Option {
+	return func(o *options) { o.dir = dir }
 }
 
 func apply(opts []Option) options {
@@ -104,8 +111,11 @@ func SQLite(tb testing.TB, opts ...Option) *DB {
 	if o.unsynced {
 		sync = "OFF"
 	}
+	if o.dir == "" {
+		o.dir = tb.TempDir()
+	}
 	// busy_timeout comes first: to switch to WAL takes a lock too.
-	dsn := "file:" + filepath.ToSlash(filepath.Join(tb.TempDir(), "test.db")) +
+	dsn := "file:" + filepath.ToSlash(filepath.Join(o.dir, "test.db")) +
 		"?_txlock=immediate" +
 		"&_pragma=busy_timeout(10000)" +
 		"&_pragma=journal_mode(WAL)" +

@@ -18,6 +18,12 @@ func (s *Server) Immediate(ctx context.Context) error {
 	return s.pgctl(ctx, "-m", "immediate", "-t", "30", "stop")
 }
 
+// Fast ends a PostgreSQL server as an orderly restart does: transactions are rolled
+// back, sessions are told, and everything is written.
+func (s *Server) Fast(ctx context.Context) error {
+	return s.pgctl(ctx, "-m", "fast", "-t", "60", "stop")
+}
+
 // Kill kills the postmaster with SIGKILL. Its sessions notice a moment later,
 // each by itself, and end.
 func (s *Server) Kill() error {
@@ -35,15 +41,19 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Start starts a PostgreSQL server again that Immediate or Kill has ended, and
-// returns when it answers. While sessions of the one that was killed are left,
-// the new one refuses to start and is asked again.
+// Start starts a PostgreSQL server again that has ended in whatever way, and
+// returns when it answers; one that answers already is left as it is. While
+// sessions of the one that was killed are left, the new one refuses to start and
+// is asked again.
 func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
+		if ask(ctx, s.DSN) == nil {
+			return nil
+		}
 		err := s.pgctl(ctx, "-w", "-t", "120", "-l", filepath.Join(s.dir, "server.log"), "start")
 		if err == nil {
 			return s.answer(ctx)
@@ -54,6 +64,29 @@ func (s *Server) Start(ctx context.Context) error {
 		case <-again.C:
 		}
 	}
+}
+
+// Down kills PgBouncer with SIGKILL, and Up starts it again on its port. Down does
+// not wait until it is gone.
+func (s *Server) Down() error { return s.tell("down") }
+
+// Up starts PgBouncer again after Down, and returns when it answers.
+func (s *Server) Up(ctx context.Context) error {
+	if err := s.tell("up"); err != nil {
+		return err
+	}
+	return s.answer(ctx)
+}
+
+// tell gives the keeper of a PgBouncer an order.
+func (s *Server) tell(order string) error {
+	if s.bin != "" || s.hold == nil {
+		return errors.New("only a PgBouncer that StartPgBouncer started goes down and up")
+	}
+	if _, err := s.hold.WriteString(order + "\n"); err != nil {
+		return fmt.Errorf("tell the keeper of %s %q: %w", s.dir, order, err)
+	}
+	return nil
 }
 
 // postmaster is the process id of a PostgreSQL server.

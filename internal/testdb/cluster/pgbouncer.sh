@@ -1,16 +1,25 @@
 # The keeper of a PgBouncer. Arguments: the binary, the directory to make, the
 # port, then host, port and user of the server behind. Prints "ready" when the
-# program has been started, or what went wrong.
+# program has been started, or what went wrong. Then it takes orders, a line each:
+# "down" and "up".
 set -u
 bin=$1 dir=$2 port=$3 host=$4 hostport=$5 user=$6
 pid=
 
-finish() {
-	trap - EXIT
+up() {
+	"$bin" "$dir/pgbouncer.ini" >>"$dir/server.log" 2>&1 </dev/null &
+	pid=$!
+}
+down() {
 	if [ -n "$pid" ]; then
 		kill -KILL "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	fi
+	pid=
+}
+finish() {
+	trap - EXIT
+	down
 	rm -rf "$dir"
 }
 mkdir -m 700 "$dir" || exit 1
@@ -37,7 +46,11 @@ cat >"$dir/pgbouncer.ini" <<-CONF
 	ignore_startup_parameters = extra_float_digits,search_path,application_name,options
 	admin_users = postgres
 CONF
-"$bin" "$dir/pgbouncer.ini" >"$dir/server.log" 2>&1 </dev/null &
-pid=$!
+up
 echo ready
-read -r _ || :
+while read -r order; do
+	case $order in
+	down) down ;;
+	up) up ;;
+	esac
+done
