@@ -62,6 +62,8 @@ var unwanted = []struct{ prefix, reason string }{
 	{"net/http/httptest", "tests stay out of programs"},
 	{"github.com/stretchr/", "tests stay out of programs"},
 	{"go.uber.org/goleak", "tests stay out of programs"},
+	{"github.com/Shopify/", "tests stay out of programs"},
+	{"github.com/prometheus/", "it comes with a proxy of the tests"},
 	{"golang.org/x/tools", "the generator's tools stay out of programs"},
 	{module + "/internal/testdb", "tests stay out of programs"},
 	{module + "/internal/caseload", "the demonstration stays out of programs"},

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -39,6 +40,7 @@ type workerArgs struct {
 	DeadAfter time.Duration
 	MaxConns  int
 	Call      time.Duration // 0: the default
+	Batch     time.Duration // 0: batchTimeout
 	ListenDSN string
 	// Logs is a directory for the worker's log, from warnings on. "" for none.
 	Logs string
@@ -97,7 +99,7 @@ func workerProcess(raw string) error {
 	}
 	w, err := taskkit.NewWorker(db, &reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: a.Slots,
-		Heartbeat: a.Heartbeat, DeadAfter: a.DeadAfter, BatchTimeout: batchTimeout,
+		Heartbeat: a.Heartbeat, DeadAfter: a.DeadAfter, BatchTimeout: a.batch(),
 		Poll: 50 * time.Millisecond, PollListening: time.Second,
 		Backoff: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, MaxAttempts: 1000,
 		CallTimeout: a.Call, ListenDSN: a.ListenDSN, Drain: drain, Logger: logger,
@@ -111,6 +113,9 @@ func workerProcess(raw string) error {
 // batchTimeout is the longest batch, and so the longest time that a request may
 // have to wait for a border.
 const batchTimeout = time.Second
+
+// batch is the longest batch of these workers.
+func (a *workerArgs) batch() time.Duration { return cmp.Or(a.Batch, batchTimeout) }
 
 // drain is how long a worker may take to leave.
 const drain = 5 * time.Second
@@ -316,7 +321,7 @@ func (f *fleet) task(id taskkit.ID) *taskkit.Task {
 // check asks the oracle, and fails the test for each violation.
 func (f *fleet) check(p oracle.Options) *oracle.Report {
 	f.Helper()
-	p.MaxAttempts, p.BatchTimeout = 1000, batchTimeout
+	p.MaxAttempts, p.BatchTimeout = 1000, f.args.batch()
 	r, err := f.o.Check(f.Context(), f.db.DB, p)
 	if err != nil {
 		f.Fatal(err)

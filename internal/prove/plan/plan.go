@@ -60,11 +60,15 @@ func Steps() []Step {
 			Proves: "how long a stop, a pause and a delete take, whatever has become of the worker",
 		},
 		{
-			Name: "soak", Package: "internal/fleet", Run: "^TestSoak$", Share: 4, Records: []string{"soak-postgres", "soak-sqlite"},
+			Name: "sieges", Package: "internal/fleet", Run: "^TestSieges$", Share: 8, Least: time.Minute, Records: []string{"sieges"},
+			Proves: "whatever happens to workers, network, server, pooler and disk: work goes on, and nothing is lost or done twice",
+		},
+		{
+			Name: "soak", Package: "internal/fleet", Run: "^TestSoak$", Share: 2, Records: []string{"soak-postgres", "soak-sqlite"},
 			Proves: "memory and connections under load",
 		},
 		{
-			Name: "museum", Package: "internal/museum", Run: "^TestEveryPatchIsKilled$", Share: 21, Records: []string{"museum"},
+			Name: "museum", Package: "internal/museum", Run: "^TestEveryPatchIsKilled$", Share: 15, Records: []string{"museum"},
 			Proves: "the faults of other queues, built in and found",
 		},
 	}
