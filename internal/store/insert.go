@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +17,10 @@ import (
 )
 
 const (
-	// aimParams is how many parameters a statement of many tasks has. SQLite
-	// allows 32,766 and PostgreSQL 65,535, but SQLite looks for each among those
-	// before it, which shows beyond a thousand.
-	aimParams = 1000
-	// maxRows bounds one statement whose tasks differ in little.
-	maxRows = 500
+	// maxRows and maxBytes bound one statement. Rows beyond a thousand gain
+	// nothing, and a parameter is in memory more than once at both ends.
+	maxRows  = 1000
+	maxBytes = 4 << 20
 )
 
 // ErrCannotAsk: replacing a waiting task needs a handle that can also query.
@@ -44,18 +43,20 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 	if err != nil {
 		return err
 	}
+	all := make([]*NewTask, len(tasks))
 	for i := range tasks {
 		if err := tasks[i].check(); err != nil {
 			return err
 		}
+		all[i] = &tasks[i]
 	}
 	i := inserter{
 		handle: h, schema: schema, notify: notify,
 		table: dialect.Either(`"`+schema+`".taskkit_queued_task`, "taskkit_queued_task"),
 	}
 	db, whole := h.(*sql.DB)
-	if !whole || len(tasks) == 1 {
-		return i.all(ctx, tasks)
+	if !whole || len(all) == 1 || atOnce(all) {
+		return i.all(ctx, all)
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -63,7 +64,7 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 	}
 	defer func() { _ = tx.Rollback() }()
 	i.handle = tx
-	if err := i.all(ctx, tasks); err != nil {
+	if err := i.all(ctx, all); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -92,6 +93,28 @@ func (t *NewTask) check() error {
 	return nil
 }
 
+// atOnce reports whether the tasks are stored by one statement that stores all
+// of them or fails.
+func atOnce(tasks []*NewTask) bool {
+	return fit(tasks) == len(tasks) && !slices.ContainsFunc(tasks, func(t *NewTask) bool { return t.Reference != "" || t.keyed() })
+}
+
+// fit is how many of the tasks one statement takes, of those without a
+// reference.
+func fit(tasks []*NewTask) int {
+	size := 0
+	for i, t := range tasks {
+		size += len(t.Spec) + len(t.Reason)
+		if i > 0 && (i == maxRows || size > maxBytes) {
+			return i
+		}
+	}
+	return len(tasks)
+}
+
+// keyed reports whether another task may have a key of this one.
+func (t *NewTask) keyed() bool { return t.UniqueKey != "" || t.IdempotencyKey != "" }
+
 // inserter stores tasks through one handle.
 type inserter struct {
 	handle Execer
@@ -102,24 +125,20 @@ type inserter struct {
 
 // all stores tasks of any kind: those with a reference one by one, the others
 // many a statement.
-func (i *inserter) all(ctx context.Context, tasks []NewTask) error {
+func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
 	var plain []*NewTask
-	for n := range tasks {
-		if tasks[n].Reference != "" {
-			if err := i.coalesce(ctx, &tasks[n]); err != nil {
-				return err
-			}
+	for _, t := range tasks {
+		if t.Reference == "" {
+			plain = append(plain, t)
 			continue
 		}
-		plain = append(plain, &tasks[n])
+		if err := i.coalesce(ctx, t); err != nil {
+			return err
+		}
 	}
-	if len(plain) == 0 {
-		return nil
-	}
-	s := newShape(plain)
-	for step := s.rows(); len(plain) > 0; {
-		n := min(step, len(plain))
-		if err := i.many(ctx, s, plain[:n]); err != nil {
+	for len(plain) > 0 {
+		n := fit(plain)
+		if err := i.many(ctx, plain[:n]); err != nil {
 			return err
 		}
 		plain = plain[n:]
@@ -127,10 +146,15 @@ func (i *inserter) all(ctx context.Context, tasks []NewTask) error {
 	return nil
 }
 
-// many stores tasks in one statement.
-func (i *inserter) many(ctx context.Context, s shape, tasks []*NewTask) error {
-	query, args := s.values(i.table, tasks)
-	query += "\nON CONFLICT DO NOTHING"
+// many stores tasks in one statement. What may conflict without a key is the id
+// alone, which is never another task's: PostgreSQL then need not look into its
+// unique indexes before it writes, nor write in two steps.
+func (i *inserter) many(ctx context.Context, tasks []*NewTask) error {
+	s := newShape(tasks)
+	query, args := s.insert(i.table, tasks)
+	if slices.ContainsFunc(tasks, (*NewTask).keyed) {
+		query += "\nON CONFLICT DO NOTHING"
+	}
 	if i.hint(tasks) {
 		query += "\n" + dialect.Either("RETURNING pg_notify('"+channel(i.schema)+"', queue)", "")
 	}
@@ -138,6 +162,9 @@ func (i *inserter) many(ctx context.Context, s shape, tasks []*NewTask) error {
 	// is looked for; then the statement is worth another try.
 	for try := 1; ; try++ {
 		r, err := i.handle.ExecContext(ctx, query, args...)
+		if violates(err) && len(tasks) == 1 {
+			return takenID(tasks[0])
+		}
 		if err != nil {
 			return fmt.Errorf("store %d tasks of kind %s: %w", len(tasks), tasks[0].Kind, err)
 		}
@@ -156,12 +183,17 @@ func (i *inserter) many(ctx context.Context, s shape, tasks []*NewTask) error {
 			return dup
 		}
 		if dup == nil || len(tasks) > 1 {
-			return &DuplicateError{Kind: tasks[0].Kind, Column: "id", Key: tasks[0].ID.String(), ID: tasks[0].ID}
+			return takenID(tasks[0])
 		}
 		if _, ok := i.handle.(Querier); !ok {
 			return dup
 		}
 	}
+}
+
+// takenID says that there is a task of this id.
+func takenID(t *NewTask) error {
+	return &DuplicateError{Kind: t.Kind, Column: "id", Key: t.ID.String(), ID: t.ID}
 }
 
 // hint reports whether workers should be told of these tasks.
@@ -190,7 +222,7 @@ func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
 			return errors.Join(err, asError(dup))
 		}
 	}
-	query, args := newShape(one).values(i.table, one)
+	query, args := newShape(one).insert(i.table, one)
 	query += `
 ON CONFLICT (execution_component_name, reference) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0
 DO UPDATE SET execution_spec = excluded.execution_spec, execution_state = excluded.execution_state,
@@ -265,62 +297,66 @@ func asError(dup *DuplicateError) error {
 }
 
 // shape is which columns some tasks need, and which of them are the same in
-// all: those are one parameter a statement, so that a thousand tasks of one
-// person take two thousand parameters and not seventeen thousand.
+// all. Those are a parameter each, the others of all tasks together are one: a
+// JSON array with an array a task. So the text of a statement does not tell how
+// many tasks it stores, and is prepared once for all numbers of them.
 type shape struct {
-	columns []newColumn
+	columns []*newColumn
 	shared  []bool
 }
 
-// newColumn is a parameter of a new task and the columns that take it.
+// newColumn is a value of a new task and the columns that take it.
 type newColumn struct {
-	names []string
+	names string
+	count int    // of names
+	typ   string // PostgreSQL's
 	value func(*NewTask) any
 	// expr makes the SQL of a value that is more than its parameter.
-	expr func(t *NewTask, param string) string
+	expr func(pg, lite string) string
 }
 
-func newColumns() []newColumn {
-	text := func(get func(*NewTask) string) func(*NewTask) any {
-		return func(t *NewTask) any {
-			if s := get(t); s != "" {
-				return s
-			}
+// newColumns are all there are.
+var newColumns = []*newColumn{
+	{names: "id", typ: "uuid", value: func(t *NewTask) any { return t.ID.String() }},
+	{names: "owner_id, created_by, modified_by", count: 3, typ: "uuid", value: func(t *NewTask) any { return t.Owner.String() }},
+	{names: "run_as_id", typ: "uuid", value: func(t *NewTask) any { return t.RunAs.String() }},
+	{names: "execution_component_name", typ: "text", value: func(t *NewTask) any { return t.Kind }},
+	{names: "execution_spec", typ: "json", value: text(func(t *NewTask) string { return string(t.Spec) })},
+	{names: "codec_revision", typ: "bigint", value: func(t *NewTask) any { return int64(t.Revision) }},
+	{names: "secrets", typ: "text", value: text(func(t *NewTask) string { return t.Secrets })},
+	{names: "not_before", typ: "text", value: (*NewTask).due, expr: dueSQL},
+	{names: "queue", typ: "text", value: func(t *NewTask) any { return t.Queue }},
+	{names: "priority", typ: "smallint", value: func(t *NewTask) any { return int64(t.Priority) }},
+	{names: "reference", typ: "text", value: text(func(t *NewTask) string { return t.Reference })},
+	{names: "reason", typ: "text", value: text(func(t *NewTask) string { return clean(t.Reason) })},
+	{names: "unique_key", typ: "text", value: text(func(t *NewTask) string { return t.UniqueKey })},
+	{names: "idempotency_key", typ: "text", value: text(func(t *NewTask) string { return t.IdempotencyKey })},
+	{names: "items_total", typ: "bigint", value: func(t *NewTask) any {
+		if t.Total < 0 {
 			return nil
 		}
-	}
-	return []newColumn{
-		{names: []string{"id"}, value: func(t *NewTask) any { return t.ID.String() }},
-		{names: []string{"owner_id", "created_by", "modified_by"}, value: func(t *NewTask) any { return t.Owner.String() }},
-		{names: []string{"run_as_id"}, value: func(t *NewTask) any { return t.RunAs.String() }},
-		{names: []string{"execution_component_name"}, value: func(t *NewTask) any { return t.Kind }},
-		{names: []string{"execution_spec"}, value: text(func(t *NewTask) string { return string(t.Spec) })},
-		{names: []string{"codec_revision"}, value: func(t *NewTask) any { return int64(t.Revision) }},
-		{names: []string{"secrets"}, value: text(func(t *NewTask) string { return t.Secrets })},
-		{names: []string{"not_before"}, value: func(t *NewTask) any { return t.due() }, expr: (*NewTask).dueSQL},
-		{names: []string{"queue"}, value: func(t *NewTask) any { return t.Queue }},
-		{names: []string{"priority"}, value: func(t *NewTask) any { return int64(t.Priority) }},
-		{names: []string{"reference"}, value: text(func(t *NewTask) string { return t.Reference })},
-		{names: []string{"reason"}, value: text(func(t *NewTask) string { return clean(t.Reason) })},
-		{names: []string{"unique_key"}, value: text(func(t *NewTask) string { return t.UniqueKey })},
-		{names: []string{"idempotency_key"}, value: text(func(t *NewTask) string { return t.IdempotencyKey })},
-		{names: []string{"items_total"}, value: func(t *NewTask) any {
-			if t.Total < 0 {
-				return nil
-			}
-			return t.Total
-		}},
-		{names: []string{"parent_id"}, value: func(t *NewTask) any {
-			if t.Parent == uuid.Nil {
-				return nil
-			}
-			return t.Parent.String()
-		}},
-		{names: []string{"traceparent"}, value: text(func(t *NewTask) string { return t.Traceparent })},
+		return t.Total
+	}},
+	{names: "parent_id", typ: "uuid", value: func(t *NewTask) any {
+		if t.Parent == uuid.Nil {
+			return nil
+		}
+		return t.Parent.String()
+	}},
+	{names: "traceparent", typ: "text", value: text(func(t *NewTask) string { return t.Traceparent })},
+}
+
+// text is a value that is null when it is empty.
+func text(get func(*NewTask) string) func(*NewTask) any {
+	return func(t *NewTask) any {
+		if s := get(t); s != "" {
+			return s
+		}
+		return nil
 	}
 }
 
-// due is the parameter of not_before; nil is the database's now.
+// due is the value of not_before; nil is the database's now.
 func (t *NewTask) due() any {
 	switch {
 	case t.Delay > 0:
@@ -332,22 +368,20 @@ func (t *NewTask) due() any {
 	}
 }
 
-// dueSQL is the value of not_before.
-func (t *NewTask) dueSQL(param string) string {
-	switch {
-	case t.Delay > 0:
-		return dialect.Either("clock_timestamp() + "+param+"::text::interval", "strftime('%Y-%m-%d %H:%M:%f', 'now', "+param+")")
-	case !t.NotBefore.IsZero():
-		return dialect.Either(param+"::text::timestamptz", "strftime('%Y-%m-%d %H:%M:%f', "+param+")")
-	default:
-		return dialect.Either("clock_timestamp()", sqliteNow)
-	}
+// dueSQL is the SQL of not_before.
+func dueSQL(pg, lite string) string {
+	const format = "'%Y-%m-%d %H:%M:%f'"
+	return dialect.Either(
+		"CASE WHEN "+pg+" IS NULL THEN clock_timestamp() WHEN "+pg+" LIKE '+%'"+
+			" THEN clock_timestamp() + "+pg+"::interval ELSE "+pg+"::timestamptz END",
+		"CASE WHEN "+lite+" IS NULL THEN "+sqliteNow+" WHEN "+lite+" LIKE '+%'"+
+			" THEN strftime("+format+", 'now', "+lite+") ELSE strftime("+format+", "+lite+") END")
 }
 
 // newShape leaves out columns that no task has, and finds the shared ones.
 func newShape(tasks []*NewTask) shape {
 	var s shape
-	for _, c := range newColumns() {
+	for _, c := range newColumns {
 		first := c.value(tasks[0])
 		shared, used := true, first != nil
 		for _, t := range tasks[1:] {
@@ -366,71 +400,98 @@ func newShape(tasks []*NewTask) shape {
 	return s
 }
 
-// rows is how many tasks fit into one statement.
-func (s shape) rows() int {
-	own := 0
-	for _, shared := range s.shared {
-		if !shared {
-			own++
-		}
-	}
-	if own == 0 {
-		return maxRows
-	}
-	return min(maxRows, max(aimParams/own, 1))
-}
-
-// values returns INSERT ... VALUES for tasks, and its parameters.
-func (s shape) values(table string, tasks []*NewTask) (string, []any) {
+// insert returns INSERT for tasks, and its parameters.
+func (s shape) insert(table string, tasks []*NewTask) (string, []any) {
 	var (
-		b    strings.Builder
-		args []any
-		have = make([]string, len(s.columns))
+		into, from strings.Builder
+		args       []any
+		own        []*newColumn
 	)
-	b.WriteString("INSERT INTO " + table + " (")
 	for i, c := range s.columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strings.Join(c.names, ", "))
+		var pg, lite string
 		if s.shared[i] {
 			args = append(args, c.value(tasks[0]))
-			have[i] = "$" + strconv.Itoa(len(args))
+			lite = "$" + strconv.Itoa(len(args))
+			pg = lite
+			if c.expr != nil {
+				pg += "::text"
+			}
+		} else {
+			lite = "(value ->> " + strconv.Itoa(len(own)) + ")"
+			pg = lite + "::" + c.typ
+			own = append(own, c)
+		}
+		param := pg
+		switch {
+		case c.expr != nil:
+			param = c.expr(pg, lite)
+		case pg != lite:
+			param = dialect.Either(pg, lite)
+		}
+		if i > 0 {
+			into.WriteString(", ")
+			from.WriteString(", ")
+		}
+		into.WriteString(c.names)
+		from.WriteString(param)
+		for range c.count - 1 {
+			from.WriteString(", " + param)
 		}
 	}
-	b.WriteString(") VALUES")
+	head := "INSERT INTO " + table + " (" + into.String() + ")\n"
+	if len(own) == 0 {
+		return head + "VALUES (" + from.String() + ")", args
+	}
+	args = append(args, rows(own, tasks))
+	param := "$" + strconv.Itoa(len(args))
+	// SQLite would take an ON that follows for one of a join.
+	return head + "SELECT " + from.String() + "\nFROM " +
+		dialect.Either("json_array_elements("+param+"::json)", "json_each("+param+")") + "WHERE true", args
+}
+
+// rows is the JSON of these columns of tasks.
+func rows(columns []*newColumn, tasks []*NewTask) string {
+	b := []byte{'['}
 	for n, t := range tasks {
 		if n > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.WriteString("\n(")
-		for i, c := range s.columns {
-			param := have[i]
-			value := any(nil)
-			if !s.shared[i] {
-				value = c.value(t)
-			}
-			switch {
-			case s.shared[i]:
-			case value == nil && c.expr == nil:
-				param = "NULL"
-			case value != nil:
-				args = append(args, value)
-				param = "$" + strconv.Itoa(len(args))
-			}
-			if c.expr != nil {
-				param = c.expr(t, param)
-			}
-			for k := range c.names {
-				if i+k > 0 {
-					b.WriteString(", ")
-				}
-				b.WriteString(param)
+		for i, c := range columns {
+			b = append(b, "[,"[min(i, 1)])
+			switch v := c.value(t).(type) {
+			case string:
+				b = appendString(b, v)
+			case int64:
+				b = strconv.AppendInt(b, v, 10)
+			default:
+				b = append(b, "null"...)
 			}
 		}
-		b.WriteByte(')')
+		b = append(b, ']')
 	}
-	return b.String(), args
+	return string(append(b, ']'))
+}
+
+// appendString appends a string in JSON. It changes none of its bytes: what is
+// not UTF-8 is for the database to refuse, as in a parameter of its own.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		if c < ' ' {
+			const hex = "0123456789abcdef"
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		} else {
+			b = append(b, '\\', c)
+		}
+		from = i + 1
+	}
+	return append(append(b, s[from:]...), '"')
 }
 
 // millis is a duration as the statements take it.
