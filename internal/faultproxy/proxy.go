@@ -111,9 +111,13 @@ func (p *Proxy) Struck() []Message {
 // before its action begins.
 func (p *Proxy) Hit(i int) <-chan struct{} { return p.faults[i].hit }
 
+// ErrOpen: there are connections still.
+var ErrOpen = errors.New("connections through the proxy have not ended")
+
 // Wait waits until every connection is gone on both sides, so that the server
 // has ended what it was asked over them; those that a fault has silenced do not
-// count. It waits for ever while a client holds one.
+// count. It waits for ever while a client holds one; when ctx ends first, the
+// error is an [ErrOpen].
 func (p *Proxy) Wait(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -125,7 +129,7 @@ func (p *Proxy) Wait(ctx context.Context) error {
 		select {
 		case <-change:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %d connections through the proxy to end: %w", n, context.Cause(ctx))
+			return fmt.Errorf("wait for %d of them: %w: %w", n, ErrOpen, context.Cause(ctx))
 		}
 	}
 }

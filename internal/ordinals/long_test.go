@@ -38,11 +38,11 @@ func TestLong(t *testing.T) {
 	kinds := []struct {
 		name                   string
 		open                   func(testing.TB) *lane
-		actions                []action
+		actions, pairs         []action
 		singles, commits, both int // when each part ends
 	}{
-		{"postgres", postgresLane, postgresActions, 40, 65, 90},
-		{"sqlite", sqliteLane, sqliteActions, 55, 75, 100},
+		{"postgres", postgresLane, postgresActions, postgresActions, 40, 65, 90},
+		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 55, 75, 100},
 	}
 	for i, k := range kinds {
 		t.Run("singles/"+k.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestLong(t *testing.T) {
 				t.Skip("the single faults were not selected")
 			}
 			s := newSeries(t, k.open, longLanes)
-			s.run(pairs(ordinals[i], k.actions, rng, share(k.both)))
+			s.run(pairs(ordinals[i], k.pairs, rng, share(k.both)))
 			note(t, "pairs", k.name, s.finish(k.name+", pairs of faults"))
 		})
 	}

@@ -16,8 +16,12 @@ import (
 	"taskkit.dev/internal/testdb"
 )
 
-// sqliteActions are those that a plan on SQLite may hold.
-var sqliteActions = []action{failBefore, failAfter, breakBefore, breakAfter, busyBefore, delay, stop, kill}
+// sqliteActions are those that a plan on SQLite may hold: several of
+// sqliteDriverActions, or one by which a process harms itself.
+var (
+	sqliteActions       = append([]action{stop, kill}, sqliteDriverActions...)
+	sqliteDriverActions = []action{failBefore, failAfter, breakBefore, breakAfter, busyBefore, delay}
+)
 
 // counted says which calls have an ordinal: all but the looks at a counter in
 // shared memory, fifty a second, with which a worker notices a change.
