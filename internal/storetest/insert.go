@@ -84,6 +84,35 @@ func insertMany(b *bed) {
 	is(b, "tasks", b.count("SELECT count(*) FROM taskkit_queued_task"), 2*len(tasks))
 }
 
+// insertTexts: tasks that are stored together keep each byte of their texts, as
+// one that is stored alone, also when they are more than one statement takes.
+func insertTexts(b *bed) {
+	texts := []string{
+		"", `"`, `\\`, `\"\u0041`, "a\tb\nc\rd", "\x01\x1f\x7f\u0080", "\u2028\u2029\ufeff", "\U0001f468\u200d\U0001f469 e\u0301",
+		"$1 ?1 :a @b '; --", "null", "[1]", strings.Repeat(`\`, 1001), strings.Repeat("x\n", 600_000),
+	}
+	specs := []string{
+		"null", "0", "-0.0", "1e400", "123456789012345678901234567890", `"\u0041\\u0000\/"`, `{ "b" : 1 , "a" : [ ] , "b" : 2 }`,
+		"[\t1 ]", `"` + strings.Repeat("\U0001f4a1", 500_000) + `"`,
+	}
+	var tasks []store.NewTask
+	for i := range max(len(texts), len(specs)) {
+		tasks = append(tasks, task(func(t *store.NewTask) {
+			t.Reason, t.Spec = texts[i%len(texts)], json.RawMessage(specs[i%len(specs)])
+		}))
+	}
+	b.ok(b.submit(tasks, false))
+	for i := range tasks {
+		alone := tasks[i]
+		alone.ID = uuid.Must(uuid.NewV7())
+		b.ok(b.submit([]store.NewTask{alone}, false))
+		one, many := b.read(alone.ID), b.read(tasks[i].ID)
+		if string(many.Spec) != string(tasks[i].Spec) || string(one.Spec) != string(many.Spec) || one.Reason != many.Reason {
+			b.Errorf("stored with others %.80q %.80q, alone %.80q %.80q, of %.80q %.80q", many.Spec, many.Reason, one.Spec, one.Reason, tasks[i].Spec, tasks[i].Reason)
+		}
+	}
+}
+
 // insertDuplicate: a key that is taken is said, with its holder, and leaves the
 // transaction usable.
 func insertDuplicate(b *bed) {

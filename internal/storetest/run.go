@@ -24,7 +24,7 @@ type Open func(t *testing.T) (store.Store, *testdb.DB)
 func Run(t *testing.T, open Open, only ...string) {
 	t.Helper()
 	for name, f := range map[string]func(*bed){
-		"InsertOne": insertOne, "InsertMany": insertMany, "InsertDuplicate": insertDuplicate,
+		"InsertOne": insertOne, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback, "InsertCoalesce": insertCoalesce,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
