@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
-	"taskkit.dev/internal/backoff"
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/memstore"
 	"taskkit.dev/internal/store"
@@ -92,23 +88,14 @@ func TestLateCommitVoidsFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{Store: memstore.New()}
 		s.CreateTable("ledger")
-		id, person := uuid.Must(uuid.NewV7()), uuid.New()
-		if err := s.Insert(t.Context(), []store.NewTask{{
-			ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: person, RunAs: person, Queue: "default", Priority: 2, Total: -1,
-		}}, false); err != nil {
-			t.Fatal(err)
-		}
+		id := submit(t, s.Store)
 		call := &twoBatches{}
+		once := config(t)
+		once.MaxAttempts = 1
 		w := engine.New(s, map[string]*engine.Kind{"demo": {
 			Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1, HasAbort: true,
 			Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return call, nil },
-		}}, engine.Config{
-			System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 1, SpecMax: 1 << 10,
-			BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
-			Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
-			Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
-			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		})
+		}}, once)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := w.Run(ctx); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/backoff"
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/memstore"
 	"taskkit.dev/internal/store"
@@ -63,23 +61,9 @@ func TestLeaveWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &mute{Store: memstore.New(), asked: make(chan struct{})}
-		person := uuid.New()
-		if err := s.Insert(t.Context(), []store.NewTask{{
-			ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: person, RunAs: person, Queue: "default", Priority: 2, Total: -1,
-		}}, false); err != nil {
-			t.Fatal(err)
-		}
-		const drain = 20 * time.Second
-		w := engine.New(s, map[string]*engine.Kind{"demo": {
-			Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1,
-			Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return atOnce{}, nil },
-		}}, engine.Config{
-			System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 3, SpecMax: 1 << 10,
-			BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: drain, Quantum: time.Minute,
-			Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
-			Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
-			Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		})
+		submit(t, s.Store)
+		c := config(t)
+		w := engine.New(s, demo(atOnce{}), c)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
@@ -91,8 +75,8 @@ func TestLeaveWithoutAnswer(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took > drain+time.Second {
-			t.Errorf("the worker left after %v, its drain time is %v", took, drain)
+		if took := time.Since(began); took > c.Drain+time.Second {
+			t.Errorf("the worker left after %v, its drain time is %v", took, c.Drain)
 		}
 	})
 }

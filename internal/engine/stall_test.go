@@ -2,13 +2,11 @@ package engine_test
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"taskkit.dev/internal/backoff"
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/memstore"
 	"taskkit.dev/internal/store"
@@ -67,13 +65,7 @@ func TestStalledCalls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &stalling{Store: memstore.New(), method: method, again: make(chan struct{})}
 				kinds := map[string]*engine.Kind{"demo": {Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1}}
-				w := engine.New(s, kinds, engine.Config{
-					System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 3,
-					BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
-					Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
-					Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
-					Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-				})
+				w := engine.New(s, kinds, config(t))
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- w.Run(ctx) }()

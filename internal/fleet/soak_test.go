@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,8 +66,8 @@ func TestSoak(t *testing.T) {
 		f.until("all have ended", time.Minute, func() bool { return f.waiting() == 0 })
 		r := f.check(oracle.Options{Ended: true})
 		perHour, least, most := slope(memory)
-		t.Logf("%v: %d tasks, %d touches; memory %.1f to %.1f MB, slope %+.2f MB/h; at most %d connections",
-			budget, tasks, r.Counts.Touches, least, most, perHour, connections)
+		t.Logf("%v: %d tasks, %d touches; memory %.1f to %.1f MB, slope %+.2f MB/h, by quarters %s; at most %d connections",
+			budget, tasks, r.Counts.Touches, least, most, perHour, quarters(memory), connections)
 		if connections > f.args.MaxConns {
 			t.Errorf("a worker had %d connections, and may have %d", connections, f.args.MaxConns)
 		}
@@ -79,7 +81,8 @@ func TestSoak(t *testing.T) {
 			prove.Record(t, "soak-"+short(db), map[string]any{
 				"time": budget.String(), "tasks": tasks, "touches": r.Counts.Touches,
 				"memory, MB": fmt.Sprintf("%.1f to %.1f", least, most), "slope, MB/h": fmt.Sprintf("%+.2f", perHour),
-				"connections": connections, "connections allowed": f.args.MaxConns, "violations": len(r.Violations),
+				"median of each quarter, MB": quarters(memory),
+				"connections":                connections, "connections allowed": f.args.MaxConns, "violations": len(r.Violations),
 			})
 		}
 	})
@@ -171,6 +174,23 @@ func resident(t *testing.T, pid int) float64 {
 		t.Fatal(err)
 	}
 	return float64(pages*int64(os.Getpagesize())) / 1e6
+}
+
+// quarters are the medians of the four quarters of the time: memory that a
+// process takes once, at its beginning, makes a slope too.
+func quarters(samples []sample) string {
+	var medians []string
+	for i := range 4 {
+		var mb []float64
+		for _, s := range samples[len(samples)*i/4 : len(samples)*(i+1)/4] {
+			mb = append(mb, s.mb)
+		}
+		slices.Sort(mb)
+		if len(mb) > 0 {
+			medians = append(medians, fmt.Sprintf("%.1f", mb[len(mb)/2]))
+		}
+	}
+	return strings.Join(medians, " ")
 }
 
 // slope is how much memory grows, by least squares, with the least and the most.

@@ -1,0 +1,48 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/backoff"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/memstore"
+	"taskkit.dev/internal/store"
+)
+
+// config is a worker's with one slot, and with times that a bubble's clock passes
+// at once.
+func config(t *testing.T) engine.Config {
+	t.Helper()
+	return engine.Config{
+		System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 3, SpecMax: 1 << 10,
+		BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
+		Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
+		Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+}
+
+// submit stores a task of the kind demo.
+func submit(t *testing.T, s *memstore.Store) uuid.UUID {
+	t.Helper()
+	id, person := uuid.Must(uuid.NewV7()), uuid.New()
+	if err := s.Insert(t.Context(), []store.NewTask{{
+		ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: person, RunAs: person, Queue: "default", Priority: 2, Total: -1,
+	}}, false); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// demo are the kinds of a worker that knows one, whose tasks are all this call.
+func demo(c engine.Call) map[string]*engine.Kind {
+	return map[string]*engine.Kind{"demo": {
+		Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1,
+		Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return c, nil },
+	}}
+}
