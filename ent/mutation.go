@@ -46,48 +46,13 @@ type QueuedTaskMutation struct {
 	op                       Op
 	typ                      string
 	id                       *uuid.UUID
-	created_date             *time.Time
-	created_by               *uuid.UUID
-	modified_date            *time.Time
-	modified_by              *uuid.UUID
 	owner_id                 *uuid.UUID
 	run_as_id                *uuid.UUID
-	execution_component_name *string
-	execution_spec           *json.RawMessage
-	appendexecution_spec     json.RawMessage
-	execution_state          *json.RawMessage
-	appendexecution_state    json.RawMessage
+	created_by               *uuid.UUID
+	created_date             *time.Time
+	not_before               *time.Time
 	codec_revision           *int
 	addcodec_revision        *int
-	spec_revision            *int
-	addspec_revision         *int
-	secrets                  *string
-	workflow_status          *workflow.Status
-	workflow_status_desc     *string
-	scheduling_started_date  *time.Time
-	execution_started_date   *time.Time
-	workflow_stopped_date    *time.Time
-	scheduled_by_process     *string
-	fence                    *int64
-	addfence                 *int64
-	checkpoint_seq           *int64
-	addcheckpoint_seq        *int64
-	attempts                 *int
-	addattempts              *int
-	not_before               *time.Time
-	queue                    *string
-	priority                 *int16
-	addpriority              *int16
-	stalled                  *bool
-	reference                *string
-	reason                   *string
-	unique_key               *string
-	idempotency_key          *string
-	control                  *workflow.Control
-	control_by               *uuid.UUID
-	control_reason           *string
-	items_total              *int64
-	additems_total           *int64
 	items_taken              *int64
 	additems_taken           *int64
 	items_done               *int64
@@ -96,6 +61,41 @@ type QueuedTaskMutation struct {
 	additems_failed          *int64
 	items_skipped            *int64
 	additems_skipped         *int64
+	checkpoint_seq           *int64
+	addcheckpoint_seq        *int64
+	modified_by              *uuid.UUID
+	modified_date            *time.Time
+	fence                    *int64
+	addfence                 *int64
+	attempts                 *int
+	addattempts              *int
+	priority                 *int16
+	addpriority              *int16
+	stalled                  *bool
+	workflow_status          *workflow.Status
+	control                  *workflow.Control
+	scheduled_by_process     *string
+	scheduling_started_date  *time.Time
+	execution_started_date   *time.Time
+	workflow_stopped_date    *time.Time
+	execution_state          *json.RawMessage
+	appendexecution_state    json.RawMessage
+	workflow_status_desc     *string
+	reason                   *string
+	items_total              *int64
+	additems_total           *int64
+	spec_revision            *int
+	addspec_revision         *int
+	secrets                  *string
+	control_by               *uuid.UUID
+	control_reason           *string
+	execution_component_name *string
+	queue                    *string
+	execution_spec           *json.RawMessage
+	appendexecution_spec     json.RawMessage
+	reference                *string
+	unique_key               *string
+	idempotency_key          *string
 	parent_id                *uuid.UUID
 	traceparent              *string
 	clearedFields            map[string]struct{}
@@ -216,150 +216,6 @@ func (m *QueuedTaskMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
 	}
 }
 
-// SetCreatedDate sets the "created_date" field.
-func (m *QueuedTaskMutation) SetCreatedDate(t time.Time) {
-	m.created_date = &t
-}
-
-// CreatedDate returns the value of the "created_date" field in the mutation.
-func (m *QueuedTaskMutation) CreatedDate() (r time.Time, exists bool) {
-	v := m.created_date
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedDate returns the old "created_date" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
-	}
-	return oldValue.CreatedDate, nil
-}
-
-// ResetCreatedDate resets all changes to the "created_date" field.
-func (m *QueuedTaskMutation) ResetCreatedDate() {
-	m.created_date = nil
-}
-
-// SetCreatedBy sets the "created_by" field.
-func (m *QueuedTaskMutation) SetCreatedBy(u uuid.UUID) {
-	m.created_by = &u
-}
-
-// CreatedBy returns the value of the "created_by" field in the mutation.
-func (m *QueuedTaskMutation) CreatedBy() (r uuid.UUID, exists bool) {
-	v := m.created_by
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedBy returns the old "created_by" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldCreatedBy(ctx context.Context) (v uuid.UUID, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedBy is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedBy requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedBy: %w", err)
-	}
-	return oldValue.CreatedBy, nil
-}
-
-// ResetCreatedBy resets all changes to the "created_by" field.
-func (m *QueuedTaskMutation) ResetCreatedBy() {
-	m.created_by = nil
-}
-
-// SetModifiedDate sets the "modified_date" field.
-func (m *QueuedTaskMutation) SetModifiedDate(t time.Time) {
-	m.modified_date = &t
-}
-
-// ModifiedDate returns the value of the "modified_date" field in the mutation.
-func (m *QueuedTaskMutation) ModifiedDate() (r time.Time, exists bool) {
-	v := m.modified_date
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldModifiedDate returns the old "modified_date" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldModifiedDate(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldModifiedDate is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldModifiedDate requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldModifiedDate: %w", err)
-	}
-	return oldValue.ModifiedDate, nil
-}
-
-// ResetModifiedDate resets all changes to the "modified_date" field.
-func (m *QueuedTaskMutation) ResetModifiedDate() {
-	m.modified_date = nil
-}
-
-// SetModifiedBy sets the "modified_by" field.
-func (m *QueuedTaskMutation) SetModifiedBy(u uuid.UUID) {
-	m.modified_by = &u
-}
-
-// ModifiedBy returns the value of the "modified_by" field in the mutation.
-func (m *QueuedTaskMutation) ModifiedBy() (r uuid.UUID, exists bool) {
-	v := m.modified_by
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldModifiedBy returns the old "modified_by" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldModifiedBy(ctx context.Context) (v uuid.UUID, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
-	}
-	return oldValue.ModifiedBy, nil
-}
-
-// ResetModifiedBy resets all changes to the "modified_by" field.
-func (m *QueuedTaskMutation) ResetModifiedBy() {
-	m.modified_by = nil
-}
-
 // SetOwnerID sets the "owner_id" field.
 func (m *QueuedTaskMutation) SetOwnerID(u uuid.UUID) {
 	m.owner_id = &u
@@ -432,156 +288,112 @@ func (m *QueuedTaskMutation) ResetRunAsID() {
 	m.run_as_id = nil
 }
 
-// SetExecutionComponentName sets the "execution_component_name" field.
-func (m *QueuedTaskMutation) SetExecutionComponentName(s string) {
-	m.execution_component_name = &s
+// SetCreatedBy sets the "created_by" field.
+func (m *QueuedTaskMutation) SetCreatedBy(u uuid.UUID) {
+	m.created_by = &u
 }
 
-// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
-func (m *QueuedTaskMutation) ExecutionComponentName() (r string, exists bool) {
-	v := m.execution_component_name
+// CreatedBy returns the value of the "created_by" field in the mutation.
+func (m *QueuedTaskMutation) CreatedBy() (r uuid.UUID, exists bool) {
+	v := m.created_by
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldExecutionComponentName returns the old "execution_component_name" field's value of the QueuedTask entity.
+// OldCreatedBy returns the old "created_by" field's value of the QueuedTask entity.
 // If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+func (m *QueuedTaskMutation) OldCreatedBy(ctx context.Context) (v uuid.UUID, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+		return v, errors.New("OldCreatedBy is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+		return v, errors.New("OldCreatedBy requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+		return v, fmt.Errorf("querying old value for OldCreatedBy: %w", err)
 	}
-	return oldValue.ExecutionComponentName, nil
+	return oldValue.CreatedBy, nil
 }
 
-// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
-func (m *QueuedTaskMutation) ResetExecutionComponentName() {
-	m.execution_component_name = nil
+// ResetCreatedBy resets all changes to the "created_by" field.
+func (m *QueuedTaskMutation) ResetCreatedBy() {
+	m.created_by = nil
 }
 
-// SetExecutionSpec sets the "execution_spec" field.
-func (m *QueuedTaskMutation) SetExecutionSpec(jm json.RawMessage) {
-	m.execution_spec = &jm
-	m.appendexecution_spec = nil
+// SetCreatedDate sets the "created_date" field.
+func (m *QueuedTaskMutation) SetCreatedDate(t time.Time) {
+	m.created_date = &t
 }
 
-// ExecutionSpec returns the value of the "execution_spec" field in the mutation.
-func (m *QueuedTaskMutation) ExecutionSpec() (r json.RawMessage, exists bool) {
-	v := m.execution_spec
+// CreatedDate returns the value of the "created_date" field in the mutation.
+func (m *QueuedTaskMutation) CreatedDate() (r time.Time, exists bool) {
+	v := m.created_date
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldExecutionSpec returns the old "execution_spec" field's value of the QueuedTask entity.
+// OldCreatedDate returns the old "created_date" field's value of the QueuedTask entity.
 // If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldExecutionSpec(ctx context.Context) (v json.RawMessage, err error) {
+func (m *QueuedTaskMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldExecutionSpec is only allowed on UpdateOne operations")
+		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldExecutionSpec requires an ID field in the mutation")
+		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldExecutionSpec: %w", err)
+		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
 	}
-	return oldValue.ExecutionSpec, nil
+	return oldValue.CreatedDate, nil
 }
 
-// AppendExecutionSpec adds jm to the "execution_spec" field.
-func (m *QueuedTaskMutation) AppendExecutionSpec(jm json.RawMessage) {
-	m.appendexecution_spec = append(m.appendexecution_spec, jm...)
+// ResetCreatedDate resets all changes to the "created_date" field.
+func (m *QueuedTaskMutation) ResetCreatedDate() {
+	m.created_date = nil
 }
 
-// AppendedExecutionSpec returns the list of values that were appended to the "execution_spec" field in this mutation.
-func (m *QueuedTaskMutation) AppendedExecutionSpec() (json.RawMessage, bool) {
-	if len(m.appendexecution_spec) == 0 {
-		return nil, false
-	}
-	return m.appendexecution_spec, true
+// SetNotBefore sets the "not_before" field.
+func (m *QueuedTaskMutation) SetNotBefore(t time.Time) {
+	m.not_before = &t
 }
 
-// ClearExecutionSpec clears the value of the "execution_spec" field.
-func (m *QueuedTaskMutation) ClearExecutionSpec() {
-	m.execution_spec = nil
-	m.appendexecution_spec = nil
-	m.clearedFields[queuedtask.FieldExecutionSpec] = struct{}{}
-}
-
-// ExecutionSpecCleared returns if the "execution_spec" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ExecutionSpecCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldExecutionSpec]
-	return ok
-}
-
-// ResetExecutionSpec resets all changes to the "execution_spec" field.
-func (m *QueuedTaskMutation) ResetExecutionSpec() {
-	m.execution_spec = nil
-	m.appendexecution_spec = nil
-	delete(m.clearedFields, queuedtask.FieldExecutionSpec)
-}
-
-// SetExecutionState sets the "execution_state" field.
-func (m *QueuedTaskMutation) SetExecutionState(jm json.RawMessage) {
-	m.execution_state = &jm
-	m.appendexecution_state = nil
-}
-
-// ExecutionState returns the value of the "execution_state" field in the mutation.
-func (m *QueuedTaskMutation) ExecutionState() (r json.RawMessage, exists bool) {
-	v := m.execution_state
+// NotBefore returns the value of the "not_before" field in the mutation.
+func (m *QueuedTaskMutation) NotBefore() (r time.Time, exists bool) {
+	v := m.not_before
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldExecutionState returns the old "execution_state" field's value of the QueuedTask entity.
+// OldNotBefore returns the old "not_before" field's value of the QueuedTask entity.
 // If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldExecutionState(ctx context.Context) (v json.RawMessage, err error) {
+func (m *QueuedTaskMutation) OldNotBefore(ctx context.Context) (v time.Time, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldExecutionState is only allowed on UpdateOne operations")
+		return v, errors.New("OldNotBefore is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldExecutionState requires an ID field in the mutation")
+		return v, errors.New("OldNotBefore requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldExecutionState: %w", err)
+		return v, fmt.Errorf("querying old value for OldNotBefore: %w", err)
 	}
-	return oldValue.ExecutionState, nil
+	return oldValue.NotBefore, nil
 }
 
-// AppendExecutionState adds jm to the "execution_state" field.
-func (m *QueuedTaskMutation) AppendExecutionState(jm json.RawMessage) {
-	m.appendexecution_state = append(m.appendexecution_state, jm...)
-}
-
-// AppendedExecutionState returns the list of values that were appended to the "execution_state" field in this mutation.
-func (m *QueuedTaskMutation) AppendedExecutionState() (json.RawMessage, bool) {
-	if len(m.appendexecution_state) == 0 {
-		return nil, false
-	}
-	return m.appendexecution_state, true
-}
-
-// ResetExecutionState resets all changes to the "execution_state" field.
-func (m *QueuedTaskMutation) ResetExecutionState() {
-	m.execution_state = nil
-	m.appendexecution_state = nil
+// ResetNotBefore resets all changes to the "not_before" field.
+func (m *QueuedTaskMutation) ResetNotBefore() {
+	m.not_before = nil
 }
 
 // SetCodecRevision sets the "codec_revision" field.
@@ -638,1138 +450,6 @@ func (m *QueuedTaskMutation) AddedCodecRevision() (r int, exists bool) {
 func (m *QueuedTaskMutation) ResetCodecRevision() {
 	m.codec_revision = nil
 	m.addcodec_revision = nil
-}
-
-// SetSpecRevision sets the "spec_revision" field.
-func (m *QueuedTaskMutation) SetSpecRevision(i int) {
-	m.spec_revision = &i
-	m.addspec_revision = nil
-}
-
-// SpecRevision returns the value of the "spec_revision" field in the mutation.
-func (m *QueuedTaskMutation) SpecRevision() (r int, exists bool) {
-	v := m.spec_revision
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldSpecRevision returns the old "spec_revision" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldSpecRevision(ctx context.Context) (v *int, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldSpecRevision is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldSpecRevision requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldSpecRevision: %w", err)
-	}
-	return oldValue.SpecRevision, nil
-}
-
-// AddSpecRevision adds i to the "spec_revision" field.
-func (m *QueuedTaskMutation) AddSpecRevision(i int) {
-	if m.addspec_revision != nil {
-		*m.addspec_revision += i
-	} else {
-		m.addspec_revision = &i
-	}
-}
-
-// AddedSpecRevision returns the value that was added to the "spec_revision" field in this mutation.
-func (m *QueuedTaskMutation) AddedSpecRevision() (r int, exists bool) {
-	v := m.addspec_revision
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ClearSpecRevision clears the value of the "spec_revision" field.
-func (m *QueuedTaskMutation) ClearSpecRevision() {
-	m.spec_revision = nil
-	m.addspec_revision = nil
-	m.clearedFields[queuedtask.FieldSpecRevision] = struct{}{}
-}
-
-// SpecRevisionCleared returns if the "spec_revision" field was cleared in this mutation.
-func (m *QueuedTaskMutation) SpecRevisionCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldSpecRevision]
-	return ok
-}
-
-// ResetSpecRevision resets all changes to the "spec_revision" field.
-func (m *QueuedTaskMutation) ResetSpecRevision() {
-	m.spec_revision = nil
-	m.addspec_revision = nil
-	delete(m.clearedFields, queuedtask.FieldSpecRevision)
-}
-
-// SetSecrets sets the "secrets" field.
-func (m *QueuedTaskMutation) SetSecrets(s string) {
-	m.secrets = &s
-}
-
-// Secrets returns the value of the "secrets" field in the mutation.
-func (m *QueuedTaskMutation) Secrets() (r string, exists bool) {
-	v := m.secrets
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldSecrets returns the old "secrets" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldSecrets(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldSecrets is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldSecrets requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldSecrets: %w", err)
-	}
-	return oldValue.Secrets, nil
-}
-
-// ClearSecrets clears the value of the "secrets" field.
-func (m *QueuedTaskMutation) ClearSecrets() {
-	m.secrets = nil
-	m.clearedFields[queuedtask.FieldSecrets] = struct{}{}
-}
-
-// SecretsCleared returns if the "secrets" field was cleared in this mutation.
-func (m *QueuedTaskMutation) SecretsCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldSecrets]
-	return ok
-}
-
-// ResetSecrets resets all changes to the "secrets" field.
-func (m *QueuedTaskMutation) ResetSecrets() {
-	m.secrets = nil
-	delete(m.clearedFields, queuedtask.FieldSecrets)
-}
-
-// SetWorkflowStatus sets the "workflow_status" field.
-func (m *QueuedTaskMutation) SetWorkflowStatus(w workflow.Status) {
-	m.workflow_status = &w
-}
-
-// WorkflowStatus returns the value of the "workflow_status" field in the mutation.
-func (m *QueuedTaskMutation) WorkflowStatus() (r workflow.Status, exists bool) {
-	v := m.workflow_status
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldWorkflowStatus returns the old "workflow_status" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldWorkflowStatus(ctx context.Context) (v workflow.Status, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldWorkflowStatus is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldWorkflowStatus requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldWorkflowStatus: %w", err)
-	}
-	return oldValue.WorkflowStatus, nil
-}
-
-// ResetWorkflowStatus resets all changes to the "workflow_status" field.
-func (m *QueuedTaskMutation) ResetWorkflowStatus() {
-	m.workflow_status = nil
-}
-
-// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
-func (m *QueuedTaskMutation) SetWorkflowStatusDesc(s string) {
-	m.workflow_status_desc = &s
-}
-
-// WorkflowStatusDesc returns the value of the "workflow_status_desc" field in the mutation.
-func (m *QueuedTaskMutation) WorkflowStatusDesc() (r string, exists bool) {
-	v := m.workflow_status_desc
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldWorkflowStatusDesc returns the old "workflow_status_desc" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldWorkflowStatusDesc(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldWorkflowStatusDesc is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldWorkflowStatusDesc requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldWorkflowStatusDesc: %w", err)
-	}
-	return oldValue.WorkflowStatusDesc, nil
-}
-
-// ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
-func (m *QueuedTaskMutation) ClearWorkflowStatusDesc() {
-	m.workflow_status_desc = nil
-	m.clearedFields[queuedtask.FieldWorkflowStatusDesc] = struct{}{}
-}
-
-// WorkflowStatusDescCleared returns if the "workflow_status_desc" field was cleared in this mutation.
-func (m *QueuedTaskMutation) WorkflowStatusDescCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldWorkflowStatusDesc]
-	return ok
-}
-
-// ResetWorkflowStatusDesc resets all changes to the "workflow_status_desc" field.
-func (m *QueuedTaskMutation) ResetWorkflowStatusDesc() {
-	m.workflow_status_desc = nil
-	delete(m.clearedFields, queuedtask.FieldWorkflowStatusDesc)
-}
-
-// SetSchedulingStartedDate sets the "scheduling_started_date" field.
-func (m *QueuedTaskMutation) SetSchedulingStartedDate(t time.Time) {
-	m.scheduling_started_date = &t
-}
-
-// SchedulingStartedDate returns the value of the "scheduling_started_date" field in the mutation.
-func (m *QueuedTaskMutation) SchedulingStartedDate() (r time.Time, exists bool) {
-	v := m.scheduling_started_date
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldSchedulingStartedDate returns the old "scheduling_started_date" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldSchedulingStartedDate(ctx context.Context) (v *time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldSchedulingStartedDate is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldSchedulingStartedDate requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldSchedulingStartedDate: %w", err)
-	}
-	return oldValue.SchedulingStartedDate, nil
-}
-
-// ClearSchedulingStartedDate clears the value of the "scheduling_started_date" field.
-func (m *QueuedTaskMutation) ClearSchedulingStartedDate() {
-	m.scheduling_started_date = nil
-	m.clearedFields[queuedtask.FieldSchedulingStartedDate] = struct{}{}
-}
-
-// SchedulingStartedDateCleared returns if the "scheduling_started_date" field was cleared in this mutation.
-func (m *QueuedTaskMutation) SchedulingStartedDateCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldSchedulingStartedDate]
-	return ok
-}
-
-// ResetSchedulingStartedDate resets all changes to the "scheduling_started_date" field.
-func (m *QueuedTaskMutation) ResetSchedulingStartedDate() {
-	m.scheduling_started_date = nil
-	delete(m.clearedFields, queuedtask.FieldSchedulingStartedDate)
-}
-
-// SetExecutionStartedDate sets the "execution_started_date" field.
-func (m *QueuedTaskMutation) SetExecutionStartedDate(t time.Time) {
-	m.execution_started_date = &t
-}
-
-// ExecutionStartedDate returns the value of the "execution_started_date" field in the mutation.
-func (m *QueuedTaskMutation) ExecutionStartedDate() (r time.Time, exists bool) {
-	v := m.execution_started_date
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldExecutionStartedDate returns the old "execution_started_date" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldExecutionStartedDate(ctx context.Context) (v *time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldExecutionStartedDate is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldExecutionStartedDate requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldExecutionStartedDate: %w", err)
-	}
-	return oldValue.ExecutionStartedDate, nil
-}
-
-// ClearExecutionStartedDate clears the value of the "execution_started_date" field.
-func (m *QueuedTaskMutation) ClearExecutionStartedDate() {
-	m.execution_started_date = nil
-	m.clearedFields[queuedtask.FieldExecutionStartedDate] = struct{}{}
-}
-
-// ExecutionStartedDateCleared returns if the "execution_started_date" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ExecutionStartedDateCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldExecutionStartedDate]
-	return ok
-}
-
-// ResetExecutionStartedDate resets all changes to the "execution_started_date" field.
-func (m *QueuedTaskMutation) ResetExecutionStartedDate() {
-	m.execution_started_date = nil
-	delete(m.clearedFields, queuedtask.FieldExecutionStartedDate)
-}
-
-// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
-func (m *QueuedTaskMutation) SetWorkflowStoppedDate(t time.Time) {
-	m.workflow_stopped_date = &t
-}
-
-// WorkflowStoppedDate returns the value of the "workflow_stopped_date" field in the mutation.
-func (m *QueuedTaskMutation) WorkflowStoppedDate() (r time.Time, exists bool) {
-	v := m.workflow_stopped_date
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldWorkflowStoppedDate returns the old "workflow_stopped_date" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldWorkflowStoppedDate(ctx context.Context) (v *time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldWorkflowStoppedDate is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldWorkflowStoppedDate requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldWorkflowStoppedDate: %w", err)
-	}
-	return oldValue.WorkflowStoppedDate, nil
-}
-
-// ClearWorkflowStoppedDate clears the value of the "workflow_stopped_date" field.
-func (m *QueuedTaskMutation) ClearWorkflowStoppedDate() {
-	m.workflow_stopped_date = nil
-	m.clearedFields[queuedtask.FieldWorkflowStoppedDate] = struct{}{}
-}
-
-// WorkflowStoppedDateCleared returns if the "workflow_stopped_date" field was cleared in this mutation.
-func (m *QueuedTaskMutation) WorkflowStoppedDateCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldWorkflowStoppedDate]
-	return ok
-}
-
-// ResetWorkflowStoppedDate resets all changes to the "workflow_stopped_date" field.
-func (m *QueuedTaskMutation) ResetWorkflowStoppedDate() {
-	m.workflow_stopped_date = nil
-	delete(m.clearedFields, queuedtask.FieldWorkflowStoppedDate)
-}
-
-// SetScheduledByProcess sets the "scheduled_by_process" field.
-func (m *QueuedTaskMutation) SetScheduledByProcess(s string) {
-	m.scheduled_by_process = &s
-}
-
-// ScheduledByProcess returns the value of the "scheduled_by_process" field in the mutation.
-func (m *QueuedTaskMutation) ScheduledByProcess() (r string, exists bool) {
-	v := m.scheduled_by_process
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldScheduledByProcess returns the old "scheduled_by_process" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldScheduledByProcess(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldScheduledByProcess is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldScheduledByProcess requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldScheduledByProcess: %w", err)
-	}
-	return oldValue.ScheduledByProcess, nil
-}
-
-// ClearScheduledByProcess clears the value of the "scheduled_by_process" field.
-func (m *QueuedTaskMutation) ClearScheduledByProcess() {
-	m.scheduled_by_process = nil
-	m.clearedFields[queuedtask.FieldScheduledByProcess] = struct{}{}
-}
-
-// ScheduledByProcessCleared returns if the "scheduled_by_process" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ScheduledByProcessCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldScheduledByProcess]
-	return ok
-}
-
-// ResetScheduledByProcess resets all changes to the "scheduled_by_process" field.
-func (m *QueuedTaskMutation) ResetScheduledByProcess() {
-	m.scheduled_by_process = nil
-	delete(m.clearedFields, queuedtask.FieldScheduledByProcess)
-}
-
-// SetFence sets the "fence" field.
-func (m *QueuedTaskMutation) SetFence(i int64) {
-	m.fence = &i
-	m.addfence = nil
-}
-
-// Fence returns the value of the "fence" field in the mutation.
-func (m *QueuedTaskMutation) Fence() (r int64, exists bool) {
-	v := m.fence
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldFence returns the old "fence" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldFence(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldFence is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldFence requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldFence: %w", err)
-	}
-	return oldValue.Fence, nil
-}
-
-// AddFence adds i to the "fence" field.
-func (m *QueuedTaskMutation) AddFence(i int64) {
-	if m.addfence != nil {
-		*m.addfence += i
-	} else {
-		m.addfence = &i
-	}
-}
-
-// AddedFence returns the value that was added to the "fence" field in this mutation.
-func (m *QueuedTaskMutation) AddedFence() (r int64, exists bool) {
-	v := m.addfence
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetFence resets all changes to the "fence" field.
-func (m *QueuedTaskMutation) ResetFence() {
-	m.fence = nil
-	m.addfence = nil
-}
-
-// SetCheckpointSeq sets the "checkpoint_seq" field.
-func (m *QueuedTaskMutation) SetCheckpointSeq(i int64) {
-	m.checkpoint_seq = &i
-	m.addcheckpoint_seq = nil
-}
-
-// CheckpointSeq returns the value of the "checkpoint_seq" field in the mutation.
-func (m *QueuedTaskMutation) CheckpointSeq() (r int64, exists bool) {
-	v := m.checkpoint_seq
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCheckpointSeq returns the old "checkpoint_seq" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldCheckpointSeq(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCheckpointSeq is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCheckpointSeq requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCheckpointSeq: %w", err)
-	}
-	return oldValue.CheckpointSeq, nil
-}
-
-// AddCheckpointSeq adds i to the "checkpoint_seq" field.
-func (m *QueuedTaskMutation) AddCheckpointSeq(i int64) {
-	if m.addcheckpoint_seq != nil {
-		*m.addcheckpoint_seq += i
-	} else {
-		m.addcheckpoint_seq = &i
-	}
-}
-
-// AddedCheckpointSeq returns the value that was added to the "checkpoint_seq" field in this mutation.
-func (m *QueuedTaskMutation) AddedCheckpointSeq() (r int64, exists bool) {
-	v := m.addcheckpoint_seq
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetCheckpointSeq resets all changes to the "checkpoint_seq" field.
-func (m *QueuedTaskMutation) ResetCheckpointSeq() {
-	m.checkpoint_seq = nil
-	m.addcheckpoint_seq = nil
-}
-
-// SetAttempts sets the "attempts" field.
-func (m *QueuedTaskMutation) SetAttempts(i int) {
-	m.attempts = &i
-	m.addattempts = nil
-}
-
-// Attempts returns the value of the "attempts" field in the mutation.
-func (m *QueuedTaskMutation) Attempts() (r int, exists bool) {
-	v := m.attempts
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldAttempts returns the old "attempts" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldAttempts(ctx context.Context) (v int, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldAttempts is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldAttempts requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldAttempts: %w", err)
-	}
-	return oldValue.Attempts, nil
-}
-
-// AddAttempts adds i to the "attempts" field.
-func (m *QueuedTaskMutation) AddAttempts(i int) {
-	if m.addattempts != nil {
-		*m.addattempts += i
-	} else {
-		m.addattempts = &i
-	}
-}
-
-// AddedAttempts returns the value that was added to the "attempts" field in this mutation.
-func (m *QueuedTaskMutation) AddedAttempts() (r int, exists bool) {
-	v := m.addattempts
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetAttempts resets all changes to the "attempts" field.
-func (m *QueuedTaskMutation) ResetAttempts() {
-	m.attempts = nil
-	m.addattempts = nil
-}
-
-// SetNotBefore sets the "not_before" field.
-func (m *QueuedTaskMutation) SetNotBefore(t time.Time) {
-	m.not_before = &t
-}
-
-// NotBefore returns the value of the "not_before" field in the mutation.
-func (m *QueuedTaskMutation) NotBefore() (r time.Time, exists bool) {
-	v := m.not_before
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldNotBefore returns the old "not_before" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldNotBefore(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldNotBefore is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldNotBefore requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldNotBefore: %w", err)
-	}
-	return oldValue.NotBefore, nil
-}
-
-// ResetNotBefore resets all changes to the "not_before" field.
-func (m *QueuedTaskMutation) ResetNotBefore() {
-	m.not_before = nil
-}
-
-// SetQueue sets the "queue" field.
-func (m *QueuedTaskMutation) SetQueue(s string) {
-	m.queue = &s
-}
-
-// Queue returns the value of the "queue" field in the mutation.
-func (m *QueuedTaskMutation) Queue() (r string, exists bool) {
-	v := m.queue
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldQueue returns the old "queue" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldQueue(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldQueue is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldQueue requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldQueue: %w", err)
-	}
-	return oldValue.Queue, nil
-}
-
-// ResetQueue resets all changes to the "queue" field.
-func (m *QueuedTaskMutation) ResetQueue() {
-	m.queue = nil
-}
-
-// SetPriority sets the "priority" field.
-func (m *QueuedTaskMutation) SetPriority(i int16) {
-	m.priority = &i
-	m.addpriority = nil
-}
-
-// Priority returns the value of the "priority" field in the mutation.
-func (m *QueuedTaskMutation) Priority() (r int16, exists bool) {
-	v := m.priority
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldPriority returns the old "priority" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldPriority(ctx context.Context) (v int16, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldPriority is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldPriority requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldPriority: %w", err)
-	}
-	return oldValue.Priority, nil
-}
-
-// AddPriority adds i to the "priority" field.
-func (m *QueuedTaskMutation) AddPriority(i int16) {
-	if m.addpriority != nil {
-		*m.addpriority += i
-	} else {
-		m.addpriority = &i
-	}
-}
-
-// AddedPriority returns the value that was added to the "priority" field in this mutation.
-func (m *QueuedTaskMutation) AddedPriority() (r int16, exists bool) {
-	v := m.addpriority
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetPriority resets all changes to the "priority" field.
-func (m *QueuedTaskMutation) ResetPriority() {
-	m.priority = nil
-	m.addpriority = nil
-}
-
-// SetStalled sets the "stalled" field.
-func (m *QueuedTaskMutation) SetStalled(b bool) {
-	m.stalled = &b
-}
-
-// Stalled returns the value of the "stalled" field in the mutation.
-func (m *QueuedTaskMutation) Stalled() (r bool, exists bool) {
-	v := m.stalled
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldStalled returns the old "stalled" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldStalled(ctx context.Context) (v bool, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldStalled is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldStalled requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldStalled: %w", err)
-	}
-	return oldValue.Stalled, nil
-}
-
-// ResetStalled resets all changes to the "stalled" field.
-func (m *QueuedTaskMutation) ResetStalled() {
-	m.stalled = nil
-}
-
-// SetReference sets the "reference" field.
-func (m *QueuedTaskMutation) SetReference(s string) {
-	m.reference = &s
-}
-
-// Reference returns the value of the "reference" field in the mutation.
-func (m *QueuedTaskMutation) Reference() (r string, exists bool) {
-	v := m.reference
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldReference returns the old "reference" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldReference(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldReference is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldReference requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldReference: %w", err)
-	}
-	return oldValue.Reference, nil
-}
-
-// ClearReference clears the value of the "reference" field.
-func (m *QueuedTaskMutation) ClearReference() {
-	m.reference = nil
-	m.clearedFields[queuedtask.FieldReference] = struct{}{}
-}
-
-// ReferenceCleared returns if the "reference" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ReferenceCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldReference]
-	return ok
-}
-
-// ResetReference resets all changes to the "reference" field.
-func (m *QueuedTaskMutation) ResetReference() {
-	m.reference = nil
-	delete(m.clearedFields, queuedtask.FieldReference)
-}
-
-// SetReason sets the "reason" field.
-func (m *QueuedTaskMutation) SetReason(s string) {
-	m.reason = &s
-}
-
-// Reason returns the value of the "reason" field in the mutation.
-func (m *QueuedTaskMutation) Reason() (r string, exists bool) {
-	v := m.reason
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldReason returns the old "reason" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldReason(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldReason is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldReason requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldReason: %w", err)
-	}
-	return oldValue.Reason, nil
-}
-
-// ClearReason clears the value of the "reason" field.
-func (m *QueuedTaskMutation) ClearReason() {
-	m.reason = nil
-	m.clearedFields[queuedtask.FieldReason] = struct{}{}
-}
-
-// ReasonCleared returns if the "reason" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ReasonCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldReason]
-	return ok
-}
-
-// ResetReason resets all changes to the "reason" field.
-func (m *QueuedTaskMutation) ResetReason() {
-	m.reason = nil
-	delete(m.clearedFields, queuedtask.FieldReason)
-}
-
-// SetUniqueKey sets the "unique_key" field.
-func (m *QueuedTaskMutation) SetUniqueKey(s string) {
-	m.unique_key = &s
-}
-
-// UniqueKey returns the value of the "unique_key" field in the mutation.
-func (m *QueuedTaskMutation) UniqueKey() (r string, exists bool) {
-	v := m.unique_key
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUniqueKey returns the old "unique_key" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldUniqueKey(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUniqueKey is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUniqueKey requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUniqueKey: %w", err)
-	}
-	return oldValue.UniqueKey, nil
-}
-
-// ClearUniqueKey clears the value of the "unique_key" field.
-func (m *QueuedTaskMutation) ClearUniqueKey() {
-	m.unique_key = nil
-	m.clearedFields[queuedtask.FieldUniqueKey] = struct{}{}
-}
-
-// UniqueKeyCleared returns if the "unique_key" field was cleared in this mutation.
-func (m *QueuedTaskMutation) UniqueKeyCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldUniqueKey]
-	return ok
-}
-
-// ResetUniqueKey resets all changes to the "unique_key" field.
-func (m *QueuedTaskMutation) ResetUniqueKey() {
-	m.unique_key = nil
-	delete(m.clearedFields, queuedtask.FieldUniqueKey)
-}
-
-// SetIdempotencyKey sets the "idempotency_key" field.
-func (m *QueuedTaskMutation) SetIdempotencyKey(s string) {
-	m.idempotency_key = &s
-}
-
-// IdempotencyKey returns the value of the "idempotency_key" field in the mutation.
-func (m *QueuedTaskMutation) IdempotencyKey() (r string, exists bool) {
-	v := m.idempotency_key
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldIdempotencyKey returns the old "idempotency_key" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldIdempotencyKey(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldIdempotencyKey is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldIdempotencyKey requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldIdempotencyKey: %w", err)
-	}
-	return oldValue.IdempotencyKey, nil
-}
-
-// ClearIdempotencyKey clears the value of the "idempotency_key" field.
-func (m *QueuedTaskMutation) ClearIdempotencyKey() {
-	m.idempotency_key = nil
-	m.clearedFields[queuedtask.FieldIdempotencyKey] = struct{}{}
-}
-
-// IdempotencyKeyCleared returns if the "idempotency_key" field was cleared in this mutation.
-func (m *QueuedTaskMutation) IdempotencyKeyCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldIdempotencyKey]
-	return ok
-}
-
-// ResetIdempotencyKey resets all changes to the "idempotency_key" field.
-func (m *QueuedTaskMutation) ResetIdempotencyKey() {
-	m.idempotency_key = nil
-	delete(m.clearedFields, queuedtask.FieldIdempotencyKey)
-}
-
-// SetControl sets the "control" field.
-func (m *QueuedTaskMutation) SetControl(w workflow.Control) {
-	m.control = &w
-}
-
-// Control returns the value of the "control" field in the mutation.
-func (m *QueuedTaskMutation) Control() (r workflow.Control, exists bool) {
-	v := m.control
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldControl returns the old "control" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldControl(ctx context.Context) (v workflow.Control, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldControl is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldControl requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldControl: %w", err)
-	}
-	return oldValue.Control, nil
-}
-
-// ResetControl resets all changes to the "control" field.
-func (m *QueuedTaskMutation) ResetControl() {
-	m.control = nil
-}
-
-// SetControlBy sets the "control_by" field.
-func (m *QueuedTaskMutation) SetControlBy(u uuid.UUID) {
-	m.control_by = &u
-}
-
-// ControlBy returns the value of the "control_by" field in the mutation.
-func (m *QueuedTaskMutation) ControlBy() (r uuid.UUID, exists bool) {
-	v := m.control_by
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldControlBy returns the old "control_by" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldControlBy(ctx context.Context) (v *uuid.UUID, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldControlBy is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldControlBy requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldControlBy: %w", err)
-	}
-	return oldValue.ControlBy, nil
-}
-
-// ClearControlBy clears the value of the "control_by" field.
-func (m *QueuedTaskMutation) ClearControlBy() {
-	m.control_by = nil
-	m.clearedFields[queuedtask.FieldControlBy] = struct{}{}
-}
-
-// ControlByCleared returns if the "control_by" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ControlByCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldControlBy]
-	return ok
-}
-
-// ResetControlBy resets all changes to the "control_by" field.
-func (m *QueuedTaskMutation) ResetControlBy() {
-	m.control_by = nil
-	delete(m.clearedFields, queuedtask.FieldControlBy)
-}
-
-// SetControlReason sets the "control_reason" field.
-func (m *QueuedTaskMutation) SetControlReason(s string) {
-	m.control_reason = &s
-}
-
-// ControlReason returns the value of the "control_reason" field in the mutation.
-func (m *QueuedTaskMutation) ControlReason() (r string, exists bool) {
-	v := m.control_reason
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldControlReason returns the old "control_reason" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldControlReason(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldControlReason is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldControlReason requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldControlReason: %w", err)
-	}
-	return oldValue.ControlReason, nil
-}
-
-// ClearControlReason clears the value of the "control_reason" field.
-func (m *QueuedTaskMutation) ClearControlReason() {
-	m.control_reason = nil
-	m.clearedFields[queuedtask.FieldControlReason] = struct{}{}
-}
-
-// ControlReasonCleared returns if the "control_reason" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ControlReasonCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldControlReason]
-	return ok
-}
-
-// ResetControlReason resets all changes to the "control_reason" field.
-func (m *QueuedTaskMutation) ResetControlReason() {
-	m.control_reason = nil
-	delete(m.clearedFields, queuedtask.FieldControlReason)
-}
-
-// SetItemsTotal sets the "items_total" field.
-func (m *QueuedTaskMutation) SetItemsTotal(i int64) {
-	m.items_total = &i
-	m.additems_total = nil
-}
-
-// ItemsTotal returns the value of the "items_total" field in the mutation.
-func (m *QueuedTaskMutation) ItemsTotal() (r int64, exists bool) {
-	v := m.items_total
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldItemsTotal returns the old "items_total" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldItemsTotal(ctx context.Context) (v *int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldItemsTotal is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldItemsTotal requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldItemsTotal: %w", err)
-	}
-	return oldValue.ItemsTotal, nil
-}
-
-// AddItemsTotal adds i to the "items_total" field.
-func (m *QueuedTaskMutation) AddItemsTotal(i int64) {
-	if m.additems_total != nil {
-		*m.additems_total += i
-	} else {
-		m.additems_total = &i
-	}
-}
-
-// AddedItemsTotal returns the value that was added to the "items_total" field in this mutation.
-func (m *QueuedTaskMutation) AddedItemsTotal() (r int64, exists bool) {
-	v := m.additems_total
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ClearItemsTotal clears the value of the "items_total" field.
-func (m *QueuedTaskMutation) ClearItemsTotal() {
-	m.items_total = nil
-	m.additems_total = nil
-	m.clearedFields[queuedtask.FieldItemsTotal] = struct{}{}
-}
-
-// ItemsTotalCleared returns if the "items_total" field was cleared in this mutation.
-func (m *QueuedTaskMutation) ItemsTotalCleared() bool {
-	_, ok := m.clearedFields[queuedtask.FieldItemsTotal]
-	return ok
-}
-
-// ResetItemsTotal resets all changes to the "items_total" field.
-func (m *QueuedTaskMutation) ResetItemsTotal() {
-	m.items_total = nil
-	m.additems_total = nil
-	delete(m.clearedFields, queuedtask.FieldItemsTotal)
 }
 
 // SetItemsTaken sets the "items_taken" field.
@@ -1994,6 +674,1326 @@ func (m *QueuedTaskMutation) AddedItemsSkipped() (r int64, exists bool) {
 func (m *QueuedTaskMutation) ResetItemsSkipped() {
 	m.items_skipped = nil
 	m.additems_skipped = nil
+}
+
+// SetCheckpointSeq sets the "checkpoint_seq" field.
+func (m *QueuedTaskMutation) SetCheckpointSeq(i int64) {
+	m.checkpoint_seq = &i
+	m.addcheckpoint_seq = nil
+}
+
+// CheckpointSeq returns the value of the "checkpoint_seq" field in the mutation.
+func (m *QueuedTaskMutation) CheckpointSeq() (r int64, exists bool) {
+	v := m.checkpoint_seq
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCheckpointSeq returns the old "checkpoint_seq" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldCheckpointSeq(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCheckpointSeq is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCheckpointSeq requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCheckpointSeq: %w", err)
+	}
+	return oldValue.CheckpointSeq, nil
+}
+
+// AddCheckpointSeq adds i to the "checkpoint_seq" field.
+func (m *QueuedTaskMutation) AddCheckpointSeq(i int64) {
+	if m.addcheckpoint_seq != nil {
+		*m.addcheckpoint_seq += i
+	} else {
+		m.addcheckpoint_seq = &i
+	}
+}
+
+// AddedCheckpointSeq returns the value that was added to the "checkpoint_seq" field in this mutation.
+func (m *QueuedTaskMutation) AddedCheckpointSeq() (r int64, exists bool) {
+	v := m.addcheckpoint_seq
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCheckpointSeq resets all changes to the "checkpoint_seq" field.
+func (m *QueuedTaskMutation) ResetCheckpointSeq() {
+	m.checkpoint_seq = nil
+	m.addcheckpoint_seq = nil
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (m *QueuedTaskMutation) SetModifiedBy(u uuid.UUID) {
+	m.modified_by = &u
+}
+
+// ModifiedBy returns the value of the "modified_by" field in the mutation.
+func (m *QueuedTaskMutation) ModifiedBy() (r uuid.UUID, exists bool) {
+	v := m.modified_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedBy returns the old "modified_by" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldModifiedBy(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
+	}
+	return oldValue.ModifiedBy, nil
+}
+
+// ResetModifiedBy resets all changes to the "modified_by" field.
+func (m *QueuedTaskMutation) ResetModifiedBy() {
+	m.modified_by = nil
+}
+
+// SetModifiedDate sets the "modified_date" field.
+func (m *QueuedTaskMutation) SetModifiedDate(t time.Time) {
+	m.modified_date = &t
+}
+
+// ModifiedDate returns the value of the "modified_date" field in the mutation.
+func (m *QueuedTaskMutation) ModifiedDate() (r time.Time, exists bool) {
+	v := m.modified_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedDate returns the old "modified_date" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldModifiedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedDate: %w", err)
+	}
+	return oldValue.ModifiedDate, nil
+}
+
+// ResetModifiedDate resets all changes to the "modified_date" field.
+func (m *QueuedTaskMutation) ResetModifiedDate() {
+	m.modified_date = nil
+}
+
+// SetFence sets the "fence" field.
+func (m *QueuedTaskMutation) SetFence(i int64) {
+	m.fence = &i
+	m.addfence = nil
+}
+
+// Fence returns the value of the "fence" field in the mutation.
+func (m *QueuedTaskMutation) Fence() (r int64, exists bool) {
+	v := m.fence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFence returns the old "fence" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldFence(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFence is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFence requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFence: %w", err)
+	}
+	return oldValue.Fence, nil
+}
+
+// AddFence adds i to the "fence" field.
+func (m *QueuedTaskMutation) AddFence(i int64) {
+	if m.addfence != nil {
+		*m.addfence += i
+	} else {
+		m.addfence = &i
+	}
+}
+
+// AddedFence returns the value that was added to the "fence" field in this mutation.
+func (m *QueuedTaskMutation) AddedFence() (r int64, exists bool) {
+	v := m.addfence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFence resets all changes to the "fence" field.
+func (m *QueuedTaskMutation) ResetFence() {
+	m.fence = nil
+	m.addfence = nil
+}
+
+// SetAttempts sets the "attempts" field.
+func (m *QueuedTaskMutation) SetAttempts(i int) {
+	m.attempts = &i
+	m.addattempts = nil
+}
+
+// Attempts returns the value of the "attempts" field in the mutation.
+func (m *QueuedTaskMutation) Attempts() (r int, exists bool) {
+	v := m.attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttempts returns the old "attempts" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldAttempts(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttempts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttempts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttempts: %w", err)
+	}
+	return oldValue.Attempts, nil
+}
+
+// AddAttempts adds i to the "attempts" field.
+func (m *QueuedTaskMutation) AddAttempts(i int) {
+	if m.addattempts != nil {
+		*m.addattempts += i
+	} else {
+		m.addattempts = &i
+	}
+}
+
+// AddedAttempts returns the value that was added to the "attempts" field in this mutation.
+func (m *QueuedTaskMutation) AddedAttempts() (r int, exists bool) {
+	v := m.addattempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAttempts resets all changes to the "attempts" field.
+func (m *QueuedTaskMutation) ResetAttempts() {
+	m.attempts = nil
+	m.addattempts = nil
+}
+
+// SetPriority sets the "priority" field.
+func (m *QueuedTaskMutation) SetPriority(i int16) {
+	m.priority = &i
+	m.addpriority = nil
+}
+
+// Priority returns the value of the "priority" field in the mutation.
+func (m *QueuedTaskMutation) Priority() (r int16, exists bool) {
+	v := m.priority
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPriority returns the old "priority" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldPriority(ctx context.Context) (v int16, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPriority is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPriority requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPriority: %w", err)
+	}
+	return oldValue.Priority, nil
+}
+
+// AddPriority adds i to the "priority" field.
+func (m *QueuedTaskMutation) AddPriority(i int16) {
+	if m.addpriority != nil {
+		*m.addpriority += i
+	} else {
+		m.addpriority = &i
+	}
+}
+
+// AddedPriority returns the value that was added to the "priority" field in this mutation.
+func (m *QueuedTaskMutation) AddedPriority() (r int16, exists bool) {
+	v := m.addpriority
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPriority resets all changes to the "priority" field.
+func (m *QueuedTaskMutation) ResetPriority() {
+	m.priority = nil
+	m.addpriority = nil
+}
+
+// SetStalled sets the "stalled" field.
+func (m *QueuedTaskMutation) SetStalled(b bool) {
+	m.stalled = &b
+}
+
+// Stalled returns the value of the "stalled" field in the mutation.
+func (m *QueuedTaskMutation) Stalled() (r bool, exists bool) {
+	v := m.stalled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStalled returns the old "stalled" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldStalled(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStalled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStalled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStalled: %w", err)
+	}
+	return oldValue.Stalled, nil
+}
+
+// ResetStalled resets all changes to the "stalled" field.
+func (m *QueuedTaskMutation) ResetStalled() {
+	m.stalled = nil
+}
+
+// SetWorkflowStatus sets the "workflow_status" field.
+func (m *QueuedTaskMutation) SetWorkflowStatus(w workflow.Status) {
+	m.workflow_status = &w
+}
+
+// WorkflowStatus returns the value of the "workflow_status" field in the mutation.
+func (m *QueuedTaskMutation) WorkflowStatus() (r workflow.Status, exists bool) {
+	v := m.workflow_status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWorkflowStatus returns the old "workflow_status" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldWorkflowStatus(ctx context.Context) (v workflow.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWorkflowStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWorkflowStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWorkflowStatus: %w", err)
+	}
+	return oldValue.WorkflowStatus, nil
+}
+
+// ResetWorkflowStatus resets all changes to the "workflow_status" field.
+func (m *QueuedTaskMutation) ResetWorkflowStatus() {
+	m.workflow_status = nil
+}
+
+// SetControl sets the "control" field.
+func (m *QueuedTaskMutation) SetControl(w workflow.Control) {
+	m.control = &w
+}
+
+// Control returns the value of the "control" field in the mutation.
+func (m *QueuedTaskMutation) Control() (r workflow.Control, exists bool) {
+	v := m.control
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldControl returns the old "control" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldControl(ctx context.Context) (v workflow.Control, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldControl is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldControl requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldControl: %w", err)
+	}
+	return oldValue.Control, nil
+}
+
+// ResetControl resets all changes to the "control" field.
+func (m *QueuedTaskMutation) ResetControl() {
+	m.control = nil
+}
+
+// SetScheduledByProcess sets the "scheduled_by_process" field.
+func (m *QueuedTaskMutation) SetScheduledByProcess(s string) {
+	m.scheduled_by_process = &s
+}
+
+// ScheduledByProcess returns the value of the "scheduled_by_process" field in the mutation.
+func (m *QueuedTaskMutation) ScheduledByProcess() (r string, exists bool) {
+	v := m.scheduled_by_process
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScheduledByProcess returns the old "scheduled_by_process" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldScheduledByProcess(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScheduledByProcess is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScheduledByProcess requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScheduledByProcess: %w", err)
+	}
+	return oldValue.ScheduledByProcess, nil
+}
+
+// ClearScheduledByProcess clears the value of the "scheduled_by_process" field.
+func (m *QueuedTaskMutation) ClearScheduledByProcess() {
+	m.scheduled_by_process = nil
+	m.clearedFields[queuedtask.FieldScheduledByProcess] = struct{}{}
+}
+
+// ScheduledByProcessCleared returns if the "scheduled_by_process" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ScheduledByProcessCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldScheduledByProcess]
+	return ok
+}
+
+// ResetScheduledByProcess resets all changes to the "scheduled_by_process" field.
+func (m *QueuedTaskMutation) ResetScheduledByProcess() {
+	m.scheduled_by_process = nil
+	delete(m.clearedFields, queuedtask.FieldScheduledByProcess)
+}
+
+// SetSchedulingStartedDate sets the "scheduling_started_date" field.
+func (m *QueuedTaskMutation) SetSchedulingStartedDate(t time.Time) {
+	m.scheduling_started_date = &t
+}
+
+// SchedulingStartedDate returns the value of the "scheduling_started_date" field in the mutation.
+func (m *QueuedTaskMutation) SchedulingStartedDate() (r time.Time, exists bool) {
+	v := m.scheduling_started_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSchedulingStartedDate returns the old "scheduling_started_date" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldSchedulingStartedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSchedulingStartedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSchedulingStartedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSchedulingStartedDate: %w", err)
+	}
+	return oldValue.SchedulingStartedDate, nil
+}
+
+// ClearSchedulingStartedDate clears the value of the "scheduling_started_date" field.
+func (m *QueuedTaskMutation) ClearSchedulingStartedDate() {
+	m.scheduling_started_date = nil
+	m.clearedFields[queuedtask.FieldSchedulingStartedDate] = struct{}{}
+}
+
+// SchedulingStartedDateCleared returns if the "scheduling_started_date" field was cleared in this mutation.
+func (m *QueuedTaskMutation) SchedulingStartedDateCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldSchedulingStartedDate]
+	return ok
+}
+
+// ResetSchedulingStartedDate resets all changes to the "scheduling_started_date" field.
+func (m *QueuedTaskMutation) ResetSchedulingStartedDate() {
+	m.scheduling_started_date = nil
+	delete(m.clearedFields, queuedtask.FieldSchedulingStartedDate)
+}
+
+// SetExecutionStartedDate sets the "execution_started_date" field.
+func (m *QueuedTaskMutation) SetExecutionStartedDate(t time.Time) {
+	m.execution_started_date = &t
+}
+
+// ExecutionStartedDate returns the value of the "execution_started_date" field in the mutation.
+func (m *QueuedTaskMutation) ExecutionStartedDate() (r time.Time, exists bool) {
+	v := m.execution_started_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionStartedDate returns the old "execution_started_date" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldExecutionStartedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionStartedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionStartedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionStartedDate: %w", err)
+	}
+	return oldValue.ExecutionStartedDate, nil
+}
+
+// ClearExecutionStartedDate clears the value of the "execution_started_date" field.
+func (m *QueuedTaskMutation) ClearExecutionStartedDate() {
+	m.execution_started_date = nil
+	m.clearedFields[queuedtask.FieldExecutionStartedDate] = struct{}{}
+}
+
+// ExecutionStartedDateCleared returns if the "execution_started_date" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ExecutionStartedDateCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldExecutionStartedDate]
+	return ok
+}
+
+// ResetExecutionStartedDate resets all changes to the "execution_started_date" field.
+func (m *QueuedTaskMutation) ResetExecutionStartedDate() {
+	m.execution_started_date = nil
+	delete(m.clearedFields, queuedtask.FieldExecutionStartedDate)
+}
+
+// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
+func (m *QueuedTaskMutation) SetWorkflowStoppedDate(t time.Time) {
+	m.workflow_stopped_date = &t
+}
+
+// WorkflowStoppedDate returns the value of the "workflow_stopped_date" field in the mutation.
+func (m *QueuedTaskMutation) WorkflowStoppedDate() (r time.Time, exists bool) {
+	v := m.workflow_stopped_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWorkflowStoppedDate returns the old "workflow_stopped_date" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldWorkflowStoppedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWorkflowStoppedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWorkflowStoppedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWorkflowStoppedDate: %w", err)
+	}
+	return oldValue.WorkflowStoppedDate, nil
+}
+
+// ClearWorkflowStoppedDate clears the value of the "workflow_stopped_date" field.
+func (m *QueuedTaskMutation) ClearWorkflowStoppedDate() {
+	m.workflow_stopped_date = nil
+	m.clearedFields[queuedtask.FieldWorkflowStoppedDate] = struct{}{}
+}
+
+// WorkflowStoppedDateCleared returns if the "workflow_stopped_date" field was cleared in this mutation.
+func (m *QueuedTaskMutation) WorkflowStoppedDateCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldWorkflowStoppedDate]
+	return ok
+}
+
+// ResetWorkflowStoppedDate resets all changes to the "workflow_stopped_date" field.
+func (m *QueuedTaskMutation) ResetWorkflowStoppedDate() {
+	m.workflow_stopped_date = nil
+	delete(m.clearedFields, queuedtask.FieldWorkflowStoppedDate)
+}
+
+// SetExecutionState sets the "execution_state" field.
+func (m *QueuedTaskMutation) SetExecutionState(jm json.RawMessage) {
+	m.execution_state = &jm
+	m.appendexecution_state = nil
+}
+
+// ExecutionState returns the value of the "execution_state" field in the mutation.
+func (m *QueuedTaskMutation) ExecutionState() (r json.RawMessage, exists bool) {
+	v := m.execution_state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionState returns the old "execution_state" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldExecutionState(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionState: %w", err)
+	}
+	return oldValue.ExecutionState, nil
+}
+
+// AppendExecutionState adds jm to the "execution_state" field.
+func (m *QueuedTaskMutation) AppendExecutionState(jm json.RawMessage) {
+	m.appendexecution_state = append(m.appendexecution_state, jm...)
+}
+
+// AppendedExecutionState returns the list of values that were appended to the "execution_state" field in this mutation.
+func (m *QueuedTaskMutation) AppendedExecutionState() (json.RawMessage, bool) {
+	if len(m.appendexecution_state) == 0 {
+		return nil, false
+	}
+	return m.appendexecution_state, true
+}
+
+// ResetExecutionState resets all changes to the "execution_state" field.
+func (m *QueuedTaskMutation) ResetExecutionState() {
+	m.execution_state = nil
+	m.appendexecution_state = nil
+}
+
+// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
+func (m *QueuedTaskMutation) SetWorkflowStatusDesc(s string) {
+	m.workflow_status_desc = &s
+}
+
+// WorkflowStatusDesc returns the value of the "workflow_status_desc" field in the mutation.
+func (m *QueuedTaskMutation) WorkflowStatusDesc() (r string, exists bool) {
+	v := m.workflow_status_desc
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWorkflowStatusDesc returns the old "workflow_status_desc" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldWorkflowStatusDesc(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWorkflowStatusDesc is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWorkflowStatusDesc requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWorkflowStatusDesc: %w", err)
+	}
+	return oldValue.WorkflowStatusDesc, nil
+}
+
+// ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
+func (m *QueuedTaskMutation) ClearWorkflowStatusDesc() {
+	m.workflow_status_desc = nil
+	m.clearedFields[queuedtask.FieldWorkflowStatusDesc] = struct{}{}
+}
+
+// WorkflowStatusDescCleared returns if the "workflow_status_desc" field was cleared in this mutation.
+func (m *QueuedTaskMutation) WorkflowStatusDescCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldWorkflowStatusDesc]
+	return ok
+}
+
+// ResetWorkflowStatusDesc resets all changes to the "workflow_status_desc" field.
+func (m *QueuedTaskMutation) ResetWorkflowStatusDesc() {
+	m.workflow_status_desc = nil
+	delete(m.clearedFields, queuedtask.FieldWorkflowStatusDesc)
+}
+
+// SetReason sets the "reason" field.
+func (m *QueuedTaskMutation) SetReason(s string) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *QueuedTaskMutation) Reason() (r string, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ClearReason clears the value of the "reason" field.
+func (m *QueuedTaskMutation) ClearReason() {
+	m.reason = nil
+	m.clearedFields[queuedtask.FieldReason] = struct{}{}
+}
+
+// ReasonCleared returns if the "reason" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ReasonCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldReason]
+	return ok
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *QueuedTaskMutation) ResetReason() {
+	m.reason = nil
+	delete(m.clearedFields, queuedtask.FieldReason)
+}
+
+// SetItemsTotal sets the "items_total" field.
+func (m *QueuedTaskMutation) SetItemsTotal(i int64) {
+	m.items_total = &i
+	m.additems_total = nil
+}
+
+// ItemsTotal returns the value of the "items_total" field in the mutation.
+func (m *QueuedTaskMutation) ItemsTotal() (r int64, exists bool) {
+	v := m.items_total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldItemsTotal returns the old "items_total" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldItemsTotal(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldItemsTotal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldItemsTotal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldItemsTotal: %w", err)
+	}
+	return oldValue.ItemsTotal, nil
+}
+
+// AddItemsTotal adds i to the "items_total" field.
+func (m *QueuedTaskMutation) AddItemsTotal(i int64) {
+	if m.additems_total != nil {
+		*m.additems_total += i
+	} else {
+		m.additems_total = &i
+	}
+}
+
+// AddedItemsTotal returns the value that was added to the "items_total" field in this mutation.
+func (m *QueuedTaskMutation) AddedItemsTotal() (r int64, exists bool) {
+	v := m.additems_total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearItemsTotal clears the value of the "items_total" field.
+func (m *QueuedTaskMutation) ClearItemsTotal() {
+	m.items_total = nil
+	m.additems_total = nil
+	m.clearedFields[queuedtask.FieldItemsTotal] = struct{}{}
+}
+
+// ItemsTotalCleared returns if the "items_total" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ItemsTotalCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldItemsTotal]
+	return ok
+}
+
+// ResetItemsTotal resets all changes to the "items_total" field.
+func (m *QueuedTaskMutation) ResetItemsTotal() {
+	m.items_total = nil
+	m.additems_total = nil
+	delete(m.clearedFields, queuedtask.FieldItemsTotal)
+}
+
+// SetSpecRevision sets the "spec_revision" field.
+func (m *QueuedTaskMutation) SetSpecRevision(i int) {
+	m.spec_revision = &i
+	m.addspec_revision = nil
+}
+
+// SpecRevision returns the value of the "spec_revision" field in the mutation.
+func (m *QueuedTaskMutation) SpecRevision() (r int, exists bool) {
+	v := m.spec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSpecRevision returns the old "spec_revision" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldSpecRevision(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSpecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSpecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSpecRevision: %w", err)
+	}
+	return oldValue.SpecRevision, nil
+}
+
+// AddSpecRevision adds i to the "spec_revision" field.
+func (m *QueuedTaskMutation) AddSpecRevision(i int) {
+	if m.addspec_revision != nil {
+		*m.addspec_revision += i
+	} else {
+		m.addspec_revision = &i
+	}
+}
+
+// AddedSpecRevision returns the value that was added to the "spec_revision" field in this mutation.
+func (m *QueuedTaskMutation) AddedSpecRevision() (r int, exists bool) {
+	v := m.addspec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearSpecRevision clears the value of the "spec_revision" field.
+func (m *QueuedTaskMutation) ClearSpecRevision() {
+	m.spec_revision = nil
+	m.addspec_revision = nil
+	m.clearedFields[queuedtask.FieldSpecRevision] = struct{}{}
+}
+
+// SpecRevisionCleared returns if the "spec_revision" field was cleared in this mutation.
+func (m *QueuedTaskMutation) SpecRevisionCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldSpecRevision]
+	return ok
+}
+
+// ResetSpecRevision resets all changes to the "spec_revision" field.
+func (m *QueuedTaskMutation) ResetSpecRevision() {
+	m.spec_revision = nil
+	m.addspec_revision = nil
+	delete(m.clearedFields, queuedtask.FieldSpecRevision)
+}
+
+// SetSecrets sets the "secrets" field.
+func (m *QueuedTaskMutation) SetSecrets(s string) {
+	m.secrets = &s
+}
+
+// Secrets returns the value of the "secrets" field in the mutation.
+func (m *QueuedTaskMutation) Secrets() (r string, exists bool) {
+	v := m.secrets
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecrets returns the old "secrets" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldSecrets(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecrets is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecrets requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecrets: %w", err)
+	}
+	return oldValue.Secrets, nil
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (m *QueuedTaskMutation) ClearSecrets() {
+	m.secrets = nil
+	m.clearedFields[queuedtask.FieldSecrets] = struct{}{}
+}
+
+// SecretsCleared returns if the "secrets" field was cleared in this mutation.
+func (m *QueuedTaskMutation) SecretsCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldSecrets]
+	return ok
+}
+
+// ResetSecrets resets all changes to the "secrets" field.
+func (m *QueuedTaskMutation) ResetSecrets() {
+	m.secrets = nil
+	delete(m.clearedFields, queuedtask.FieldSecrets)
+}
+
+// SetControlBy sets the "control_by" field.
+func (m *QueuedTaskMutation) SetControlBy(u uuid.UUID) {
+	m.control_by = &u
+}
+
+// ControlBy returns the value of the "control_by" field in the mutation.
+func (m *QueuedTaskMutation) ControlBy() (r uuid.UUID, exists bool) {
+	v := m.control_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldControlBy returns the old "control_by" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldControlBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldControlBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldControlBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldControlBy: %w", err)
+	}
+	return oldValue.ControlBy, nil
+}
+
+// ClearControlBy clears the value of the "control_by" field.
+func (m *QueuedTaskMutation) ClearControlBy() {
+	m.control_by = nil
+	m.clearedFields[queuedtask.FieldControlBy] = struct{}{}
+}
+
+// ControlByCleared returns if the "control_by" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ControlByCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldControlBy]
+	return ok
+}
+
+// ResetControlBy resets all changes to the "control_by" field.
+func (m *QueuedTaskMutation) ResetControlBy() {
+	m.control_by = nil
+	delete(m.clearedFields, queuedtask.FieldControlBy)
+}
+
+// SetControlReason sets the "control_reason" field.
+func (m *QueuedTaskMutation) SetControlReason(s string) {
+	m.control_reason = &s
+}
+
+// ControlReason returns the value of the "control_reason" field in the mutation.
+func (m *QueuedTaskMutation) ControlReason() (r string, exists bool) {
+	v := m.control_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldControlReason returns the old "control_reason" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldControlReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldControlReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldControlReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldControlReason: %w", err)
+	}
+	return oldValue.ControlReason, nil
+}
+
+// ClearControlReason clears the value of the "control_reason" field.
+func (m *QueuedTaskMutation) ClearControlReason() {
+	m.control_reason = nil
+	m.clearedFields[queuedtask.FieldControlReason] = struct{}{}
+}
+
+// ControlReasonCleared returns if the "control_reason" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ControlReasonCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldControlReason]
+	return ok
+}
+
+// ResetControlReason resets all changes to the "control_reason" field.
+func (m *QueuedTaskMutation) ResetControlReason() {
+	m.control_reason = nil
+	delete(m.clearedFields, queuedtask.FieldControlReason)
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *QueuedTaskMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *QueuedTaskMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *QueuedTaskMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetQueue sets the "queue" field.
+func (m *QueuedTaskMutation) SetQueue(s string) {
+	m.queue = &s
+}
+
+// Queue returns the value of the "queue" field in the mutation.
+func (m *QueuedTaskMutation) Queue() (r string, exists bool) {
+	v := m.queue
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQueue returns the old "queue" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldQueue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQueue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQueue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQueue: %w", err)
+	}
+	return oldValue.Queue, nil
+}
+
+// ResetQueue resets all changes to the "queue" field.
+func (m *QueuedTaskMutation) ResetQueue() {
+	m.queue = nil
+}
+
+// SetExecutionSpec sets the "execution_spec" field.
+func (m *QueuedTaskMutation) SetExecutionSpec(jm json.RawMessage) {
+	m.execution_spec = &jm
+	m.appendexecution_spec = nil
+}
+
+// ExecutionSpec returns the value of the "execution_spec" field in the mutation.
+func (m *QueuedTaskMutation) ExecutionSpec() (r json.RawMessage, exists bool) {
+	v := m.execution_spec
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionSpec returns the old "execution_spec" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldExecutionSpec(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionSpec is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionSpec requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionSpec: %w", err)
+	}
+	return oldValue.ExecutionSpec, nil
+}
+
+// AppendExecutionSpec adds jm to the "execution_spec" field.
+func (m *QueuedTaskMutation) AppendExecutionSpec(jm json.RawMessage) {
+	m.appendexecution_spec = append(m.appendexecution_spec, jm...)
+}
+
+// AppendedExecutionSpec returns the list of values that were appended to the "execution_spec" field in this mutation.
+func (m *QueuedTaskMutation) AppendedExecutionSpec() (json.RawMessage, bool) {
+	if len(m.appendexecution_spec) == 0 {
+		return nil, false
+	}
+	return m.appendexecution_spec, true
+}
+
+// ClearExecutionSpec clears the value of the "execution_spec" field.
+func (m *QueuedTaskMutation) ClearExecutionSpec() {
+	m.execution_spec = nil
+	m.appendexecution_spec = nil
+	m.clearedFields[queuedtask.FieldExecutionSpec] = struct{}{}
+}
+
+// ExecutionSpecCleared returns if the "execution_spec" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ExecutionSpecCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldExecutionSpec]
+	return ok
+}
+
+// ResetExecutionSpec resets all changes to the "execution_spec" field.
+func (m *QueuedTaskMutation) ResetExecutionSpec() {
+	m.execution_spec = nil
+	m.appendexecution_spec = nil
+	delete(m.clearedFields, queuedtask.FieldExecutionSpec)
+}
+
+// SetReference sets the "reference" field.
+func (m *QueuedTaskMutation) SetReference(s string) {
+	m.reference = &s
+}
+
+// Reference returns the value of the "reference" field in the mutation.
+func (m *QueuedTaskMutation) Reference() (r string, exists bool) {
+	v := m.reference
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReference returns the old "reference" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldReference(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReference is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReference requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReference: %w", err)
+	}
+	return oldValue.Reference, nil
+}
+
+// ClearReference clears the value of the "reference" field.
+func (m *QueuedTaskMutation) ClearReference() {
+	m.reference = nil
+	m.clearedFields[queuedtask.FieldReference] = struct{}{}
+}
+
+// ReferenceCleared returns if the "reference" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ReferenceCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldReference]
+	return ok
+}
+
+// ResetReference resets all changes to the "reference" field.
+func (m *QueuedTaskMutation) ResetReference() {
+	m.reference = nil
+	delete(m.clearedFields, queuedtask.FieldReference)
+}
+
+// SetUniqueKey sets the "unique_key" field.
+func (m *QueuedTaskMutation) SetUniqueKey(s string) {
+	m.unique_key = &s
+}
+
+// UniqueKey returns the value of the "unique_key" field in the mutation.
+func (m *QueuedTaskMutation) UniqueKey() (r string, exists bool) {
+	v := m.unique_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUniqueKey returns the old "unique_key" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldUniqueKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUniqueKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUniqueKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUniqueKey: %w", err)
+	}
+	return oldValue.UniqueKey, nil
+}
+
+// ClearUniqueKey clears the value of the "unique_key" field.
+func (m *QueuedTaskMutation) ClearUniqueKey() {
+	m.unique_key = nil
+	m.clearedFields[queuedtask.FieldUniqueKey] = struct{}{}
+}
+
+// UniqueKeyCleared returns if the "unique_key" field was cleared in this mutation.
+func (m *QueuedTaskMutation) UniqueKeyCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldUniqueKey]
+	return ok
+}
+
+// ResetUniqueKey resets all changes to the "unique_key" field.
+func (m *QueuedTaskMutation) ResetUniqueKey() {
+	m.unique_key = nil
+	delete(m.clearedFields, queuedtask.FieldUniqueKey)
+}
+
+// SetIdempotencyKey sets the "idempotency_key" field.
+func (m *QueuedTaskMutation) SetIdempotencyKey(s string) {
+	m.idempotency_key = &s
+}
+
+// IdempotencyKey returns the value of the "idempotency_key" field in the mutation.
+func (m *QueuedTaskMutation) IdempotencyKey() (r string, exists bool) {
+	v := m.idempotency_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIdempotencyKey returns the old "idempotency_key" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldIdempotencyKey(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIdempotencyKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIdempotencyKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIdempotencyKey: %w", err)
+	}
+	return oldValue.IdempotencyKey, nil
+}
+
+// ClearIdempotencyKey clears the value of the "idempotency_key" field.
+func (m *QueuedTaskMutation) ClearIdempotencyKey() {
+	m.idempotency_key = nil
+	m.clearedFields[queuedtask.FieldIdempotencyKey] = struct{}{}
+}
+
+// IdempotencyKeyCleared returns if the "idempotency_key" field was cleared in this mutation.
+func (m *QueuedTaskMutation) IdempotencyKeyCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldIdempotencyKey]
+	return ok
+}
+
+// ResetIdempotencyKey resets all changes to the "idempotency_key" field.
+func (m *QueuedTaskMutation) ResetIdempotencyKey() {
+	m.idempotency_key = nil
+	delete(m.clearedFields, queuedtask.FieldIdempotencyKey)
 }
 
 // SetParentID sets the "parent_id" field.
@@ -2276,104 +2276,23 @@ func (m *QueuedTaskMutation) Type() string {
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
 	fields := make([]string, 0, 39)
-	if m.created_date != nil {
-		fields = append(fields, queuedtask.FieldCreatedDate)
-	}
-	if m.created_by != nil {
-		fields = append(fields, queuedtask.FieldCreatedBy)
-	}
-	if m.modified_date != nil {
-		fields = append(fields, queuedtask.FieldModifiedDate)
-	}
-	if m.modified_by != nil {
-		fields = append(fields, queuedtask.FieldModifiedBy)
-	}
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
 	if m.run_as_id != nil {
 		fields = append(fields, queuedtask.FieldRunAsID)
 	}
-	if m.execution_component_name != nil {
-		fields = append(fields, queuedtask.FieldExecutionComponentName)
+	if m.created_by != nil {
+		fields = append(fields, queuedtask.FieldCreatedBy)
 	}
-	if m.execution_spec != nil {
-		fields = append(fields, queuedtask.FieldExecutionSpec)
-	}
-	if m.execution_state != nil {
-		fields = append(fields, queuedtask.FieldExecutionState)
-	}
-	if m.codec_revision != nil {
-		fields = append(fields, queuedtask.FieldCodecRevision)
-	}
-	if m.spec_revision != nil {
-		fields = append(fields, queuedtask.FieldSpecRevision)
-	}
-	if m.secrets != nil {
-		fields = append(fields, queuedtask.FieldSecrets)
-	}
-	if m.workflow_status != nil {
-		fields = append(fields, queuedtask.FieldWorkflowStatus)
-	}
-	if m.workflow_status_desc != nil {
-		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
-	}
-	if m.scheduling_started_date != nil {
-		fields = append(fields, queuedtask.FieldSchedulingStartedDate)
-	}
-	if m.execution_started_date != nil {
-		fields = append(fields, queuedtask.FieldExecutionStartedDate)
-	}
-	if m.workflow_stopped_date != nil {
-		fields = append(fields, queuedtask.FieldWorkflowStoppedDate)
-	}
-	if m.scheduled_by_process != nil {
-		fields = append(fields, queuedtask.FieldScheduledByProcess)
-	}
-	if m.fence != nil {
-		fields = append(fields, queuedtask.FieldFence)
-	}
-	if m.checkpoint_seq != nil {
-		fields = append(fields, queuedtask.FieldCheckpointSeq)
-	}
-	if m.attempts != nil {
-		fields = append(fields, queuedtask.FieldAttempts)
+	if m.created_date != nil {
+		fields = append(fields, queuedtask.FieldCreatedDate)
 	}
 	if m.not_before != nil {
 		fields = append(fields, queuedtask.FieldNotBefore)
 	}
-	if m.queue != nil {
-		fields = append(fields, queuedtask.FieldQueue)
-	}
-	if m.priority != nil {
-		fields = append(fields, queuedtask.FieldPriority)
-	}
-	if m.stalled != nil {
-		fields = append(fields, queuedtask.FieldStalled)
-	}
-	if m.reference != nil {
-		fields = append(fields, queuedtask.FieldReference)
-	}
-	if m.reason != nil {
-		fields = append(fields, queuedtask.FieldReason)
-	}
-	if m.unique_key != nil {
-		fields = append(fields, queuedtask.FieldUniqueKey)
-	}
-	if m.idempotency_key != nil {
-		fields = append(fields, queuedtask.FieldIdempotencyKey)
-	}
-	if m.control != nil {
-		fields = append(fields, queuedtask.FieldControl)
-	}
-	if m.control_by != nil {
-		fields = append(fields, queuedtask.FieldControlBy)
-	}
-	if m.control_reason != nil {
-		fields = append(fields, queuedtask.FieldControlReason)
-	}
-	if m.items_total != nil {
-		fields = append(fields, queuedtask.FieldItemsTotal)
+	if m.codec_revision != nil {
+		fields = append(fields, queuedtask.FieldCodecRevision)
 	}
 	if m.items_taken != nil {
 		fields = append(fields, queuedtask.FieldItemsTaken)
@@ -2386,6 +2305,87 @@ func (m *QueuedTaskMutation) Fields() []string {
 	}
 	if m.items_skipped != nil {
 		fields = append(fields, queuedtask.FieldItemsSkipped)
+	}
+	if m.checkpoint_seq != nil {
+		fields = append(fields, queuedtask.FieldCheckpointSeq)
+	}
+	if m.modified_by != nil {
+		fields = append(fields, queuedtask.FieldModifiedBy)
+	}
+	if m.modified_date != nil {
+		fields = append(fields, queuedtask.FieldModifiedDate)
+	}
+	if m.fence != nil {
+		fields = append(fields, queuedtask.FieldFence)
+	}
+	if m.attempts != nil {
+		fields = append(fields, queuedtask.FieldAttempts)
+	}
+	if m.priority != nil {
+		fields = append(fields, queuedtask.FieldPriority)
+	}
+	if m.stalled != nil {
+		fields = append(fields, queuedtask.FieldStalled)
+	}
+	if m.workflow_status != nil {
+		fields = append(fields, queuedtask.FieldWorkflowStatus)
+	}
+	if m.control != nil {
+		fields = append(fields, queuedtask.FieldControl)
+	}
+	if m.scheduled_by_process != nil {
+		fields = append(fields, queuedtask.FieldScheduledByProcess)
+	}
+	if m.scheduling_started_date != nil {
+		fields = append(fields, queuedtask.FieldSchedulingStartedDate)
+	}
+	if m.execution_started_date != nil {
+		fields = append(fields, queuedtask.FieldExecutionStartedDate)
+	}
+	if m.workflow_stopped_date != nil {
+		fields = append(fields, queuedtask.FieldWorkflowStoppedDate)
+	}
+	if m.execution_state != nil {
+		fields = append(fields, queuedtask.FieldExecutionState)
+	}
+	if m.workflow_status_desc != nil {
+		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
+	}
+	if m.reason != nil {
+		fields = append(fields, queuedtask.FieldReason)
+	}
+	if m.items_total != nil {
+		fields = append(fields, queuedtask.FieldItemsTotal)
+	}
+	if m.spec_revision != nil {
+		fields = append(fields, queuedtask.FieldSpecRevision)
+	}
+	if m.secrets != nil {
+		fields = append(fields, queuedtask.FieldSecrets)
+	}
+	if m.control_by != nil {
+		fields = append(fields, queuedtask.FieldControlBy)
+	}
+	if m.control_reason != nil {
+		fields = append(fields, queuedtask.FieldControlReason)
+	}
+	if m.execution_component_name != nil {
+		fields = append(fields, queuedtask.FieldExecutionComponentName)
+	}
+	if m.queue != nil {
+		fields = append(fields, queuedtask.FieldQueue)
+	}
+	if m.execution_spec != nil {
+		fields = append(fields, queuedtask.FieldExecutionSpec)
+	}
+	if m.reference != nil {
+		fields = append(fields, queuedtask.FieldReference)
+	}
+	if m.unique_key != nil {
+		fields = append(fields, queuedtask.FieldUniqueKey)
+	}
+	if m.idempotency_key != nil {
+		fields = append(fields, queuedtask.FieldIdempotencyKey)
 	}
 	if m.parent_id != nil {
 		fields = append(fields, queuedtask.FieldParentID)
@@ -2401,72 +2401,18 @@ func (m *QueuedTaskMutation) Fields() []string {
 // schema.
 func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 	switch name {
-	case queuedtask.FieldCreatedDate:
-		return m.CreatedDate()
-	case queuedtask.FieldCreatedBy:
-		return m.CreatedBy()
-	case queuedtask.FieldModifiedDate:
-		return m.ModifiedDate()
-	case queuedtask.FieldModifiedBy:
-		return m.ModifiedBy()
 	case queuedtask.FieldOwnerID:
 		return m.OwnerID()
 	case queuedtask.FieldRunAsID:
 		return m.RunAsID()
-	case queuedtask.FieldExecutionComponentName:
-		return m.ExecutionComponentName()
-	case queuedtask.FieldExecutionSpec:
-		return m.ExecutionSpec()
-	case queuedtask.FieldExecutionState:
-		return m.ExecutionState()
-	case queuedtask.FieldCodecRevision:
-		return m.CodecRevision()
-	case queuedtask.FieldSpecRevision:
-		return m.SpecRevision()
-	case queuedtask.FieldSecrets:
-		return m.Secrets()
-	case queuedtask.FieldWorkflowStatus:
-		return m.WorkflowStatus()
-	case queuedtask.FieldWorkflowStatusDesc:
-		return m.WorkflowStatusDesc()
-	case queuedtask.FieldSchedulingStartedDate:
-		return m.SchedulingStartedDate()
-	case queuedtask.FieldExecutionStartedDate:
-		return m.ExecutionStartedDate()
-	case queuedtask.FieldWorkflowStoppedDate:
-		return m.WorkflowStoppedDate()
-	case queuedtask.FieldScheduledByProcess:
-		return m.ScheduledByProcess()
-	case queuedtask.FieldFence:
-		return m.Fence()
-	case queuedtask.FieldCheckpointSeq:
-		return m.CheckpointSeq()
-	case queuedtask.FieldAttempts:
-		return m.Attempts()
+	case queuedtask.FieldCreatedBy:
+		return m.CreatedBy()
+	case queuedtask.FieldCreatedDate:
+		return m.CreatedDate()
 	case queuedtask.FieldNotBefore:
 		return m.NotBefore()
-	case queuedtask.FieldQueue:
-		return m.Queue()
-	case queuedtask.FieldPriority:
-		return m.Priority()
-	case queuedtask.FieldStalled:
-		return m.Stalled()
-	case queuedtask.FieldReference:
-		return m.Reference()
-	case queuedtask.FieldReason:
-		return m.Reason()
-	case queuedtask.FieldUniqueKey:
-		return m.UniqueKey()
-	case queuedtask.FieldIdempotencyKey:
-		return m.IdempotencyKey()
-	case queuedtask.FieldControl:
-		return m.Control()
-	case queuedtask.FieldControlBy:
-		return m.ControlBy()
-	case queuedtask.FieldControlReason:
-		return m.ControlReason()
-	case queuedtask.FieldItemsTotal:
-		return m.ItemsTotal()
+	case queuedtask.FieldCodecRevision:
+		return m.CodecRevision()
 	case queuedtask.FieldItemsTaken:
 		return m.ItemsTaken()
 	case queuedtask.FieldItemsDone:
@@ -2475,6 +2421,60 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ItemsFailed()
 	case queuedtask.FieldItemsSkipped:
 		return m.ItemsSkipped()
+	case queuedtask.FieldCheckpointSeq:
+		return m.CheckpointSeq()
+	case queuedtask.FieldModifiedBy:
+		return m.ModifiedBy()
+	case queuedtask.FieldModifiedDate:
+		return m.ModifiedDate()
+	case queuedtask.FieldFence:
+		return m.Fence()
+	case queuedtask.FieldAttempts:
+		return m.Attempts()
+	case queuedtask.FieldPriority:
+		return m.Priority()
+	case queuedtask.FieldStalled:
+		return m.Stalled()
+	case queuedtask.FieldWorkflowStatus:
+		return m.WorkflowStatus()
+	case queuedtask.FieldControl:
+		return m.Control()
+	case queuedtask.FieldScheduledByProcess:
+		return m.ScheduledByProcess()
+	case queuedtask.FieldSchedulingStartedDate:
+		return m.SchedulingStartedDate()
+	case queuedtask.FieldExecutionStartedDate:
+		return m.ExecutionStartedDate()
+	case queuedtask.FieldWorkflowStoppedDate:
+		return m.WorkflowStoppedDate()
+	case queuedtask.FieldExecutionState:
+		return m.ExecutionState()
+	case queuedtask.FieldWorkflowStatusDesc:
+		return m.WorkflowStatusDesc()
+	case queuedtask.FieldReason:
+		return m.Reason()
+	case queuedtask.FieldItemsTotal:
+		return m.ItemsTotal()
+	case queuedtask.FieldSpecRevision:
+		return m.SpecRevision()
+	case queuedtask.FieldSecrets:
+		return m.Secrets()
+	case queuedtask.FieldControlBy:
+		return m.ControlBy()
+	case queuedtask.FieldControlReason:
+		return m.ControlReason()
+	case queuedtask.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case queuedtask.FieldQueue:
+		return m.Queue()
+	case queuedtask.FieldExecutionSpec:
+		return m.ExecutionSpec()
+	case queuedtask.FieldReference:
+		return m.Reference()
+	case queuedtask.FieldUniqueKey:
+		return m.UniqueKey()
+	case queuedtask.FieldIdempotencyKey:
+		return m.IdempotencyKey()
 	case queuedtask.FieldParentID:
 		return m.ParentID()
 	case queuedtask.FieldTraceparent:
@@ -2488,72 +2488,18 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
-	case queuedtask.FieldCreatedDate:
-		return m.OldCreatedDate(ctx)
-	case queuedtask.FieldCreatedBy:
-		return m.OldCreatedBy(ctx)
-	case queuedtask.FieldModifiedDate:
-		return m.OldModifiedDate(ctx)
-	case queuedtask.FieldModifiedBy:
-		return m.OldModifiedBy(ctx)
 	case queuedtask.FieldOwnerID:
 		return m.OldOwnerID(ctx)
 	case queuedtask.FieldRunAsID:
 		return m.OldRunAsID(ctx)
-	case queuedtask.FieldExecutionComponentName:
-		return m.OldExecutionComponentName(ctx)
-	case queuedtask.FieldExecutionSpec:
-		return m.OldExecutionSpec(ctx)
-	case queuedtask.FieldExecutionState:
-		return m.OldExecutionState(ctx)
-	case queuedtask.FieldCodecRevision:
-		return m.OldCodecRevision(ctx)
-	case queuedtask.FieldSpecRevision:
-		return m.OldSpecRevision(ctx)
-	case queuedtask.FieldSecrets:
-		return m.OldSecrets(ctx)
-	case queuedtask.FieldWorkflowStatus:
-		return m.OldWorkflowStatus(ctx)
-	case queuedtask.FieldWorkflowStatusDesc:
-		return m.OldWorkflowStatusDesc(ctx)
-	case queuedtask.FieldSchedulingStartedDate:
-		return m.OldSchedulingStartedDate(ctx)
-	case queuedtask.FieldExecutionStartedDate:
-		return m.OldExecutionStartedDate(ctx)
-	case queuedtask.FieldWorkflowStoppedDate:
-		return m.OldWorkflowStoppedDate(ctx)
-	case queuedtask.FieldScheduledByProcess:
-		return m.OldScheduledByProcess(ctx)
-	case queuedtask.FieldFence:
-		return m.OldFence(ctx)
-	case queuedtask.FieldCheckpointSeq:
-		return m.OldCheckpointSeq(ctx)
-	case queuedtask.FieldAttempts:
-		return m.OldAttempts(ctx)
+	case queuedtask.FieldCreatedBy:
+		return m.OldCreatedBy(ctx)
+	case queuedtask.FieldCreatedDate:
+		return m.OldCreatedDate(ctx)
 	case queuedtask.FieldNotBefore:
 		return m.OldNotBefore(ctx)
-	case queuedtask.FieldQueue:
-		return m.OldQueue(ctx)
-	case queuedtask.FieldPriority:
-		return m.OldPriority(ctx)
-	case queuedtask.FieldStalled:
-		return m.OldStalled(ctx)
-	case queuedtask.FieldReference:
-		return m.OldReference(ctx)
-	case queuedtask.FieldReason:
-		return m.OldReason(ctx)
-	case queuedtask.FieldUniqueKey:
-		return m.OldUniqueKey(ctx)
-	case queuedtask.FieldIdempotencyKey:
-		return m.OldIdempotencyKey(ctx)
-	case queuedtask.FieldControl:
-		return m.OldControl(ctx)
-	case queuedtask.FieldControlBy:
-		return m.OldControlBy(ctx)
-	case queuedtask.FieldControlReason:
-		return m.OldControlReason(ctx)
-	case queuedtask.FieldItemsTotal:
-		return m.OldItemsTotal(ctx)
+	case queuedtask.FieldCodecRevision:
+		return m.OldCodecRevision(ctx)
 	case queuedtask.FieldItemsTaken:
 		return m.OldItemsTaken(ctx)
 	case queuedtask.FieldItemsDone:
@@ -2562,6 +2508,60 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldItemsFailed(ctx)
 	case queuedtask.FieldItemsSkipped:
 		return m.OldItemsSkipped(ctx)
+	case queuedtask.FieldCheckpointSeq:
+		return m.OldCheckpointSeq(ctx)
+	case queuedtask.FieldModifiedBy:
+		return m.OldModifiedBy(ctx)
+	case queuedtask.FieldModifiedDate:
+		return m.OldModifiedDate(ctx)
+	case queuedtask.FieldFence:
+		return m.OldFence(ctx)
+	case queuedtask.FieldAttempts:
+		return m.OldAttempts(ctx)
+	case queuedtask.FieldPriority:
+		return m.OldPriority(ctx)
+	case queuedtask.FieldStalled:
+		return m.OldStalled(ctx)
+	case queuedtask.FieldWorkflowStatus:
+		return m.OldWorkflowStatus(ctx)
+	case queuedtask.FieldControl:
+		return m.OldControl(ctx)
+	case queuedtask.FieldScheduledByProcess:
+		return m.OldScheduledByProcess(ctx)
+	case queuedtask.FieldSchedulingStartedDate:
+		return m.OldSchedulingStartedDate(ctx)
+	case queuedtask.FieldExecutionStartedDate:
+		return m.OldExecutionStartedDate(ctx)
+	case queuedtask.FieldWorkflowStoppedDate:
+		return m.OldWorkflowStoppedDate(ctx)
+	case queuedtask.FieldExecutionState:
+		return m.OldExecutionState(ctx)
+	case queuedtask.FieldWorkflowStatusDesc:
+		return m.OldWorkflowStatusDesc(ctx)
+	case queuedtask.FieldReason:
+		return m.OldReason(ctx)
+	case queuedtask.FieldItemsTotal:
+		return m.OldItemsTotal(ctx)
+	case queuedtask.FieldSpecRevision:
+		return m.OldSpecRevision(ctx)
+	case queuedtask.FieldSecrets:
+		return m.OldSecrets(ctx)
+	case queuedtask.FieldControlBy:
+		return m.OldControlBy(ctx)
+	case queuedtask.FieldControlReason:
+		return m.OldControlReason(ctx)
+	case queuedtask.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case queuedtask.FieldQueue:
+		return m.OldQueue(ctx)
+	case queuedtask.FieldExecutionSpec:
+		return m.OldExecutionSpec(ctx)
+	case queuedtask.FieldReference:
+		return m.OldReference(ctx)
+	case queuedtask.FieldUniqueKey:
+		return m.OldUniqueKey(ctx)
+	case queuedtask.FieldIdempotencyKey:
+		return m.OldIdempotencyKey(ctx)
 	case queuedtask.FieldParentID:
 		return m.OldParentID(ctx)
 	case queuedtask.FieldTraceparent:
@@ -2575,34 +2575,6 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 // type.
 func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 	switch name {
-	case queuedtask.FieldCreatedDate:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedDate(v)
-		return nil
-	case queuedtask.FieldCreatedBy:
-		v, ok := value.(uuid.UUID)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedBy(v)
-		return nil
-	case queuedtask.FieldModifiedDate:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetModifiedDate(v)
-		return nil
-	case queuedtask.FieldModifiedBy:
-		v, ok := value.(uuid.UUID)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetModifiedBy(v)
-		return nil
 	case queuedtask.FieldOwnerID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -2617,110 +2589,19 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRunAsID(v)
 		return nil
-	case queuedtask.FieldExecutionComponentName:
-		v, ok := value.(string)
+	case queuedtask.FieldCreatedBy:
+		v, ok := value.(uuid.UUID)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetExecutionComponentName(v)
+		m.SetCreatedBy(v)
 		return nil
-	case queuedtask.FieldExecutionSpec:
-		v, ok := value.(json.RawMessage)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetExecutionSpec(v)
-		return nil
-	case queuedtask.FieldExecutionState:
-		v, ok := value.(json.RawMessage)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetExecutionState(v)
-		return nil
-	case queuedtask.FieldCodecRevision:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCodecRevision(v)
-		return nil
-	case queuedtask.FieldSpecRevision:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetSpecRevision(v)
-		return nil
-	case queuedtask.FieldSecrets:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetSecrets(v)
-		return nil
-	case queuedtask.FieldWorkflowStatus:
-		v, ok := value.(workflow.Status)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetWorkflowStatus(v)
-		return nil
-	case queuedtask.FieldWorkflowStatusDesc:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetWorkflowStatusDesc(v)
-		return nil
-	case queuedtask.FieldSchedulingStartedDate:
+	case queuedtask.FieldCreatedDate:
 		v, ok := value.(time.Time)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetSchedulingStartedDate(v)
-		return nil
-	case queuedtask.FieldExecutionStartedDate:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetExecutionStartedDate(v)
-		return nil
-	case queuedtask.FieldWorkflowStoppedDate:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetWorkflowStoppedDate(v)
-		return nil
-	case queuedtask.FieldScheduledByProcess:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetScheduledByProcess(v)
-		return nil
-	case queuedtask.FieldFence:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetFence(v)
-		return nil
-	case queuedtask.FieldCheckpointSeq:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCheckpointSeq(v)
-		return nil
-	case queuedtask.FieldAttempts:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetAttempts(v)
+		m.SetCreatedDate(v)
 		return nil
 	case queuedtask.FieldNotBefore:
 		v, ok := value.(time.Time)
@@ -2729,82 +2610,12 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetNotBefore(v)
 		return nil
-	case queuedtask.FieldQueue:
-		v, ok := value.(string)
+	case queuedtask.FieldCodecRevision:
+		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetQueue(v)
-		return nil
-	case queuedtask.FieldPriority:
-		v, ok := value.(int16)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetPriority(v)
-		return nil
-	case queuedtask.FieldStalled:
-		v, ok := value.(bool)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetStalled(v)
-		return nil
-	case queuedtask.FieldReference:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetReference(v)
-		return nil
-	case queuedtask.FieldReason:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetReason(v)
-		return nil
-	case queuedtask.FieldUniqueKey:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUniqueKey(v)
-		return nil
-	case queuedtask.FieldIdempotencyKey:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetIdempotencyKey(v)
-		return nil
-	case queuedtask.FieldControl:
-		v, ok := value.(workflow.Control)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetControl(v)
-		return nil
-	case queuedtask.FieldControlBy:
-		v, ok := value.(uuid.UUID)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetControlBy(v)
-		return nil
-	case queuedtask.FieldControlReason:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetControlReason(v)
-		return nil
-	case queuedtask.FieldItemsTotal:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetItemsTotal(v)
+		m.SetCodecRevision(v)
 		return nil
 	case queuedtask.FieldItemsTaken:
 		v, ok := value.(int64)
@@ -2834,6 +2645,195 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetItemsSkipped(v)
 		return nil
+	case queuedtask.FieldCheckpointSeq:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCheckpointSeq(v)
+		return nil
+	case queuedtask.FieldModifiedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedBy(v)
+		return nil
+	case queuedtask.FieldModifiedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedDate(v)
+		return nil
+	case queuedtask.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFence(v)
+		return nil
+	case queuedtask.FieldAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttempts(v)
+		return nil
+	case queuedtask.FieldPriority:
+		v, ok := value.(int16)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPriority(v)
+		return nil
+	case queuedtask.FieldStalled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStalled(v)
+		return nil
+	case queuedtask.FieldWorkflowStatus:
+		v, ok := value.(workflow.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWorkflowStatus(v)
+		return nil
+	case queuedtask.FieldControl:
+		v, ok := value.(workflow.Control)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetControl(v)
+		return nil
+	case queuedtask.FieldScheduledByProcess:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScheduledByProcess(v)
+		return nil
+	case queuedtask.FieldSchedulingStartedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSchedulingStartedDate(v)
+		return nil
+	case queuedtask.FieldExecutionStartedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionStartedDate(v)
+		return nil
+	case queuedtask.FieldWorkflowStoppedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWorkflowStoppedDate(v)
+		return nil
+	case queuedtask.FieldExecutionState:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionState(v)
+		return nil
+	case queuedtask.FieldWorkflowStatusDesc:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWorkflowStatusDesc(v)
+		return nil
+	case queuedtask.FieldReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case queuedtask.FieldItemsTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetItemsTotal(v)
+		return nil
+	case queuedtask.FieldSpecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSpecRevision(v)
+		return nil
+	case queuedtask.FieldSecrets:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecrets(v)
+		return nil
+	case queuedtask.FieldControlBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetControlBy(v)
+		return nil
+	case queuedtask.FieldControlReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetControlReason(v)
+		return nil
+	case queuedtask.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case queuedtask.FieldQueue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQueue(v)
+		return nil
+	case queuedtask.FieldExecutionSpec:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionSpec(v)
+		return nil
+	case queuedtask.FieldReference:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReference(v)
+		return nil
+	case queuedtask.FieldUniqueKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUniqueKey(v)
+		return nil
+	case queuedtask.FieldIdempotencyKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIdempotencyKey(v)
+		return nil
 	case queuedtask.FieldParentID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -2859,24 +2859,6 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	if m.addcodec_revision != nil {
 		fields = append(fields, queuedtask.FieldCodecRevision)
 	}
-	if m.addspec_revision != nil {
-		fields = append(fields, queuedtask.FieldSpecRevision)
-	}
-	if m.addfence != nil {
-		fields = append(fields, queuedtask.FieldFence)
-	}
-	if m.addcheckpoint_seq != nil {
-		fields = append(fields, queuedtask.FieldCheckpointSeq)
-	}
-	if m.addattempts != nil {
-		fields = append(fields, queuedtask.FieldAttempts)
-	}
-	if m.addpriority != nil {
-		fields = append(fields, queuedtask.FieldPriority)
-	}
-	if m.additems_total != nil {
-		fields = append(fields, queuedtask.FieldItemsTotal)
-	}
 	if m.additems_taken != nil {
 		fields = append(fields, queuedtask.FieldItemsTaken)
 	}
@@ -2889,6 +2871,24 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	if m.additems_skipped != nil {
 		fields = append(fields, queuedtask.FieldItemsSkipped)
 	}
+	if m.addcheckpoint_seq != nil {
+		fields = append(fields, queuedtask.FieldCheckpointSeq)
+	}
+	if m.addfence != nil {
+		fields = append(fields, queuedtask.FieldFence)
+	}
+	if m.addattempts != nil {
+		fields = append(fields, queuedtask.FieldAttempts)
+	}
+	if m.addpriority != nil {
+		fields = append(fields, queuedtask.FieldPriority)
+	}
+	if m.additems_total != nil {
+		fields = append(fields, queuedtask.FieldItemsTotal)
+	}
+	if m.addspec_revision != nil {
+		fields = append(fields, queuedtask.FieldSpecRevision)
+	}
 	return fields
 }
 
@@ -2899,18 +2899,6 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case queuedtask.FieldCodecRevision:
 		return m.AddedCodecRevision()
-	case queuedtask.FieldSpecRevision:
-		return m.AddedSpecRevision()
-	case queuedtask.FieldFence:
-		return m.AddedFence()
-	case queuedtask.FieldCheckpointSeq:
-		return m.AddedCheckpointSeq()
-	case queuedtask.FieldAttempts:
-		return m.AddedAttempts()
-	case queuedtask.FieldPriority:
-		return m.AddedPriority()
-	case queuedtask.FieldItemsTotal:
-		return m.AddedItemsTotal()
 	case queuedtask.FieldItemsTaken:
 		return m.AddedItemsTaken()
 	case queuedtask.FieldItemsDone:
@@ -2919,6 +2907,18 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedItemsFailed()
 	case queuedtask.FieldItemsSkipped:
 		return m.AddedItemsSkipped()
+	case queuedtask.FieldCheckpointSeq:
+		return m.AddedCheckpointSeq()
+	case queuedtask.FieldFence:
+		return m.AddedFence()
+	case queuedtask.FieldAttempts:
+		return m.AddedAttempts()
+	case queuedtask.FieldPriority:
+		return m.AddedPriority()
+	case queuedtask.FieldItemsTotal:
+		return m.AddedItemsTotal()
+	case queuedtask.FieldSpecRevision:
+		return m.AddedSpecRevision()
 	}
 	return nil, false
 }
@@ -2934,48 +2934,6 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddCodecRevision(v)
-		return nil
-	case queuedtask.FieldSpecRevision:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddSpecRevision(v)
-		return nil
-	case queuedtask.FieldFence:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddFence(v)
-		return nil
-	case queuedtask.FieldCheckpointSeq:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddCheckpointSeq(v)
-		return nil
-	case queuedtask.FieldAttempts:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddAttempts(v)
-		return nil
-	case queuedtask.FieldPriority:
-		v, ok := value.(int16)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddPriority(v)
-		return nil
-	case queuedtask.FieldItemsTotal:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddItemsTotal(v)
 		return nil
 	case queuedtask.FieldItemsTaken:
 		v, ok := value.(int64)
@@ -3005,6 +2963,48 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddItemsSkipped(v)
 		return nil
+	case queuedtask.FieldCheckpointSeq:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCheckpointSeq(v)
+		return nil
+	case queuedtask.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFence(v)
+		return nil
+	case queuedtask.FieldAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAttempts(v)
+		return nil
+	case queuedtask.FieldPriority:
+		v, ok := value.(int16)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPriority(v)
+		return nil
+	case queuedtask.FieldItemsTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddItemsTotal(v)
+		return nil
+	case queuedtask.FieldSpecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSpecRevision(v)
+		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask numeric field %s", name)
 }
@@ -3013,17 +3013,8 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *QueuedTaskMutation) ClearedFields() []string {
 	var fields []string
-	if m.FieldCleared(queuedtask.FieldExecutionSpec) {
-		fields = append(fields, queuedtask.FieldExecutionSpec)
-	}
-	if m.FieldCleared(queuedtask.FieldSpecRevision) {
-		fields = append(fields, queuedtask.FieldSpecRevision)
-	}
-	if m.FieldCleared(queuedtask.FieldSecrets) {
-		fields = append(fields, queuedtask.FieldSecrets)
-	}
-	if m.FieldCleared(queuedtask.FieldWorkflowStatusDesc) {
-		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
+	if m.FieldCleared(queuedtask.FieldScheduledByProcess) {
+		fields = append(fields, queuedtask.FieldScheduledByProcess)
 	}
 	if m.FieldCleared(queuedtask.FieldSchedulingStartedDate) {
 		fields = append(fields, queuedtask.FieldSchedulingStartedDate)
@@ -3034,20 +3025,20 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	if m.FieldCleared(queuedtask.FieldWorkflowStoppedDate) {
 		fields = append(fields, queuedtask.FieldWorkflowStoppedDate)
 	}
-	if m.FieldCleared(queuedtask.FieldScheduledByProcess) {
-		fields = append(fields, queuedtask.FieldScheduledByProcess)
-	}
-	if m.FieldCleared(queuedtask.FieldReference) {
-		fields = append(fields, queuedtask.FieldReference)
+	if m.FieldCleared(queuedtask.FieldWorkflowStatusDesc) {
+		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
 	}
 	if m.FieldCleared(queuedtask.FieldReason) {
 		fields = append(fields, queuedtask.FieldReason)
 	}
-	if m.FieldCleared(queuedtask.FieldUniqueKey) {
-		fields = append(fields, queuedtask.FieldUniqueKey)
+	if m.FieldCleared(queuedtask.FieldItemsTotal) {
+		fields = append(fields, queuedtask.FieldItemsTotal)
 	}
-	if m.FieldCleared(queuedtask.FieldIdempotencyKey) {
-		fields = append(fields, queuedtask.FieldIdempotencyKey)
+	if m.FieldCleared(queuedtask.FieldSpecRevision) {
+		fields = append(fields, queuedtask.FieldSpecRevision)
+	}
+	if m.FieldCleared(queuedtask.FieldSecrets) {
+		fields = append(fields, queuedtask.FieldSecrets)
 	}
 	if m.FieldCleared(queuedtask.FieldControlBy) {
 		fields = append(fields, queuedtask.FieldControlBy)
@@ -3055,8 +3046,17 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	if m.FieldCleared(queuedtask.FieldControlReason) {
 		fields = append(fields, queuedtask.FieldControlReason)
 	}
-	if m.FieldCleared(queuedtask.FieldItemsTotal) {
-		fields = append(fields, queuedtask.FieldItemsTotal)
+	if m.FieldCleared(queuedtask.FieldExecutionSpec) {
+		fields = append(fields, queuedtask.FieldExecutionSpec)
+	}
+	if m.FieldCleared(queuedtask.FieldReference) {
+		fields = append(fields, queuedtask.FieldReference)
+	}
+	if m.FieldCleared(queuedtask.FieldUniqueKey) {
+		fields = append(fields, queuedtask.FieldUniqueKey)
+	}
+	if m.FieldCleared(queuedtask.FieldIdempotencyKey) {
+		fields = append(fields, queuedtask.FieldIdempotencyKey)
 	}
 	if m.FieldCleared(queuedtask.FieldParentID) {
 		fields = append(fields, queuedtask.FieldParentID)
@@ -3078,17 +3078,8 @@ func (m *QueuedTaskMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *QueuedTaskMutation) ClearField(name string) error {
 	switch name {
-	case queuedtask.FieldExecutionSpec:
-		m.ClearExecutionSpec()
-		return nil
-	case queuedtask.FieldSpecRevision:
-		m.ClearSpecRevision()
-		return nil
-	case queuedtask.FieldSecrets:
-		m.ClearSecrets()
-		return nil
-	case queuedtask.FieldWorkflowStatusDesc:
-		m.ClearWorkflowStatusDesc()
+	case queuedtask.FieldScheduledByProcess:
+		m.ClearScheduledByProcess()
 		return nil
 	case queuedtask.FieldSchedulingStartedDate:
 		m.ClearSchedulingStartedDate()
@@ -3099,20 +3090,20 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 	case queuedtask.FieldWorkflowStoppedDate:
 		m.ClearWorkflowStoppedDate()
 		return nil
-	case queuedtask.FieldScheduledByProcess:
-		m.ClearScheduledByProcess()
-		return nil
-	case queuedtask.FieldReference:
-		m.ClearReference()
+	case queuedtask.FieldWorkflowStatusDesc:
+		m.ClearWorkflowStatusDesc()
 		return nil
 	case queuedtask.FieldReason:
 		m.ClearReason()
 		return nil
-	case queuedtask.FieldUniqueKey:
-		m.ClearUniqueKey()
+	case queuedtask.FieldItemsTotal:
+		m.ClearItemsTotal()
 		return nil
-	case queuedtask.FieldIdempotencyKey:
-		m.ClearIdempotencyKey()
+	case queuedtask.FieldSpecRevision:
+		m.ClearSpecRevision()
+		return nil
+	case queuedtask.FieldSecrets:
+		m.ClearSecrets()
 		return nil
 	case queuedtask.FieldControlBy:
 		m.ClearControlBy()
@@ -3120,8 +3111,17 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 	case queuedtask.FieldControlReason:
 		m.ClearControlReason()
 		return nil
-	case queuedtask.FieldItemsTotal:
-		m.ClearItemsTotal()
+	case queuedtask.FieldExecutionSpec:
+		m.ClearExecutionSpec()
+		return nil
+	case queuedtask.FieldReference:
+		m.ClearReference()
+		return nil
+	case queuedtask.FieldUniqueKey:
+		m.ClearUniqueKey()
+		return nil
+	case queuedtask.FieldIdempotencyKey:
+		m.ClearIdempotencyKey()
 		return nil
 	case queuedtask.FieldParentID:
 		m.ClearParentID()
@@ -3137,104 +3137,23 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *QueuedTaskMutation) ResetField(name string) error {
 	switch name {
-	case queuedtask.FieldCreatedDate:
-		m.ResetCreatedDate()
-		return nil
-	case queuedtask.FieldCreatedBy:
-		m.ResetCreatedBy()
-		return nil
-	case queuedtask.FieldModifiedDate:
-		m.ResetModifiedDate()
-		return nil
-	case queuedtask.FieldModifiedBy:
-		m.ResetModifiedBy()
-		return nil
 	case queuedtask.FieldOwnerID:
 		m.ResetOwnerID()
 		return nil
 	case queuedtask.FieldRunAsID:
 		m.ResetRunAsID()
 		return nil
-	case queuedtask.FieldExecutionComponentName:
-		m.ResetExecutionComponentName()
+	case queuedtask.FieldCreatedBy:
+		m.ResetCreatedBy()
 		return nil
-	case queuedtask.FieldExecutionSpec:
-		m.ResetExecutionSpec()
-		return nil
-	case queuedtask.FieldExecutionState:
-		m.ResetExecutionState()
-		return nil
-	case queuedtask.FieldCodecRevision:
-		m.ResetCodecRevision()
-		return nil
-	case queuedtask.FieldSpecRevision:
-		m.ResetSpecRevision()
-		return nil
-	case queuedtask.FieldSecrets:
-		m.ResetSecrets()
-		return nil
-	case queuedtask.FieldWorkflowStatus:
-		m.ResetWorkflowStatus()
-		return nil
-	case queuedtask.FieldWorkflowStatusDesc:
-		m.ResetWorkflowStatusDesc()
-		return nil
-	case queuedtask.FieldSchedulingStartedDate:
-		m.ResetSchedulingStartedDate()
-		return nil
-	case queuedtask.FieldExecutionStartedDate:
-		m.ResetExecutionStartedDate()
-		return nil
-	case queuedtask.FieldWorkflowStoppedDate:
-		m.ResetWorkflowStoppedDate()
-		return nil
-	case queuedtask.FieldScheduledByProcess:
-		m.ResetScheduledByProcess()
-		return nil
-	case queuedtask.FieldFence:
-		m.ResetFence()
-		return nil
-	case queuedtask.FieldCheckpointSeq:
-		m.ResetCheckpointSeq()
-		return nil
-	case queuedtask.FieldAttempts:
-		m.ResetAttempts()
+	case queuedtask.FieldCreatedDate:
+		m.ResetCreatedDate()
 		return nil
 	case queuedtask.FieldNotBefore:
 		m.ResetNotBefore()
 		return nil
-	case queuedtask.FieldQueue:
-		m.ResetQueue()
-		return nil
-	case queuedtask.FieldPriority:
-		m.ResetPriority()
-		return nil
-	case queuedtask.FieldStalled:
-		m.ResetStalled()
-		return nil
-	case queuedtask.FieldReference:
-		m.ResetReference()
-		return nil
-	case queuedtask.FieldReason:
-		m.ResetReason()
-		return nil
-	case queuedtask.FieldUniqueKey:
-		m.ResetUniqueKey()
-		return nil
-	case queuedtask.FieldIdempotencyKey:
-		m.ResetIdempotencyKey()
-		return nil
-	case queuedtask.FieldControl:
-		m.ResetControl()
-		return nil
-	case queuedtask.FieldControlBy:
-		m.ResetControlBy()
-		return nil
-	case queuedtask.FieldControlReason:
-		m.ResetControlReason()
-		return nil
-	case queuedtask.FieldItemsTotal:
-		m.ResetItemsTotal()
+	case queuedtask.FieldCodecRevision:
+		m.ResetCodecRevision()
 		return nil
 	case queuedtask.FieldItemsTaken:
 		m.ResetItemsTaken()
@@ -3247,6 +3166,87 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldItemsSkipped:
 		m.ResetItemsSkipped()
+		return nil
+	case queuedtask.FieldCheckpointSeq:
+		m.ResetCheckpointSeq()
+		return nil
+	case queuedtask.FieldModifiedBy:
+		m.ResetModifiedBy()
+		return nil
+	case queuedtask.FieldModifiedDate:
+		m.ResetModifiedDate()
+		return nil
+	case queuedtask.FieldFence:
+		m.ResetFence()
+		return nil
+	case queuedtask.FieldAttempts:
+		m.ResetAttempts()
+		return nil
+	case queuedtask.FieldPriority:
+		m.ResetPriority()
+		return nil
+	case queuedtask.FieldStalled:
+		m.ResetStalled()
+		return nil
+	case queuedtask.FieldWorkflowStatus:
+		m.ResetWorkflowStatus()
+		return nil
+	case queuedtask.FieldControl:
+		m.ResetControl()
+		return nil
+	case queuedtask.FieldScheduledByProcess:
+		m.ResetScheduledByProcess()
+		return nil
+	case queuedtask.FieldSchedulingStartedDate:
+		m.ResetSchedulingStartedDate()
+		return nil
+	case queuedtask.FieldExecutionStartedDate:
+		m.ResetExecutionStartedDate()
+		return nil
+	case queuedtask.FieldWorkflowStoppedDate:
+		m.ResetWorkflowStoppedDate()
+		return nil
+	case queuedtask.FieldExecutionState:
+		m.ResetExecutionState()
+		return nil
+	case queuedtask.FieldWorkflowStatusDesc:
+		m.ResetWorkflowStatusDesc()
+		return nil
+	case queuedtask.FieldReason:
+		m.ResetReason()
+		return nil
+	case queuedtask.FieldItemsTotal:
+		m.ResetItemsTotal()
+		return nil
+	case queuedtask.FieldSpecRevision:
+		m.ResetSpecRevision()
+		return nil
+	case queuedtask.FieldSecrets:
+		m.ResetSecrets()
+		return nil
+	case queuedtask.FieldControlBy:
+		m.ResetControlBy()
+		return nil
+	case queuedtask.FieldControlReason:
+		m.ResetControlReason()
+		return nil
+	case queuedtask.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case queuedtask.FieldQueue:
+		m.ResetQueue()
+		return nil
+	case queuedtask.FieldExecutionSpec:
+		m.ResetExecutionSpec()
+		return nil
+	case queuedtask.FieldReference:
+		m.ResetReference()
+		return nil
+	case queuedtask.FieldUniqueKey:
+		m.ResetUniqueKey()
+		return nil
+	case queuedtask.FieldIdempotencyKey:
+		m.ResetIdempotencyKey()
 		return nil
 	case queuedtask.FieldParentID:
 		m.ResetParentID()

@@ -21,72 +21,18 @@ type QueuedTask struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID uuid.UUID `json:"id,omitempty"`
-	// CreatedDate holds the value of the "created_date" field.
-	CreatedDate time.Time `json:"created_date,omitempty"`
-	// CreatedBy holds the value of the "created_by" field.
-	CreatedBy uuid.UUID `json:"created_by,omitempty"`
-	// ModifiedDate holds the value of the "modified_date" field.
-	ModifiedDate time.Time `json:"modified_date,omitempty"`
-	// ModifiedBy holds the value of the "modified_by" field.
-	ModifiedBy uuid.UUID `json:"modified_by,omitempty"`
 	// OwnerID holds the value of the "owner_id" field.
 	OwnerID uuid.UUID `json:"owner_id,omitempty"`
 	// RunAsID holds the value of the "run_as_id" field.
 	RunAsID uuid.UUID `json:"run_as_id,omitempty"`
-	// the kind
-	ExecutionComponentName string `json:"execution_component_name,omitempty"`
-	// ExecutionSpec holds the value of the "execution_spec" field.
-	ExecutionSpec json.RawMessage `json:"execution_spec,omitempty"`
-	// ExecutionState holds the value of the "execution_state" field.
-	ExecutionState json.RawMessage `json:"execution_state,omitempty"`
-	// of the state, and of the spec unless spec_revision says otherwise
-	CodecRevision int `json:"codec_revision,omitempty"`
-	// of the spec, once a checkpoint has had another
-	SpecRevision *int `json:"spec_revision,omitempty"`
-	// pointers to what must not be shown of spec and state, one a line
-	Secrets *string `json:"secrets,omitempty"`
-	// WorkflowStatus holds the value of the "workflow_status" field.
-	WorkflowStatus workflow.Status `json:"workflow_status,omitempty"`
-	// WorkflowStatusDesc holds the value of the "workflow_status_desc" field.
-	WorkflowStatusDesc *string `json:"workflow_status_desc,omitempty"`
-	// SchedulingStartedDate holds the value of the "scheduling_started_date" field.
-	SchedulingStartedDate *time.Time `json:"scheduling_started_date,omitempty"`
-	// ExecutionStartedDate holds the value of the "execution_started_date" field.
-	ExecutionStartedDate *time.Time `json:"execution_started_date,omitempty"`
-	// WorkflowStoppedDate holds the value of the "workflow_stopped_date" field.
-	WorkflowStoppedDate *time.Time `json:"workflow_stopped_date,omitempty"`
-	// ScheduledByProcess holds the value of the "scheduled_by_process" field.
-	ScheduledByProcess *string `json:"scheduled_by_process,omitempty"`
-	// Fence holds the value of the "fence" field.
-	Fence int64 `json:"fence,omitempty"`
-	// CheckpointSeq holds the value of the "checkpoint_seq" field.
-	CheckpointSeq int64 `json:"checkpoint_seq,omitempty"`
-	// Attempts holds the value of the "attempts" field.
-	Attempts int `json:"attempts,omitempty"`
+	// CreatedBy holds the value of the "created_by" field.
+	CreatedBy uuid.UUID `json:"created_by,omitempty"`
+	// CreatedDate holds the value of the "created_date" field.
+	CreatedDate time.Time `json:"created_date,omitempty"`
 	// NotBefore holds the value of the "not_before" field.
 	NotBefore time.Time `json:"not_before,omitempty"`
-	// Queue holds the value of the "queue" field.
-	Queue string `json:"queue,omitempty"`
-	// 1 (first) to 4 (last)
-	Priority int16 `json:"priority,omitempty"`
-	// taken from a dead worker; claimed before new tasks (SSP-40)
-	Stalled bool `json:"stalled,omitempty"`
-	// Reference holds the value of the "reference" field.
-	Reference *string `json:"reference,omitempty"`
-	// why it waits (CER-11)
-	Reason *string `json:"reason,omitempty"`
-	// UniqueKey holds the value of the "unique_key" field.
-	UniqueKey *string `json:"unique_key,omitempty"`
-	// IdempotencyKey holds the value of the "idempotency_key" field.
-	IdempotencyKey *string `json:"idempotency_key,omitempty"`
-	// Control holds the value of the "control" field.
-	Control workflow.Control `json:"control,omitempty"`
-	// ControlBy holds the value of the "control_by" field.
-	ControlBy *uuid.UUID `json:"control_by,omitempty"`
-	// ControlReason holds the value of the "control_reason" field.
-	ControlReason *string `json:"control_reason,omitempty"`
-	// null while unknown
-	ItemsTotal *int64 `json:"items_total,omitempty"`
+	// of the state, and of the spec unless spec_revision says otherwise
+	CodecRevision int `json:"codec_revision,omitempty"`
 	// ItemsTaken holds the value of the "items_taken" field.
 	ItemsTaken int64 `json:"items_taken,omitempty"`
 	// ItemsDone holds the value of the "items_done" field.
@@ -95,6 +41,60 @@ type QueuedTask struct {
 	ItemsFailed int64 `json:"items_failed,omitempty"`
 	// ItemsSkipped holds the value of the "items_skipped" field.
 	ItemsSkipped int64 `json:"items_skipped,omitempty"`
+	// CheckpointSeq holds the value of the "checkpoint_seq" field.
+	CheckpointSeq int64 `json:"checkpoint_seq,omitempty"`
+	// ModifiedBy holds the value of the "modified_by" field.
+	ModifiedBy uuid.UUID `json:"modified_by,omitempty"`
+	// ModifiedDate holds the value of the "modified_date" field.
+	ModifiedDate time.Time `json:"modified_date,omitempty"`
+	// Fence holds the value of the "fence" field.
+	Fence int64 `json:"fence,omitempty"`
+	// Attempts holds the value of the "attempts" field.
+	Attempts int `json:"attempts,omitempty"`
+	// 1 (first) to 4 (last)
+	Priority int16 `json:"priority,omitempty"`
+	// taken from a dead worker; claimed before new tasks (SSP-40)
+	Stalled bool `json:"stalled,omitempty"`
+	// WorkflowStatus holds the value of the "workflow_status" field.
+	WorkflowStatus workflow.Status `json:"workflow_status,omitempty"`
+	// Control holds the value of the "control" field.
+	Control workflow.Control `json:"control,omitempty"`
+	// ScheduledByProcess holds the value of the "scheduled_by_process" field.
+	ScheduledByProcess *string `json:"scheduled_by_process,omitempty"`
+	// SchedulingStartedDate holds the value of the "scheduling_started_date" field.
+	SchedulingStartedDate *time.Time `json:"scheduling_started_date,omitempty"`
+	// ExecutionStartedDate holds the value of the "execution_started_date" field.
+	ExecutionStartedDate *time.Time `json:"execution_started_date,omitempty"`
+	// WorkflowStoppedDate holds the value of the "workflow_stopped_date" field.
+	WorkflowStoppedDate *time.Time `json:"workflow_stopped_date,omitempty"`
+	// ExecutionState holds the value of the "execution_state" field.
+	ExecutionState json.RawMessage `json:"execution_state,omitempty"`
+	// WorkflowStatusDesc holds the value of the "workflow_status_desc" field.
+	WorkflowStatusDesc *string `json:"workflow_status_desc,omitempty"`
+	// why it waits (CER-11)
+	Reason *string `json:"reason,omitempty"`
+	// null while unknown
+	ItemsTotal *int64 `json:"items_total,omitempty"`
+	// of the spec, once a checkpoint has had another
+	SpecRevision *int `json:"spec_revision,omitempty"`
+	// pointers to what must not be shown of spec and state, one a line
+	Secrets *string `json:"secrets,omitempty"`
+	// ControlBy holds the value of the "control_by" field.
+	ControlBy *uuid.UUID `json:"control_by,omitempty"`
+	// ControlReason holds the value of the "control_reason" field.
+	ControlReason *string `json:"control_reason,omitempty"`
+	// the kind
+	ExecutionComponentName string `json:"execution_component_name,omitempty"`
+	// Queue holds the value of the "queue" field.
+	Queue string `json:"queue,omitempty"`
+	// ExecutionSpec holds the value of the "execution_spec" field.
+	ExecutionSpec json.RawMessage `json:"execution_spec,omitempty"`
+	// Reference holds the value of the "reference" field.
+	Reference *string `json:"reference,omitempty"`
+	// UniqueKey holds the value of the "unique_key" field.
+	UniqueKey *string `json:"unique_key,omitempty"`
+	// IdempotencyKey holds the value of the "idempotency_key" field.
+	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 	// ParentID holds the value of the "parent_id" field.
 	ParentID *uuid.UUID `json:"parent_id,omitempty"`
 	// Traceparent holds the value of the "traceparent" field.
@@ -154,17 +154,17 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case queuedtask.FieldControlBy, queuedtask.FieldParentID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case queuedtask.FieldExecutionSpec, queuedtask.FieldExecutionState:
+		case queuedtask.FieldExecutionState, queuedtask.FieldExecutionSpec:
 			values[i] = new([]byte)
 		case queuedtask.FieldStalled:
 			values[i] = new(sql.NullBool)
-		case queuedtask.FieldCodecRevision, queuedtask.FieldSpecRevision, queuedtask.FieldFence, queuedtask.FieldCheckpointSeq, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped:
+		case queuedtask.FieldCodecRevision, queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
 			values[i] = new(sql.NullInt64)
-		case queuedtask.FieldExecutionComponentName, queuedtask.FieldSecrets, queuedtask.FieldWorkflowStatus, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldScheduledByProcess, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldReason, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldControl, queuedtask.FieldControlReason, queuedtask.FieldTraceparent:
+		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent:
 			values[i] = new(sql.NullString)
-		case queuedtask.FieldCreatedDate, queuedtask.FieldModifiedDate, queuedtask.FieldSchedulingStartedDate, queuedtask.FieldExecutionStartedDate, queuedtask.FieldWorkflowStoppedDate, queuedtask.FieldNotBefore:
+		case queuedtask.FieldCreatedDate, queuedtask.FieldNotBefore, queuedtask.FieldModifiedDate, queuedtask.FieldSchedulingStartedDate, queuedtask.FieldExecutionStartedDate, queuedtask.FieldWorkflowStoppedDate:
 			values[i] = new(sql.NullTime)
-		case queuedtask.FieldID, queuedtask.FieldCreatedBy, queuedtask.FieldModifiedBy, queuedtask.FieldOwnerID, queuedtask.FieldRunAsID:
+		case queuedtask.FieldID, queuedtask.FieldOwnerID, queuedtask.FieldRunAsID, queuedtask.FieldCreatedBy, queuedtask.FieldModifiedBy:
 			values[i] = new(uuid.UUID)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -187,30 +187,6 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.ID = *value
 			}
-		case queuedtask.FieldCreatedDate:
-			if value, ok := values[i].(*sql.NullTime); !ok {
-				return fmt.Errorf("unexpected type %T for field created_date", values[i])
-			} else if value.Valid {
-				_m.CreatedDate = value.Time
-			}
-		case queuedtask.FieldCreatedBy:
-			if value, ok := values[i].(*uuid.UUID); !ok {
-				return fmt.Errorf("unexpected type %T for field created_by", values[i])
-			} else if value != nil {
-				_m.CreatedBy = *value
-			}
-		case queuedtask.FieldModifiedDate:
-			if value, ok := values[i].(*sql.NullTime); !ok {
-				return fmt.Errorf("unexpected type %T for field modified_date", values[i])
-			} else if value.Valid {
-				_m.ModifiedDate = value.Time
-			}
-		case queuedtask.FieldModifiedBy:
-			if value, ok := values[i].(*uuid.UUID); !ok {
-				return fmt.Errorf("unexpected type %T for field modified_by", values[i])
-			} else if value != nil {
-				_m.ModifiedBy = *value
-			}
 		case queuedtask.FieldOwnerID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
 				return fmt.Errorf("unexpected type %T for field owner_id", values[i])
@@ -223,106 +199,17 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value != nil {
 				_m.RunAsID = *value
 			}
-		case queuedtask.FieldExecutionComponentName:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field execution_component_name", values[i])
-			} else if value.Valid {
-				_m.ExecutionComponentName = value.String
+		case queuedtask.FieldCreatedBy:
+			if value, ok := values[i].(*uuid.UUID); !ok {
+				return fmt.Errorf("unexpected type %T for field created_by", values[i])
+			} else if value != nil {
+				_m.CreatedBy = *value
 			}
-		case queuedtask.FieldExecutionSpec:
-			if value, ok := values[i].(*[]byte); !ok {
-				return fmt.Errorf("unexpected type %T for field execution_spec", values[i])
-			} else if value != nil && len(*value) > 0 {
-				if err := json.Unmarshal(*value, &_m.ExecutionSpec); err != nil {
-					return fmt.Errorf("unmarshal field execution_spec: %w", err)
-				}
-			}
-		case queuedtask.FieldExecutionState:
-			if value, ok := values[i].(*[]byte); !ok {
-				return fmt.Errorf("unexpected type %T for field execution_state", values[i])
-			} else if value != nil && len(*value) > 0 {
-				if err := json.Unmarshal(*value, &_m.ExecutionState); err != nil {
-					return fmt.Errorf("unmarshal field execution_state: %w", err)
-				}
-			}
-		case queuedtask.FieldCodecRevision:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field codec_revision", values[i])
-			} else if value.Valid {
-				_m.CodecRevision = int(value.Int64)
-			}
-		case queuedtask.FieldSpecRevision:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field spec_revision", values[i])
-			} else if value.Valid {
-				_m.SpecRevision = new(int)
-				*_m.SpecRevision = int(value.Int64)
-			}
-		case queuedtask.FieldSecrets:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field secrets", values[i])
-			} else if value.Valid {
-				_m.Secrets = new(string)
-				*_m.Secrets = value.String
-			}
-		case queuedtask.FieldWorkflowStatus:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field workflow_status", values[i])
-			} else if value.Valid {
-				_m.WorkflowStatus = workflow.Status(value.String)
-			}
-		case queuedtask.FieldWorkflowStatusDesc:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field workflow_status_desc", values[i])
-			} else if value.Valid {
-				_m.WorkflowStatusDesc = new(string)
-				*_m.WorkflowStatusDesc = value.String
-			}
-		case queuedtask.FieldSchedulingStartedDate:
+		case queuedtask.FieldCreatedDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
-				return fmt.Errorf("unexpected type %T for field scheduling_started_date", values[i])
+				return fmt.Errorf("unexpected type %T for field created_date", values[i])
 			} else if value.Valid {
-				_m.SchedulingStartedDate = new(time.Time)
-				*_m.SchedulingStartedDate = value.Time
-			}
-		case queuedtask.FieldExecutionStartedDate:
-			if value, ok := values[i].(*sql.NullTime); !ok {
-				return fmt.Errorf("unexpected type %T for field execution_started_date", values[i])
-			} else if value.Valid {
-				_m.ExecutionStartedDate = new(time.Time)
-				*_m.ExecutionStartedDate = value.Time
-			}
-		case queuedtask.FieldWorkflowStoppedDate:
-			if value, ok := values[i].(*sql.NullTime); !ok {
-				return fmt.Errorf("unexpected type %T for field workflow_stopped_date", values[i])
-			} else if value.Valid {
-				_m.WorkflowStoppedDate = new(time.Time)
-				*_m.WorkflowStoppedDate = value.Time
-			}
-		case queuedtask.FieldScheduledByProcess:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field scheduled_by_process", values[i])
-			} else if value.Valid {
-				_m.ScheduledByProcess = new(string)
-				*_m.ScheduledByProcess = value.String
-			}
-		case queuedtask.FieldFence:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field fence", values[i])
-			} else if value.Valid {
-				_m.Fence = value.Int64
-			}
-		case queuedtask.FieldCheckpointSeq:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field checkpoint_seq", values[i])
-			} else if value.Valid {
-				_m.CheckpointSeq = value.Int64
-			}
-		case queuedtask.FieldAttempts:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field attempts", values[i])
-			} else if value.Valid {
-				_m.Attempts = int(value.Int64)
+				_m.CreatedDate = value.Time
 			}
 		case queuedtask.FieldNotBefore:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -330,78 +217,11 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NotBefore = value.Time
 			}
-		case queuedtask.FieldQueue:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field queue", values[i])
-			} else if value.Valid {
-				_m.Queue = value.String
-			}
-		case queuedtask.FieldPriority:
+		case queuedtask.FieldCodecRevision:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field priority", values[i])
+				return fmt.Errorf("unexpected type %T for field codec_revision", values[i])
 			} else if value.Valid {
-				_m.Priority = int16(value.Int64)
-			}
-		case queuedtask.FieldStalled:
-			if value, ok := values[i].(*sql.NullBool); !ok {
-				return fmt.Errorf("unexpected type %T for field stalled", values[i])
-			} else if value.Valid {
-				_m.Stalled = value.Bool
-			}
-		case queuedtask.FieldReference:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field reference", values[i])
-			} else if value.Valid {
-				_m.Reference = new(string)
-				*_m.Reference = value.String
-			}
-		case queuedtask.FieldReason:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field reason", values[i])
-			} else if value.Valid {
-				_m.Reason = new(string)
-				*_m.Reason = value.String
-			}
-		case queuedtask.FieldUniqueKey:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field unique_key", values[i])
-			} else if value.Valid {
-				_m.UniqueKey = new(string)
-				*_m.UniqueKey = value.String
-			}
-		case queuedtask.FieldIdempotencyKey:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field idempotency_key", values[i])
-			} else if value.Valid {
-				_m.IdempotencyKey = new(string)
-				*_m.IdempotencyKey = value.String
-			}
-		case queuedtask.FieldControl:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field control", values[i])
-			} else if value.Valid {
-				_m.Control = workflow.Control(value.String)
-			}
-		case queuedtask.FieldControlBy:
-			if value, ok := values[i].(*sql.NullScanner); !ok {
-				return fmt.Errorf("unexpected type %T for field control_by", values[i])
-			} else if value.Valid {
-				_m.ControlBy = new(uuid.UUID)
-				*_m.ControlBy = *value.S.(*uuid.UUID)
-			}
-		case queuedtask.FieldControlReason:
-			if value, ok := values[i].(*sql.NullString); !ok {
-				return fmt.Errorf("unexpected type %T for field control_reason", values[i])
-			} else if value.Valid {
-				_m.ControlReason = new(string)
-				*_m.ControlReason = value.String
-			}
-		case queuedtask.FieldItemsTotal:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field items_total", values[i])
-			} else if value.Valid {
-				_m.ItemsTotal = new(int64)
-				*_m.ItemsTotal = value.Int64
+				_m.CodecRevision = int(value.Int64)
 			}
 		case queuedtask.FieldItemsTaken:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -426,6 +246,186 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field items_skipped", values[i])
 			} else if value.Valid {
 				_m.ItemsSkipped = value.Int64
+			}
+		case queuedtask.FieldCheckpointSeq:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field checkpoint_seq", values[i])
+			} else if value.Valid {
+				_m.CheckpointSeq = value.Int64
+			}
+		case queuedtask.FieldModifiedBy:
+			if value, ok := values[i].(*uuid.UUID); !ok {
+				return fmt.Errorf("unexpected type %T for field modified_by", values[i])
+			} else if value != nil {
+				_m.ModifiedBy = *value
+			}
+		case queuedtask.FieldModifiedDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field modified_date", values[i])
+			} else if value.Valid {
+				_m.ModifiedDate = value.Time
+			}
+		case queuedtask.FieldFence:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field fence", values[i])
+			} else if value.Valid {
+				_m.Fence = value.Int64
+			}
+		case queuedtask.FieldAttempts:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field attempts", values[i])
+			} else if value.Valid {
+				_m.Attempts = int(value.Int64)
+			}
+		case queuedtask.FieldPriority:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field priority", values[i])
+			} else if value.Valid {
+				_m.Priority = int16(value.Int64)
+			}
+		case queuedtask.FieldStalled:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field stalled", values[i])
+			} else if value.Valid {
+				_m.Stalled = value.Bool
+			}
+		case queuedtask.FieldWorkflowStatus:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field workflow_status", values[i])
+			} else if value.Valid {
+				_m.WorkflowStatus = workflow.Status(value.String)
+			}
+		case queuedtask.FieldControl:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field control", values[i])
+			} else if value.Valid {
+				_m.Control = workflow.Control(value.String)
+			}
+		case queuedtask.FieldScheduledByProcess:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field scheduled_by_process", values[i])
+			} else if value.Valid {
+				_m.ScheduledByProcess = new(string)
+				*_m.ScheduledByProcess = value.String
+			}
+		case queuedtask.FieldSchedulingStartedDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field scheduling_started_date", values[i])
+			} else if value.Valid {
+				_m.SchedulingStartedDate = new(time.Time)
+				*_m.SchedulingStartedDate = value.Time
+			}
+		case queuedtask.FieldExecutionStartedDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field execution_started_date", values[i])
+			} else if value.Valid {
+				_m.ExecutionStartedDate = new(time.Time)
+				*_m.ExecutionStartedDate = value.Time
+			}
+		case queuedtask.FieldWorkflowStoppedDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field workflow_stopped_date", values[i])
+			} else if value.Valid {
+				_m.WorkflowStoppedDate = new(time.Time)
+				*_m.WorkflowStoppedDate = value.Time
+			}
+		case queuedtask.FieldExecutionState:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field execution_state", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.ExecutionState); err != nil {
+					return fmt.Errorf("unmarshal field execution_state: %w", err)
+				}
+			}
+		case queuedtask.FieldWorkflowStatusDesc:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field workflow_status_desc", values[i])
+			} else if value.Valid {
+				_m.WorkflowStatusDesc = new(string)
+				*_m.WorkflowStatusDesc = value.String
+			}
+		case queuedtask.FieldReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field reason", values[i])
+			} else if value.Valid {
+				_m.Reason = new(string)
+				*_m.Reason = value.String
+			}
+		case queuedtask.FieldItemsTotal:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field items_total", values[i])
+			} else if value.Valid {
+				_m.ItemsTotal = new(int64)
+				*_m.ItemsTotal = value.Int64
+			}
+		case queuedtask.FieldSpecRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field spec_revision", values[i])
+			} else if value.Valid {
+				_m.SpecRevision = new(int)
+				*_m.SpecRevision = int(value.Int64)
+			}
+		case queuedtask.FieldSecrets:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field secrets", values[i])
+			} else if value.Valid {
+				_m.Secrets = new(string)
+				*_m.Secrets = value.String
+			}
+		case queuedtask.FieldControlBy:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field control_by", values[i])
+			} else if value.Valid {
+				_m.ControlBy = new(uuid.UUID)
+				*_m.ControlBy = *value.S.(*uuid.UUID)
+			}
+		case queuedtask.FieldControlReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field control_reason", values[i])
+			} else if value.Valid {
+				_m.ControlReason = new(string)
+				*_m.ControlReason = value.String
+			}
+		case queuedtask.FieldExecutionComponentName:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field execution_component_name", values[i])
+			} else if value.Valid {
+				_m.ExecutionComponentName = value.String
+			}
+		case queuedtask.FieldQueue:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field queue", values[i])
+			} else if value.Valid {
+				_m.Queue = value.String
+			}
+		case queuedtask.FieldExecutionSpec:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field execution_spec", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.ExecutionSpec); err != nil {
+					return fmt.Errorf("unmarshal field execution_spec: %w", err)
+				}
+			}
+		case queuedtask.FieldReference:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field reference", values[i])
+			} else if value.Valid {
+				_m.Reference = new(string)
+				*_m.Reference = value.String
+			}
+		case queuedtask.FieldUniqueKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field unique_key", values[i])
+			} else if value.Valid {
+				_m.UniqueKey = new(string)
+				*_m.UniqueKey = value.String
+			}
+		case queuedtask.FieldIdempotencyKey:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field idempotency_key", values[i])
+			} else if value.Valid {
+				_m.IdempotencyKey = new(string)
+				*_m.IdempotencyKey = value.String
 			}
 		case queuedtask.FieldParentID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
@@ -492,51 +492,65 @@ func (_m *QueuedTask) String() string {
 	var builder strings.Builder
 	builder.WriteString("QueuedTask(")
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("created_date=")
-	builder.WriteString(_m.CreatedDate.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("created_by=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedBy))
-	builder.WriteString(", ")
-	builder.WriteString("modified_date=")
-	builder.WriteString(_m.ModifiedDate.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("modified_by=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ModifiedBy))
-	builder.WriteString(", ")
 	builder.WriteString("owner_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.OwnerID))
 	builder.WriteString(", ")
 	builder.WriteString("run_as_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.RunAsID))
 	builder.WriteString(", ")
-	builder.WriteString("execution_component_name=")
-	builder.WriteString(_m.ExecutionComponentName)
+	builder.WriteString("created_by=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CreatedBy))
 	builder.WriteString(", ")
-	builder.WriteString("execution_spec=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ExecutionSpec))
+	builder.WriteString("created_date=")
+	builder.WriteString(_m.CreatedDate.Format(time.ANSIC))
 	builder.WriteString(", ")
-	builder.WriteString("execution_state=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ExecutionState))
+	builder.WriteString("not_before=")
+	builder.WriteString(_m.NotBefore.Format(time.ANSIC))
 	builder.WriteString(", ")
 	builder.WriteString("codec_revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CodecRevision))
 	builder.WriteString(", ")
-	if v := _m.SpecRevision; v != nil {
-		builder.WriteString("spec_revision=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
+	builder.WriteString("items_taken=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ItemsTaken))
 	builder.WriteString(", ")
-	if v := _m.Secrets; v != nil {
-		builder.WriteString("secrets=")
-		builder.WriteString(*v)
-	}
+	builder.WriteString("items_done=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ItemsDone))
+	builder.WriteString(", ")
+	builder.WriteString("items_failed=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ItemsFailed))
+	builder.WriteString(", ")
+	builder.WriteString("items_skipped=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ItemsSkipped))
+	builder.WriteString(", ")
+	builder.WriteString("checkpoint_seq=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CheckpointSeq))
+	builder.WriteString(", ")
+	builder.WriteString("modified_by=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ModifiedBy))
+	builder.WriteString(", ")
+	builder.WriteString("modified_date=")
+	builder.WriteString(_m.ModifiedDate.Format(time.ANSIC))
+	builder.WriteString(", ")
+	builder.WriteString("fence=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Fence))
+	builder.WriteString(", ")
+	builder.WriteString("attempts=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Attempts))
+	builder.WriteString(", ")
+	builder.WriteString("priority=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Priority))
+	builder.WriteString(", ")
+	builder.WriteString("stalled=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Stalled))
 	builder.WriteString(", ")
 	builder.WriteString("workflow_status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.WorkflowStatus))
 	builder.WriteString(", ")
-	if v := _m.WorkflowStatusDesc; v != nil {
-		builder.WriteString("workflow_status_desc=")
+	builder.WriteString("control=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Control))
+	builder.WriteString(", ")
+	if v := _m.ScheduledByProcess; v != nil {
+		builder.WriteString("scheduled_by_process=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")
@@ -555,39 +569,55 @@ func (_m *QueuedTask) String() string {
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")
-	if v := _m.ScheduledByProcess; v != nil {
-		builder.WriteString("scheduled_by_process=")
-		builder.WriteString(*v)
-	}
+	builder.WriteString("execution_state=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ExecutionState))
 	builder.WriteString(", ")
-	builder.WriteString("fence=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Fence))
-	builder.WriteString(", ")
-	builder.WriteString("checkpoint_seq=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CheckpointSeq))
-	builder.WriteString(", ")
-	builder.WriteString("attempts=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Attempts))
-	builder.WriteString(", ")
-	builder.WriteString("not_before=")
-	builder.WriteString(_m.NotBefore.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("queue=")
-	builder.WriteString(_m.Queue)
-	builder.WriteString(", ")
-	builder.WriteString("priority=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Priority))
-	builder.WriteString(", ")
-	builder.WriteString("stalled=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Stalled))
-	builder.WriteString(", ")
-	if v := _m.Reference; v != nil {
-		builder.WriteString("reference=")
+	if v := _m.WorkflowStatusDesc; v != nil {
+		builder.WriteString("workflow_status_desc=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")
 	if v := _m.Reason; v != nil {
 		builder.WriteString("reason=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ItemsTotal; v != nil {
+		builder.WriteString("items_total=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.SpecRevision; v != nil {
+		builder.WriteString("spec_revision=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.Secrets; v != nil {
+		builder.WriteString("secrets=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ControlBy; v != nil {
+		builder.WriteString("control_by=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ControlReason; v != nil {
+		builder.WriteString("control_reason=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	builder.WriteString("execution_component_name=")
+	builder.WriteString(_m.ExecutionComponentName)
+	builder.WriteString(", ")
+	builder.WriteString("queue=")
+	builder.WriteString(_m.Queue)
+	builder.WriteString(", ")
+	builder.WriteString("execution_spec=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ExecutionSpec))
+	builder.WriteString(", ")
+	if v := _m.Reference; v != nil {
+		builder.WriteString("reference=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")
@@ -600,36 +630,6 @@ func (_m *QueuedTask) String() string {
 		builder.WriteString("idempotency_key=")
 		builder.WriteString(*v)
 	}
-	builder.WriteString(", ")
-	builder.WriteString("control=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Control))
-	builder.WriteString(", ")
-	if v := _m.ControlBy; v != nil {
-		builder.WriteString("control_by=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.ControlReason; v != nil {
-		builder.WriteString("control_reason=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	if v := _m.ItemsTotal; v != nil {
-		builder.WriteString("items_total=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("items_taken=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ItemsTaken))
-	builder.WriteString(", ")
-	builder.WriteString("items_done=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ItemsDone))
-	builder.WriteString(", ")
-	builder.WriteString("items_failed=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ItemsFailed))
-	builder.WriteString(", ")
-	builder.WriteString("items_skipped=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ItemsSkipped))
 	builder.WriteString(", ")
 	if v := _m.ParentID; v != nil {
 		builder.WriteString("parent_id=")

@@ -27,30 +27,6 @@ type QueuedTaskCreate struct {
 	hooks    []Hook
 }
 
-// SetCreatedDate sets the "created_date" field.
-func (_c *QueuedTaskCreate) SetCreatedDate(v time.Time) *QueuedTaskCreate {
-	_c.mutation.SetCreatedDate(v)
-	return _c
-}
-
-// SetCreatedBy sets the "created_by" field.
-func (_c *QueuedTaskCreate) SetCreatedBy(v uuid.UUID) *QueuedTaskCreate {
-	_c.mutation.SetCreatedBy(v)
-	return _c
-}
-
-// SetModifiedDate sets the "modified_date" field.
-func (_c *QueuedTaskCreate) SetModifiedDate(v time.Time) *QueuedTaskCreate {
-	_c.mutation.SetModifiedDate(v)
-	return _c
-}
-
-// SetModifiedBy sets the "modified_by" field.
-func (_c *QueuedTaskCreate) SetModifiedBy(v uuid.UUID) *QueuedTaskCreate {
-	_c.mutation.SetModifiedBy(v)
-	return _c
-}
-
 // SetOwnerID sets the "owner_id" field.
 func (_c *QueuedTaskCreate) SetOwnerID(v uuid.UUID) *QueuedTaskCreate {
 	_c.mutation.SetOwnerID(v)
@@ -63,21 +39,21 @@ func (_c *QueuedTaskCreate) SetRunAsID(v uuid.UUID) *QueuedTaskCreate {
 	return _c
 }
 
-// SetExecutionComponentName sets the "execution_component_name" field.
-func (_c *QueuedTaskCreate) SetExecutionComponentName(v string) *QueuedTaskCreate {
-	_c.mutation.SetExecutionComponentName(v)
+// SetCreatedBy sets the "created_by" field.
+func (_c *QueuedTaskCreate) SetCreatedBy(v uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetCreatedBy(v)
 	return _c
 }
 
-// SetExecutionSpec sets the "execution_spec" field.
-func (_c *QueuedTaskCreate) SetExecutionSpec(v json.RawMessage) *QueuedTaskCreate {
-	_c.mutation.SetExecutionSpec(v)
+// SetCreatedDate sets the "created_date" field.
+func (_c *QueuedTaskCreate) SetCreatedDate(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetCreatedDate(v)
 	return _c
 }
 
-// SetExecutionState sets the "execution_state" field.
-func (_c *QueuedTaskCreate) SetExecutionState(v json.RawMessage) *QueuedTaskCreate {
-	_c.mutation.SetExecutionState(v)
+// SetNotBefore sets the "not_before" field.
+func (_c *QueuedTaskCreate) SetNotBefore(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetNotBefore(v)
 	return _c
 }
 
@@ -91,320 +67,6 @@ func (_c *QueuedTaskCreate) SetCodecRevision(v int) *QueuedTaskCreate {
 func (_c *QueuedTaskCreate) SetNillableCodecRevision(v *int) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetCodecRevision(*v)
-	}
-	return _c
-}
-
-// SetSpecRevision sets the "spec_revision" field.
-func (_c *QueuedTaskCreate) SetSpecRevision(v int) *QueuedTaskCreate {
-	_c.mutation.SetSpecRevision(v)
-	return _c
-}
-
-// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableSpecRevision(v *int) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetSpecRevision(*v)
-	}
-	return _c
-}
-
-// SetSecrets sets the "secrets" field.
-func (_c *QueuedTaskCreate) SetSecrets(v string) *QueuedTaskCreate {
-	_c.mutation.SetSecrets(v)
-	return _c
-}
-
-// SetNillableSecrets sets the "secrets" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableSecrets(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetSecrets(*v)
-	}
-	return _c
-}
-
-// SetWorkflowStatus sets the "workflow_status" field.
-func (_c *QueuedTaskCreate) SetWorkflowStatus(v workflow.Status) *QueuedTaskCreate {
-	_c.mutation.SetWorkflowStatus(v)
-	return _c
-}
-
-// SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetWorkflowStatus(*v)
-	}
-	return _c
-}
-
-// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
-func (_c *QueuedTaskCreate) SetWorkflowStatusDesc(v string) *QueuedTaskCreate {
-	_c.mutation.SetWorkflowStatusDesc(v)
-	return _c
-}
-
-// SetNillableWorkflowStatusDesc sets the "workflow_status_desc" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetWorkflowStatusDesc(*v)
-	}
-	return _c
-}
-
-// SetSchedulingStartedDate sets the "scheduling_started_date" field.
-func (_c *QueuedTaskCreate) SetSchedulingStartedDate(v time.Time) *QueuedTaskCreate {
-	_c.mutation.SetSchedulingStartedDate(v)
-	return _c
-}
-
-// SetNillableSchedulingStartedDate sets the "scheduling_started_date" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableSchedulingStartedDate(v *time.Time) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetSchedulingStartedDate(*v)
-	}
-	return _c
-}
-
-// SetExecutionStartedDate sets the "execution_started_date" field.
-func (_c *QueuedTaskCreate) SetExecutionStartedDate(v time.Time) *QueuedTaskCreate {
-	_c.mutation.SetExecutionStartedDate(v)
-	return _c
-}
-
-// SetNillableExecutionStartedDate sets the "execution_started_date" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableExecutionStartedDate(v *time.Time) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetExecutionStartedDate(*v)
-	}
-	return _c
-}
-
-// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
-func (_c *QueuedTaskCreate) SetWorkflowStoppedDate(v time.Time) *QueuedTaskCreate {
-	_c.mutation.SetWorkflowStoppedDate(v)
-	return _c
-}
-
-// SetNillableWorkflowStoppedDate sets the "workflow_stopped_date" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableWorkflowStoppedDate(v *time.Time) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetWorkflowStoppedDate(*v)
-	}
-	return _c
-}
-
-// SetScheduledByProcess sets the "scheduled_by_process" field.
-func (_c *QueuedTaskCreate) SetScheduledByProcess(v string) *QueuedTaskCreate {
-	_c.mutation.SetScheduledByProcess(v)
-	return _c
-}
-
-// SetNillableScheduledByProcess sets the "scheduled_by_process" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableScheduledByProcess(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetScheduledByProcess(*v)
-	}
-	return _c
-}
-
-// SetFence sets the "fence" field.
-func (_c *QueuedTaskCreate) SetFence(v int64) *QueuedTaskCreate {
-	_c.mutation.SetFence(v)
-	return _c
-}
-
-// SetNillableFence sets the "fence" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableFence(v *int64) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetFence(*v)
-	}
-	return _c
-}
-
-// SetCheckpointSeq sets the "checkpoint_seq" field.
-func (_c *QueuedTaskCreate) SetCheckpointSeq(v int64) *QueuedTaskCreate {
-	_c.mutation.SetCheckpointSeq(v)
-	return _c
-}
-
-// SetNillableCheckpointSeq sets the "checkpoint_seq" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableCheckpointSeq(v *int64) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetCheckpointSeq(*v)
-	}
-	return _c
-}
-
-// SetAttempts sets the "attempts" field.
-func (_c *QueuedTaskCreate) SetAttempts(v int) *QueuedTaskCreate {
-	_c.mutation.SetAttempts(v)
-	return _c
-}
-
-// SetNillableAttempts sets the "attempts" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableAttempts(v *int) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetAttempts(*v)
-	}
-	return _c
-}
-
-// SetNotBefore sets the "not_before" field.
-func (_c *QueuedTaskCreate) SetNotBefore(v time.Time) *QueuedTaskCreate {
-	_c.mutation.SetNotBefore(v)
-	return _c
-}
-
-// SetQueue sets the "queue" field.
-func (_c *QueuedTaskCreate) SetQueue(v string) *QueuedTaskCreate {
-	_c.mutation.SetQueue(v)
-	return _c
-}
-
-// SetNillableQueue sets the "queue" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableQueue(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetQueue(*v)
-	}
-	return _c
-}
-
-// SetPriority sets the "priority" field.
-func (_c *QueuedTaskCreate) SetPriority(v int16) *QueuedTaskCreate {
-	_c.mutation.SetPriority(v)
-	return _c
-}
-
-// SetNillablePriority sets the "priority" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillablePriority(v *int16) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetPriority(*v)
-	}
-	return _c
-}
-
-// SetStalled sets the "stalled" field.
-func (_c *QueuedTaskCreate) SetStalled(v bool) *QueuedTaskCreate {
-	_c.mutation.SetStalled(v)
-	return _c
-}
-
-// SetNillableStalled sets the "stalled" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableStalled(v *bool) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetStalled(*v)
-	}
-	return _c
-}
-
-// SetReference sets the "reference" field.
-func (_c *QueuedTaskCreate) SetReference(v string) *QueuedTaskCreate {
-	_c.mutation.SetReference(v)
-	return _c
-}
-
-// SetNillableReference sets the "reference" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableReference(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetReference(*v)
-	}
-	return _c
-}
-
-// SetReason sets the "reason" field.
-func (_c *QueuedTaskCreate) SetReason(v string) *QueuedTaskCreate {
-	_c.mutation.SetReason(v)
-	return _c
-}
-
-// SetNillableReason sets the "reason" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableReason(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetReason(*v)
-	}
-	return _c
-}
-
-// SetUniqueKey sets the "unique_key" field.
-func (_c *QueuedTaskCreate) SetUniqueKey(v string) *QueuedTaskCreate {
-	_c.mutation.SetUniqueKey(v)
-	return _c
-}
-
-// SetNillableUniqueKey sets the "unique_key" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableUniqueKey(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetUniqueKey(*v)
-	}
-	return _c
-}
-
-// SetIdempotencyKey sets the "idempotency_key" field.
-func (_c *QueuedTaskCreate) SetIdempotencyKey(v string) *QueuedTaskCreate {
-	_c.mutation.SetIdempotencyKey(v)
-	return _c
-}
-
-// SetNillableIdempotencyKey sets the "idempotency_key" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableIdempotencyKey(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetIdempotencyKey(*v)
-	}
-	return _c
-}
-
-// SetControl sets the "control" field.
-func (_c *QueuedTaskCreate) SetControl(v workflow.Control) *QueuedTaskCreate {
-	_c.mutation.SetControl(v)
-	return _c
-}
-
-// SetNillableControl sets the "control" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableControl(v *workflow.Control) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetControl(*v)
-	}
-	return _c
-}
-
-// SetControlBy sets the "control_by" field.
-func (_c *QueuedTaskCreate) SetControlBy(v uuid.UUID) *QueuedTaskCreate {
-	_c.mutation.SetControlBy(v)
-	return _c
-}
-
-// SetNillableControlBy sets the "control_by" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableControlBy(v *uuid.UUID) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetControlBy(*v)
-	}
-	return _c
-}
-
-// SetControlReason sets the "control_reason" field.
-func (_c *QueuedTaskCreate) SetControlReason(v string) *QueuedTaskCreate {
-	_c.mutation.SetControlReason(v)
-	return _c
-}
-
-// SetNillableControlReason sets the "control_reason" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableControlReason(v *string) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetControlReason(*v)
-	}
-	return _c
-}
-
-// SetItemsTotal sets the "items_total" field.
-func (_c *QueuedTaskCreate) SetItemsTotal(v int64) *QueuedTaskCreate {
-	_c.mutation.SetItemsTotal(v)
-	return _c
-}
-
-// SetNillableItemsTotal sets the "items_total" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableItemsTotal(v *int64) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetItemsTotal(*v)
 	}
 	return _c
 }
@@ -461,6 +123,344 @@ func (_c *QueuedTaskCreate) SetItemsSkipped(v int64) *QueuedTaskCreate {
 func (_c *QueuedTaskCreate) SetNillableItemsSkipped(v *int64) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetItemsSkipped(*v)
+	}
+	return _c
+}
+
+// SetCheckpointSeq sets the "checkpoint_seq" field.
+func (_c *QueuedTaskCreate) SetCheckpointSeq(v int64) *QueuedTaskCreate {
+	_c.mutation.SetCheckpointSeq(v)
+	return _c
+}
+
+// SetNillableCheckpointSeq sets the "checkpoint_seq" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableCheckpointSeq(v *int64) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetCheckpointSeq(*v)
+	}
+	return _c
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (_c *QueuedTaskCreate) SetModifiedBy(v uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetModifiedBy(v)
+	return _c
+}
+
+// SetModifiedDate sets the "modified_date" field.
+func (_c *QueuedTaskCreate) SetModifiedDate(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetModifiedDate(v)
+	return _c
+}
+
+// SetFence sets the "fence" field.
+func (_c *QueuedTaskCreate) SetFence(v int64) *QueuedTaskCreate {
+	_c.mutation.SetFence(v)
+	return _c
+}
+
+// SetNillableFence sets the "fence" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableFence(v *int64) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetFence(*v)
+	}
+	return _c
+}
+
+// SetAttempts sets the "attempts" field.
+func (_c *QueuedTaskCreate) SetAttempts(v int) *QueuedTaskCreate {
+	_c.mutation.SetAttempts(v)
+	return _c
+}
+
+// SetNillableAttempts sets the "attempts" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableAttempts(v *int) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetAttempts(*v)
+	}
+	return _c
+}
+
+// SetPriority sets the "priority" field.
+func (_c *QueuedTaskCreate) SetPriority(v int16) *QueuedTaskCreate {
+	_c.mutation.SetPriority(v)
+	return _c
+}
+
+// SetNillablePriority sets the "priority" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillablePriority(v *int16) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetPriority(*v)
+	}
+	return _c
+}
+
+// SetStalled sets the "stalled" field.
+func (_c *QueuedTaskCreate) SetStalled(v bool) *QueuedTaskCreate {
+	_c.mutation.SetStalled(v)
+	return _c
+}
+
+// SetNillableStalled sets the "stalled" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableStalled(v *bool) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetStalled(*v)
+	}
+	return _c
+}
+
+// SetWorkflowStatus sets the "workflow_status" field.
+func (_c *QueuedTaskCreate) SetWorkflowStatus(v workflow.Status) *QueuedTaskCreate {
+	_c.mutation.SetWorkflowStatus(v)
+	return _c
+}
+
+// SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetWorkflowStatus(*v)
+	}
+	return _c
+}
+
+// SetControl sets the "control" field.
+func (_c *QueuedTaskCreate) SetControl(v workflow.Control) *QueuedTaskCreate {
+	_c.mutation.SetControl(v)
+	return _c
+}
+
+// SetNillableControl sets the "control" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableControl(v *workflow.Control) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetControl(*v)
+	}
+	return _c
+}
+
+// SetScheduledByProcess sets the "scheduled_by_process" field.
+func (_c *QueuedTaskCreate) SetScheduledByProcess(v string) *QueuedTaskCreate {
+	_c.mutation.SetScheduledByProcess(v)
+	return _c
+}
+
+// SetNillableScheduledByProcess sets the "scheduled_by_process" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableScheduledByProcess(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetScheduledByProcess(*v)
+	}
+	return _c
+}
+
+// SetSchedulingStartedDate sets the "scheduling_started_date" field.
+func (_c *QueuedTaskCreate) SetSchedulingStartedDate(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetSchedulingStartedDate(v)
+	return _c
+}
+
+// SetNillableSchedulingStartedDate sets the "scheduling_started_date" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableSchedulingStartedDate(v *time.Time) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetSchedulingStartedDate(*v)
+	}
+	return _c
+}
+
+// SetExecutionStartedDate sets the "execution_started_date" field.
+func (_c *QueuedTaskCreate) SetExecutionStartedDate(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetExecutionStartedDate(v)
+	return _c
+}
+
+// SetNillableExecutionStartedDate sets the "execution_started_date" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableExecutionStartedDate(v *time.Time) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetExecutionStartedDate(*v)
+	}
+	return _c
+}
+
+// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
+func (_c *QueuedTaskCreate) SetWorkflowStoppedDate(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetWorkflowStoppedDate(v)
+	return _c
+}
+
+// SetNillableWorkflowStoppedDate sets the "workflow_stopped_date" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableWorkflowStoppedDate(v *time.Time) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetWorkflowStoppedDate(*v)
+	}
+	return _c
+}
+
+// SetExecutionState sets the "execution_state" field.
+func (_c *QueuedTaskCreate) SetExecutionState(v json.RawMessage) *QueuedTaskCreate {
+	_c.mutation.SetExecutionState(v)
+	return _c
+}
+
+// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
+func (_c *QueuedTaskCreate) SetWorkflowStatusDesc(v string) *QueuedTaskCreate {
+	_c.mutation.SetWorkflowStatusDesc(v)
+	return _c
+}
+
+// SetNillableWorkflowStatusDesc sets the "workflow_status_desc" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetWorkflowStatusDesc(*v)
+	}
+	return _c
+}
+
+// SetReason sets the "reason" field.
+func (_c *QueuedTaskCreate) SetReason(v string) *QueuedTaskCreate {
+	_c.mutation.SetReason(v)
+	return _c
+}
+
+// SetNillableReason sets the "reason" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableReason(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetReason(*v)
+	}
+	return _c
+}
+
+// SetItemsTotal sets the "items_total" field.
+func (_c *QueuedTaskCreate) SetItemsTotal(v int64) *QueuedTaskCreate {
+	_c.mutation.SetItemsTotal(v)
+	return _c
+}
+
+// SetNillableItemsTotal sets the "items_total" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableItemsTotal(v *int64) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetItemsTotal(*v)
+	}
+	return _c
+}
+
+// SetSpecRevision sets the "spec_revision" field.
+func (_c *QueuedTaskCreate) SetSpecRevision(v int) *QueuedTaskCreate {
+	_c.mutation.SetSpecRevision(v)
+	return _c
+}
+
+// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableSpecRevision(v *int) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetSpecRevision(*v)
+	}
+	return _c
+}
+
+// SetSecrets sets the "secrets" field.
+func (_c *QueuedTaskCreate) SetSecrets(v string) *QueuedTaskCreate {
+	_c.mutation.SetSecrets(v)
+	return _c
+}
+
+// SetNillableSecrets sets the "secrets" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableSecrets(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetSecrets(*v)
+	}
+	return _c
+}
+
+// SetControlBy sets the "control_by" field.
+func (_c *QueuedTaskCreate) SetControlBy(v uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetControlBy(v)
+	return _c
+}
+
+// SetNillableControlBy sets the "control_by" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableControlBy(v *uuid.UUID) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetControlBy(*v)
+	}
+	return _c
+}
+
+// SetControlReason sets the "control_reason" field.
+func (_c *QueuedTaskCreate) SetControlReason(v string) *QueuedTaskCreate {
+	_c.mutation.SetControlReason(v)
+	return _c
+}
+
+// SetNillableControlReason sets the "control_reason" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableControlReason(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetControlReason(*v)
+	}
+	return _c
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (_c *QueuedTaskCreate) SetExecutionComponentName(v string) *QueuedTaskCreate {
+	_c.mutation.SetExecutionComponentName(v)
+	return _c
+}
+
+// SetQueue sets the "queue" field.
+func (_c *QueuedTaskCreate) SetQueue(v string) *QueuedTaskCreate {
+	_c.mutation.SetQueue(v)
+	return _c
+}
+
+// SetNillableQueue sets the "queue" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableQueue(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetQueue(*v)
+	}
+	return _c
+}
+
+// SetExecutionSpec sets the "execution_spec" field.
+func (_c *QueuedTaskCreate) SetExecutionSpec(v json.RawMessage) *QueuedTaskCreate {
+	_c.mutation.SetExecutionSpec(v)
+	return _c
+}
+
+// SetReference sets the "reference" field.
+func (_c *QueuedTaskCreate) SetReference(v string) *QueuedTaskCreate {
+	_c.mutation.SetReference(v)
+	return _c
+}
+
+// SetNillableReference sets the "reference" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableReference(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetReference(*v)
+	}
+	return _c
+}
+
+// SetUniqueKey sets the "unique_key" field.
+func (_c *QueuedTaskCreate) SetUniqueKey(v string) *QueuedTaskCreate {
+	_c.mutation.SetUniqueKey(v)
+	return _c
+}
+
+// SetNillableUniqueKey sets the "unique_key" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableUniqueKey(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetUniqueKey(*v)
+	}
+	return _c
+}
+
+// SetIdempotencyKey sets the "idempotency_key" field.
+func (_c *QueuedTaskCreate) SetIdempotencyKey(v string) *QueuedTaskCreate {
+	_c.mutation.SetIdempotencyKey(v)
+	return _c
+}
+
+// SetNillableIdempotencyKey sets the "idempotency_key" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableIdempotencyKey(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetIdempotencyKey(*v)
 	}
 	return _c
 }
@@ -589,38 +589,6 @@ func (_c *QueuedTaskCreate) defaults() error {
 		v := queuedtask.DefaultCodecRevision
 		_c.mutation.SetCodecRevision(v)
 	}
-	if _, ok := _c.mutation.WorkflowStatus(); !ok {
-		v := queuedtask.DefaultWorkflowStatus
-		_c.mutation.SetWorkflowStatus(v)
-	}
-	if _, ok := _c.mutation.Fence(); !ok {
-		v := queuedtask.DefaultFence
-		_c.mutation.SetFence(v)
-	}
-	if _, ok := _c.mutation.CheckpointSeq(); !ok {
-		v := queuedtask.DefaultCheckpointSeq
-		_c.mutation.SetCheckpointSeq(v)
-	}
-	if _, ok := _c.mutation.Attempts(); !ok {
-		v := queuedtask.DefaultAttempts
-		_c.mutation.SetAttempts(v)
-	}
-	if _, ok := _c.mutation.Queue(); !ok {
-		v := queuedtask.DefaultQueue
-		_c.mutation.SetQueue(v)
-	}
-	if _, ok := _c.mutation.Priority(); !ok {
-		v := queuedtask.DefaultPriority
-		_c.mutation.SetPriority(v)
-	}
-	if _, ok := _c.mutation.Stalled(); !ok {
-		v := queuedtask.DefaultStalled
-		_c.mutation.SetStalled(v)
-	}
-	if _, ok := _c.mutation.Control(); !ok {
-		v := queuedtask.DefaultControl
-		_c.mutation.SetControl(v)
-	}
 	if _, ok := _c.mutation.ItemsTaken(); !ok {
 		v := queuedtask.DefaultItemsTaken
 		_c.mutation.SetItemsTaken(v)
@@ -637,60 +605,57 @@ func (_c *QueuedTaskCreate) defaults() error {
 		v := queuedtask.DefaultItemsSkipped
 		_c.mutation.SetItemsSkipped(v)
 	}
+	if _, ok := _c.mutation.CheckpointSeq(); !ok {
+		v := queuedtask.DefaultCheckpointSeq
+		_c.mutation.SetCheckpointSeq(v)
+	}
+	if _, ok := _c.mutation.Fence(); !ok {
+		v := queuedtask.DefaultFence
+		_c.mutation.SetFence(v)
+	}
+	if _, ok := _c.mutation.Attempts(); !ok {
+		v := queuedtask.DefaultAttempts
+		_c.mutation.SetAttempts(v)
+	}
+	if _, ok := _c.mutation.Priority(); !ok {
+		v := queuedtask.DefaultPriority
+		_c.mutation.SetPriority(v)
+	}
+	if _, ok := _c.mutation.Stalled(); !ok {
+		v := queuedtask.DefaultStalled
+		_c.mutation.SetStalled(v)
+	}
+	if _, ok := _c.mutation.WorkflowStatus(); !ok {
+		v := queuedtask.DefaultWorkflowStatus
+		_c.mutation.SetWorkflowStatus(v)
+	}
+	if _, ok := _c.mutation.Control(); !ok {
+		v := queuedtask.DefaultControl
+		_c.mutation.SetControl(v)
+	}
+	if _, ok := _c.mutation.Queue(); !ok {
+		v := queuedtask.DefaultQueue
+		_c.mutation.SetQueue(v)
+	}
 	return nil
 }
 
 // check runs all checks and user-defined validators on the builder.
 func (_c *QueuedTaskCreate) check() error {
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.CreatedDate(); !ok {
-			return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "QueuedTask.created_date"`)}
-		}
-	}
-	if _, ok := _c.mutation.CreatedBy(); !ok {
-		return &ValidationError{Name: "created_by", err: errors.New(`ent: missing required field "QueuedTask.created_by"`)}
-	}
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.ModifiedDate(); !ok {
-			return &ValidationError{Name: "modified_date", err: errors.New(`ent: missing required field "QueuedTask.modified_date"`)}
-		}
-	}
-	if _, ok := _c.mutation.ModifiedBy(); !ok {
-		return &ValidationError{Name: "modified_by", err: errors.New(`ent: missing required field "QueuedTask.modified_by"`)}
-	}
 	if _, ok := _c.mutation.OwnerID(); !ok {
 		return &ValidationError{Name: "owner_id", err: errors.New(`ent: missing required field "QueuedTask.owner_id"`)}
 	}
 	if _, ok := _c.mutation.RunAsID(); !ok {
 		return &ValidationError{Name: "run_as_id", err: errors.New(`ent: missing required field "QueuedTask.run_as_id"`)}
 	}
-	if _, ok := _c.mutation.ExecutionComponentName(); !ok {
-		return &ValidationError{Name: "execution_component_name", err: errors.New(`ent: missing required field "QueuedTask.execution_component_name"`)}
+	if _, ok := _c.mutation.CreatedBy(); !ok {
+		return &ValidationError{Name: "created_by", err: errors.New(`ent: missing required field "QueuedTask.created_by"`)}
 	}
-	if _, ok := _c.mutation.ExecutionState(); !ok {
-		return &ValidationError{Name: "execution_state", err: errors.New(`ent: missing required field "QueuedTask.execution_state"`)}
-	}
-	if _, ok := _c.mutation.CodecRevision(); !ok {
-		return &ValidationError{Name: "codec_revision", err: errors.New(`ent: missing required field "QueuedTask.codec_revision"`)}
-	}
-	if _, ok := _c.mutation.WorkflowStatus(); !ok {
-		return &ValidationError{Name: "workflow_status", err: errors.New(`ent: missing required field "QueuedTask.workflow_status"`)}
-	}
-	if v, ok := _c.mutation.WorkflowStatus(); ok {
-		if err := queuedtask.WorkflowStatusValidator(v); err != nil {
-			return &ValidationError{Name: "workflow_status", err: fmt.Errorf(`ent: validator failed for field "QueuedTask.workflow_status": %w`, err)}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.CreatedDate(); !ok {
+			return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "QueuedTask.created_date"`)}
 		}
-	}
-	if _, ok := _c.mutation.Fence(); !ok {
-		return &ValidationError{Name: "fence", err: errors.New(`ent: missing required field "QueuedTask.fence"`)}
-	}
-	if _, ok := _c.mutation.CheckpointSeq(); !ok {
-		return &ValidationError{Name: "checkpoint_seq", err: errors.New(`ent: missing required field "QueuedTask.checkpoint_seq"`)}
-	}
-	if _, ok := _c.mutation.Attempts(); !ok {
-		return &ValidationError{Name: "attempts", err: errors.New(`ent: missing required field "QueuedTask.attempts"`)}
 	}
 	switch _c.driver.Dialect() {
 	case dialect.MySQL, dialect.SQLite:
@@ -698,20 +663,8 @@ func (_c *QueuedTaskCreate) check() error {
 			return &ValidationError{Name: "not_before", err: errors.New(`ent: missing required field "QueuedTask.not_before"`)}
 		}
 	}
-	if _, ok := _c.mutation.Queue(); !ok {
-		return &ValidationError{Name: "queue", err: errors.New(`ent: missing required field "QueuedTask.queue"`)}
-	}
-	if _, ok := _c.mutation.Priority(); !ok {
-		return &ValidationError{Name: "priority", err: errors.New(`ent: missing required field "QueuedTask.priority"`)}
-	}
-	switch _c.driver.Dialect() {
-	case dialect.MySQL, dialect.SQLite:
-		if _, ok := _c.mutation.Stalled(); !ok {
-			return &ValidationError{Name: "stalled", err: errors.New(`ent: missing required field "QueuedTask.stalled"`)}
-		}
-	}
-	if _, ok := _c.mutation.Control(); !ok {
-		return &ValidationError{Name: "control", err: errors.New(`ent: missing required field "QueuedTask.control"`)}
+	if _, ok := _c.mutation.CodecRevision(); !ok {
+		return &ValidationError{Name: "codec_revision", err: errors.New(`ent: missing required field "QueuedTask.codec_revision"`)}
 	}
 	if _, ok := _c.mutation.ItemsTaken(); !ok {
 		return &ValidationError{Name: "items_taken", err: errors.New(`ent: missing required field "QueuedTask.items_taken"`)}
@@ -724,6 +677,53 @@ func (_c *QueuedTaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.ItemsSkipped(); !ok {
 		return &ValidationError{Name: "items_skipped", err: errors.New(`ent: missing required field "QueuedTask.items_skipped"`)}
+	}
+	if _, ok := _c.mutation.CheckpointSeq(); !ok {
+		return &ValidationError{Name: "checkpoint_seq", err: errors.New(`ent: missing required field "QueuedTask.checkpoint_seq"`)}
+	}
+	if _, ok := _c.mutation.ModifiedBy(); !ok {
+		return &ValidationError{Name: "modified_by", err: errors.New(`ent: missing required field "QueuedTask.modified_by"`)}
+	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.ModifiedDate(); !ok {
+			return &ValidationError{Name: "modified_date", err: errors.New(`ent: missing required field "QueuedTask.modified_date"`)}
+		}
+	}
+	if _, ok := _c.mutation.Fence(); !ok {
+		return &ValidationError{Name: "fence", err: errors.New(`ent: missing required field "QueuedTask.fence"`)}
+	}
+	if _, ok := _c.mutation.Attempts(); !ok {
+		return &ValidationError{Name: "attempts", err: errors.New(`ent: missing required field "QueuedTask.attempts"`)}
+	}
+	if _, ok := _c.mutation.Priority(); !ok {
+		return &ValidationError{Name: "priority", err: errors.New(`ent: missing required field "QueuedTask.priority"`)}
+	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Stalled(); !ok {
+			return &ValidationError{Name: "stalled", err: errors.New(`ent: missing required field "QueuedTask.stalled"`)}
+		}
+	}
+	if _, ok := _c.mutation.WorkflowStatus(); !ok {
+		return &ValidationError{Name: "workflow_status", err: errors.New(`ent: missing required field "QueuedTask.workflow_status"`)}
+	}
+	if v, ok := _c.mutation.WorkflowStatus(); ok {
+		if err := queuedtask.WorkflowStatusValidator(v); err != nil {
+			return &ValidationError{Name: "workflow_status", err: fmt.Errorf(`ent: validator failed for field "QueuedTask.workflow_status": %w`, err)}
+		}
+	}
+	if _, ok := _c.mutation.Control(); !ok {
+		return &ValidationError{Name: "control", err: errors.New(`ent: missing required field "QueuedTask.control"`)}
+	}
+	if _, ok := _c.mutation.ExecutionState(); !ok {
+		return &ValidationError{Name: "execution_state", err: errors.New(`ent: missing required field "QueuedTask.execution_state"`)}
+	}
+	if _, ok := _c.mutation.ExecutionComponentName(); !ok {
+		return &ValidationError{Name: "execution_component_name", err: errors.New(`ent: missing required field "QueuedTask.execution_component_name"`)}
+	}
+	if _, ok := _c.mutation.Queue(); !ok {
+		return &ValidationError{Name: "queue", err: errors.New(`ent: missing required field "QueuedTask.queue"`)}
 	}
 	return nil
 }
@@ -761,22 +761,6 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_node.ID = id
 		_spec.ID.Value = &id
 	}
-	if value, ok := _c.mutation.CreatedDate(); ok {
-		_spec.SetField(queuedtask.FieldCreatedDate, field.TypeTime, value)
-		_node.CreatedDate = value
-	}
-	if value, ok := _c.mutation.CreatedBy(); ok {
-		_spec.SetField(queuedtask.FieldCreatedBy, field.TypeUUID, value)
-		_node.CreatedBy = value
-	}
-	if value, ok := _c.mutation.ModifiedDate(); ok {
-		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
-		_node.ModifiedDate = value
-	}
-	if value, ok := _c.mutation.ModifiedBy(); ok {
-		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
-		_node.ModifiedBy = value
-	}
 	if value, ok := _c.mutation.OwnerID(); ok {
 		_spec.SetField(queuedtask.FieldOwnerID, field.TypeUUID, value)
 		_node.OwnerID = value
@@ -785,113 +769,21 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldRunAsID, field.TypeUUID, value)
 		_node.RunAsID = value
 	}
-	if value, ok := _c.mutation.ExecutionComponentName(); ok {
-		_spec.SetField(queuedtask.FieldExecutionComponentName, field.TypeString, value)
-		_node.ExecutionComponentName = value
+	if value, ok := _c.mutation.CreatedBy(); ok {
+		_spec.SetField(queuedtask.FieldCreatedBy, field.TypeUUID, value)
+		_node.CreatedBy = value
 	}
-	if value, ok := _c.mutation.ExecutionSpec(); ok {
-		_spec.SetField(queuedtask.FieldExecutionSpec, field.TypeJSON, value)
-		_node.ExecutionSpec = value
-	}
-	if value, ok := _c.mutation.ExecutionState(); ok {
-		_spec.SetField(queuedtask.FieldExecutionState, field.TypeJSON, value)
-		_node.ExecutionState = value
-	}
-	if value, ok := _c.mutation.CodecRevision(); ok {
-		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
-		_node.CodecRevision = value
-	}
-	if value, ok := _c.mutation.SpecRevision(); ok {
-		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
-		_node.SpecRevision = &value
-	}
-	if value, ok := _c.mutation.Secrets(); ok {
-		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
-		_node.Secrets = &value
-	}
-	if value, ok := _c.mutation.WorkflowStatus(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
-		_node.WorkflowStatus = value
-	}
-	if value, ok := _c.mutation.WorkflowStatusDesc(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
-		_node.WorkflowStatusDesc = &value
-	}
-	if value, ok := _c.mutation.SchedulingStartedDate(); ok {
-		_spec.SetField(queuedtask.FieldSchedulingStartedDate, field.TypeTime, value)
-		_node.SchedulingStartedDate = &value
-	}
-	if value, ok := _c.mutation.ExecutionStartedDate(); ok {
-		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
-		_node.ExecutionStartedDate = &value
-	}
-	if value, ok := _c.mutation.WorkflowStoppedDate(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
-		_node.WorkflowStoppedDate = &value
-	}
-	if value, ok := _c.mutation.ScheduledByProcess(); ok {
-		_spec.SetField(queuedtask.FieldScheduledByProcess, field.TypeString, value)
-		_node.ScheduledByProcess = &value
-	}
-	if value, ok := _c.mutation.Fence(); ok {
-		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
-		_node.Fence = value
-	}
-	if value, ok := _c.mutation.CheckpointSeq(); ok {
-		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
-		_node.CheckpointSeq = value
-	}
-	if value, ok := _c.mutation.Attempts(); ok {
-		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
-		_node.Attempts = value
+	if value, ok := _c.mutation.CreatedDate(); ok {
+		_spec.SetField(queuedtask.FieldCreatedDate, field.TypeTime, value)
+		_node.CreatedDate = value
 	}
 	if value, ok := _c.mutation.NotBefore(); ok {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 		_node.NotBefore = value
 	}
-	if value, ok := _c.mutation.Queue(); ok {
-		_spec.SetField(queuedtask.FieldQueue, field.TypeString, value)
-		_node.Queue = value
-	}
-	if value, ok := _c.mutation.Priority(); ok {
-		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
-		_node.Priority = value
-	}
-	if value, ok := _c.mutation.Stalled(); ok {
-		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
-		_node.Stalled = value
-	}
-	if value, ok := _c.mutation.Reference(); ok {
-		_spec.SetField(queuedtask.FieldReference, field.TypeString, value)
-		_node.Reference = &value
-	}
-	if value, ok := _c.mutation.Reason(); ok {
-		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
-		_node.Reason = &value
-	}
-	if value, ok := _c.mutation.UniqueKey(); ok {
-		_spec.SetField(queuedtask.FieldUniqueKey, field.TypeString, value)
-		_node.UniqueKey = &value
-	}
-	if value, ok := _c.mutation.IdempotencyKey(); ok {
-		_spec.SetField(queuedtask.FieldIdempotencyKey, field.TypeString, value)
-		_node.IdempotencyKey = &value
-	}
-	if value, ok := _c.mutation.Control(); ok {
-		_spec.SetField(queuedtask.FieldControl, field.TypeString, value)
-		_node.Control = value
-	}
-	if value, ok := _c.mutation.ControlBy(); ok {
-		_spec.SetField(queuedtask.FieldControlBy, field.TypeUUID, value)
-		_node.ControlBy = &value
-	}
-	if value, ok := _c.mutation.ControlReason(); ok {
-		_spec.SetField(queuedtask.FieldControlReason, field.TypeString, value)
-		_node.ControlReason = &value
-	}
-	if value, ok := _c.mutation.ItemsTotal(); ok {
-		_spec.SetField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
-		_node.ItemsTotal = &value
+	if value, ok := _c.mutation.CodecRevision(); ok {
+		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
+		_node.CodecRevision = value
 	}
 	if value, ok := _c.mutation.ItemsTaken(); ok {
 		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
@@ -908,6 +800,114 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ItemsSkipped(); ok {
 		_spec.SetField(queuedtask.FieldItemsSkipped, field.TypeInt64, value)
 		_node.ItemsSkipped = value
+	}
+	if value, ok := _c.mutation.CheckpointSeq(); ok {
+		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
+		_node.CheckpointSeq = value
+	}
+	if value, ok := _c.mutation.ModifiedBy(); ok {
+		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
+		_node.ModifiedBy = value
+	}
+	if value, ok := _c.mutation.ModifiedDate(); ok {
+		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
+		_node.ModifiedDate = value
+	}
+	if value, ok := _c.mutation.Fence(); ok {
+		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
+		_node.Fence = value
+	}
+	if value, ok := _c.mutation.Attempts(); ok {
+		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
+		_node.Attempts = value
+	}
+	if value, ok := _c.mutation.Priority(); ok {
+		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
+		_node.Priority = value
+	}
+	if value, ok := _c.mutation.Stalled(); ok {
+		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
+		_node.Stalled = value
+	}
+	if value, ok := _c.mutation.WorkflowStatus(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
+		_node.WorkflowStatus = value
+	}
+	if value, ok := _c.mutation.Control(); ok {
+		_spec.SetField(queuedtask.FieldControl, field.TypeString, value)
+		_node.Control = value
+	}
+	if value, ok := _c.mutation.ScheduledByProcess(); ok {
+		_spec.SetField(queuedtask.FieldScheduledByProcess, field.TypeString, value)
+		_node.ScheduledByProcess = &value
+	}
+	if value, ok := _c.mutation.SchedulingStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldSchedulingStartedDate, field.TypeTime, value)
+		_node.SchedulingStartedDate = &value
+	}
+	if value, ok := _c.mutation.ExecutionStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
+		_node.ExecutionStartedDate = &value
+	}
+	if value, ok := _c.mutation.WorkflowStoppedDate(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
+		_node.WorkflowStoppedDate = &value
+	}
+	if value, ok := _c.mutation.ExecutionState(); ok {
+		_spec.SetField(queuedtask.FieldExecutionState, field.TypeJSON, value)
+		_node.ExecutionState = value
+	}
+	if value, ok := _c.mutation.WorkflowStatusDesc(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
+		_node.WorkflowStatusDesc = &value
+	}
+	if value, ok := _c.mutation.Reason(); ok {
+		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
+		_node.Reason = &value
+	}
+	if value, ok := _c.mutation.ItemsTotal(); ok {
+		_spec.SetField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
+		_node.ItemsTotal = &value
+	}
+	if value, ok := _c.mutation.SpecRevision(); ok {
+		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+		_node.SpecRevision = &value
+	}
+	if value, ok := _c.mutation.Secrets(); ok {
+		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
+		_node.Secrets = &value
+	}
+	if value, ok := _c.mutation.ControlBy(); ok {
+		_spec.SetField(queuedtask.FieldControlBy, field.TypeUUID, value)
+		_node.ControlBy = &value
+	}
+	if value, ok := _c.mutation.ControlReason(); ok {
+		_spec.SetField(queuedtask.FieldControlReason, field.TypeString, value)
+		_node.ControlReason = &value
+	}
+	if value, ok := _c.mutation.ExecutionComponentName(); ok {
+		_spec.SetField(queuedtask.FieldExecutionComponentName, field.TypeString, value)
+		_node.ExecutionComponentName = value
+	}
+	if value, ok := _c.mutation.Queue(); ok {
+		_spec.SetField(queuedtask.FieldQueue, field.TypeString, value)
+		_node.Queue = value
+	}
+	if value, ok := _c.mutation.ExecutionSpec(); ok {
+		_spec.SetField(queuedtask.FieldExecutionSpec, field.TypeJSON, value)
+		_node.ExecutionSpec = value
+	}
+	if value, ok := _c.mutation.Reference(); ok {
+		_spec.SetField(queuedtask.FieldReference, field.TypeString, value)
+		_node.Reference = &value
+	}
+	if value, ok := _c.mutation.UniqueKey(); ok {
+		_spec.SetField(queuedtask.FieldUniqueKey, field.TypeString, value)
+		_node.UniqueKey = &value
+	}
+	if value, ok := _c.mutation.IdempotencyKey(); ok {
+		_spec.SetField(queuedtask.FieldIdempotencyKey, field.TypeString, value)
+		_node.IdempotencyKey = &value
 	}
 	if value, ok := _c.mutation.ParentID(); ok {
 		_spec.SetField(queuedtask.FieldParentID, field.TypeUUID, value)

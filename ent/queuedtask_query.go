@@ -382,12 +382,12 @@ func (_q *QueuedTaskQuery) WithResult(opts ...func(*TaskResultQuery)) *QueuedTas
 // Example:
 //
 //	var v []struct {
-//		CreatedDate time.Time `json:"created_date,omitempty"`
+//		OwnerID uuid.UUID `json:"owner_id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.QueuedTask.Query().
-//		GroupBy(queuedtask.FieldCreatedDate).
+//		GroupBy(queuedtask.FieldOwnerID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *QueuedTaskQuery) GroupBy(field string, fields ...string) *QueuedTaskGroupBy {
@@ -405,11 +405,11 @@ func (_q *QueuedTaskQuery) GroupBy(field string, fields ...string) *QueuedTaskGr
 // Example:
 //
 //	var v []struct {
-//		CreatedDate time.Time `json:"created_date,omitempty"`
+//		OwnerID uuid.UUID `json:"owner_id,omitempty"`
 //	}
 //
 //	client.QueuedTask.Query().
-//		Select(queuedtask.FieldCreatedDate).
+//		Select(queuedtask.FieldOwnerID).
 //		Scan(ctx, &v)
 func (_q *QueuedTaskQuery) Select(fields ...string) *QueuedTaskSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)

@@ -36,61 +36,17 @@ func (_u *QueuedTaskUpdate) Where(ps ...predicate.QueuedTask) *QueuedTaskUpdate 
 	return _u
 }
 
-// SetModifiedDate sets the "modified_date" field.
-func (_u *QueuedTaskUpdate) SetModifiedDate(v time.Time) *QueuedTaskUpdate {
-	_u.mutation.SetModifiedDate(v)
+// SetNotBefore sets the "not_before" field.
+func (_u *QueuedTaskUpdate) SetNotBefore(v time.Time) *QueuedTaskUpdate {
+	_u.mutation.SetNotBefore(v)
 	return _u
 }
 
-// SetNillableModifiedDate sets the "modified_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableModifiedDate(v *time.Time) *QueuedTaskUpdate {
+// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableNotBefore(v *time.Time) *QueuedTaskUpdate {
 	if v != nil {
-		_u.SetModifiedDate(*v)
+		_u.SetNotBefore(*v)
 	}
-	return _u
-}
-
-// SetModifiedBy sets the "modified_by" field.
-func (_u *QueuedTaskUpdate) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdate {
-	_u.mutation.SetModifiedBy(v)
-	return _u
-}
-
-// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetModifiedBy(*v)
-	}
-	return _u
-}
-
-// SetExecutionSpec sets the "execution_spec" field.
-func (_u *QueuedTaskUpdate) SetExecutionSpec(v json.RawMessage) *QueuedTaskUpdate {
-	_u.mutation.SetExecutionSpec(v)
-	return _u
-}
-
-// AppendExecutionSpec appends value to the "execution_spec" field.
-func (_u *QueuedTaskUpdate) AppendExecutionSpec(v json.RawMessage) *QueuedTaskUpdate {
-	_u.mutation.AppendExecutionSpec(v)
-	return _u
-}
-
-// ClearExecutionSpec clears the value of the "execution_spec" field.
-func (_u *QueuedTaskUpdate) ClearExecutionSpec() *QueuedTaskUpdate {
-	_u.mutation.ClearExecutionSpec()
-	return _u
-}
-
-// SetExecutionState sets the "execution_state" field.
-func (_u *QueuedTaskUpdate) SetExecutionState(v json.RawMessage) *QueuedTaskUpdate {
-	_u.mutation.SetExecutionState(v)
-	return _u
-}
-
-// AppendExecutionState appends value to the "execution_state" field.
-func (_u *QueuedTaskUpdate) AppendExecutionState(v json.RawMessage) *QueuedTaskUpdate {
-	_u.mutation.AppendExecutionState(v)
 	return _u
 }
 
@@ -112,380 +68,6 @@ func (_u *QueuedTaskUpdate) SetNillableCodecRevision(v *int) *QueuedTaskUpdate {
 // AddCodecRevision adds value to the "codec_revision" field.
 func (_u *QueuedTaskUpdate) AddCodecRevision(v int) *QueuedTaskUpdate {
 	_u.mutation.AddCodecRevision(v)
-	return _u
-}
-
-// SetSpecRevision sets the "spec_revision" field.
-func (_u *QueuedTaskUpdate) SetSpecRevision(v int) *QueuedTaskUpdate {
-	_u.mutation.ResetSpecRevision()
-	_u.mutation.SetSpecRevision(v)
-	return _u
-}
-
-// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableSpecRevision(v *int) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetSpecRevision(*v)
-	}
-	return _u
-}
-
-// AddSpecRevision adds value to the "spec_revision" field.
-func (_u *QueuedTaskUpdate) AddSpecRevision(v int) *QueuedTaskUpdate {
-	_u.mutation.AddSpecRevision(v)
-	return _u
-}
-
-// ClearSpecRevision clears the value of the "spec_revision" field.
-func (_u *QueuedTaskUpdate) ClearSpecRevision() *QueuedTaskUpdate {
-	_u.mutation.ClearSpecRevision()
-	return _u
-}
-
-// SetSecrets sets the "secrets" field.
-func (_u *QueuedTaskUpdate) SetSecrets(v string) *QueuedTaskUpdate {
-	_u.mutation.SetSecrets(v)
-	return _u
-}
-
-// SetNillableSecrets sets the "secrets" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableSecrets(v *string) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetSecrets(*v)
-	}
-	return _u
-}
-
-// ClearSecrets clears the value of the "secrets" field.
-func (_u *QueuedTaskUpdate) ClearSecrets() *QueuedTaskUpdate {
-	_u.mutation.ClearSecrets()
-	return _u
-}
-
-// SetWorkflowStatus sets the "workflow_status" field.
-func (_u *QueuedTaskUpdate) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdate {
-	_u.mutation.SetWorkflowStatus(v)
-	return _u
-}
-
-// SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetWorkflowStatus(*v)
-	}
-	return _u
-}
-
-// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
-func (_u *QueuedTaskUpdate) SetWorkflowStatusDesc(v string) *QueuedTaskUpdate {
-	_u.mutation.SetWorkflowStatusDesc(v)
-	return _u
-}
-
-// SetNillableWorkflowStatusDesc sets the "workflow_status_desc" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetWorkflowStatusDesc(*v)
-	}
-	return _u
-}
-
-// ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
-func (_u *QueuedTaskUpdate) ClearWorkflowStatusDesc() *QueuedTaskUpdate {
-	_u.mutation.ClearWorkflowStatusDesc()
-	return _u
-}
-
-// SetSchedulingStartedDate sets the "scheduling_started_date" field.
-func (_u *QueuedTaskUpdate) SetSchedulingStartedDate(v time.Time) *QueuedTaskUpdate {
-	_u.mutation.SetSchedulingStartedDate(v)
-	return _u
-}
-
-// SetNillableSchedulingStartedDate sets the "scheduling_started_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableSchedulingStartedDate(v *time.Time) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetSchedulingStartedDate(*v)
-	}
-	return _u
-}
-
-// ClearSchedulingStartedDate clears the value of the "scheduling_started_date" field.
-func (_u *QueuedTaskUpdate) ClearSchedulingStartedDate() *QueuedTaskUpdate {
-	_u.mutation.ClearSchedulingStartedDate()
-	return _u
-}
-
-// SetExecutionStartedDate sets the "execution_started_date" field.
-func (_u *QueuedTaskUpdate) SetExecutionStartedDate(v time.Time) *QueuedTaskUpdate {
-	_u.mutation.SetExecutionStartedDate(v)
-	return _u
-}
-
-// SetNillableExecutionStartedDate sets the "execution_started_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableExecutionStartedDate(v *time.Time) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetExecutionStartedDate(*v)
-	}
-	return _u
-}
-
-// ClearExecutionStartedDate clears the value of the "execution_started_date" field.
-func (_u *QueuedTaskUpdate) ClearExecutionStartedDate() *QueuedTaskUpdate {
-	_u.mutation.ClearExecutionStartedDate()
-	return _u
-}
-
-// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
-func (_u *QueuedTaskUpdate) SetWorkflowStoppedDate(v time.Time) *QueuedTaskUpdate {
-	_u.mutation.SetWorkflowStoppedDate(v)
-	return _u
-}
-
-// SetNillableWorkflowStoppedDate sets the "workflow_stopped_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableWorkflowStoppedDate(v *time.Time) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetWorkflowStoppedDate(*v)
-	}
-	return _u
-}
-
-// ClearWorkflowStoppedDate clears the value of the "workflow_stopped_date" field.
-func (_u *QueuedTaskUpdate) ClearWorkflowStoppedDate() *QueuedTaskUpdate {
-	_u.mutation.ClearWorkflowStoppedDate()
-	return _u
-}
-
-// SetScheduledByProcess sets the "scheduled_by_process" field.
-func (_u *QueuedTaskUpdate) SetScheduledByProcess(v string) *QueuedTaskUpdate {
-	_u.mutation.SetScheduledByProcess(v)
-	return _u
-}
-
-// SetNillableScheduledByProcess sets the "scheduled_by_process" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableScheduledByProcess(v *string) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetScheduledByProcess(*v)
-	}
-	return _u
-}
-
-// ClearScheduledByProcess clears the value of the "scheduled_by_process" field.
-func (_u *QueuedTaskUpdate) ClearScheduledByProcess() *QueuedTaskUpdate {
-	_u.mutation.ClearScheduledByProcess()
-	return _u
-}
-
-// SetFence sets the "fence" field.
-func (_u *QueuedTaskUpdate) SetFence(v int64) *QueuedTaskUpdate {
-	_u.mutation.ResetFence()
-	_u.mutation.SetFence(v)
-	return _u
-}
-
-// SetNillableFence sets the "fence" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableFence(v *int64) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetFence(*v)
-	}
-	return _u
-}
-
-// AddFence adds value to the "fence" field.
-func (_u *QueuedTaskUpdate) AddFence(v int64) *QueuedTaskUpdate {
-	_u.mutation.AddFence(v)
-	return _u
-}
-
-// SetCheckpointSeq sets the "checkpoint_seq" field.
-func (_u *QueuedTaskUpdate) SetCheckpointSeq(v int64) *QueuedTaskUpdate {
-	_u.mutation.ResetCheckpointSeq()
-	_u.mutation.SetCheckpointSeq(v)
-	return _u
-}
-
-// SetNillableCheckpointSeq sets the "checkpoint_seq" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableCheckpointSeq(v *int64) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetCheckpointSeq(*v)
-	}
-	return _u
-}
-
-// AddCheckpointSeq adds value to the "checkpoint_seq" field.
-func (_u *QueuedTaskUpdate) AddCheckpointSeq(v int64) *QueuedTaskUpdate {
-	_u.mutation.AddCheckpointSeq(v)
-	return _u
-}
-
-// SetAttempts sets the "attempts" field.
-func (_u *QueuedTaskUpdate) SetAttempts(v int) *QueuedTaskUpdate {
-	_u.mutation.ResetAttempts()
-	_u.mutation.SetAttempts(v)
-	return _u
-}
-
-// SetNillableAttempts sets the "attempts" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableAttempts(v *int) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetAttempts(*v)
-	}
-	return _u
-}
-
-// AddAttempts adds value to the "attempts" field.
-func (_u *QueuedTaskUpdate) AddAttempts(v int) *QueuedTaskUpdate {
-	_u.mutation.AddAttempts(v)
-	return _u
-}
-
-// SetNotBefore sets the "not_before" field.
-func (_u *QueuedTaskUpdate) SetNotBefore(v time.Time) *QueuedTaskUpdate {
-	_u.mutation.SetNotBefore(v)
-	return _u
-}
-
-// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableNotBefore(v *time.Time) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetNotBefore(*v)
-	}
-	return _u
-}
-
-// SetPriority sets the "priority" field.
-func (_u *QueuedTaskUpdate) SetPriority(v int16) *QueuedTaskUpdate {
-	_u.mutation.ResetPriority()
-	_u.mutation.SetPriority(v)
-	return _u
-}
-
-// SetNillablePriority sets the "priority" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillablePriority(v *int16) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetPriority(*v)
-	}
-	return _u
-}
-
-// AddPriority adds value to the "priority" field.
-func (_u *QueuedTaskUpdate) AddPriority(v int16) *QueuedTaskUpdate {
-	_u.mutation.AddPriority(v)
-	return _u
-}
-
-// SetStalled sets the "stalled" field.
-func (_u *QueuedTaskUpdate) SetStalled(v bool) *QueuedTaskUpdate {
-	_u.mutation.SetStalled(v)
-	return _u
-}
-
-// SetNillableStalled sets the "stalled" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableStalled(v *bool) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetStalled(*v)
-	}
-	return _u
-}
-
-// SetReason sets the "reason" field.
-func (_u *QueuedTaskUpdate) SetReason(v string) *QueuedTaskUpdate {
-	_u.mutation.SetReason(v)
-	return _u
-}
-
-// SetNillableReason sets the "reason" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableReason(v *string) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetReason(*v)
-	}
-	return _u
-}
-
-// ClearReason clears the value of the "reason" field.
-func (_u *QueuedTaskUpdate) ClearReason() *QueuedTaskUpdate {
-	_u.mutation.ClearReason()
-	return _u
-}
-
-// SetControl sets the "control" field.
-func (_u *QueuedTaskUpdate) SetControl(v workflow.Control) *QueuedTaskUpdate {
-	_u.mutation.SetControl(v)
-	return _u
-}
-
-// SetNillableControl sets the "control" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableControl(v *workflow.Control) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetControl(*v)
-	}
-	return _u
-}
-
-// SetControlBy sets the "control_by" field.
-func (_u *QueuedTaskUpdate) SetControlBy(v uuid.UUID) *QueuedTaskUpdate {
-	_u.mutation.SetControlBy(v)
-	return _u
-}
-
-// SetNillableControlBy sets the "control_by" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableControlBy(v *uuid.UUID) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetControlBy(*v)
-	}
-	return _u
-}
-
-// ClearControlBy clears the value of the "control_by" field.
-func (_u *QueuedTaskUpdate) ClearControlBy() *QueuedTaskUpdate {
-	_u.mutation.ClearControlBy()
-	return _u
-}
-
-// SetControlReason sets the "control_reason" field.
-func (_u *QueuedTaskUpdate) SetControlReason(v string) *QueuedTaskUpdate {
-	_u.mutation.SetControlReason(v)
-	return _u
-}
-
-// SetNillableControlReason sets the "control_reason" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableControlReason(v *string) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetControlReason(*v)
-	}
-	return _u
-}
-
-// ClearControlReason clears the value of the "control_reason" field.
-func (_u *QueuedTaskUpdate) ClearControlReason() *QueuedTaskUpdate {
-	_u.mutation.ClearControlReason()
-	return _u
-}
-
-// SetItemsTotal sets the "items_total" field.
-func (_u *QueuedTaskUpdate) SetItemsTotal(v int64) *QueuedTaskUpdate {
-	_u.mutation.ResetItemsTotal()
-	_u.mutation.SetItemsTotal(v)
-	return _u
-}
-
-// SetNillableItemsTotal sets the "items_total" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableItemsTotal(v *int64) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetItemsTotal(*v)
-	}
-	return _u
-}
-
-// AddItemsTotal adds value to the "items_total" field.
-func (_u *QueuedTaskUpdate) AddItemsTotal(v int64) *QueuedTaskUpdate {
-	_u.mutation.AddItemsTotal(v)
-	return _u
-}
-
-// ClearItemsTotal clears the value of the "items_total" field.
-func (_u *QueuedTaskUpdate) ClearItemsTotal() *QueuedTaskUpdate {
-	_u.mutation.ClearItemsTotal()
 	return _u
 }
 
@@ -570,6 +152,424 @@ func (_u *QueuedTaskUpdate) SetNillableItemsSkipped(v *int64) *QueuedTaskUpdate 
 // AddItemsSkipped adds value to the "items_skipped" field.
 func (_u *QueuedTaskUpdate) AddItemsSkipped(v int64) *QueuedTaskUpdate {
 	_u.mutation.AddItemsSkipped(v)
+	return _u
+}
+
+// SetCheckpointSeq sets the "checkpoint_seq" field.
+func (_u *QueuedTaskUpdate) SetCheckpointSeq(v int64) *QueuedTaskUpdate {
+	_u.mutation.ResetCheckpointSeq()
+	_u.mutation.SetCheckpointSeq(v)
+	return _u
+}
+
+// SetNillableCheckpointSeq sets the "checkpoint_seq" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableCheckpointSeq(v *int64) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetCheckpointSeq(*v)
+	}
+	return _u
+}
+
+// AddCheckpointSeq adds value to the "checkpoint_seq" field.
+func (_u *QueuedTaskUpdate) AddCheckpointSeq(v int64) *QueuedTaskUpdate {
+	_u.mutation.AddCheckpointSeq(v)
+	return _u
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (_u *QueuedTaskUpdate) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.SetModifiedBy(v)
+	return _u
+}
+
+// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetModifiedBy(*v)
+	}
+	return _u
+}
+
+// SetModifiedDate sets the "modified_date" field.
+func (_u *QueuedTaskUpdate) SetModifiedDate(v time.Time) *QueuedTaskUpdate {
+	_u.mutation.SetModifiedDate(v)
+	return _u
+}
+
+// SetNillableModifiedDate sets the "modified_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableModifiedDate(v *time.Time) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetModifiedDate(*v)
+	}
+	return _u
+}
+
+// SetFence sets the "fence" field.
+func (_u *QueuedTaskUpdate) SetFence(v int64) *QueuedTaskUpdate {
+	_u.mutation.ResetFence()
+	_u.mutation.SetFence(v)
+	return _u
+}
+
+// SetNillableFence sets the "fence" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableFence(v *int64) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetFence(*v)
+	}
+	return _u
+}
+
+// AddFence adds value to the "fence" field.
+func (_u *QueuedTaskUpdate) AddFence(v int64) *QueuedTaskUpdate {
+	_u.mutation.AddFence(v)
+	return _u
+}
+
+// SetAttempts sets the "attempts" field.
+func (_u *QueuedTaskUpdate) SetAttempts(v int) *QueuedTaskUpdate {
+	_u.mutation.ResetAttempts()
+	_u.mutation.SetAttempts(v)
+	return _u
+}
+
+// SetNillableAttempts sets the "attempts" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableAttempts(v *int) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetAttempts(*v)
+	}
+	return _u
+}
+
+// AddAttempts adds value to the "attempts" field.
+func (_u *QueuedTaskUpdate) AddAttempts(v int) *QueuedTaskUpdate {
+	_u.mutation.AddAttempts(v)
+	return _u
+}
+
+// SetPriority sets the "priority" field.
+func (_u *QueuedTaskUpdate) SetPriority(v int16) *QueuedTaskUpdate {
+	_u.mutation.ResetPriority()
+	_u.mutation.SetPriority(v)
+	return _u
+}
+
+// SetNillablePriority sets the "priority" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillablePriority(v *int16) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetPriority(*v)
+	}
+	return _u
+}
+
+// AddPriority adds value to the "priority" field.
+func (_u *QueuedTaskUpdate) AddPriority(v int16) *QueuedTaskUpdate {
+	_u.mutation.AddPriority(v)
+	return _u
+}
+
+// SetStalled sets the "stalled" field.
+func (_u *QueuedTaskUpdate) SetStalled(v bool) *QueuedTaskUpdate {
+	_u.mutation.SetStalled(v)
+	return _u
+}
+
+// SetNillableStalled sets the "stalled" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableStalled(v *bool) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetStalled(*v)
+	}
+	return _u
+}
+
+// SetWorkflowStatus sets the "workflow_status" field.
+func (_u *QueuedTaskUpdate) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdate {
+	_u.mutation.SetWorkflowStatus(v)
+	return _u
+}
+
+// SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetWorkflowStatus(*v)
+	}
+	return _u
+}
+
+// SetControl sets the "control" field.
+func (_u *QueuedTaskUpdate) SetControl(v workflow.Control) *QueuedTaskUpdate {
+	_u.mutation.SetControl(v)
+	return _u
+}
+
+// SetNillableControl sets the "control" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableControl(v *workflow.Control) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetControl(*v)
+	}
+	return _u
+}
+
+// SetScheduledByProcess sets the "scheduled_by_process" field.
+func (_u *QueuedTaskUpdate) SetScheduledByProcess(v string) *QueuedTaskUpdate {
+	_u.mutation.SetScheduledByProcess(v)
+	return _u
+}
+
+// SetNillableScheduledByProcess sets the "scheduled_by_process" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableScheduledByProcess(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetScheduledByProcess(*v)
+	}
+	return _u
+}
+
+// ClearScheduledByProcess clears the value of the "scheduled_by_process" field.
+func (_u *QueuedTaskUpdate) ClearScheduledByProcess() *QueuedTaskUpdate {
+	_u.mutation.ClearScheduledByProcess()
+	return _u
+}
+
+// SetSchedulingStartedDate sets the "scheduling_started_date" field.
+func (_u *QueuedTaskUpdate) SetSchedulingStartedDate(v time.Time) *QueuedTaskUpdate {
+	_u.mutation.SetSchedulingStartedDate(v)
+	return _u
+}
+
+// SetNillableSchedulingStartedDate sets the "scheduling_started_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableSchedulingStartedDate(v *time.Time) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetSchedulingStartedDate(*v)
+	}
+	return _u
+}
+
+// ClearSchedulingStartedDate clears the value of the "scheduling_started_date" field.
+func (_u *QueuedTaskUpdate) ClearSchedulingStartedDate() *QueuedTaskUpdate {
+	_u.mutation.ClearSchedulingStartedDate()
+	return _u
+}
+
+// SetExecutionStartedDate sets the "execution_started_date" field.
+func (_u *QueuedTaskUpdate) SetExecutionStartedDate(v time.Time) *QueuedTaskUpdate {
+	_u.mutation.SetExecutionStartedDate(v)
+	return _u
+}
+
+// SetNillableExecutionStartedDate sets the "execution_started_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableExecutionStartedDate(v *time.Time) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetExecutionStartedDate(*v)
+	}
+	return _u
+}
+
+// ClearExecutionStartedDate clears the value of the "execution_started_date" field.
+func (_u *QueuedTaskUpdate) ClearExecutionStartedDate() *QueuedTaskUpdate {
+	_u.mutation.ClearExecutionStartedDate()
+	return _u
+}
+
+// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
+func (_u *QueuedTaskUpdate) SetWorkflowStoppedDate(v time.Time) *QueuedTaskUpdate {
+	_u.mutation.SetWorkflowStoppedDate(v)
+	return _u
+}
+
+// SetNillableWorkflowStoppedDate sets the "workflow_stopped_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableWorkflowStoppedDate(v *time.Time) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetWorkflowStoppedDate(*v)
+	}
+	return _u
+}
+
+// ClearWorkflowStoppedDate clears the value of the "workflow_stopped_date" field.
+func (_u *QueuedTaskUpdate) ClearWorkflowStoppedDate() *QueuedTaskUpdate {
+	_u.mutation.ClearWorkflowStoppedDate()
+	return _u
+}
+
+// SetExecutionState sets the "execution_state" field.
+func (_u *QueuedTaskUpdate) SetExecutionState(v json.RawMessage) *QueuedTaskUpdate {
+	_u.mutation.SetExecutionState(v)
+	return _u
+}
+
+// AppendExecutionState appends value to the "execution_state" field.
+func (_u *QueuedTaskUpdate) AppendExecutionState(v json.RawMessage) *QueuedTaskUpdate {
+	_u.mutation.AppendExecutionState(v)
+	return _u
+}
+
+// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
+func (_u *QueuedTaskUpdate) SetWorkflowStatusDesc(v string) *QueuedTaskUpdate {
+	_u.mutation.SetWorkflowStatusDesc(v)
+	return _u
+}
+
+// SetNillableWorkflowStatusDesc sets the "workflow_status_desc" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetWorkflowStatusDesc(*v)
+	}
+	return _u
+}
+
+// ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
+func (_u *QueuedTaskUpdate) ClearWorkflowStatusDesc() *QueuedTaskUpdate {
+	_u.mutation.ClearWorkflowStatusDesc()
+	return _u
+}
+
+// SetReason sets the "reason" field.
+func (_u *QueuedTaskUpdate) SetReason(v string) *QueuedTaskUpdate {
+	_u.mutation.SetReason(v)
+	return _u
+}
+
+// SetNillableReason sets the "reason" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableReason(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetReason(*v)
+	}
+	return _u
+}
+
+// ClearReason clears the value of the "reason" field.
+func (_u *QueuedTaskUpdate) ClearReason() *QueuedTaskUpdate {
+	_u.mutation.ClearReason()
+	return _u
+}
+
+// SetItemsTotal sets the "items_total" field.
+func (_u *QueuedTaskUpdate) SetItemsTotal(v int64) *QueuedTaskUpdate {
+	_u.mutation.ResetItemsTotal()
+	_u.mutation.SetItemsTotal(v)
+	return _u
+}
+
+// SetNillableItemsTotal sets the "items_total" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableItemsTotal(v *int64) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetItemsTotal(*v)
+	}
+	return _u
+}
+
+// AddItemsTotal adds value to the "items_total" field.
+func (_u *QueuedTaskUpdate) AddItemsTotal(v int64) *QueuedTaskUpdate {
+	_u.mutation.AddItemsTotal(v)
+	return _u
+}
+
+// ClearItemsTotal clears the value of the "items_total" field.
+func (_u *QueuedTaskUpdate) ClearItemsTotal() *QueuedTaskUpdate {
+	_u.mutation.ClearItemsTotal()
+	return _u
+}
+
+// SetSpecRevision sets the "spec_revision" field.
+func (_u *QueuedTaskUpdate) SetSpecRevision(v int) *QueuedTaskUpdate {
+	_u.mutation.ResetSpecRevision()
+	_u.mutation.SetSpecRevision(v)
+	return _u
+}
+
+// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableSpecRevision(v *int) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetSpecRevision(*v)
+	}
+	return _u
+}
+
+// AddSpecRevision adds value to the "spec_revision" field.
+func (_u *QueuedTaskUpdate) AddSpecRevision(v int) *QueuedTaskUpdate {
+	_u.mutation.AddSpecRevision(v)
+	return _u
+}
+
+// ClearSpecRevision clears the value of the "spec_revision" field.
+func (_u *QueuedTaskUpdate) ClearSpecRevision() *QueuedTaskUpdate {
+	_u.mutation.ClearSpecRevision()
+	return _u
+}
+
+// SetSecrets sets the "secrets" field.
+func (_u *QueuedTaskUpdate) SetSecrets(v string) *QueuedTaskUpdate {
+	_u.mutation.SetSecrets(v)
+	return _u
+}
+
+// SetNillableSecrets sets the "secrets" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableSecrets(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetSecrets(*v)
+	}
+	return _u
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (_u *QueuedTaskUpdate) ClearSecrets() *QueuedTaskUpdate {
+	_u.mutation.ClearSecrets()
+	return _u
+}
+
+// SetControlBy sets the "control_by" field.
+func (_u *QueuedTaskUpdate) SetControlBy(v uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.SetControlBy(v)
+	return _u
+}
+
+// SetNillableControlBy sets the "control_by" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableControlBy(v *uuid.UUID) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetControlBy(*v)
+	}
+	return _u
+}
+
+// ClearControlBy clears the value of the "control_by" field.
+func (_u *QueuedTaskUpdate) ClearControlBy() *QueuedTaskUpdate {
+	_u.mutation.ClearControlBy()
+	return _u
+}
+
+// SetControlReason sets the "control_reason" field.
+func (_u *QueuedTaskUpdate) SetControlReason(v string) *QueuedTaskUpdate {
+	_u.mutation.SetControlReason(v)
+	return _u
+}
+
+// SetNillableControlReason sets the "control_reason" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableControlReason(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetControlReason(*v)
+	}
+	return _u
+}
+
+// ClearControlReason clears the value of the "control_reason" field.
+func (_u *QueuedTaskUpdate) ClearControlReason() *QueuedTaskUpdate {
+	_u.mutation.ClearControlReason()
+	return _u
+}
+
+// SetExecutionSpec sets the "execution_spec" field.
+func (_u *QueuedTaskUpdate) SetExecutionSpec(v json.RawMessage) *QueuedTaskUpdate {
+	_u.mutation.SetExecutionSpec(v)
+	return _u
+}
+
+// AppendExecutionSpec appends value to the "execution_spec" field.
+func (_u *QueuedTaskUpdate) AppendExecutionSpec(v json.RawMessage) *QueuedTaskUpdate {
+	_u.mutation.AppendExecutionSpec(v)
+	return _u
+}
+
+// ClearExecutionSpec clears the value of the "execution_spec" field.
+func (_u *QueuedTaskUpdate) ClearExecutionSpec() *QueuedTaskUpdate {
+	_u.mutation.ClearExecutionSpec()
 	return _u
 }
 
@@ -724,153 +724,14 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
-	if value, ok := _u.mutation.ModifiedDate(); ok {
-		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.ModifiedBy(); ok {
-		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
-	}
-	if value, ok := _u.mutation.ExecutionSpec(); ok {
-		_spec.SetField(queuedtask.FieldExecutionSpec, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedExecutionSpec(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, queuedtask.FieldExecutionSpec, value)
-		})
-	}
-	if _u.mutation.ExecutionSpecCleared() {
-		_spec.ClearField(queuedtask.FieldExecutionSpec, field.TypeJSON)
-	}
-	if value, ok := _u.mutation.ExecutionState(); ok {
-		_spec.SetField(queuedtask.FieldExecutionState, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedExecutionState(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, queuedtask.FieldExecutionState, value)
-		})
+	if value, ok := _u.mutation.NotBefore(); ok {
+		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 	}
 	if value, ok := _u.mutation.CodecRevision(); ok {
 		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.AddedCodecRevision(); ok {
 		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.SpecRevision(); ok {
-		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedSpecRevision(); ok {
-		_spec.AddField(queuedtask.FieldSpecRevision, field.TypeInt, value)
-	}
-	if _u.mutation.SpecRevisionCleared() {
-		_spec.ClearField(queuedtask.FieldSpecRevision, field.TypeInt)
-	}
-	if value, ok := _u.mutation.Secrets(); ok {
-		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
-	}
-	if _u.mutation.SecretsCleared() {
-		_spec.ClearField(queuedtask.FieldSecrets, field.TypeString)
-	}
-	if value, ok := _u.mutation.WorkflowStatus(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
-	}
-	if value, ok := _u.mutation.WorkflowStatusDesc(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
-	}
-	if _u.mutation.WorkflowStatusDescCleared() {
-		_spec.ClearField(queuedtask.FieldWorkflowStatusDesc, field.TypeString)
-	}
-	if value, ok := _u.mutation.SchedulingStartedDate(); ok {
-		_spec.SetField(queuedtask.FieldSchedulingStartedDate, field.TypeTime, value)
-	}
-	if _u.mutation.SchedulingStartedDateCleared() {
-		_spec.ClearField(queuedtask.FieldSchedulingStartedDate, field.TypeTime)
-	}
-	if value, ok := _u.mutation.ExecutionStartedDate(); ok {
-		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
-	}
-	if _u.mutation.ExecutionStartedDateCleared() {
-		_spec.ClearField(queuedtask.FieldExecutionStartedDate, field.TypeTime)
-	}
-	if value, ok := _u.mutation.WorkflowStoppedDate(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
-	}
-	if _u.mutation.WorkflowStoppedDateCleared() {
-		_spec.ClearField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime)
-	}
-	if value, ok := _u.mutation.ScheduledByProcess(); ok {
-		_spec.SetField(queuedtask.FieldScheduledByProcess, field.TypeString, value)
-	}
-	if _u.mutation.ScheduledByProcessCleared() {
-		_spec.ClearField(queuedtask.FieldScheduledByProcess, field.TypeString)
-	}
-	if value, ok := _u.mutation.Fence(); ok {
-		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.AddedFence(); ok {
-		_spec.AddField(queuedtask.FieldFence, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.CheckpointSeq(); ok {
-		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.AddedCheckpointSeq(); ok {
-		_spec.AddField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.Attempts(); ok {
-		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedAttempts(); ok {
-		_spec.AddField(queuedtask.FieldAttempts, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.NotBefore(); ok {
-		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.Priority(); ok {
-		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
-	}
-	if value, ok := _u.mutation.AddedPriority(); ok {
-		_spec.AddField(queuedtask.FieldPriority, field.TypeInt16, value)
-	}
-	if value, ok := _u.mutation.Stalled(); ok {
-		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
-	}
-	if _u.mutation.ReferenceCleared() {
-		_spec.ClearField(queuedtask.FieldReference, field.TypeString)
-	}
-	if value, ok := _u.mutation.Reason(); ok {
-		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
-	}
-	if _u.mutation.ReasonCleared() {
-		_spec.ClearField(queuedtask.FieldReason, field.TypeString)
-	}
-	if _u.mutation.UniqueKeyCleared() {
-		_spec.ClearField(queuedtask.FieldUniqueKey, field.TypeString)
-	}
-	if _u.mutation.IdempotencyKeyCleared() {
-		_spec.ClearField(queuedtask.FieldIdempotencyKey, field.TypeString)
-	}
-	if value, ok := _u.mutation.Control(); ok {
-		_spec.SetField(queuedtask.FieldControl, field.TypeString, value)
-	}
-	if value, ok := _u.mutation.ControlBy(); ok {
-		_spec.SetField(queuedtask.FieldControlBy, field.TypeUUID, value)
-	}
-	if _u.mutation.ControlByCleared() {
-		_spec.ClearField(queuedtask.FieldControlBy, field.TypeUUID)
-	}
-	if value, ok := _u.mutation.ControlReason(); ok {
-		_spec.SetField(queuedtask.FieldControlReason, field.TypeString, value)
-	}
-	if _u.mutation.ControlReasonCleared() {
-		_spec.ClearField(queuedtask.FieldControlReason, field.TypeString)
-	}
-	if value, ok := _u.mutation.ItemsTotal(); ok {
-		_spec.SetField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.AddedItemsTotal(); ok {
-		_spec.AddField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
-	}
-	if _u.mutation.ItemsTotalCleared() {
-		_spec.ClearField(queuedtask.FieldItemsTotal, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.ItemsTaken(); ok {
 		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
@@ -895,6 +756,145 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if value, ok := _u.mutation.AddedItemsSkipped(); ok {
 		_spec.AddField(queuedtask.FieldItemsSkipped, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.CheckpointSeq(); ok {
+		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedCheckpointSeq(); ok {
+		_spec.AddField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.ModifiedBy(); ok {
+		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
+	}
+	if value, ok := _u.mutation.ModifiedDate(); ok {
+		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
+	}
+	if value, ok := _u.mutation.Fence(); ok {
+		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFence(); ok {
+		_spec.AddField(queuedtask.FieldFence, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Attempts(); ok {
+		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAttempts(); ok {
+		_spec.AddField(queuedtask.FieldAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Priority(); ok {
+		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
+	}
+	if value, ok := _u.mutation.AddedPriority(); ok {
+		_spec.AddField(queuedtask.FieldPriority, field.TypeInt16, value)
+	}
+	if value, ok := _u.mutation.Stalled(); ok {
+		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.WorkflowStatus(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Control(); ok {
+		_spec.SetField(queuedtask.FieldControl, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.ScheduledByProcess(); ok {
+		_spec.SetField(queuedtask.FieldScheduledByProcess, field.TypeString, value)
+	}
+	if _u.mutation.ScheduledByProcessCleared() {
+		_spec.ClearField(queuedtask.FieldScheduledByProcess, field.TypeString)
+	}
+	if value, ok := _u.mutation.SchedulingStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldSchedulingStartedDate, field.TypeTime, value)
+	}
+	if _u.mutation.SchedulingStartedDateCleared() {
+		_spec.ClearField(queuedtask.FieldSchedulingStartedDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ExecutionStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
+	}
+	if _u.mutation.ExecutionStartedDateCleared() {
+		_spec.ClearField(queuedtask.FieldExecutionStartedDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.WorkflowStoppedDate(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
+	}
+	if _u.mutation.WorkflowStoppedDateCleared() {
+		_spec.ClearField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ExecutionState(); ok {
+		_spec.SetField(queuedtask.FieldExecutionState, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedExecutionState(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, queuedtask.FieldExecutionState, value)
+		})
+	}
+	if value, ok := _u.mutation.WorkflowStatusDesc(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
+	}
+	if _u.mutation.WorkflowStatusDescCleared() {
+		_spec.ClearField(queuedtask.FieldWorkflowStatusDesc, field.TypeString)
+	}
+	if value, ok := _u.mutation.Reason(); ok {
+		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
+	}
+	if _u.mutation.ReasonCleared() {
+		_spec.ClearField(queuedtask.FieldReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.ItemsTotal(); ok {
+		_spec.SetField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedItemsTotal(); ok {
+		_spec.AddField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
+	}
+	if _u.mutation.ItemsTotalCleared() {
+		_spec.ClearField(queuedtask.FieldItemsTotal, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.SpecRevision(); ok {
+		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSpecRevision(); ok {
+		_spec.AddField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if _u.mutation.SpecRevisionCleared() {
+		_spec.ClearField(queuedtask.FieldSpecRevision, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Secrets(); ok {
+		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
+	}
+	if _u.mutation.SecretsCleared() {
+		_spec.ClearField(queuedtask.FieldSecrets, field.TypeString)
+	}
+	if value, ok := _u.mutation.ControlBy(); ok {
+		_spec.SetField(queuedtask.FieldControlBy, field.TypeUUID, value)
+	}
+	if _u.mutation.ControlByCleared() {
+		_spec.ClearField(queuedtask.FieldControlBy, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.ControlReason(); ok {
+		_spec.SetField(queuedtask.FieldControlReason, field.TypeString, value)
+	}
+	if _u.mutation.ControlReasonCleared() {
+		_spec.ClearField(queuedtask.FieldControlReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.ExecutionSpec(); ok {
+		_spec.SetField(queuedtask.FieldExecutionSpec, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedExecutionSpec(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, queuedtask.FieldExecutionSpec, value)
+		})
+	}
+	if _u.mutation.ExecutionSpecCleared() {
+		_spec.ClearField(queuedtask.FieldExecutionSpec, field.TypeJSON)
+	}
+	if _u.mutation.ReferenceCleared() {
+		_spec.ClearField(queuedtask.FieldReference, field.TypeString)
+	}
+	if _u.mutation.UniqueKeyCleared() {
+		_spec.ClearField(queuedtask.FieldUniqueKey, field.TypeString)
+	}
+	if _u.mutation.IdempotencyKeyCleared() {
+		_spec.ClearField(queuedtask.FieldIdempotencyKey, field.TypeString)
 	}
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(queuedtask.FieldParentID, field.TypeUUID)
@@ -1051,61 +1051,17 @@ type QueuedTaskUpdateOne struct {
 	mutation *QueuedTaskMutation
 }
 
-// SetModifiedDate sets the "modified_date" field.
-func (_u *QueuedTaskUpdateOne) SetModifiedDate(v time.Time) *QueuedTaskUpdateOne {
-	_u.mutation.SetModifiedDate(v)
+// SetNotBefore sets the "not_before" field.
+func (_u *QueuedTaskUpdateOne) SetNotBefore(v time.Time) *QueuedTaskUpdateOne {
+	_u.mutation.SetNotBefore(v)
 	return _u
 }
 
-// SetNillableModifiedDate sets the "modified_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableModifiedDate(v *time.Time) *QueuedTaskUpdateOne {
+// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableNotBefore(v *time.Time) *QueuedTaskUpdateOne {
 	if v != nil {
-		_u.SetModifiedDate(*v)
+		_u.SetNotBefore(*v)
 	}
-	return _u
-}
-
-// SetModifiedBy sets the "modified_by" field.
-func (_u *QueuedTaskUpdateOne) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdateOne {
-	_u.mutation.SetModifiedBy(v)
-	return _u
-}
-
-// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetModifiedBy(*v)
-	}
-	return _u
-}
-
-// SetExecutionSpec sets the "execution_spec" field.
-func (_u *QueuedTaskUpdateOne) SetExecutionSpec(v json.RawMessage) *QueuedTaskUpdateOne {
-	_u.mutation.SetExecutionSpec(v)
-	return _u
-}
-
-// AppendExecutionSpec appends value to the "execution_spec" field.
-func (_u *QueuedTaskUpdateOne) AppendExecutionSpec(v json.RawMessage) *QueuedTaskUpdateOne {
-	_u.mutation.AppendExecutionSpec(v)
-	return _u
-}
-
-// ClearExecutionSpec clears the value of the "execution_spec" field.
-func (_u *QueuedTaskUpdateOne) ClearExecutionSpec() *QueuedTaskUpdateOne {
-	_u.mutation.ClearExecutionSpec()
-	return _u
-}
-
-// SetExecutionState sets the "execution_state" field.
-func (_u *QueuedTaskUpdateOne) SetExecutionState(v json.RawMessage) *QueuedTaskUpdateOne {
-	_u.mutation.SetExecutionState(v)
-	return _u
-}
-
-// AppendExecutionState appends value to the "execution_state" field.
-func (_u *QueuedTaskUpdateOne) AppendExecutionState(v json.RawMessage) *QueuedTaskUpdateOne {
-	_u.mutation.AppendExecutionState(v)
 	return _u
 }
 
@@ -1127,380 +1083,6 @@ func (_u *QueuedTaskUpdateOne) SetNillableCodecRevision(v *int) *QueuedTaskUpdat
 // AddCodecRevision adds value to the "codec_revision" field.
 func (_u *QueuedTaskUpdateOne) AddCodecRevision(v int) *QueuedTaskUpdateOne {
 	_u.mutation.AddCodecRevision(v)
-	return _u
-}
-
-// SetSpecRevision sets the "spec_revision" field.
-func (_u *QueuedTaskUpdateOne) SetSpecRevision(v int) *QueuedTaskUpdateOne {
-	_u.mutation.ResetSpecRevision()
-	_u.mutation.SetSpecRevision(v)
-	return _u
-}
-
-// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableSpecRevision(v *int) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetSpecRevision(*v)
-	}
-	return _u
-}
-
-// AddSpecRevision adds value to the "spec_revision" field.
-func (_u *QueuedTaskUpdateOne) AddSpecRevision(v int) *QueuedTaskUpdateOne {
-	_u.mutation.AddSpecRevision(v)
-	return _u
-}
-
-// ClearSpecRevision clears the value of the "spec_revision" field.
-func (_u *QueuedTaskUpdateOne) ClearSpecRevision() *QueuedTaskUpdateOne {
-	_u.mutation.ClearSpecRevision()
-	return _u
-}
-
-// SetSecrets sets the "secrets" field.
-func (_u *QueuedTaskUpdateOne) SetSecrets(v string) *QueuedTaskUpdateOne {
-	_u.mutation.SetSecrets(v)
-	return _u
-}
-
-// SetNillableSecrets sets the "secrets" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableSecrets(v *string) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetSecrets(*v)
-	}
-	return _u
-}
-
-// ClearSecrets clears the value of the "secrets" field.
-func (_u *QueuedTaskUpdateOne) ClearSecrets() *QueuedTaskUpdateOne {
-	_u.mutation.ClearSecrets()
-	return _u
-}
-
-// SetWorkflowStatus sets the "workflow_status" field.
-func (_u *QueuedTaskUpdateOne) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdateOne {
-	_u.mutation.SetWorkflowStatus(v)
-	return _u
-}
-
-// SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetWorkflowStatus(*v)
-	}
-	return _u
-}
-
-// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
-func (_u *QueuedTaskUpdateOne) SetWorkflowStatusDesc(v string) *QueuedTaskUpdateOne {
-	_u.mutation.SetWorkflowStatusDesc(v)
-	return _u
-}
-
-// SetNillableWorkflowStatusDesc sets the "workflow_status_desc" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetWorkflowStatusDesc(*v)
-	}
-	return _u
-}
-
-// ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
-func (_u *QueuedTaskUpdateOne) ClearWorkflowStatusDesc() *QueuedTaskUpdateOne {
-	_u.mutation.ClearWorkflowStatusDesc()
-	return _u
-}
-
-// SetSchedulingStartedDate sets the "scheduling_started_date" field.
-func (_u *QueuedTaskUpdateOne) SetSchedulingStartedDate(v time.Time) *QueuedTaskUpdateOne {
-	_u.mutation.SetSchedulingStartedDate(v)
-	return _u
-}
-
-// SetNillableSchedulingStartedDate sets the "scheduling_started_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableSchedulingStartedDate(v *time.Time) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetSchedulingStartedDate(*v)
-	}
-	return _u
-}
-
-// ClearSchedulingStartedDate clears the value of the "scheduling_started_date" field.
-func (_u *QueuedTaskUpdateOne) ClearSchedulingStartedDate() *QueuedTaskUpdateOne {
-	_u.mutation.ClearSchedulingStartedDate()
-	return _u
-}
-
-// SetExecutionStartedDate sets the "execution_started_date" field.
-func (_u *QueuedTaskUpdateOne) SetExecutionStartedDate(v time.Time) *QueuedTaskUpdateOne {
-	_u.mutation.SetExecutionStartedDate(v)
-	return _u
-}
-
-// SetNillableExecutionStartedDate sets the "execution_started_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableExecutionStartedDate(v *time.Time) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetExecutionStartedDate(*v)
-	}
-	return _u
-}
-
-// ClearExecutionStartedDate clears the value of the "execution_started_date" field.
-func (_u *QueuedTaskUpdateOne) ClearExecutionStartedDate() *QueuedTaskUpdateOne {
-	_u.mutation.ClearExecutionStartedDate()
-	return _u
-}
-
-// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
-func (_u *QueuedTaskUpdateOne) SetWorkflowStoppedDate(v time.Time) *QueuedTaskUpdateOne {
-	_u.mutation.SetWorkflowStoppedDate(v)
-	return _u
-}
-
-// SetNillableWorkflowStoppedDate sets the "workflow_stopped_date" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStoppedDate(v *time.Time) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetWorkflowStoppedDate(*v)
-	}
-	return _u
-}
-
-// ClearWorkflowStoppedDate clears the value of the "workflow_stopped_date" field.
-func (_u *QueuedTaskUpdateOne) ClearWorkflowStoppedDate() *QueuedTaskUpdateOne {
-	_u.mutation.ClearWorkflowStoppedDate()
-	return _u
-}
-
-// SetScheduledByProcess sets the "scheduled_by_process" field.
-func (_u *QueuedTaskUpdateOne) SetScheduledByProcess(v string) *QueuedTaskUpdateOne {
-	_u.mutation.SetScheduledByProcess(v)
-	return _u
-}
-
-// SetNillableScheduledByProcess sets the "scheduled_by_process" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableScheduledByProcess(v *string) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetScheduledByProcess(*v)
-	}
-	return _u
-}
-
-// ClearScheduledByProcess clears the value of the "scheduled_by_process" field.
-func (_u *QueuedTaskUpdateOne) ClearScheduledByProcess() *QueuedTaskUpdateOne {
-	_u.mutation.ClearScheduledByProcess()
-	return _u
-}
-
-// SetFence sets the "fence" field.
-func (_u *QueuedTaskUpdateOne) SetFence(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.ResetFence()
-	_u.mutation.SetFence(v)
-	return _u
-}
-
-// SetNillableFence sets the "fence" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableFence(v *int64) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetFence(*v)
-	}
-	return _u
-}
-
-// AddFence adds value to the "fence" field.
-func (_u *QueuedTaskUpdateOne) AddFence(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.AddFence(v)
-	return _u
-}
-
-// SetCheckpointSeq sets the "checkpoint_seq" field.
-func (_u *QueuedTaskUpdateOne) SetCheckpointSeq(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.ResetCheckpointSeq()
-	_u.mutation.SetCheckpointSeq(v)
-	return _u
-}
-
-// SetNillableCheckpointSeq sets the "checkpoint_seq" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableCheckpointSeq(v *int64) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetCheckpointSeq(*v)
-	}
-	return _u
-}
-
-// AddCheckpointSeq adds value to the "checkpoint_seq" field.
-func (_u *QueuedTaskUpdateOne) AddCheckpointSeq(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.AddCheckpointSeq(v)
-	return _u
-}
-
-// SetAttempts sets the "attempts" field.
-func (_u *QueuedTaskUpdateOne) SetAttempts(v int) *QueuedTaskUpdateOne {
-	_u.mutation.ResetAttempts()
-	_u.mutation.SetAttempts(v)
-	return _u
-}
-
-// SetNillableAttempts sets the "attempts" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableAttempts(v *int) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetAttempts(*v)
-	}
-	return _u
-}
-
-// AddAttempts adds value to the "attempts" field.
-func (_u *QueuedTaskUpdateOne) AddAttempts(v int) *QueuedTaskUpdateOne {
-	_u.mutation.AddAttempts(v)
-	return _u
-}
-
-// SetNotBefore sets the "not_before" field.
-func (_u *QueuedTaskUpdateOne) SetNotBefore(v time.Time) *QueuedTaskUpdateOne {
-	_u.mutation.SetNotBefore(v)
-	return _u
-}
-
-// SetNillableNotBefore sets the "not_before" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableNotBefore(v *time.Time) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetNotBefore(*v)
-	}
-	return _u
-}
-
-// SetPriority sets the "priority" field.
-func (_u *QueuedTaskUpdateOne) SetPriority(v int16) *QueuedTaskUpdateOne {
-	_u.mutation.ResetPriority()
-	_u.mutation.SetPriority(v)
-	return _u
-}
-
-// SetNillablePriority sets the "priority" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillablePriority(v *int16) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetPriority(*v)
-	}
-	return _u
-}
-
-// AddPriority adds value to the "priority" field.
-func (_u *QueuedTaskUpdateOne) AddPriority(v int16) *QueuedTaskUpdateOne {
-	_u.mutation.AddPriority(v)
-	return _u
-}
-
-// SetStalled sets the "stalled" field.
-func (_u *QueuedTaskUpdateOne) SetStalled(v bool) *QueuedTaskUpdateOne {
-	_u.mutation.SetStalled(v)
-	return _u
-}
-
-// SetNillableStalled sets the "stalled" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableStalled(v *bool) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetStalled(*v)
-	}
-	return _u
-}
-
-// SetReason sets the "reason" field.
-func (_u *QueuedTaskUpdateOne) SetReason(v string) *QueuedTaskUpdateOne {
-	_u.mutation.SetReason(v)
-	return _u
-}
-
-// SetNillableReason sets the "reason" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableReason(v *string) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetReason(*v)
-	}
-	return _u
-}
-
-// ClearReason clears the value of the "reason" field.
-func (_u *QueuedTaskUpdateOne) ClearReason() *QueuedTaskUpdateOne {
-	_u.mutation.ClearReason()
-	return _u
-}
-
-// SetControl sets the "control" field.
-func (_u *QueuedTaskUpdateOne) SetControl(v workflow.Control) *QueuedTaskUpdateOne {
-	_u.mutation.SetControl(v)
-	return _u
-}
-
-// SetNillableControl sets the "control" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableControl(v *workflow.Control) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetControl(*v)
-	}
-	return _u
-}
-
-// SetControlBy sets the "control_by" field.
-func (_u *QueuedTaskUpdateOne) SetControlBy(v uuid.UUID) *QueuedTaskUpdateOne {
-	_u.mutation.SetControlBy(v)
-	return _u
-}
-
-// SetNillableControlBy sets the "control_by" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableControlBy(v *uuid.UUID) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetControlBy(*v)
-	}
-	return _u
-}
-
-// ClearControlBy clears the value of the "control_by" field.
-func (_u *QueuedTaskUpdateOne) ClearControlBy() *QueuedTaskUpdateOne {
-	_u.mutation.ClearControlBy()
-	return _u
-}
-
-// SetControlReason sets the "control_reason" field.
-func (_u *QueuedTaskUpdateOne) SetControlReason(v string) *QueuedTaskUpdateOne {
-	_u.mutation.SetControlReason(v)
-	return _u
-}
-
-// SetNillableControlReason sets the "control_reason" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableControlReason(v *string) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetControlReason(*v)
-	}
-	return _u
-}
-
-// ClearControlReason clears the value of the "control_reason" field.
-func (_u *QueuedTaskUpdateOne) ClearControlReason() *QueuedTaskUpdateOne {
-	_u.mutation.ClearControlReason()
-	return _u
-}
-
-// SetItemsTotal sets the "items_total" field.
-func (_u *QueuedTaskUpdateOne) SetItemsTotal(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.ResetItemsTotal()
-	_u.mutation.SetItemsTotal(v)
-	return _u
-}
-
-// SetNillableItemsTotal sets the "items_total" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableItemsTotal(v *int64) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetItemsTotal(*v)
-	}
-	return _u
-}
-
-// AddItemsTotal adds value to the "items_total" field.
-func (_u *QueuedTaskUpdateOne) AddItemsTotal(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.AddItemsTotal(v)
-	return _u
-}
-
-// ClearItemsTotal clears the value of the "items_total" field.
-func (_u *QueuedTaskUpdateOne) ClearItemsTotal() *QueuedTaskUpdateOne {
-	_u.mutation.ClearItemsTotal()
 	return _u
 }
 
@@ -1585,6 +1167,424 @@ func (_u *QueuedTaskUpdateOne) SetNillableItemsSkipped(v *int64) *QueuedTaskUpda
 // AddItemsSkipped adds value to the "items_skipped" field.
 func (_u *QueuedTaskUpdateOne) AddItemsSkipped(v int64) *QueuedTaskUpdateOne {
 	_u.mutation.AddItemsSkipped(v)
+	return _u
+}
+
+// SetCheckpointSeq sets the "checkpoint_seq" field.
+func (_u *QueuedTaskUpdateOne) SetCheckpointSeq(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.ResetCheckpointSeq()
+	_u.mutation.SetCheckpointSeq(v)
+	return _u
+}
+
+// SetNillableCheckpointSeq sets the "checkpoint_seq" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableCheckpointSeq(v *int64) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetCheckpointSeq(*v)
+	}
+	return _u
+}
+
+// AddCheckpointSeq adds value to the "checkpoint_seq" field.
+func (_u *QueuedTaskUpdateOne) AddCheckpointSeq(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.AddCheckpointSeq(v)
+	return _u
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (_u *QueuedTaskUpdateOne) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.SetModifiedBy(v)
+	return _u
+}
+
+// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetModifiedBy(*v)
+	}
+	return _u
+}
+
+// SetModifiedDate sets the "modified_date" field.
+func (_u *QueuedTaskUpdateOne) SetModifiedDate(v time.Time) *QueuedTaskUpdateOne {
+	_u.mutation.SetModifiedDate(v)
+	return _u
+}
+
+// SetNillableModifiedDate sets the "modified_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableModifiedDate(v *time.Time) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetModifiedDate(*v)
+	}
+	return _u
+}
+
+// SetFence sets the "fence" field.
+func (_u *QueuedTaskUpdateOne) SetFence(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.ResetFence()
+	_u.mutation.SetFence(v)
+	return _u
+}
+
+// SetNillableFence sets the "fence" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableFence(v *int64) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetFence(*v)
+	}
+	return _u
+}
+
+// AddFence adds value to the "fence" field.
+func (_u *QueuedTaskUpdateOne) AddFence(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.AddFence(v)
+	return _u
+}
+
+// SetAttempts sets the "attempts" field.
+func (_u *QueuedTaskUpdateOne) SetAttempts(v int) *QueuedTaskUpdateOne {
+	_u.mutation.ResetAttempts()
+	_u.mutation.SetAttempts(v)
+	return _u
+}
+
+// SetNillableAttempts sets the "attempts" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableAttempts(v *int) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetAttempts(*v)
+	}
+	return _u
+}
+
+// AddAttempts adds value to the "attempts" field.
+func (_u *QueuedTaskUpdateOne) AddAttempts(v int) *QueuedTaskUpdateOne {
+	_u.mutation.AddAttempts(v)
+	return _u
+}
+
+// SetPriority sets the "priority" field.
+func (_u *QueuedTaskUpdateOne) SetPriority(v int16) *QueuedTaskUpdateOne {
+	_u.mutation.ResetPriority()
+	_u.mutation.SetPriority(v)
+	return _u
+}
+
+// SetNillablePriority sets the "priority" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillablePriority(v *int16) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetPriority(*v)
+	}
+	return _u
+}
+
+// AddPriority adds value to the "priority" field.
+func (_u *QueuedTaskUpdateOne) AddPriority(v int16) *QueuedTaskUpdateOne {
+	_u.mutation.AddPriority(v)
+	return _u
+}
+
+// SetStalled sets the "stalled" field.
+func (_u *QueuedTaskUpdateOne) SetStalled(v bool) *QueuedTaskUpdateOne {
+	_u.mutation.SetStalled(v)
+	return _u
+}
+
+// SetNillableStalled sets the "stalled" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableStalled(v *bool) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetStalled(*v)
+	}
+	return _u
+}
+
+// SetWorkflowStatus sets the "workflow_status" field.
+func (_u *QueuedTaskUpdateOne) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdateOne {
+	_u.mutation.SetWorkflowStatus(v)
+	return _u
+}
+
+// SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetWorkflowStatus(*v)
+	}
+	return _u
+}
+
+// SetControl sets the "control" field.
+func (_u *QueuedTaskUpdateOne) SetControl(v workflow.Control) *QueuedTaskUpdateOne {
+	_u.mutation.SetControl(v)
+	return _u
+}
+
+// SetNillableControl sets the "control" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableControl(v *workflow.Control) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetControl(*v)
+	}
+	return _u
+}
+
+// SetScheduledByProcess sets the "scheduled_by_process" field.
+func (_u *QueuedTaskUpdateOne) SetScheduledByProcess(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetScheduledByProcess(v)
+	return _u
+}
+
+// SetNillableScheduledByProcess sets the "scheduled_by_process" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableScheduledByProcess(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetScheduledByProcess(*v)
+	}
+	return _u
+}
+
+// ClearScheduledByProcess clears the value of the "scheduled_by_process" field.
+func (_u *QueuedTaskUpdateOne) ClearScheduledByProcess() *QueuedTaskUpdateOne {
+	_u.mutation.ClearScheduledByProcess()
+	return _u
+}
+
+// SetSchedulingStartedDate sets the "scheduling_started_date" field.
+func (_u *QueuedTaskUpdateOne) SetSchedulingStartedDate(v time.Time) *QueuedTaskUpdateOne {
+	_u.mutation.SetSchedulingStartedDate(v)
+	return _u
+}
+
+// SetNillableSchedulingStartedDate sets the "scheduling_started_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableSchedulingStartedDate(v *time.Time) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetSchedulingStartedDate(*v)
+	}
+	return _u
+}
+
+// ClearSchedulingStartedDate clears the value of the "scheduling_started_date" field.
+func (_u *QueuedTaskUpdateOne) ClearSchedulingStartedDate() *QueuedTaskUpdateOne {
+	_u.mutation.ClearSchedulingStartedDate()
+	return _u
+}
+
+// SetExecutionStartedDate sets the "execution_started_date" field.
+func (_u *QueuedTaskUpdateOne) SetExecutionStartedDate(v time.Time) *QueuedTaskUpdateOne {
+	_u.mutation.SetExecutionStartedDate(v)
+	return _u
+}
+
+// SetNillableExecutionStartedDate sets the "execution_started_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableExecutionStartedDate(v *time.Time) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetExecutionStartedDate(*v)
+	}
+	return _u
+}
+
+// ClearExecutionStartedDate clears the value of the "execution_started_date" field.
+func (_u *QueuedTaskUpdateOne) ClearExecutionStartedDate() *QueuedTaskUpdateOne {
+	_u.mutation.ClearExecutionStartedDate()
+	return _u
+}
+
+// SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
+func (_u *QueuedTaskUpdateOne) SetWorkflowStoppedDate(v time.Time) *QueuedTaskUpdateOne {
+	_u.mutation.SetWorkflowStoppedDate(v)
+	return _u
+}
+
+// SetNillableWorkflowStoppedDate sets the "workflow_stopped_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStoppedDate(v *time.Time) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetWorkflowStoppedDate(*v)
+	}
+	return _u
+}
+
+// ClearWorkflowStoppedDate clears the value of the "workflow_stopped_date" field.
+func (_u *QueuedTaskUpdateOne) ClearWorkflowStoppedDate() *QueuedTaskUpdateOne {
+	_u.mutation.ClearWorkflowStoppedDate()
+	return _u
+}
+
+// SetExecutionState sets the "execution_state" field.
+func (_u *QueuedTaskUpdateOne) SetExecutionState(v json.RawMessage) *QueuedTaskUpdateOne {
+	_u.mutation.SetExecutionState(v)
+	return _u
+}
+
+// AppendExecutionState appends value to the "execution_state" field.
+func (_u *QueuedTaskUpdateOne) AppendExecutionState(v json.RawMessage) *QueuedTaskUpdateOne {
+	_u.mutation.AppendExecutionState(v)
+	return _u
+}
+
+// SetWorkflowStatusDesc sets the "workflow_status_desc" field.
+func (_u *QueuedTaskUpdateOne) SetWorkflowStatusDesc(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetWorkflowStatusDesc(v)
+	return _u
+}
+
+// SetNillableWorkflowStatusDesc sets the "workflow_status_desc" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetWorkflowStatusDesc(*v)
+	}
+	return _u
+}
+
+// ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
+func (_u *QueuedTaskUpdateOne) ClearWorkflowStatusDesc() *QueuedTaskUpdateOne {
+	_u.mutation.ClearWorkflowStatusDesc()
+	return _u
+}
+
+// SetReason sets the "reason" field.
+func (_u *QueuedTaskUpdateOne) SetReason(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetReason(v)
+	return _u
+}
+
+// SetNillableReason sets the "reason" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableReason(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetReason(*v)
+	}
+	return _u
+}
+
+// ClearReason clears the value of the "reason" field.
+func (_u *QueuedTaskUpdateOne) ClearReason() *QueuedTaskUpdateOne {
+	_u.mutation.ClearReason()
+	return _u
+}
+
+// SetItemsTotal sets the "items_total" field.
+func (_u *QueuedTaskUpdateOne) SetItemsTotal(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.ResetItemsTotal()
+	_u.mutation.SetItemsTotal(v)
+	return _u
+}
+
+// SetNillableItemsTotal sets the "items_total" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableItemsTotal(v *int64) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetItemsTotal(*v)
+	}
+	return _u
+}
+
+// AddItemsTotal adds value to the "items_total" field.
+func (_u *QueuedTaskUpdateOne) AddItemsTotal(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.AddItemsTotal(v)
+	return _u
+}
+
+// ClearItemsTotal clears the value of the "items_total" field.
+func (_u *QueuedTaskUpdateOne) ClearItemsTotal() *QueuedTaskUpdateOne {
+	_u.mutation.ClearItemsTotal()
+	return _u
+}
+
+// SetSpecRevision sets the "spec_revision" field.
+func (_u *QueuedTaskUpdateOne) SetSpecRevision(v int) *QueuedTaskUpdateOne {
+	_u.mutation.ResetSpecRevision()
+	_u.mutation.SetSpecRevision(v)
+	return _u
+}
+
+// SetNillableSpecRevision sets the "spec_revision" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableSpecRevision(v *int) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetSpecRevision(*v)
+	}
+	return _u
+}
+
+// AddSpecRevision adds value to the "spec_revision" field.
+func (_u *QueuedTaskUpdateOne) AddSpecRevision(v int) *QueuedTaskUpdateOne {
+	_u.mutation.AddSpecRevision(v)
+	return _u
+}
+
+// ClearSpecRevision clears the value of the "spec_revision" field.
+func (_u *QueuedTaskUpdateOne) ClearSpecRevision() *QueuedTaskUpdateOne {
+	_u.mutation.ClearSpecRevision()
+	return _u
+}
+
+// SetSecrets sets the "secrets" field.
+func (_u *QueuedTaskUpdateOne) SetSecrets(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetSecrets(v)
+	return _u
+}
+
+// SetNillableSecrets sets the "secrets" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableSecrets(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetSecrets(*v)
+	}
+	return _u
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (_u *QueuedTaskUpdateOne) ClearSecrets() *QueuedTaskUpdateOne {
+	_u.mutation.ClearSecrets()
+	return _u
+}
+
+// SetControlBy sets the "control_by" field.
+func (_u *QueuedTaskUpdateOne) SetControlBy(v uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.SetControlBy(v)
+	return _u
+}
+
+// SetNillableControlBy sets the "control_by" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableControlBy(v *uuid.UUID) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetControlBy(*v)
+	}
+	return _u
+}
+
+// ClearControlBy clears the value of the "control_by" field.
+func (_u *QueuedTaskUpdateOne) ClearControlBy() *QueuedTaskUpdateOne {
+	_u.mutation.ClearControlBy()
+	return _u
+}
+
+// SetControlReason sets the "control_reason" field.
+func (_u *QueuedTaskUpdateOne) SetControlReason(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetControlReason(v)
+	return _u
+}
+
+// SetNillableControlReason sets the "control_reason" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableControlReason(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetControlReason(*v)
+	}
+	return _u
+}
+
+// ClearControlReason clears the value of the "control_reason" field.
+func (_u *QueuedTaskUpdateOne) ClearControlReason() *QueuedTaskUpdateOne {
+	_u.mutation.ClearControlReason()
+	return _u
+}
+
+// SetExecutionSpec sets the "execution_spec" field.
+func (_u *QueuedTaskUpdateOne) SetExecutionSpec(v json.RawMessage) *QueuedTaskUpdateOne {
+	_u.mutation.SetExecutionSpec(v)
+	return _u
+}
+
+// AppendExecutionSpec appends value to the "execution_spec" field.
+func (_u *QueuedTaskUpdateOne) AppendExecutionSpec(v json.RawMessage) *QueuedTaskUpdateOne {
+	_u.mutation.AppendExecutionSpec(v)
+	return _u
+}
+
+// ClearExecutionSpec clears the value of the "execution_spec" field.
+func (_u *QueuedTaskUpdateOne) ClearExecutionSpec() *QueuedTaskUpdateOne {
+	_u.mutation.ClearExecutionSpec()
 	return _u
 }
 
@@ -1769,153 +1769,14 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 			}
 		}
 	}
-	if value, ok := _u.mutation.ModifiedDate(); ok {
-		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.ModifiedBy(); ok {
-		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
-	}
-	if value, ok := _u.mutation.ExecutionSpec(); ok {
-		_spec.SetField(queuedtask.FieldExecutionSpec, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedExecutionSpec(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, queuedtask.FieldExecutionSpec, value)
-		})
-	}
-	if _u.mutation.ExecutionSpecCleared() {
-		_spec.ClearField(queuedtask.FieldExecutionSpec, field.TypeJSON)
-	}
-	if value, ok := _u.mutation.ExecutionState(); ok {
-		_spec.SetField(queuedtask.FieldExecutionState, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedExecutionState(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, queuedtask.FieldExecutionState, value)
-		})
+	if value, ok := _u.mutation.NotBefore(); ok {
+		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 	}
 	if value, ok := _u.mutation.CodecRevision(); ok {
 		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.AddedCodecRevision(); ok {
 		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.SpecRevision(); ok {
-		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedSpecRevision(); ok {
-		_spec.AddField(queuedtask.FieldSpecRevision, field.TypeInt, value)
-	}
-	if _u.mutation.SpecRevisionCleared() {
-		_spec.ClearField(queuedtask.FieldSpecRevision, field.TypeInt)
-	}
-	if value, ok := _u.mutation.Secrets(); ok {
-		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
-	}
-	if _u.mutation.SecretsCleared() {
-		_spec.ClearField(queuedtask.FieldSecrets, field.TypeString)
-	}
-	if value, ok := _u.mutation.WorkflowStatus(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
-	}
-	if value, ok := _u.mutation.WorkflowStatusDesc(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
-	}
-	if _u.mutation.WorkflowStatusDescCleared() {
-		_spec.ClearField(queuedtask.FieldWorkflowStatusDesc, field.TypeString)
-	}
-	if value, ok := _u.mutation.SchedulingStartedDate(); ok {
-		_spec.SetField(queuedtask.FieldSchedulingStartedDate, field.TypeTime, value)
-	}
-	if _u.mutation.SchedulingStartedDateCleared() {
-		_spec.ClearField(queuedtask.FieldSchedulingStartedDate, field.TypeTime)
-	}
-	if value, ok := _u.mutation.ExecutionStartedDate(); ok {
-		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
-	}
-	if _u.mutation.ExecutionStartedDateCleared() {
-		_spec.ClearField(queuedtask.FieldExecutionStartedDate, field.TypeTime)
-	}
-	if value, ok := _u.mutation.WorkflowStoppedDate(); ok {
-		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
-	}
-	if _u.mutation.WorkflowStoppedDateCleared() {
-		_spec.ClearField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime)
-	}
-	if value, ok := _u.mutation.ScheduledByProcess(); ok {
-		_spec.SetField(queuedtask.FieldScheduledByProcess, field.TypeString, value)
-	}
-	if _u.mutation.ScheduledByProcessCleared() {
-		_spec.ClearField(queuedtask.FieldScheduledByProcess, field.TypeString)
-	}
-	if value, ok := _u.mutation.Fence(); ok {
-		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.AddedFence(); ok {
-		_spec.AddField(queuedtask.FieldFence, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.CheckpointSeq(); ok {
-		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.AddedCheckpointSeq(); ok {
-		_spec.AddField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.Attempts(); ok {
-		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedAttempts(); ok {
-		_spec.AddField(queuedtask.FieldAttempts, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.NotBefore(); ok {
-		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.Priority(); ok {
-		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
-	}
-	if value, ok := _u.mutation.AddedPriority(); ok {
-		_spec.AddField(queuedtask.FieldPriority, field.TypeInt16, value)
-	}
-	if value, ok := _u.mutation.Stalled(); ok {
-		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
-	}
-	if _u.mutation.ReferenceCleared() {
-		_spec.ClearField(queuedtask.FieldReference, field.TypeString)
-	}
-	if value, ok := _u.mutation.Reason(); ok {
-		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
-	}
-	if _u.mutation.ReasonCleared() {
-		_spec.ClearField(queuedtask.FieldReason, field.TypeString)
-	}
-	if _u.mutation.UniqueKeyCleared() {
-		_spec.ClearField(queuedtask.FieldUniqueKey, field.TypeString)
-	}
-	if _u.mutation.IdempotencyKeyCleared() {
-		_spec.ClearField(queuedtask.FieldIdempotencyKey, field.TypeString)
-	}
-	if value, ok := _u.mutation.Control(); ok {
-		_spec.SetField(queuedtask.FieldControl, field.TypeString, value)
-	}
-	if value, ok := _u.mutation.ControlBy(); ok {
-		_spec.SetField(queuedtask.FieldControlBy, field.TypeUUID, value)
-	}
-	if _u.mutation.ControlByCleared() {
-		_spec.ClearField(queuedtask.FieldControlBy, field.TypeUUID)
-	}
-	if value, ok := _u.mutation.ControlReason(); ok {
-		_spec.SetField(queuedtask.FieldControlReason, field.TypeString, value)
-	}
-	if _u.mutation.ControlReasonCleared() {
-		_spec.ClearField(queuedtask.FieldControlReason, field.TypeString)
-	}
-	if value, ok := _u.mutation.ItemsTotal(); ok {
-		_spec.SetField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
-	}
-	if value, ok := _u.mutation.AddedItemsTotal(); ok {
-		_spec.AddField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
-	}
-	if _u.mutation.ItemsTotalCleared() {
-		_spec.ClearField(queuedtask.FieldItemsTotal, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.ItemsTaken(); ok {
 		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
@@ -1940,6 +1801,145 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if value, ok := _u.mutation.AddedItemsSkipped(); ok {
 		_spec.AddField(queuedtask.FieldItemsSkipped, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.CheckpointSeq(); ok {
+		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedCheckpointSeq(); ok {
+		_spec.AddField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.ModifiedBy(); ok {
+		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
+	}
+	if value, ok := _u.mutation.ModifiedDate(); ok {
+		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
+	}
+	if value, ok := _u.mutation.Fence(); ok {
+		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFence(); ok {
+		_spec.AddField(queuedtask.FieldFence, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Attempts(); ok {
+		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAttempts(); ok {
+		_spec.AddField(queuedtask.FieldAttempts, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Priority(); ok {
+		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
+	}
+	if value, ok := _u.mutation.AddedPriority(); ok {
+		_spec.AddField(queuedtask.FieldPriority, field.TypeInt16, value)
+	}
+	if value, ok := _u.mutation.Stalled(); ok {
+		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.WorkflowStatus(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Control(); ok {
+		_spec.SetField(queuedtask.FieldControl, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.ScheduledByProcess(); ok {
+		_spec.SetField(queuedtask.FieldScheduledByProcess, field.TypeString, value)
+	}
+	if _u.mutation.ScheduledByProcessCleared() {
+		_spec.ClearField(queuedtask.FieldScheduledByProcess, field.TypeString)
+	}
+	if value, ok := _u.mutation.SchedulingStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldSchedulingStartedDate, field.TypeTime, value)
+	}
+	if _u.mutation.SchedulingStartedDateCleared() {
+		_spec.ClearField(queuedtask.FieldSchedulingStartedDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ExecutionStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
+	}
+	if _u.mutation.ExecutionStartedDateCleared() {
+		_spec.ClearField(queuedtask.FieldExecutionStartedDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.WorkflowStoppedDate(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
+	}
+	if _u.mutation.WorkflowStoppedDateCleared() {
+		_spec.ClearField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ExecutionState(); ok {
+		_spec.SetField(queuedtask.FieldExecutionState, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedExecutionState(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, queuedtask.FieldExecutionState, value)
+		})
+	}
+	if value, ok := _u.mutation.WorkflowStatusDesc(); ok {
+		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
+	}
+	if _u.mutation.WorkflowStatusDescCleared() {
+		_spec.ClearField(queuedtask.FieldWorkflowStatusDesc, field.TypeString)
+	}
+	if value, ok := _u.mutation.Reason(); ok {
+		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
+	}
+	if _u.mutation.ReasonCleared() {
+		_spec.ClearField(queuedtask.FieldReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.ItemsTotal(); ok {
+		_spec.SetField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedItemsTotal(); ok {
+		_spec.AddField(queuedtask.FieldItemsTotal, field.TypeInt64, value)
+	}
+	if _u.mutation.ItemsTotalCleared() {
+		_spec.ClearField(queuedtask.FieldItemsTotal, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.SpecRevision(); ok {
+		_spec.SetField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedSpecRevision(); ok {
+		_spec.AddField(queuedtask.FieldSpecRevision, field.TypeInt, value)
+	}
+	if _u.mutation.SpecRevisionCleared() {
+		_spec.ClearField(queuedtask.FieldSpecRevision, field.TypeInt)
+	}
+	if value, ok := _u.mutation.Secrets(); ok {
+		_spec.SetField(queuedtask.FieldSecrets, field.TypeString, value)
+	}
+	if _u.mutation.SecretsCleared() {
+		_spec.ClearField(queuedtask.FieldSecrets, field.TypeString)
+	}
+	if value, ok := _u.mutation.ControlBy(); ok {
+		_spec.SetField(queuedtask.FieldControlBy, field.TypeUUID, value)
+	}
+	if _u.mutation.ControlByCleared() {
+		_spec.ClearField(queuedtask.FieldControlBy, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.ControlReason(); ok {
+		_spec.SetField(queuedtask.FieldControlReason, field.TypeString, value)
+	}
+	if _u.mutation.ControlReasonCleared() {
+		_spec.ClearField(queuedtask.FieldControlReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.ExecutionSpec(); ok {
+		_spec.SetField(queuedtask.FieldExecutionSpec, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedExecutionSpec(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, queuedtask.FieldExecutionSpec, value)
+		})
+	}
+	if _u.mutation.ExecutionSpecCleared() {
+		_spec.ClearField(queuedtask.FieldExecutionSpec, field.TypeJSON)
+	}
+	if _u.mutation.ReferenceCleared() {
+		_spec.ClearField(queuedtask.FieldReference, field.TypeString)
+	}
+	if _u.mutation.UniqueKeyCleared() {
+		_spec.ClearField(queuedtask.FieldUniqueKey, field.TypeString)
+	}
+	if _u.mutation.IdempotencyKeyCleared() {
+		_spec.ClearField(queuedtask.FieldIdempotencyKey, field.TypeString)
 	}
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(queuedtask.FieldParentID, field.TypeUUID)

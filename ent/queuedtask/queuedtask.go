@@ -16,72 +16,18 @@ const (
 	Label = "queued_task"
 	// FieldID holds the string denoting the id field in the database.
 	FieldID = "id"
-	// FieldCreatedDate holds the string denoting the created_date field in the database.
-	FieldCreatedDate = "created_date"
-	// FieldCreatedBy holds the string denoting the created_by field in the database.
-	FieldCreatedBy = "created_by"
-	// FieldModifiedDate holds the string denoting the modified_date field in the database.
-	FieldModifiedDate = "modified_date"
-	// FieldModifiedBy holds the string denoting the modified_by field in the database.
-	FieldModifiedBy = "modified_by"
 	// FieldOwnerID holds the string denoting the owner_id field in the database.
 	FieldOwnerID = "owner_id"
 	// FieldRunAsID holds the string denoting the run_as_id field in the database.
 	FieldRunAsID = "run_as_id"
-	// FieldExecutionComponentName holds the string denoting the execution_component_name field in the database.
-	FieldExecutionComponentName = "execution_component_name"
-	// FieldExecutionSpec holds the string denoting the execution_spec field in the database.
-	FieldExecutionSpec = "execution_spec"
-	// FieldExecutionState holds the string denoting the execution_state field in the database.
-	FieldExecutionState = "execution_state"
-	// FieldCodecRevision holds the string denoting the codec_revision field in the database.
-	FieldCodecRevision = "codec_revision"
-	// FieldSpecRevision holds the string denoting the spec_revision field in the database.
-	FieldSpecRevision = "spec_revision"
-	// FieldSecrets holds the string denoting the secrets field in the database.
-	FieldSecrets = "secrets"
-	// FieldWorkflowStatus holds the string denoting the workflow_status field in the database.
-	FieldWorkflowStatus = "workflow_status"
-	// FieldWorkflowStatusDesc holds the string denoting the workflow_status_desc field in the database.
-	FieldWorkflowStatusDesc = "workflow_status_desc"
-	// FieldSchedulingStartedDate holds the string denoting the scheduling_started_date field in the database.
-	FieldSchedulingStartedDate = "scheduling_started_date"
-	// FieldExecutionStartedDate holds the string denoting the execution_started_date field in the database.
-	FieldExecutionStartedDate = "execution_started_date"
-	// FieldWorkflowStoppedDate holds the string denoting the workflow_stopped_date field in the database.
-	FieldWorkflowStoppedDate = "workflow_stopped_date"
-	// FieldScheduledByProcess holds the string denoting the scheduled_by_process field in the database.
-	FieldScheduledByProcess = "scheduled_by_process"
-	// FieldFence holds the string denoting the fence field in the database.
-	FieldFence = "fence"
-	// FieldCheckpointSeq holds the string denoting the checkpoint_seq field in the database.
-	FieldCheckpointSeq = "checkpoint_seq"
-	// FieldAttempts holds the string denoting the attempts field in the database.
-	FieldAttempts = "attempts"
+	// FieldCreatedBy holds the string denoting the created_by field in the database.
+	FieldCreatedBy = "created_by"
+	// FieldCreatedDate holds the string denoting the created_date field in the database.
+	FieldCreatedDate = "created_date"
 	// FieldNotBefore holds the string denoting the not_before field in the database.
 	FieldNotBefore = "not_before"
-	// FieldQueue holds the string denoting the queue field in the database.
-	FieldQueue = "queue"
-	// FieldPriority holds the string denoting the priority field in the database.
-	FieldPriority = "priority"
-	// FieldStalled holds the string denoting the stalled field in the database.
-	FieldStalled = "stalled"
-	// FieldReference holds the string denoting the reference field in the database.
-	FieldReference = "reference"
-	// FieldReason holds the string denoting the reason field in the database.
-	FieldReason = "reason"
-	// FieldUniqueKey holds the string denoting the unique_key field in the database.
-	FieldUniqueKey = "unique_key"
-	// FieldIdempotencyKey holds the string denoting the idempotency_key field in the database.
-	FieldIdempotencyKey = "idempotency_key"
-	// FieldControl holds the string denoting the control field in the database.
-	FieldControl = "control"
-	// FieldControlBy holds the string denoting the control_by field in the database.
-	FieldControlBy = "control_by"
-	// FieldControlReason holds the string denoting the control_reason field in the database.
-	FieldControlReason = "control_reason"
-	// FieldItemsTotal holds the string denoting the items_total field in the database.
-	FieldItemsTotal = "items_total"
+	// FieldCodecRevision holds the string denoting the codec_revision field in the database.
+	FieldCodecRevision = "codec_revision"
 	// FieldItemsTaken holds the string denoting the items_taken field in the database.
 	FieldItemsTaken = "items_taken"
 	// FieldItemsDone holds the string denoting the items_done field in the database.
@@ -90,6 +36,60 @@ const (
 	FieldItemsFailed = "items_failed"
 	// FieldItemsSkipped holds the string denoting the items_skipped field in the database.
 	FieldItemsSkipped = "items_skipped"
+	// FieldCheckpointSeq holds the string denoting the checkpoint_seq field in the database.
+	FieldCheckpointSeq = "checkpoint_seq"
+	// FieldModifiedBy holds the string denoting the modified_by field in the database.
+	FieldModifiedBy = "modified_by"
+	// FieldModifiedDate holds the string denoting the modified_date field in the database.
+	FieldModifiedDate = "modified_date"
+	// FieldFence holds the string denoting the fence field in the database.
+	FieldFence = "fence"
+	// FieldAttempts holds the string denoting the attempts field in the database.
+	FieldAttempts = "attempts"
+	// FieldPriority holds the string denoting the priority field in the database.
+	FieldPriority = "priority"
+	// FieldStalled holds the string denoting the stalled field in the database.
+	FieldStalled = "stalled"
+	// FieldWorkflowStatus holds the string denoting the workflow_status field in the database.
+	FieldWorkflowStatus = "workflow_status"
+	// FieldControl holds the string denoting the control field in the database.
+	FieldControl = "control"
+	// FieldScheduledByProcess holds the string denoting the scheduled_by_process field in the database.
+	FieldScheduledByProcess = "scheduled_by_process"
+	// FieldSchedulingStartedDate holds the string denoting the scheduling_started_date field in the database.
+	FieldSchedulingStartedDate = "scheduling_started_date"
+	// FieldExecutionStartedDate holds the string denoting the execution_started_date field in the database.
+	FieldExecutionStartedDate = "execution_started_date"
+	// FieldWorkflowStoppedDate holds the string denoting the workflow_stopped_date field in the database.
+	FieldWorkflowStoppedDate = "workflow_stopped_date"
+	// FieldExecutionState holds the string denoting the execution_state field in the database.
+	FieldExecutionState = "execution_state"
+	// FieldWorkflowStatusDesc holds the string denoting the workflow_status_desc field in the database.
+	FieldWorkflowStatusDesc = "workflow_status_desc"
+	// FieldReason holds the string denoting the reason field in the database.
+	FieldReason = "reason"
+	// FieldItemsTotal holds the string denoting the items_total field in the database.
+	FieldItemsTotal = "items_total"
+	// FieldSpecRevision holds the string denoting the spec_revision field in the database.
+	FieldSpecRevision = "spec_revision"
+	// FieldSecrets holds the string denoting the secrets field in the database.
+	FieldSecrets = "secrets"
+	// FieldControlBy holds the string denoting the control_by field in the database.
+	FieldControlBy = "control_by"
+	// FieldControlReason holds the string denoting the control_reason field in the database.
+	FieldControlReason = "control_reason"
+	// FieldExecutionComponentName holds the string denoting the execution_component_name field in the database.
+	FieldExecutionComponentName = "execution_component_name"
+	// FieldQueue holds the string denoting the queue field in the database.
+	FieldQueue = "queue"
+	// FieldExecutionSpec holds the string denoting the execution_spec field in the database.
+	FieldExecutionSpec = "execution_spec"
+	// FieldReference holds the string denoting the reference field in the database.
+	FieldReference = "reference"
+	// FieldUniqueKey holds the string denoting the unique_key field in the database.
+	FieldUniqueKey = "unique_key"
+	// FieldIdempotencyKey holds the string denoting the idempotency_key field in the database.
+	FieldIdempotencyKey = "idempotency_key"
 	// FieldParentID holds the string denoting the parent_id field in the database.
 	FieldParentID = "parent_id"
 	// FieldTraceparent holds the string denoting the traceparent field in the database.
@@ -128,43 +128,43 @@ const (
 // Columns holds all SQL columns for queuedtask fields.
 var Columns = []string{
 	FieldID,
-	FieldCreatedDate,
-	FieldCreatedBy,
-	FieldModifiedDate,
-	FieldModifiedBy,
 	FieldOwnerID,
 	FieldRunAsID,
-	FieldExecutionComponentName,
-	FieldExecutionSpec,
-	FieldExecutionState,
-	FieldCodecRevision,
-	FieldSpecRevision,
-	FieldSecrets,
-	FieldWorkflowStatus,
-	FieldWorkflowStatusDesc,
-	FieldSchedulingStartedDate,
-	FieldExecutionStartedDate,
-	FieldWorkflowStoppedDate,
-	FieldScheduledByProcess,
-	FieldFence,
-	FieldCheckpointSeq,
-	FieldAttempts,
+	FieldCreatedBy,
+	FieldCreatedDate,
 	FieldNotBefore,
-	FieldQueue,
-	FieldPriority,
-	FieldStalled,
-	FieldReference,
-	FieldReason,
-	FieldUniqueKey,
-	FieldIdempotencyKey,
-	FieldControl,
-	FieldControlBy,
-	FieldControlReason,
-	FieldItemsTotal,
+	FieldCodecRevision,
 	FieldItemsTaken,
 	FieldItemsDone,
 	FieldItemsFailed,
 	FieldItemsSkipped,
+	FieldCheckpointSeq,
+	FieldModifiedBy,
+	FieldModifiedDate,
+	FieldFence,
+	FieldAttempts,
+	FieldPriority,
+	FieldStalled,
+	FieldWorkflowStatus,
+	FieldControl,
+	FieldScheduledByProcess,
+	FieldSchedulingStartedDate,
+	FieldExecutionStartedDate,
+	FieldWorkflowStoppedDate,
+	FieldExecutionState,
+	FieldWorkflowStatusDesc,
+	FieldReason,
+	FieldItemsTotal,
+	FieldSpecRevision,
+	FieldSecrets,
+	FieldControlBy,
+	FieldControlReason,
+	FieldExecutionComponentName,
+	FieldQueue,
+	FieldExecutionSpec,
+	FieldReference,
+	FieldUniqueKey,
+	FieldIdempotencyKey,
 	FieldParentID,
 	FieldTraceparent,
 }
@@ -188,20 +188,6 @@ var (
 	Hooks [1]ent.Hook
 	// DefaultCodecRevision holds the default value on creation for the "codec_revision" field.
 	DefaultCodecRevision int
-	// DefaultFence holds the default value on creation for the "fence" field.
-	DefaultFence int64
-	// DefaultCheckpointSeq holds the default value on creation for the "checkpoint_seq" field.
-	DefaultCheckpointSeq int64
-	// DefaultAttempts holds the default value on creation for the "attempts" field.
-	DefaultAttempts int
-	// DefaultQueue holds the default value on creation for the "queue" field.
-	DefaultQueue string
-	// DefaultPriority holds the default value on creation for the "priority" field.
-	DefaultPriority int16
-	// DefaultStalled holds the default value on creation for the "stalled" field.
-	DefaultStalled bool
-	// DefaultControl holds the default value on creation for the "control" field.
-	DefaultControl workflow.Control
 	// DefaultItemsTaken holds the default value on creation for the "items_taken" field.
 	DefaultItemsTaken int64
 	// DefaultItemsDone holds the default value on creation for the "items_done" field.
@@ -210,6 +196,20 @@ var (
 	DefaultItemsFailed int64
 	// DefaultItemsSkipped holds the default value on creation for the "items_skipped" field.
 	DefaultItemsSkipped int64
+	// DefaultCheckpointSeq holds the default value on creation for the "checkpoint_seq" field.
+	DefaultCheckpointSeq int64
+	// DefaultFence holds the default value on creation for the "fence" field.
+	DefaultFence int64
+	// DefaultAttempts holds the default value on creation for the "attempts" field.
+	DefaultAttempts int
+	// DefaultPriority holds the default value on creation for the "priority" field.
+	DefaultPriority int16
+	// DefaultStalled holds the default value on creation for the "stalled" field.
+	DefaultStalled bool
+	// DefaultControl holds the default value on creation for the "control" field.
+	DefaultControl workflow.Control
+	// DefaultQueue holds the default value on creation for the "queue" field.
+	DefaultQueue string
 )
 
 const DefaultWorkflowStatus workflow.Status = "QUEUED"
@@ -232,26 +232,6 @@ func ByID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldID, opts...).ToFunc()
 }
 
-// ByCreatedDate orders the results by the created_date field.
-func ByCreatedDate(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldCreatedDate, opts...).ToFunc()
-}
-
-// ByCreatedBy orders the results by the created_by field.
-func ByCreatedBy(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldCreatedBy, opts...).ToFunc()
-}
-
-// ByModifiedDate orders the results by the modified_date field.
-func ByModifiedDate(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldModifiedDate, opts...).ToFunc()
-}
-
-// ByModifiedBy orders the results by the modified_by field.
-func ByModifiedBy(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldModifiedBy, opts...).ToFunc()
-}
-
 // ByOwnerID orders the results by the owner_id field.
 func ByOwnerID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOwnerID, opts...).ToFunc()
@@ -262,69 +242,14 @@ func ByRunAsID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRunAsID, opts...).ToFunc()
 }
 
-// ByExecutionComponentName orders the results by the execution_component_name field.
-func ByExecutionComponentName(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldExecutionComponentName, opts...).ToFunc()
+// ByCreatedBy orders the results by the created_by field.
+func ByCreatedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCreatedBy, opts...).ToFunc()
 }
 
-// ByCodecRevision orders the results by the codec_revision field.
-func ByCodecRevision(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldCodecRevision, opts...).ToFunc()
-}
-
-// BySpecRevision orders the results by the spec_revision field.
-func BySpecRevision(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldSpecRevision, opts...).ToFunc()
-}
-
-// BySecrets orders the results by the secrets field.
-func BySecrets(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldSecrets, opts...).ToFunc()
-}
-
-// ByWorkflowStatus orders the results by the workflow_status field.
-func ByWorkflowStatus(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldWorkflowStatus, opts...).ToFunc()
-}
-
-// ByWorkflowStatusDesc orders the results by the workflow_status_desc field.
-func ByWorkflowStatusDesc(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldWorkflowStatusDesc, opts...).ToFunc()
-}
-
-// BySchedulingStartedDate orders the results by the scheduling_started_date field.
-func BySchedulingStartedDate(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldSchedulingStartedDate, opts...).ToFunc()
-}
-
-// ByExecutionStartedDate orders the results by the execution_started_date field.
-func ByExecutionStartedDate(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldExecutionStartedDate, opts...).ToFunc()
-}
-
-// ByWorkflowStoppedDate orders the results by the workflow_stopped_date field.
-func ByWorkflowStoppedDate(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldWorkflowStoppedDate, opts...).ToFunc()
-}
-
-// ByScheduledByProcess orders the results by the scheduled_by_process field.
-func ByScheduledByProcess(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldScheduledByProcess, opts...).ToFunc()
-}
-
-// ByFence orders the results by the fence field.
-func ByFence(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldFence, opts...).ToFunc()
-}
-
-// ByCheckpointSeq orders the results by the checkpoint_seq field.
-func ByCheckpointSeq(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldCheckpointSeq, opts...).ToFunc()
-}
-
-// ByAttempts orders the results by the attempts field.
-func ByAttempts(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldAttempts, opts...).ToFunc()
+// ByCreatedDate orders the results by the created_date field.
+func ByCreatedDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCreatedDate, opts...).ToFunc()
 }
 
 // ByNotBefore orders the results by the not_before field.
@@ -332,59 +257,9 @@ func ByNotBefore(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNotBefore, opts...).ToFunc()
 }
 
-// ByQueue orders the results by the queue field.
-func ByQueue(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldQueue, opts...).ToFunc()
-}
-
-// ByPriority orders the results by the priority field.
-func ByPriority(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldPriority, opts...).ToFunc()
-}
-
-// ByStalled orders the results by the stalled field.
-func ByStalled(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldStalled, opts...).ToFunc()
-}
-
-// ByReference orders the results by the reference field.
-func ByReference(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldReference, opts...).ToFunc()
-}
-
-// ByReason orders the results by the reason field.
-func ByReason(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldReason, opts...).ToFunc()
-}
-
-// ByUniqueKey orders the results by the unique_key field.
-func ByUniqueKey(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldUniqueKey, opts...).ToFunc()
-}
-
-// ByIdempotencyKey orders the results by the idempotency_key field.
-func ByIdempotencyKey(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldIdempotencyKey, opts...).ToFunc()
-}
-
-// ByControl orders the results by the control field.
-func ByControl(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldControl, opts...).ToFunc()
-}
-
-// ByControlBy orders the results by the control_by field.
-func ByControlBy(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldControlBy, opts...).ToFunc()
-}
-
-// ByControlReason orders the results by the control_reason field.
-func ByControlReason(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldControlReason, opts...).ToFunc()
-}
-
-// ByItemsTotal orders the results by the items_total field.
-func ByItemsTotal(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldItemsTotal, opts...).ToFunc()
+// ByCodecRevision orders the results by the codec_revision field.
+func ByCodecRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCodecRevision, opts...).ToFunc()
 }
 
 // ByItemsTaken orders the results by the items_taken field.
@@ -405,6 +280,131 @@ func ByItemsFailed(opts ...sql.OrderTermOption) OrderOption {
 // ByItemsSkipped orders the results by the items_skipped field.
 func ByItemsSkipped(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldItemsSkipped, opts...).ToFunc()
+}
+
+// ByCheckpointSeq orders the results by the checkpoint_seq field.
+func ByCheckpointSeq(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCheckpointSeq, opts...).ToFunc()
+}
+
+// ByModifiedBy orders the results by the modified_by field.
+func ByModifiedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldModifiedBy, opts...).ToFunc()
+}
+
+// ByModifiedDate orders the results by the modified_date field.
+func ByModifiedDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldModifiedDate, opts...).ToFunc()
+}
+
+// ByFence orders the results by the fence field.
+func ByFence(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFence, opts...).ToFunc()
+}
+
+// ByAttempts orders the results by the attempts field.
+func ByAttempts(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAttempts, opts...).ToFunc()
+}
+
+// ByPriority orders the results by the priority field.
+func ByPriority(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPriority, opts...).ToFunc()
+}
+
+// ByStalled orders the results by the stalled field.
+func ByStalled(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldStalled, opts...).ToFunc()
+}
+
+// ByWorkflowStatus orders the results by the workflow_status field.
+func ByWorkflowStatus(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWorkflowStatus, opts...).ToFunc()
+}
+
+// ByControl orders the results by the control field.
+func ByControl(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldControl, opts...).ToFunc()
+}
+
+// ByScheduledByProcess orders the results by the scheduled_by_process field.
+func ByScheduledByProcess(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScheduledByProcess, opts...).ToFunc()
+}
+
+// BySchedulingStartedDate orders the results by the scheduling_started_date field.
+func BySchedulingStartedDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSchedulingStartedDate, opts...).ToFunc()
+}
+
+// ByExecutionStartedDate orders the results by the execution_started_date field.
+func ByExecutionStartedDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExecutionStartedDate, opts...).ToFunc()
+}
+
+// ByWorkflowStoppedDate orders the results by the workflow_stopped_date field.
+func ByWorkflowStoppedDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWorkflowStoppedDate, opts...).ToFunc()
+}
+
+// ByWorkflowStatusDesc orders the results by the workflow_status_desc field.
+func ByWorkflowStatusDesc(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWorkflowStatusDesc, opts...).ToFunc()
+}
+
+// ByReason orders the results by the reason field.
+func ByReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReason, opts...).ToFunc()
+}
+
+// ByItemsTotal orders the results by the items_total field.
+func ByItemsTotal(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldItemsTotal, opts...).ToFunc()
+}
+
+// BySpecRevision orders the results by the spec_revision field.
+func BySpecRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSpecRevision, opts...).ToFunc()
+}
+
+// BySecrets orders the results by the secrets field.
+func BySecrets(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSecrets, opts...).ToFunc()
+}
+
+// ByControlBy orders the results by the control_by field.
+func ByControlBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldControlBy, opts...).ToFunc()
+}
+
+// ByControlReason orders the results by the control_reason field.
+func ByControlReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldControlReason, opts...).ToFunc()
+}
+
+// ByExecutionComponentName orders the results by the execution_component_name field.
+func ByExecutionComponentName(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExecutionComponentName, opts...).ToFunc()
+}
+
+// ByQueue orders the results by the queue field.
+func ByQueue(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldQueue, opts...).ToFunc()
+}
+
+// ByReference orders the results by the reference field.
+func ByReference(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReference, opts...).ToFunc()
+}
+
+// ByUniqueKey orders the results by the unique_key field.
+func ByUniqueKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUniqueKey, opts...).ToFunc()
+}
+
+// ByIdempotencyKey orders the results by the idempotency_key field.
+func ByIdempotencyKey(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldIdempotencyKey, opts...).ToFunc()
 }
 
 // ByParentID orders the results by the parent_id field.

@@ -58,26 +58,6 @@ func IDLTE(id uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldID, id))
 }
 
-// CreatedDate applies equality check predicate on the "created_date" field. It's identical to CreatedDateEQ.
-func CreatedDate(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedDate, v))
-}
-
-// CreatedBy applies equality check predicate on the "created_by" field. It's identical to CreatedByEQ.
-func CreatedBy(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedBy, v))
-}
-
-// ModifiedDate applies equality check predicate on the "modified_date" field. It's identical to ModifiedDateEQ.
-func ModifiedDate(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedDate, v))
-}
-
-// ModifiedBy applies equality check predicate on the "modified_by" field. It's identical to ModifiedByEQ.
-func ModifiedBy(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
-}
-
 // OwnerID applies equality check predicate on the "owner_id" field. It's identical to OwnerIDEQ.
 func OwnerID(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldOwnerID, v))
@@ -88,64 +68,14 @@ func RunAsID(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldRunAsID, v))
 }
 
-// ExecutionComponentName applies equality check predicate on the "execution_component_name" field. It's identical to ExecutionComponentNameEQ.
-func ExecutionComponentName(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionComponentName, v))
+// CreatedBy applies equality check predicate on the "created_by" field. It's identical to CreatedByEQ.
+func CreatedBy(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedBy, v))
 }
 
-// CodecRevision applies equality check predicate on the "codec_revision" field. It's identical to CodecRevisionEQ.
-func CodecRevision(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
-}
-
-// SpecRevision applies equality check predicate on the "spec_revision" field. It's identical to SpecRevisionEQ.
-func SpecRevision(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldSpecRevision, v))
-}
-
-// Secrets applies equality check predicate on the "secrets" field. It's identical to SecretsEQ.
-func Secrets(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldSecrets, v))
-}
-
-// WorkflowStatusDesc applies equality check predicate on the "workflow_status_desc" field. It's identical to WorkflowStatusDescEQ.
-func WorkflowStatusDesc(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatusDesc, v))
-}
-
-// SchedulingStartedDate applies equality check predicate on the "scheduling_started_date" field. It's identical to SchedulingStartedDateEQ.
-func SchedulingStartedDate(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldSchedulingStartedDate, v))
-}
-
-// ExecutionStartedDate applies equality check predicate on the "execution_started_date" field. It's identical to ExecutionStartedDateEQ.
-func ExecutionStartedDate(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionStartedDate, v))
-}
-
-// WorkflowStoppedDate applies equality check predicate on the "workflow_stopped_date" field. It's identical to WorkflowStoppedDateEQ.
-func WorkflowStoppedDate(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStoppedDate, v))
-}
-
-// ScheduledByProcess applies equality check predicate on the "scheduled_by_process" field. It's identical to ScheduledByProcessEQ.
-func ScheduledByProcess(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldScheduledByProcess, v))
-}
-
-// Fence applies equality check predicate on the "fence" field. It's identical to FenceEQ.
-func Fence(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldFence, v))
-}
-
-// CheckpointSeq applies equality check predicate on the "checkpoint_seq" field. It's identical to CheckpointSeqEQ.
-func CheckpointSeq(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCheckpointSeq, v))
-}
-
-// Attempts applies equality check predicate on the "attempts" field. It's identical to AttemptsEQ.
-func Attempts(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldAttempts, v))
+// CreatedDate applies equality check predicate on the "created_date" field. It's identical to CreatedDateEQ.
+func CreatedDate(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedDate, v))
 }
 
 // NotBefore applies equality check predicate on the "not_before" field. It's identical to NotBeforeEQ.
@@ -153,60 +83,9 @@ func NotBefore(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldNotBefore, v))
 }
 
-// Queue applies equality check predicate on the "queue" field. It's identical to QueueEQ.
-func Queue(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldQueue, v))
-}
-
-// Priority applies equality check predicate on the "priority" field. It's identical to PriorityEQ.
-func Priority(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldPriority, v))
-}
-
-// Stalled applies equality check predicate on the "stalled" field. It's identical to StalledEQ.
-func Stalled(v bool) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldStalled, v))
-}
-
-// Reference applies equality check predicate on the "reference" field. It's identical to ReferenceEQ.
-func Reference(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldReference, v))
-}
-
-// Reason applies equality check predicate on the "reason" field. It's identical to ReasonEQ.
-func Reason(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldReason, v))
-}
-
-// UniqueKey applies equality check predicate on the "unique_key" field. It's identical to UniqueKeyEQ.
-func UniqueKey(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldUniqueKey, v))
-}
-
-// IdempotencyKey applies equality check predicate on the "idempotency_key" field. It's identical to IdempotencyKeyEQ.
-func IdempotencyKey(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldIdempotencyKey, v))
-}
-
-// Control applies equality check predicate on the "control" field. It's identical to ControlEQ.
-func Control(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldEQ(FieldControl, vc))
-}
-
-// ControlBy applies equality check predicate on the "control_by" field. It's identical to ControlByEQ.
-func ControlBy(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldControlBy, v))
-}
-
-// ControlReason applies equality check predicate on the "control_reason" field. It's identical to ControlReasonEQ.
-func ControlReason(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldControlReason, v))
-}
-
-// ItemsTotal applies equality check predicate on the "items_total" field. It's identical to ItemsTotalEQ.
-func ItemsTotal(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldItemsTotal, v))
+// CodecRevision applies equality check predicate on the "codec_revision" field. It's identical to CodecRevisionEQ.
+func CodecRevision(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
 }
 
 // ItemsTaken applies equality check predicate on the "items_taken" field. It's identical to ItemsTakenEQ.
@@ -229,6 +108,127 @@ func ItemsSkipped(v int64) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldItemsSkipped, v))
 }
 
+// CheckpointSeq applies equality check predicate on the "checkpoint_seq" field. It's identical to CheckpointSeqEQ.
+func CheckpointSeq(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCheckpointSeq, v))
+}
+
+// ModifiedBy applies equality check predicate on the "modified_by" field. It's identical to ModifiedByEQ.
+func ModifiedBy(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
+}
+
+// ModifiedDate applies equality check predicate on the "modified_date" field. It's identical to ModifiedDateEQ.
+func ModifiedDate(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedDate, v))
+}
+
+// Fence applies equality check predicate on the "fence" field. It's identical to FenceEQ.
+func Fence(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldFence, v))
+}
+
+// Attempts applies equality check predicate on the "attempts" field. It's identical to AttemptsEQ.
+func Attempts(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldAttempts, v))
+}
+
+// Priority applies equality check predicate on the "priority" field. It's identical to PriorityEQ.
+func Priority(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldPriority, v))
+}
+
+// Stalled applies equality check predicate on the "stalled" field. It's identical to StalledEQ.
+func Stalled(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldStalled, v))
+}
+
+// Control applies equality check predicate on the "control" field. It's identical to ControlEQ.
+func Control(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldEQ(FieldControl, vc))
+}
+
+// ScheduledByProcess applies equality check predicate on the "scheduled_by_process" field. It's identical to ScheduledByProcessEQ.
+func ScheduledByProcess(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldScheduledByProcess, v))
+}
+
+// SchedulingStartedDate applies equality check predicate on the "scheduling_started_date" field. It's identical to SchedulingStartedDateEQ.
+func SchedulingStartedDate(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSchedulingStartedDate, v))
+}
+
+// ExecutionStartedDate applies equality check predicate on the "execution_started_date" field. It's identical to ExecutionStartedDateEQ.
+func ExecutionStartedDate(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionStartedDate, v))
+}
+
+// WorkflowStoppedDate applies equality check predicate on the "workflow_stopped_date" field. It's identical to WorkflowStoppedDateEQ.
+func WorkflowStoppedDate(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStatusDesc applies equality check predicate on the "workflow_status_desc" field. It's identical to WorkflowStatusDescEQ.
+func WorkflowStatusDesc(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatusDesc, v))
+}
+
+// Reason applies equality check predicate on the "reason" field. It's identical to ReasonEQ.
+func Reason(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldReason, v))
+}
+
+// ItemsTotal applies equality check predicate on the "items_total" field. It's identical to ItemsTotalEQ.
+func ItemsTotal(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldItemsTotal, v))
+}
+
+// SpecRevision applies equality check predicate on the "spec_revision" field. It's identical to SpecRevisionEQ.
+func SpecRevision(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSpecRevision, v))
+}
+
+// Secrets applies equality check predicate on the "secrets" field. It's identical to SecretsEQ.
+func Secrets(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSecrets, v))
+}
+
+// ControlBy applies equality check predicate on the "control_by" field. It's identical to ControlByEQ.
+func ControlBy(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldControlBy, v))
+}
+
+// ControlReason applies equality check predicate on the "control_reason" field. It's identical to ControlReasonEQ.
+func ControlReason(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldControlReason, v))
+}
+
+// ExecutionComponentName applies equality check predicate on the "execution_component_name" field. It's identical to ExecutionComponentNameEQ.
+func ExecutionComponentName(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionComponentName, v))
+}
+
+// Queue applies equality check predicate on the "queue" field. It's identical to QueueEQ.
+func Queue(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldQueue, v))
+}
+
+// Reference applies equality check predicate on the "reference" field. It's identical to ReferenceEQ.
+func Reference(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldReference, v))
+}
+
+// UniqueKey applies equality check predicate on the "unique_key" field. It's identical to UniqueKeyEQ.
+func UniqueKey(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldUniqueKey, v))
+}
+
+// IdempotencyKey applies equality check predicate on the "idempotency_key" field. It's identical to IdempotencyKeyEQ.
+func IdempotencyKey(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldIdempotencyKey, v))
+}
+
 // ParentID applies equality check predicate on the "parent_id" field. It's identical to ParentIDEQ.
 func ParentID(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldParentID, v))
@@ -237,166 +237,6 @@ func ParentID(v uuid.UUID) predicate.QueuedTask {
 // Traceparent applies equality check predicate on the "traceparent" field. It's identical to TraceparentEQ.
 func Traceparent(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldTraceparent, v))
-}
-
-// CreatedDateEQ applies the EQ predicate on the "created_date" field.
-func CreatedDateEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedDate, v))
-}
-
-// CreatedDateNEQ applies the NEQ predicate on the "created_date" field.
-func CreatedDateNEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldCreatedDate, v))
-}
-
-// CreatedDateIn applies the In predicate on the "created_date" field.
-func CreatedDateIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldCreatedDate, vs...))
-}
-
-// CreatedDateNotIn applies the NotIn predicate on the "created_date" field.
-func CreatedDateNotIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldCreatedDate, vs...))
-}
-
-// CreatedDateGT applies the GT predicate on the "created_date" field.
-func CreatedDateGT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldCreatedDate, v))
-}
-
-// CreatedDateGTE applies the GTE predicate on the "created_date" field.
-func CreatedDateGTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldCreatedDate, v))
-}
-
-// CreatedDateLT applies the LT predicate on the "created_date" field.
-func CreatedDateLT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldCreatedDate, v))
-}
-
-// CreatedDateLTE applies the LTE predicate on the "created_date" field.
-func CreatedDateLTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldCreatedDate, v))
-}
-
-// CreatedByEQ applies the EQ predicate on the "created_by" field.
-func CreatedByEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedBy, v))
-}
-
-// CreatedByNEQ applies the NEQ predicate on the "created_by" field.
-func CreatedByNEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldCreatedBy, v))
-}
-
-// CreatedByIn applies the In predicate on the "created_by" field.
-func CreatedByIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldCreatedBy, vs...))
-}
-
-// CreatedByNotIn applies the NotIn predicate on the "created_by" field.
-func CreatedByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldCreatedBy, vs...))
-}
-
-// CreatedByGT applies the GT predicate on the "created_by" field.
-func CreatedByGT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldCreatedBy, v))
-}
-
-// CreatedByGTE applies the GTE predicate on the "created_by" field.
-func CreatedByGTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldCreatedBy, v))
-}
-
-// CreatedByLT applies the LT predicate on the "created_by" field.
-func CreatedByLT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldCreatedBy, v))
-}
-
-// CreatedByLTE applies the LTE predicate on the "created_by" field.
-func CreatedByLTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldCreatedBy, v))
-}
-
-// ModifiedDateEQ applies the EQ predicate on the "modified_date" field.
-func ModifiedDateEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedDate, v))
-}
-
-// ModifiedDateNEQ applies the NEQ predicate on the "modified_date" field.
-func ModifiedDateNEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldModifiedDate, v))
-}
-
-// ModifiedDateIn applies the In predicate on the "modified_date" field.
-func ModifiedDateIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldModifiedDate, vs...))
-}
-
-// ModifiedDateNotIn applies the NotIn predicate on the "modified_date" field.
-func ModifiedDateNotIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldModifiedDate, vs...))
-}
-
-// ModifiedDateGT applies the GT predicate on the "modified_date" field.
-func ModifiedDateGT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldModifiedDate, v))
-}
-
-// ModifiedDateGTE applies the GTE predicate on the "modified_date" field.
-func ModifiedDateGTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldModifiedDate, v))
-}
-
-// ModifiedDateLT applies the LT predicate on the "modified_date" field.
-func ModifiedDateLT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldModifiedDate, v))
-}
-
-// ModifiedDateLTE applies the LTE predicate on the "modified_date" field.
-func ModifiedDateLTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldModifiedDate, v))
-}
-
-// ModifiedByEQ applies the EQ predicate on the "modified_by" field.
-func ModifiedByEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
-}
-
-// ModifiedByNEQ applies the NEQ predicate on the "modified_by" field.
-func ModifiedByNEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldModifiedBy, v))
-}
-
-// ModifiedByIn applies the In predicate on the "modified_by" field.
-func ModifiedByIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldModifiedBy, vs...))
-}
-
-// ModifiedByNotIn applies the NotIn predicate on the "modified_by" field.
-func ModifiedByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldModifiedBy, vs...))
-}
-
-// ModifiedByGT applies the GT predicate on the "modified_by" field.
-func ModifiedByGT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldModifiedBy, v))
-}
-
-// ModifiedByGTE applies the GTE predicate on the "modified_by" field.
-func ModifiedByGTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldModifiedBy, v))
-}
-
-// ModifiedByLT applies the LT predicate on the "modified_by" field.
-func ModifiedByLT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldModifiedBy, v))
-}
-
-// ModifiedByLTE applies the LTE predicate on the "modified_by" field.
-func ModifiedByLTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldModifiedBy, v))
 }
 
 // OwnerIDEQ applies the EQ predicate on the "owner_id" field.
@@ -479,694 +319,84 @@ func RunAsIDLTE(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldRunAsID, v))
 }
 
-// ExecutionComponentNameEQ applies the EQ predicate on the "execution_component_name" field.
-func ExecutionComponentNameEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionComponentName, v))
+// CreatedByEQ applies the EQ predicate on the "created_by" field.
+func CreatedByEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedBy, v))
 }
 
-// ExecutionComponentNameNEQ applies the NEQ predicate on the "execution_component_name" field.
-func ExecutionComponentNameNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldExecutionComponentName, v))
+// CreatedByNEQ applies the NEQ predicate on the "created_by" field.
+func CreatedByNEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldCreatedBy, v))
 }
 
-// ExecutionComponentNameIn applies the In predicate on the "execution_component_name" field.
-func ExecutionComponentNameIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldExecutionComponentName, vs...))
+// CreatedByIn applies the In predicate on the "created_by" field.
+func CreatedByIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldCreatedBy, vs...))
 }
 
-// ExecutionComponentNameNotIn applies the NotIn predicate on the "execution_component_name" field.
-func ExecutionComponentNameNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldExecutionComponentName, vs...))
+// CreatedByNotIn applies the NotIn predicate on the "created_by" field.
+func CreatedByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldCreatedBy, vs...))
 }
 
-// ExecutionComponentNameGT applies the GT predicate on the "execution_component_name" field.
-func ExecutionComponentNameGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldExecutionComponentName, v))
+// CreatedByGT applies the GT predicate on the "created_by" field.
+func CreatedByGT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldCreatedBy, v))
 }
 
-// ExecutionComponentNameGTE applies the GTE predicate on the "execution_component_name" field.
-func ExecutionComponentNameGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldExecutionComponentName, v))
+// CreatedByGTE applies the GTE predicate on the "created_by" field.
+func CreatedByGTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldCreatedBy, v))
 }
 
-// ExecutionComponentNameLT applies the LT predicate on the "execution_component_name" field.
-func ExecutionComponentNameLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldExecutionComponentName, v))
+// CreatedByLT applies the LT predicate on the "created_by" field.
+func CreatedByLT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldCreatedBy, v))
 }
 
-// ExecutionComponentNameLTE applies the LTE predicate on the "execution_component_name" field.
-func ExecutionComponentNameLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldExecutionComponentName, v))
+// CreatedByLTE applies the LTE predicate on the "created_by" field.
+func CreatedByLTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldCreatedBy, v))
 }
 
-// ExecutionComponentNameContains applies the Contains predicate on the "execution_component_name" field.
-func ExecutionComponentNameContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldExecutionComponentName, v))
+// CreatedDateEQ applies the EQ predicate on the "created_date" field.
+func CreatedDateEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedDate, v))
 }
 
-// ExecutionComponentNameHasPrefix applies the HasPrefix predicate on the "execution_component_name" field.
-func ExecutionComponentNameHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldExecutionComponentName, v))
+// CreatedDateNEQ applies the NEQ predicate on the "created_date" field.
+func CreatedDateNEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldCreatedDate, v))
 }
 
-// ExecutionComponentNameHasSuffix applies the HasSuffix predicate on the "execution_component_name" field.
-func ExecutionComponentNameHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldExecutionComponentName, v))
+// CreatedDateIn applies the In predicate on the "created_date" field.
+func CreatedDateIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldCreatedDate, vs...))
 }
 
-// ExecutionComponentNameEqualFold applies the EqualFold predicate on the "execution_component_name" field.
-func ExecutionComponentNameEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldExecutionComponentName, v))
+// CreatedDateNotIn applies the NotIn predicate on the "created_date" field.
+func CreatedDateNotIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldCreatedDate, vs...))
 }
 
-// ExecutionComponentNameContainsFold applies the ContainsFold predicate on the "execution_component_name" field.
-func ExecutionComponentNameContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldExecutionComponentName, v))
+// CreatedDateGT applies the GT predicate on the "created_date" field.
+func CreatedDateGT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldCreatedDate, v))
 }
 
-// ExecutionSpecIsNil applies the IsNil predicate on the "execution_spec" field.
-func ExecutionSpecIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldExecutionSpec))
+// CreatedDateGTE applies the GTE predicate on the "created_date" field.
+func CreatedDateGTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldCreatedDate, v))
 }
 
-// ExecutionSpecNotNil applies the NotNil predicate on the "execution_spec" field.
-func ExecutionSpecNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldExecutionSpec))
+// CreatedDateLT applies the LT predicate on the "created_date" field.
+func CreatedDateLT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldCreatedDate, v))
 }
 
-// CodecRevisionEQ applies the EQ predicate on the "codec_revision" field.
-func CodecRevisionEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
-}
-
-// CodecRevisionNEQ applies the NEQ predicate on the "codec_revision" field.
-func CodecRevisionNEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldCodecRevision, v))
-}
-
-// CodecRevisionIn applies the In predicate on the "codec_revision" field.
-func CodecRevisionIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldCodecRevision, vs...))
-}
-
-// CodecRevisionNotIn applies the NotIn predicate on the "codec_revision" field.
-func CodecRevisionNotIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldCodecRevision, vs...))
-}
-
-// CodecRevisionGT applies the GT predicate on the "codec_revision" field.
-func CodecRevisionGT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldCodecRevision, v))
-}
-
-// CodecRevisionGTE applies the GTE predicate on the "codec_revision" field.
-func CodecRevisionGTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldCodecRevision, v))
-}
-
-// CodecRevisionLT applies the LT predicate on the "codec_revision" field.
-func CodecRevisionLT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldCodecRevision, v))
-}
-
-// CodecRevisionLTE applies the LTE predicate on the "codec_revision" field.
-func CodecRevisionLTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldCodecRevision, v))
-}
-
-// SpecRevisionEQ applies the EQ predicate on the "spec_revision" field.
-func SpecRevisionEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldSpecRevision, v))
-}
-
-// SpecRevisionNEQ applies the NEQ predicate on the "spec_revision" field.
-func SpecRevisionNEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldSpecRevision, v))
-}
-
-// SpecRevisionIn applies the In predicate on the "spec_revision" field.
-func SpecRevisionIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldSpecRevision, vs...))
-}
-
-// SpecRevisionNotIn applies the NotIn predicate on the "spec_revision" field.
-func SpecRevisionNotIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldSpecRevision, vs...))
-}
-
-// SpecRevisionGT applies the GT predicate on the "spec_revision" field.
-func SpecRevisionGT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldSpecRevision, v))
-}
-
-// SpecRevisionGTE applies the GTE predicate on the "spec_revision" field.
-func SpecRevisionGTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldSpecRevision, v))
-}
-
-// SpecRevisionLT applies the LT predicate on the "spec_revision" field.
-func SpecRevisionLT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldSpecRevision, v))
-}
-
-// SpecRevisionLTE applies the LTE predicate on the "spec_revision" field.
-func SpecRevisionLTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldSpecRevision, v))
-}
-
-// SpecRevisionIsNil applies the IsNil predicate on the "spec_revision" field.
-func SpecRevisionIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldSpecRevision))
-}
-
-// SpecRevisionNotNil applies the NotNil predicate on the "spec_revision" field.
-func SpecRevisionNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldSpecRevision))
-}
-
-// SecretsEQ applies the EQ predicate on the "secrets" field.
-func SecretsEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldSecrets, v))
-}
-
-// SecretsNEQ applies the NEQ predicate on the "secrets" field.
-func SecretsNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldSecrets, v))
-}
-
-// SecretsIn applies the In predicate on the "secrets" field.
-func SecretsIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldSecrets, vs...))
-}
-
-// SecretsNotIn applies the NotIn predicate on the "secrets" field.
-func SecretsNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldSecrets, vs...))
-}
-
-// SecretsGT applies the GT predicate on the "secrets" field.
-func SecretsGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldSecrets, v))
-}
-
-// SecretsGTE applies the GTE predicate on the "secrets" field.
-func SecretsGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldSecrets, v))
-}
-
-// SecretsLT applies the LT predicate on the "secrets" field.
-func SecretsLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldSecrets, v))
-}
-
-// SecretsLTE applies the LTE predicate on the "secrets" field.
-func SecretsLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldSecrets, v))
-}
-
-// SecretsContains applies the Contains predicate on the "secrets" field.
-func SecretsContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldSecrets, v))
-}
-
-// SecretsHasPrefix applies the HasPrefix predicate on the "secrets" field.
-func SecretsHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldSecrets, v))
-}
-
-// SecretsHasSuffix applies the HasSuffix predicate on the "secrets" field.
-func SecretsHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldSecrets, v))
-}
-
-// SecretsIsNil applies the IsNil predicate on the "secrets" field.
-func SecretsIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldSecrets))
-}
-
-// SecretsNotNil applies the NotNil predicate on the "secrets" field.
-func SecretsNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldSecrets))
-}
-
-// SecretsEqualFold applies the EqualFold predicate on the "secrets" field.
-func SecretsEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldSecrets, v))
-}
-
-// SecretsContainsFold applies the ContainsFold predicate on the "secrets" field.
-func SecretsContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldSecrets, v))
-}
-
-// WorkflowStatusEQ applies the EQ predicate on the "workflow_status" field.
-func WorkflowStatusEQ(v workflow.Status) predicate.QueuedTask {
-	vc := v
-	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatus, vc))
-}
-
-// WorkflowStatusNEQ applies the NEQ predicate on the "workflow_status" field.
-func WorkflowStatusNEQ(v workflow.Status) predicate.QueuedTask {
-	vc := v
-	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStatus, vc))
-}
-
-// WorkflowStatusIn applies the In predicate on the "workflow_status" field.
-func WorkflowStatusIn(vs ...workflow.Status) predicate.QueuedTask {
-	v := make([]any, len(vs))
-	for i := range v {
-		v[i] = vs[i]
-	}
-	return predicate.QueuedTask(sql.FieldIn(FieldWorkflowStatus, v...))
-}
-
-// WorkflowStatusNotIn applies the NotIn predicate on the "workflow_status" field.
-func WorkflowStatusNotIn(vs ...workflow.Status) predicate.QueuedTask {
-	v := make([]any, len(vs))
-	for i := range v {
-		v[i] = vs[i]
-	}
-	return predicate.QueuedTask(sql.FieldNotIn(FieldWorkflowStatus, v...))
-}
-
-// WorkflowStatusDescEQ applies the EQ predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescNEQ applies the NEQ predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescIn applies the In predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldWorkflowStatusDesc, vs...))
-}
-
-// WorkflowStatusDescNotIn applies the NotIn predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldWorkflowStatusDesc, vs...))
-}
-
-// WorkflowStatusDescGT applies the GT predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescGTE applies the GTE predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescLT applies the LT predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescLTE applies the LTE predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescContains applies the Contains predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescHasPrefix applies the HasPrefix predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescHasSuffix applies the HasSuffix predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescIsNil applies the IsNil predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldWorkflowStatusDesc))
-}
-
-// WorkflowStatusDescNotNil applies the NotNil predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldWorkflowStatusDesc))
-}
-
-// WorkflowStatusDescEqualFold applies the EqualFold predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldWorkflowStatusDesc, v))
-}
-
-// WorkflowStatusDescContainsFold applies the ContainsFold predicate on the "workflow_status_desc" field.
-func WorkflowStatusDescContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldWorkflowStatusDesc, v))
-}
-
-// SchedulingStartedDateEQ applies the EQ predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldSchedulingStartedDate, v))
-}
-
-// SchedulingStartedDateNEQ applies the NEQ predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateNEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldSchedulingStartedDate, v))
-}
-
-// SchedulingStartedDateIn applies the In predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldSchedulingStartedDate, vs...))
-}
-
-// SchedulingStartedDateNotIn applies the NotIn predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateNotIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldSchedulingStartedDate, vs...))
-}
-
-// SchedulingStartedDateGT applies the GT predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateGT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldSchedulingStartedDate, v))
-}
-
-// SchedulingStartedDateGTE applies the GTE predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateGTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldSchedulingStartedDate, v))
-}
-
-// SchedulingStartedDateLT applies the LT predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateLT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldSchedulingStartedDate, v))
-}
-
-// SchedulingStartedDateLTE applies the LTE predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateLTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldSchedulingStartedDate, v))
-}
-
-// SchedulingStartedDateIsNil applies the IsNil predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldSchedulingStartedDate))
-}
-
-// SchedulingStartedDateNotNil applies the NotNil predicate on the "scheduling_started_date" field.
-func SchedulingStartedDateNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldSchedulingStartedDate))
-}
-
-// ExecutionStartedDateEQ applies the EQ predicate on the "execution_started_date" field.
-func ExecutionStartedDateEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionStartedDate, v))
-}
-
-// ExecutionStartedDateNEQ applies the NEQ predicate on the "execution_started_date" field.
-func ExecutionStartedDateNEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldExecutionStartedDate, v))
-}
-
-// ExecutionStartedDateIn applies the In predicate on the "execution_started_date" field.
-func ExecutionStartedDateIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldExecutionStartedDate, vs...))
-}
-
-// ExecutionStartedDateNotIn applies the NotIn predicate on the "execution_started_date" field.
-func ExecutionStartedDateNotIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldExecutionStartedDate, vs...))
-}
-
-// ExecutionStartedDateGT applies the GT predicate on the "execution_started_date" field.
-func ExecutionStartedDateGT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldExecutionStartedDate, v))
-}
-
-// ExecutionStartedDateGTE applies the GTE predicate on the "execution_started_date" field.
-func ExecutionStartedDateGTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldExecutionStartedDate, v))
-}
-
-// ExecutionStartedDateLT applies the LT predicate on the "execution_started_date" field.
-func ExecutionStartedDateLT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldExecutionStartedDate, v))
-}
-
-// ExecutionStartedDateLTE applies the LTE predicate on the "execution_started_date" field.
-func ExecutionStartedDateLTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldExecutionStartedDate, v))
-}
-
-// ExecutionStartedDateIsNil applies the IsNil predicate on the "execution_started_date" field.
-func ExecutionStartedDateIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldExecutionStartedDate))
-}
-
-// ExecutionStartedDateNotNil applies the NotNil predicate on the "execution_started_date" field.
-func ExecutionStartedDateNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldExecutionStartedDate))
-}
-
-// WorkflowStoppedDateEQ applies the EQ predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStoppedDate, v))
-}
-
-// WorkflowStoppedDateNEQ applies the NEQ predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateNEQ(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStoppedDate, v))
-}
-
-// WorkflowStoppedDateIn applies the In predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldWorkflowStoppedDate, vs...))
-}
-
-// WorkflowStoppedDateNotIn applies the NotIn predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateNotIn(vs ...time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldWorkflowStoppedDate, vs...))
-}
-
-// WorkflowStoppedDateGT applies the GT predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateGT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldWorkflowStoppedDate, v))
-}
-
-// WorkflowStoppedDateGTE applies the GTE predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateGTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldWorkflowStoppedDate, v))
-}
-
-// WorkflowStoppedDateLT applies the LT predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateLT(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldWorkflowStoppedDate, v))
-}
-
-// WorkflowStoppedDateLTE applies the LTE predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateLTE(v time.Time) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldWorkflowStoppedDate, v))
-}
-
-// WorkflowStoppedDateIsNil applies the IsNil predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldWorkflowStoppedDate))
-}
-
-// WorkflowStoppedDateNotNil applies the NotNil predicate on the "workflow_stopped_date" field.
-func WorkflowStoppedDateNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldWorkflowStoppedDate))
-}
-
-// ScheduledByProcessEQ applies the EQ predicate on the "scheduled_by_process" field.
-func ScheduledByProcessEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessNEQ applies the NEQ predicate on the "scheduled_by_process" field.
-func ScheduledByProcessNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessIn applies the In predicate on the "scheduled_by_process" field.
-func ScheduledByProcessIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldScheduledByProcess, vs...))
-}
-
-// ScheduledByProcessNotIn applies the NotIn predicate on the "scheduled_by_process" field.
-func ScheduledByProcessNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldScheduledByProcess, vs...))
-}
-
-// ScheduledByProcessGT applies the GT predicate on the "scheduled_by_process" field.
-func ScheduledByProcessGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessGTE applies the GTE predicate on the "scheduled_by_process" field.
-func ScheduledByProcessGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessLT applies the LT predicate on the "scheduled_by_process" field.
-func ScheduledByProcessLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessLTE applies the LTE predicate on the "scheduled_by_process" field.
-func ScheduledByProcessLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessContains applies the Contains predicate on the "scheduled_by_process" field.
-func ScheduledByProcessContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessHasPrefix applies the HasPrefix predicate on the "scheduled_by_process" field.
-func ScheduledByProcessHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessHasSuffix applies the HasSuffix predicate on the "scheduled_by_process" field.
-func ScheduledByProcessHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessIsNil applies the IsNil predicate on the "scheduled_by_process" field.
-func ScheduledByProcessIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldScheduledByProcess))
-}
-
-// ScheduledByProcessNotNil applies the NotNil predicate on the "scheduled_by_process" field.
-func ScheduledByProcessNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldScheduledByProcess))
-}
-
-// ScheduledByProcessEqualFold applies the EqualFold predicate on the "scheduled_by_process" field.
-func ScheduledByProcessEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldScheduledByProcess, v))
-}
-
-// ScheduledByProcessContainsFold applies the ContainsFold predicate on the "scheduled_by_process" field.
-func ScheduledByProcessContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldScheduledByProcess, v))
-}
-
-// FenceEQ applies the EQ predicate on the "fence" field.
-func FenceEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldFence, v))
-}
-
-// FenceNEQ applies the NEQ predicate on the "fence" field.
-func FenceNEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldFence, v))
-}
-
-// FenceIn applies the In predicate on the "fence" field.
-func FenceIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldFence, vs...))
-}
-
-// FenceNotIn applies the NotIn predicate on the "fence" field.
-func FenceNotIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldFence, vs...))
-}
-
-// FenceGT applies the GT predicate on the "fence" field.
-func FenceGT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldFence, v))
-}
-
-// FenceGTE applies the GTE predicate on the "fence" field.
-func FenceGTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldFence, v))
-}
-
-// FenceLT applies the LT predicate on the "fence" field.
-func FenceLT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldFence, v))
-}
-
-// FenceLTE applies the LTE predicate on the "fence" field.
-func FenceLTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldFence, v))
-}
-
-// CheckpointSeqEQ applies the EQ predicate on the "checkpoint_seq" field.
-func CheckpointSeqEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCheckpointSeq, v))
-}
-
-// CheckpointSeqNEQ applies the NEQ predicate on the "checkpoint_seq" field.
-func CheckpointSeqNEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldCheckpointSeq, v))
-}
-
-// CheckpointSeqIn applies the In predicate on the "checkpoint_seq" field.
-func CheckpointSeqIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldCheckpointSeq, vs...))
-}
-
-// CheckpointSeqNotIn applies the NotIn predicate on the "checkpoint_seq" field.
-func CheckpointSeqNotIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldCheckpointSeq, vs...))
-}
-
-// CheckpointSeqGT applies the GT predicate on the "checkpoint_seq" field.
-func CheckpointSeqGT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldCheckpointSeq, v))
-}
-
-// CheckpointSeqGTE applies the GTE predicate on the "checkpoint_seq" field.
-func CheckpointSeqGTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldCheckpointSeq, v))
-}
-
-// CheckpointSeqLT applies the LT predicate on the "checkpoint_seq" field.
-func CheckpointSeqLT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldCheckpointSeq, v))
-}
-
-// CheckpointSeqLTE applies the LTE predicate on the "checkpoint_seq" field.
-func CheckpointSeqLTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldCheckpointSeq, v))
-}
-
-// AttemptsEQ applies the EQ predicate on the "attempts" field.
-func AttemptsEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldAttempts, v))
-}
-
-// AttemptsNEQ applies the NEQ predicate on the "attempts" field.
-func AttemptsNEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldAttempts, v))
-}
-
-// AttemptsIn applies the In predicate on the "attempts" field.
-func AttemptsIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldAttempts, vs...))
-}
-
-// AttemptsNotIn applies the NotIn predicate on the "attempts" field.
-func AttemptsNotIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldAttempts, vs...))
-}
-
-// AttemptsGT applies the GT predicate on the "attempts" field.
-func AttemptsGT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldAttempts, v))
-}
-
-// AttemptsGTE applies the GTE predicate on the "attempts" field.
-func AttemptsGTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldAttempts, v))
-}
-
-// AttemptsLT applies the LT predicate on the "attempts" field.
-func AttemptsLT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldAttempts, v))
-}
-
-// AttemptsLTE applies the LTE predicate on the "attempts" field.
-func AttemptsLTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldAttempts, v))
+// CreatedDateLTE applies the LTE predicate on the "created_date" field.
+func CreatedDateLTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldCreatedDate, v))
 }
 
 // NotBeforeEQ applies the EQ predicate on the "not_before" field.
@@ -1209,678 +439,44 @@ func NotBeforeLTE(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldNotBefore, v))
 }
 
-// QueueEQ applies the EQ predicate on the "queue" field.
-func QueueEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldQueue, v))
+// CodecRevisionEQ applies the EQ predicate on the "codec_revision" field.
+func CodecRevisionEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
 }
 
-// QueueNEQ applies the NEQ predicate on the "queue" field.
-func QueueNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldQueue, v))
+// CodecRevisionNEQ applies the NEQ predicate on the "codec_revision" field.
+func CodecRevisionNEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldCodecRevision, v))
 }
 
-// QueueIn applies the In predicate on the "queue" field.
-func QueueIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldQueue, vs...))
+// CodecRevisionIn applies the In predicate on the "codec_revision" field.
+func CodecRevisionIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldCodecRevision, vs...))
 }
 
-// QueueNotIn applies the NotIn predicate on the "queue" field.
-func QueueNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldQueue, vs...))
+// CodecRevisionNotIn applies the NotIn predicate on the "codec_revision" field.
+func CodecRevisionNotIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldCodecRevision, vs...))
 }
 
-// QueueGT applies the GT predicate on the "queue" field.
-func QueueGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldQueue, v))
+// CodecRevisionGT applies the GT predicate on the "codec_revision" field.
+func CodecRevisionGT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldCodecRevision, v))
 }
 
-// QueueGTE applies the GTE predicate on the "queue" field.
-func QueueGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldQueue, v))
+// CodecRevisionGTE applies the GTE predicate on the "codec_revision" field.
+func CodecRevisionGTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldCodecRevision, v))
 }
 
-// QueueLT applies the LT predicate on the "queue" field.
-func QueueLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldQueue, v))
+// CodecRevisionLT applies the LT predicate on the "codec_revision" field.
+func CodecRevisionLT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldCodecRevision, v))
 }
 
-// QueueLTE applies the LTE predicate on the "queue" field.
-func QueueLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldQueue, v))
-}
-
-// QueueContains applies the Contains predicate on the "queue" field.
-func QueueContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldQueue, v))
-}
-
-// QueueHasPrefix applies the HasPrefix predicate on the "queue" field.
-func QueueHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldQueue, v))
-}
-
-// QueueHasSuffix applies the HasSuffix predicate on the "queue" field.
-func QueueHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldQueue, v))
-}
-
-// QueueEqualFold applies the EqualFold predicate on the "queue" field.
-func QueueEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldQueue, v))
-}
-
-// QueueContainsFold applies the ContainsFold predicate on the "queue" field.
-func QueueContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldQueue, v))
-}
-
-// PriorityEQ applies the EQ predicate on the "priority" field.
-func PriorityEQ(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldPriority, v))
-}
-
-// PriorityNEQ applies the NEQ predicate on the "priority" field.
-func PriorityNEQ(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldPriority, v))
-}
-
-// PriorityIn applies the In predicate on the "priority" field.
-func PriorityIn(vs ...int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldPriority, vs...))
-}
-
-// PriorityNotIn applies the NotIn predicate on the "priority" field.
-func PriorityNotIn(vs ...int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldPriority, vs...))
-}
-
-// PriorityGT applies the GT predicate on the "priority" field.
-func PriorityGT(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldPriority, v))
-}
-
-// PriorityGTE applies the GTE predicate on the "priority" field.
-func PriorityGTE(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldPriority, v))
-}
-
-// PriorityLT applies the LT predicate on the "priority" field.
-func PriorityLT(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldPriority, v))
-}
-
-// PriorityLTE applies the LTE predicate on the "priority" field.
-func PriorityLTE(v int16) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldPriority, v))
-}
-
-// StalledEQ applies the EQ predicate on the "stalled" field.
-func StalledEQ(v bool) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldStalled, v))
-}
-
-// StalledNEQ applies the NEQ predicate on the "stalled" field.
-func StalledNEQ(v bool) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldStalled, v))
-}
-
-// ReferenceEQ applies the EQ predicate on the "reference" field.
-func ReferenceEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldReference, v))
-}
-
-// ReferenceNEQ applies the NEQ predicate on the "reference" field.
-func ReferenceNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldReference, v))
-}
-
-// ReferenceIn applies the In predicate on the "reference" field.
-func ReferenceIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldReference, vs...))
-}
-
-// ReferenceNotIn applies the NotIn predicate on the "reference" field.
-func ReferenceNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldReference, vs...))
-}
-
-// ReferenceGT applies the GT predicate on the "reference" field.
-func ReferenceGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldReference, v))
-}
-
-// ReferenceGTE applies the GTE predicate on the "reference" field.
-func ReferenceGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldReference, v))
-}
-
-// ReferenceLT applies the LT predicate on the "reference" field.
-func ReferenceLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldReference, v))
-}
-
-// ReferenceLTE applies the LTE predicate on the "reference" field.
-func ReferenceLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldReference, v))
-}
-
-// ReferenceContains applies the Contains predicate on the "reference" field.
-func ReferenceContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldReference, v))
-}
-
-// ReferenceHasPrefix applies the HasPrefix predicate on the "reference" field.
-func ReferenceHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldReference, v))
-}
-
-// ReferenceHasSuffix applies the HasSuffix predicate on the "reference" field.
-func ReferenceHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldReference, v))
-}
-
-// ReferenceIsNil applies the IsNil predicate on the "reference" field.
-func ReferenceIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldReference))
-}
-
-// ReferenceNotNil applies the NotNil predicate on the "reference" field.
-func ReferenceNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldReference))
-}
-
-// ReferenceEqualFold applies the EqualFold predicate on the "reference" field.
-func ReferenceEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldReference, v))
-}
-
-// ReferenceContainsFold applies the ContainsFold predicate on the "reference" field.
-func ReferenceContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldReference, v))
-}
-
-// ReasonEQ applies the EQ predicate on the "reason" field.
-func ReasonEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldReason, v))
-}
-
-// ReasonNEQ applies the NEQ predicate on the "reason" field.
-func ReasonNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldReason, v))
-}
-
-// ReasonIn applies the In predicate on the "reason" field.
-func ReasonIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldReason, vs...))
-}
-
-// ReasonNotIn applies the NotIn predicate on the "reason" field.
-func ReasonNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldReason, vs...))
-}
-
-// ReasonGT applies the GT predicate on the "reason" field.
-func ReasonGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldReason, v))
-}
-
-// ReasonGTE applies the GTE predicate on the "reason" field.
-func ReasonGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldReason, v))
-}
-
-// ReasonLT applies the LT predicate on the "reason" field.
-func ReasonLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldReason, v))
-}
-
-// ReasonLTE applies the LTE predicate on the "reason" field.
-func ReasonLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldReason, v))
-}
-
-// ReasonContains applies the Contains predicate on the "reason" field.
-func ReasonContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldReason, v))
-}
-
-// ReasonHasPrefix applies the HasPrefix predicate on the "reason" field.
-func ReasonHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldReason, v))
-}
-
-// ReasonHasSuffix applies the HasSuffix predicate on the "reason" field.
-func ReasonHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldReason, v))
-}
-
-// ReasonIsNil applies the IsNil predicate on the "reason" field.
-func ReasonIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldReason))
-}
-
-// ReasonNotNil applies the NotNil predicate on the "reason" field.
-func ReasonNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldReason))
-}
-
-// ReasonEqualFold applies the EqualFold predicate on the "reason" field.
-func ReasonEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldReason, v))
-}
-
-// ReasonContainsFold applies the ContainsFold predicate on the "reason" field.
-func ReasonContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldReason, v))
-}
-
-// UniqueKeyEQ applies the EQ predicate on the "unique_key" field.
-func UniqueKeyEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldUniqueKey, v))
-}
-
-// UniqueKeyNEQ applies the NEQ predicate on the "unique_key" field.
-func UniqueKeyNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldUniqueKey, v))
-}
-
-// UniqueKeyIn applies the In predicate on the "unique_key" field.
-func UniqueKeyIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldUniqueKey, vs...))
-}
-
-// UniqueKeyNotIn applies the NotIn predicate on the "unique_key" field.
-func UniqueKeyNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldUniqueKey, vs...))
-}
-
-// UniqueKeyGT applies the GT predicate on the "unique_key" field.
-func UniqueKeyGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldUniqueKey, v))
-}
-
-// UniqueKeyGTE applies the GTE predicate on the "unique_key" field.
-func UniqueKeyGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldUniqueKey, v))
-}
-
-// UniqueKeyLT applies the LT predicate on the "unique_key" field.
-func UniqueKeyLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldUniqueKey, v))
-}
-
-// UniqueKeyLTE applies the LTE predicate on the "unique_key" field.
-func UniqueKeyLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldUniqueKey, v))
-}
-
-// UniqueKeyContains applies the Contains predicate on the "unique_key" field.
-func UniqueKeyContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldUniqueKey, v))
-}
-
-// UniqueKeyHasPrefix applies the HasPrefix predicate on the "unique_key" field.
-func UniqueKeyHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldUniqueKey, v))
-}
-
-// UniqueKeyHasSuffix applies the HasSuffix predicate on the "unique_key" field.
-func UniqueKeyHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldUniqueKey, v))
-}
-
-// UniqueKeyIsNil applies the IsNil predicate on the "unique_key" field.
-func UniqueKeyIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldUniqueKey))
-}
-
-// UniqueKeyNotNil applies the NotNil predicate on the "unique_key" field.
-func UniqueKeyNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldUniqueKey))
-}
-
-// UniqueKeyEqualFold applies the EqualFold predicate on the "unique_key" field.
-func UniqueKeyEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldUniqueKey, v))
-}
-
-// UniqueKeyContainsFold applies the ContainsFold predicate on the "unique_key" field.
-func UniqueKeyContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldUniqueKey, v))
-}
-
-// IdempotencyKeyEQ applies the EQ predicate on the "idempotency_key" field.
-func IdempotencyKeyEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyNEQ applies the NEQ predicate on the "idempotency_key" field.
-func IdempotencyKeyNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyIn applies the In predicate on the "idempotency_key" field.
-func IdempotencyKeyIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldIdempotencyKey, vs...))
-}
-
-// IdempotencyKeyNotIn applies the NotIn predicate on the "idempotency_key" field.
-func IdempotencyKeyNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldIdempotencyKey, vs...))
-}
-
-// IdempotencyKeyGT applies the GT predicate on the "idempotency_key" field.
-func IdempotencyKeyGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyGTE applies the GTE predicate on the "idempotency_key" field.
-func IdempotencyKeyGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyLT applies the LT predicate on the "idempotency_key" field.
-func IdempotencyKeyLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyLTE applies the LTE predicate on the "idempotency_key" field.
-func IdempotencyKeyLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyContains applies the Contains predicate on the "idempotency_key" field.
-func IdempotencyKeyContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyHasPrefix applies the HasPrefix predicate on the "idempotency_key" field.
-func IdempotencyKeyHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyHasSuffix applies the HasSuffix predicate on the "idempotency_key" field.
-func IdempotencyKeyHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyIsNil applies the IsNil predicate on the "idempotency_key" field.
-func IdempotencyKeyIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldIdempotencyKey))
-}
-
-// IdempotencyKeyNotNil applies the NotNil predicate on the "idempotency_key" field.
-func IdempotencyKeyNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldIdempotencyKey))
-}
-
-// IdempotencyKeyEqualFold applies the EqualFold predicate on the "idempotency_key" field.
-func IdempotencyKeyEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldIdempotencyKey, v))
-}
-
-// IdempotencyKeyContainsFold applies the ContainsFold predicate on the "idempotency_key" field.
-func IdempotencyKeyContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldIdempotencyKey, v))
-}
-
-// ControlEQ applies the EQ predicate on the "control" field.
-func ControlEQ(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldEQ(FieldControl, vc))
-}
-
-// ControlNEQ applies the NEQ predicate on the "control" field.
-func ControlNEQ(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldNEQ(FieldControl, vc))
-}
-
-// ControlIn applies the In predicate on the "control" field.
-func ControlIn(vs ...workflow.Control) predicate.QueuedTask {
-	v := make([]any, len(vs))
-	for i := range v {
-		v[i] = string(vs[i])
-	}
-	return predicate.QueuedTask(sql.FieldIn(FieldControl, v...))
-}
-
-// ControlNotIn applies the NotIn predicate on the "control" field.
-func ControlNotIn(vs ...workflow.Control) predicate.QueuedTask {
-	v := make([]any, len(vs))
-	for i := range v {
-		v[i] = string(vs[i])
-	}
-	return predicate.QueuedTask(sql.FieldNotIn(FieldControl, v...))
-}
-
-// ControlGT applies the GT predicate on the "control" field.
-func ControlGT(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldGT(FieldControl, vc))
-}
-
-// ControlGTE applies the GTE predicate on the "control" field.
-func ControlGTE(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldGTE(FieldControl, vc))
-}
-
-// ControlLT applies the LT predicate on the "control" field.
-func ControlLT(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldLT(FieldControl, vc))
-}
-
-// ControlLTE applies the LTE predicate on the "control" field.
-func ControlLTE(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldLTE(FieldControl, vc))
-}
-
-// ControlContains applies the Contains predicate on the "control" field.
-func ControlContains(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldContains(FieldControl, vc))
-}
-
-// ControlHasPrefix applies the HasPrefix predicate on the "control" field.
-func ControlHasPrefix(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldControl, vc))
-}
-
-// ControlHasSuffix applies the HasSuffix predicate on the "control" field.
-func ControlHasSuffix(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldControl, vc))
-}
-
-// ControlEqualFold applies the EqualFold predicate on the "control" field.
-func ControlEqualFold(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldControl, vc))
-}
-
-// ControlContainsFold applies the ContainsFold predicate on the "control" field.
-func ControlContainsFold(v workflow.Control) predicate.QueuedTask {
-	vc := string(v)
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldControl, vc))
-}
-
-// ControlByEQ applies the EQ predicate on the "control_by" field.
-func ControlByEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldControlBy, v))
-}
-
-// ControlByNEQ applies the NEQ predicate on the "control_by" field.
-func ControlByNEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldControlBy, v))
-}
-
-// ControlByIn applies the In predicate on the "control_by" field.
-func ControlByIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldControlBy, vs...))
-}
-
-// ControlByNotIn applies the NotIn predicate on the "control_by" field.
-func ControlByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldControlBy, vs...))
-}
-
-// ControlByGT applies the GT predicate on the "control_by" field.
-func ControlByGT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldControlBy, v))
-}
-
-// ControlByGTE applies the GTE predicate on the "control_by" field.
-func ControlByGTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldControlBy, v))
-}
-
-// ControlByLT applies the LT predicate on the "control_by" field.
-func ControlByLT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldControlBy, v))
-}
-
-// ControlByLTE applies the LTE predicate on the "control_by" field.
-func ControlByLTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldControlBy, v))
-}
-
-// ControlByIsNil applies the IsNil predicate on the "control_by" field.
-func ControlByIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldControlBy))
-}
-
-// ControlByNotNil applies the NotNil predicate on the "control_by" field.
-func ControlByNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldControlBy))
-}
-
-// ControlReasonEQ applies the EQ predicate on the "control_reason" field.
-func ControlReasonEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldControlReason, v))
-}
-
-// ControlReasonNEQ applies the NEQ predicate on the "control_reason" field.
-func ControlReasonNEQ(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldControlReason, v))
-}
-
-// ControlReasonIn applies the In predicate on the "control_reason" field.
-func ControlReasonIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldControlReason, vs...))
-}
-
-// ControlReasonNotIn applies the NotIn predicate on the "control_reason" field.
-func ControlReasonNotIn(vs ...string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldControlReason, vs...))
-}
-
-// ControlReasonGT applies the GT predicate on the "control_reason" field.
-func ControlReasonGT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldControlReason, v))
-}
-
-// ControlReasonGTE applies the GTE predicate on the "control_reason" field.
-func ControlReasonGTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldControlReason, v))
-}
-
-// ControlReasonLT applies the LT predicate on the "control_reason" field.
-func ControlReasonLT(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldControlReason, v))
-}
-
-// ControlReasonLTE applies the LTE predicate on the "control_reason" field.
-func ControlReasonLTE(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldControlReason, v))
-}
-
-// ControlReasonContains applies the Contains predicate on the "control_reason" field.
-func ControlReasonContains(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContains(FieldControlReason, v))
-}
-
-// ControlReasonHasPrefix applies the HasPrefix predicate on the "control_reason" field.
-func ControlReasonHasPrefix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasPrefix(FieldControlReason, v))
-}
-
-// ControlReasonHasSuffix applies the HasSuffix predicate on the "control_reason" field.
-func ControlReasonHasSuffix(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldHasSuffix(FieldControlReason, v))
-}
-
-// ControlReasonIsNil applies the IsNil predicate on the "control_reason" field.
-func ControlReasonIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldControlReason))
-}
-
-// ControlReasonNotNil applies the NotNil predicate on the "control_reason" field.
-func ControlReasonNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldControlReason))
-}
-
-// ControlReasonEqualFold applies the EqualFold predicate on the "control_reason" field.
-func ControlReasonEqualFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEqualFold(FieldControlReason, v))
-}
-
-// ControlReasonContainsFold applies the ContainsFold predicate on the "control_reason" field.
-func ControlReasonContainsFold(v string) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldContainsFold(FieldControlReason, v))
-}
-
-// ItemsTotalEQ applies the EQ predicate on the "items_total" field.
-func ItemsTotalEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldItemsTotal, v))
-}
-
-// ItemsTotalNEQ applies the NEQ predicate on the "items_total" field.
-func ItemsTotalNEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldItemsTotal, v))
-}
-
-// ItemsTotalIn applies the In predicate on the "items_total" field.
-func ItemsTotalIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldItemsTotal, vs...))
-}
-
-// ItemsTotalNotIn applies the NotIn predicate on the "items_total" field.
-func ItemsTotalNotIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldItemsTotal, vs...))
-}
-
-// ItemsTotalGT applies the GT predicate on the "items_total" field.
-func ItemsTotalGT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldItemsTotal, v))
-}
-
-// ItemsTotalGTE applies the GTE predicate on the "items_total" field.
-func ItemsTotalGTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldItemsTotal, v))
-}
-
-// ItemsTotalLT applies the LT predicate on the "items_total" field.
-func ItemsTotalLT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldItemsTotal, v))
-}
-
-// ItemsTotalLTE applies the LTE predicate on the "items_total" field.
-func ItemsTotalLTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldItemsTotal, v))
-}
-
-// ItemsTotalIsNil applies the IsNil predicate on the "items_total" field.
-func ItemsTotalIsNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIsNull(FieldItemsTotal))
-}
-
-// ItemsTotalNotNil applies the NotNil predicate on the "items_total" field.
-func ItemsTotalNotNil() predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotNull(FieldItemsTotal))
+// CodecRevisionLTE applies the LTE predicate on the "codec_revision" field.
+func CodecRevisionLTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldCodecRevision, v))
 }
 
 // ItemsTakenEQ applies the EQ predicate on the "items_taken" field.
@@ -2041,6 +637,1410 @@ func ItemsSkippedLT(v int64) predicate.QueuedTask {
 // ItemsSkippedLTE applies the LTE predicate on the "items_skipped" field.
 func ItemsSkippedLTE(v int64) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldItemsSkipped, v))
+}
+
+// CheckpointSeqEQ applies the EQ predicate on the "checkpoint_seq" field.
+func CheckpointSeqEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCheckpointSeq, v))
+}
+
+// CheckpointSeqNEQ applies the NEQ predicate on the "checkpoint_seq" field.
+func CheckpointSeqNEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldCheckpointSeq, v))
+}
+
+// CheckpointSeqIn applies the In predicate on the "checkpoint_seq" field.
+func CheckpointSeqIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldCheckpointSeq, vs...))
+}
+
+// CheckpointSeqNotIn applies the NotIn predicate on the "checkpoint_seq" field.
+func CheckpointSeqNotIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldCheckpointSeq, vs...))
+}
+
+// CheckpointSeqGT applies the GT predicate on the "checkpoint_seq" field.
+func CheckpointSeqGT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldCheckpointSeq, v))
+}
+
+// CheckpointSeqGTE applies the GTE predicate on the "checkpoint_seq" field.
+func CheckpointSeqGTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldCheckpointSeq, v))
+}
+
+// CheckpointSeqLT applies the LT predicate on the "checkpoint_seq" field.
+func CheckpointSeqLT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldCheckpointSeq, v))
+}
+
+// CheckpointSeqLTE applies the LTE predicate on the "checkpoint_seq" field.
+func CheckpointSeqLTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldCheckpointSeq, v))
+}
+
+// ModifiedByEQ applies the EQ predicate on the "modified_by" field.
+func ModifiedByEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
+}
+
+// ModifiedByNEQ applies the NEQ predicate on the "modified_by" field.
+func ModifiedByNEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldModifiedBy, v))
+}
+
+// ModifiedByIn applies the In predicate on the "modified_by" field.
+func ModifiedByIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldModifiedBy, vs...))
+}
+
+// ModifiedByNotIn applies the NotIn predicate on the "modified_by" field.
+func ModifiedByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldModifiedBy, vs...))
+}
+
+// ModifiedByGT applies the GT predicate on the "modified_by" field.
+func ModifiedByGT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldModifiedBy, v))
+}
+
+// ModifiedByGTE applies the GTE predicate on the "modified_by" field.
+func ModifiedByGTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldModifiedBy, v))
+}
+
+// ModifiedByLT applies the LT predicate on the "modified_by" field.
+func ModifiedByLT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldModifiedBy, v))
+}
+
+// ModifiedByLTE applies the LTE predicate on the "modified_by" field.
+func ModifiedByLTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldModifiedBy, v))
+}
+
+// ModifiedDateEQ applies the EQ predicate on the "modified_date" field.
+func ModifiedDateEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedDate, v))
+}
+
+// ModifiedDateNEQ applies the NEQ predicate on the "modified_date" field.
+func ModifiedDateNEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldModifiedDate, v))
+}
+
+// ModifiedDateIn applies the In predicate on the "modified_date" field.
+func ModifiedDateIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldModifiedDate, vs...))
+}
+
+// ModifiedDateNotIn applies the NotIn predicate on the "modified_date" field.
+func ModifiedDateNotIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldModifiedDate, vs...))
+}
+
+// ModifiedDateGT applies the GT predicate on the "modified_date" field.
+func ModifiedDateGT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldModifiedDate, v))
+}
+
+// ModifiedDateGTE applies the GTE predicate on the "modified_date" field.
+func ModifiedDateGTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldModifiedDate, v))
+}
+
+// ModifiedDateLT applies the LT predicate on the "modified_date" field.
+func ModifiedDateLT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldModifiedDate, v))
+}
+
+// ModifiedDateLTE applies the LTE predicate on the "modified_date" field.
+func ModifiedDateLTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldModifiedDate, v))
+}
+
+// FenceEQ applies the EQ predicate on the "fence" field.
+func FenceEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldFence, v))
+}
+
+// FenceNEQ applies the NEQ predicate on the "fence" field.
+func FenceNEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldFence, v))
+}
+
+// FenceIn applies the In predicate on the "fence" field.
+func FenceIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldFence, vs...))
+}
+
+// FenceNotIn applies the NotIn predicate on the "fence" field.
+func FenceNotIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldFence, vs...))
+}
+
+// FenceGT applies the GT predicate on the "fence" field.
+func FenceGT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldFence, v))
+}
+
+// FenceGTE applies the GTE predicate on the "fence" field.
+func FenceGTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldFence, v))
+}
+
+// FenceLT applies the LT predicate on the "fence" field.
+func FenceLT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldFence, v))
+}
+
+// FenceLTE applies the LTE predicate on the "fence" field.
+func FenceLTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldFence, v))
+}
+
+// AttemptsEQ applies the EQ predicate on the "attempts" field.
+func AttemptsEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldAttempts, v))
+}
+
+// AttemptsNEQ applies the NEQ predicate on the "attempts" field.
+func AttemptsNEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldAttempts, v))
+}
+
+// AttemptsIn applies the In predicate on the "attempts" field.
+func AttemptsIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldAttempts, vs...))
+}
+
+// AttemptsNotIn applies the NotIn predicate on the "attempts" field.
+func AttemptsNotIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldAttempts, vs...))
+}
+
+// AttemptsGT applies the GT predicate on the "attempts" field.
+func AttemptsGT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldAttempts, v))
+}
+
+// AttemptsGTE applies the GTE predicate on the "attempts" field.
+func AttemptsGTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldAttempts, v))
+}
+
+// AttemptsLT applies the LT predicate on the "attempts" field.
+func AttemptsLT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldAttempts, v))
+}
+
+// AttemptsLTE applies the LTE predicate on the "attempts" field.
+func AttemptsLTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldAttempts, v))
+}
+
+// PriorityEQ applies the EQ predicate on the "priority" field.
+func PriorityEQ(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldPriority, v))
+}
+
+// PriorityNEQ applies the NEQ predicate on the "priority" field.
+func PriorityNEQ(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldPriority, v))
+}
+
+// PriorityIn applies the In predicate on the "priority" field.
+func PriorityIn(vs ...int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldPriority, vs...))
+}
+
+// PriorityNotIn applies the NotIn predicate on the "priority" field.
+func PriorityNotIn(vs ...int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldPriority, vs...))
+}
+
+// PriorityGT applies the GT predicate on the "priority" field.
+func PriorityGT(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldPriority, v))
+}
+
+// PriorityGTE applies the GTE predicate on the "priority" field.
+func PriorityGTE(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldPriority, v))
+}
+
+// PriorityLT applies the LT predicate on the "priority" field.
+func PriorityLT(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldPriority, v))
+}
+
+// PriorityLTE applies the LTE predicate on the "priority" field.
+func PriorityLTE(v int16) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldPriority, v))
+}
+
+// StalledEQ applies the EQ predicate on the "stalled" field.
+func StalledEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldStalled, v))
+}
+
+// StalledNEQ applies the NEQ predicate on the "stalled" field.
+func StalledNEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldStalled, v))
+}
+
+// WorkflowStatusEQ applies the EQ predicate on the "workflow_status" field.
+func WorkflowStatusEQ(v workflow.Status) predicate.QueuedTask {
+	vc := v
+	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatus, vc))
+}
+
+// WorkflowStatusNEQ applies the NEQ predicate on the "workflow_status" field.
+func WorkflowStatusNEQ(v workflow.Status) predicate.QueuedTask {
+	vc := v
+	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStatus, vc))
+}
+
+// WorkflowStatusIn applies the In predicate on the "workflow_status" field.
+func WorkflowStatusIn(vs ...workflow.Status) predicate.QueuedTask {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.QueuedTask(sql.FieldIn(FieldWorkflowStatus, v...))
+}
+
+// WorkflowStatusNotIn applies the NotIn predicate on the "workflow_status" field.
+func WorkflowStatusNotIn(vs ...workflow.Status) predicate.QueuedTask {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = vs[i]
+	}
+	return predicate.QueuedTask(sql.FieldNotIn(FieldWorkflowStatus, v...))
+}
+
+// ControlEQ applies the EQ predicate on the "control" field.
+func ControlEQ(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldEQ(FieldControl, vc))
+}
+
+// ControlNEQ applies the NEQ predicate on the "control" field.
+func ControlNEQ(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldNEQ(FieldControl, vc))
+}
+
+// ControlIn applies the In predicate on the "control" field.
+func ControlIn(vs ...workflow.Control) predicate.QueuedTask {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.QueuedTask(sql.FieldIn(FieldControl, v...))
+}
+
+// ControlNotIn applies the NotIn predicate on the "control" field.
+func ControlNotIn(vs ...workflow.Control) predicate.QueuedTask {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.QueuedTask(sql.FieldNotIn(FieldControl, v...))
+}
+
+// ControlGT applies the GT predicate on the "control" field.
+func ControlGT(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldGT(FieldControl, vc))
+}
+
+// ControlGTE applies the GTE predicate on the "control" field.
+func ControlGTE(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldGTE(FieldControl, vc))
+}
+
+// ControlLT applies the LT predicate on the "control" field.
+func ControlLT(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldLT(FieldControl, vc))
+}
+
+// ControlLTE applies the LTE predicate on the "control" field.
+func ControlLTE(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldLTE(FieldControl, vc))
+}
+
+// ControlContains applies the Contains predicate on the "control" field.
+func ControlContains(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldContains(FieldControl, vc))
+}
+
+// ControlHasPrefix applies the HasPrefix predicate on the "control" field.
+func ControlHasPrefix(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldControl, vc))
+}
+
+// ControlHasSuffix applies the HasSuffix predicate on the "control" field.
+func ControlHasSuffix(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldControl, vc))
+}
+
+// ControlEqualFold applies the EqualFold predicate on the "control" field.
+func ControlEqualFold(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldControl, vc))
+}
+
+// ControlContainsFold applies the ContainsFold predicate on the "control" field.
+func ControlContainsFold(v workflow.Control) predicate.QueuedTask {
+	vc := string(v)
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldControl, vc))
+}
+
+// ScheduledByProcessEQ applies the EQ predicate on the "scheduled_by_process" field.
+func ScheduledByProcessEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessNEQ applies the NEQ predicate on the "scheduled_by_process" field.
+func ScheduledByProcessNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessIn applies the In predicate on the "scheduled_by_process" field.
+func ScheduledByProcessIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldScheduledByProcess, vs...))
+}
+
+// ScheduledByProcessNotIn applies the NotIn predicate on the "scheduled_by_process" field.
+func ScheduledByProcessNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldScheduledByProcess, vs...))
+}
+
+// ScheduledByProcessGT applies the GT predicate on the "scheduled_by_process" field.
+func ScheduledByProcessGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessGTE applies the GTE predicate on the "scheduled_by_process" field.
+func ScheduledByProcessGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessLT applies the LT predicate on the "scheduled_by_process" field.
+func ScheduledByProcessLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessLTE applies the LTE predicate on the "scheduled_by_process" field.
+func ScheduledByProcessLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessContains applies the Contains predicate on the "scheduled_by_process" field.
+func ScheduledByProcessContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessHasPrefix applies the HasPrefix predicate on the "scheduled_by_process" field.
+func ScheduledByProcessHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessHasSuffix applies the HasSuffix predicate on the "scheduled_by_process" field.
+func ScheduledByProcessHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessIsNil applies the IsNil predicate on the "scheduled_by_process" field.
+func ScheduledByProcessIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldScheduledByProcess))
+}
+
+// ScheduledByProcessNotNil applies the NotNil predicate on the "scheduled_by_process" field.
+func ScheduledByProcessNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldScheduledByProcess))
+}
+
+// ScheduledByProcessEqualFold applies the EqualFold predicate on the "scheduled_by_process" field.
+func ScheduledByProcessEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldScheduledByProcess, v))
+}
+
+// ScheduledByProcessContainsFold applies the ContainsFold predicate on the "scheduled_by_process" field.
+func ScheduledByProcessContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldScheduledByProcess, v))
+}
+
+// SchedulingStartedDateEQ applies the EQ predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSchedulingStartedDate, v))
+}
+
+// SchedulingStartedDateNEQ applies the NEQ predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateNEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldSchedulingStartedDate, v))
+}
+
+// SchedulingStartedDateIn applies the In predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldSchedulingStartedDate, vs...))
+}
+
+// SchedulingStartedDateNotIn applies the NotIn predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateNotIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldSchedulingStartedDate, vs...))
+}
+
+// SchedulingStartedDateGT applies the GT predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateGT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldSchedulingStartedDate, v))
+}
+
+// SchedulingStartedDateGTE applies the GTE predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateGTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldSchedulingStartedDate, v))
+}
+
+// SchedulingStartedDateLT applies the LT predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateLT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldSchedulingStartedDate, v))
+}
+
+// SchedulingStartedDateLTE applies the LTE predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateLTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldSchedulingStartedDate, v))
+}
+
+// SchedulingStartedDateIsNil applies the IsNil predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldSchedulingStartedDate))
+}
+
+// SchedulingStartedDateNotNil applies the NotNil predicate on the "scheduling_started_date" field.
+func SchedulingStartedDateNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldSchedulingStartedDate))
+}
+
+// ExecutionStartedDateEQ applies the EQ predicate on the "execution_started_date" field.
+func ExecutionStartedDateEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionStartedDate, v))
+}
+
+// ExecutionStartedDateNEQ applies the NEQ predicate on the "execution_started_date" field.
+func ExecutionStartedDateNEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldExecutionStartedDate, v))
+}
+
+// ExecutionStartedDateIn applies the In predicate on the "execution_started_date" field.
+func ExecutionStartedDateIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldExecutionStartedDate, vs...))
+}
+
+// ExecutionStartedDateNotIn applies the NotIn predicate on the "execution_started_date" field.
+func ExecutionStartedDateNotIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldExecutionStartedDate, vs...))
+}
+
+// ExecutionStartedDateGT applies the GT predicate on the "execution_started_date" field.
+func ExecutionStartedDateGT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldExecutionStartedDate, v))
+}
+
+// ExecutionStartedDateGTE applies the GTE predicate on the "execution_started_date" field.
+func ExecutionStartedDateGTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldExecutionStartedDate, v))
+}
+
+// ExecutionStartedDateLT applies the LT predicate on the "execution_started_date" field.
+func ExecutionStartedDateLT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldExecutionStartedDate, v))
+}
+
+// ExecutionStartedDateLTE applies the LTE predicate on the "execution_started_date" field.
+func ExecutionStartedDateLTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldExecutionStartedDate, v))
+}
+
+// ExecutionStartedDateIsNil applies the IsNil predicate on the "execution_started_date" field.
+func ExecutionStartedDateIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldExecutionStartedDate))
+}
+
+// ExecutionStartedDateNotNil applies the NotNil predicate on the "execution_started_date" field.
+func ExecutionStartedDateNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldExecutionStartedDate))
+}
+
+// WorkflowStoppedDateEQ applies the EQ predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStoppedDateNEQ applies the NEQ predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateNEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStoppedDateIn applies the In predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldWorkflowStoppedDate, vs...))
+}
+
+// WorkflowStoppedDateNotIn applies the NotIn predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateNotIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldWorkflowStoppedDate, vs...))
+}
+
+// WorkflowStoppedDateGT applies the GT predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateGT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStoppedDateGTE applies the GTE predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateGTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStoppedDateLT applies the LT predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateLT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStoppedDateLTE applies the LTE predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateLTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldWorkflowStoppedDate, v))
+}
+
+// WorkflowStoppedDateIsNil applies the IsNil predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldWorkflowStoppedDate))
+}
+
+// WorkflowStoppedDateNotNil applies the NotNil predicate on the "workflow_stopped_date" field.
+func WorkflowStoppedDateNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldWorkflowStoppedDate))
+}
+
+// WorkflowStatusDescEQ applies the EQ predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescNEQ applies the NEQ predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescIn applies the In predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldWorkflowStatusDesc, vs...))
+}
+
+// WorkflowStatusDescNotIn applies the NotIn predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldWorkflowStatusDesc, vs...))
+}
+
+// WorkflowStatusDescGT applies the GT predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescGTE applies the GTE predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescLT applies the LT predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescLTE applies the LTE predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescContains applies the Contains predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescHasPrefix applies the HasPrefix predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescHasSuffix applies the HasSuffix predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescIsNil applies the IsNil predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldWorkflowStatusDesc))
+}
+
+// WorkflowStatusDescNotNil applies the NotNil predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldWorkflowStatusDesc))
+}
+
+// WorkflowStatusDescEqualFold applies the EqualFold predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldWorkflowStatusDesc, v))
+}
+
+// WorkflowStatusDescContainsFold applies the ContainsFold predicate on the "workflow_status_desc" field.
+func WorkflowStatusDescContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldWorkflowStatusDesc, v))
+}
+
+// ReasonEQ applies the EQ predicate on the "reason" field.
+func ReasonEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldReason, v))
+}
+
+// ReasonNEQ applies the NEQ predicate on the "reason" field.
+func ReasonNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldReason, v))
+}
+
+// ReasonIn applies the In predicate on the "reason" field.
+func ReasonIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldReason, vs...))
+}
+
+// ReasonNotIn applies the NotIn predicate on the "reason" field.
+func ReasonNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldReason, vs...))
+}
+
+// ReasonGT applies the GT predicate on the "reason" field.
+func ReasonGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldReason, v))
+}
+
+// ReasonGTE applies the GTE predicate on the "reason" field.
+func ReasonGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldReason, v))
+}
+
+// ReasonLT applies the LT predicate on the "reason" field.
+func ReasonLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldReason, v))
+}
+
+// ReasonLTE applies the LTE predicate on the "reason" field.
+func ReasonLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldReason, v))
+}
+
+// ReasonContains applies the Contains predicate on the "reason" field.
+func ReasonContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldReason, v))
+}
+
+// ReasonHasPrefix applies the HasPrefix predicate on the "reason" field.
+func ReasonHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldReason, v))
+}
+
+// ReasonHasSuffix applies the HasSuffix predicate on the "reason" field.
+func ReasonHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldReason, v))
+}
+
+// ReasonIsNil applies the IsNil predicate on the "reason" field.
+func ReasonIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldReason))
+}
+
+// ReasonNotNil applies the NotNil predicate on the "reason" field.
+func ReasonNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldReason))
+}
+
+// ReasonEqualFold applies the EqualFold predicate on the "reason" field.
+func ReasonEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldReason, v))
+}
+
+// ReasonContainsFold applies the ContainsFold predicate on the "reason" field.
+func ReasonContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldReason, v))
+}
+
+// ItemsTotalEQ applies the EQ predicate on the "items_total" field.
+func ItemsTotalEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldItemsTotal, v))
+}
+
+// ItemsTotalNEQ applies the NEQ predicate on the "items_total" field.
+func ItemsTotalNEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldItemsTotal, v))
+}
+
+// ItemsTotalIn applies the In predicate on the "items_total" field.
+func ItemsTotalIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldItemsTotal, vs...))
+}
+
+// ItemsTotalNotIn applies the NotIn predicate on the "items_total" field.
+func ItemsTotalNotIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldItemsTotal, vs...))
+}
+
+// ItemsTotalGT applies the GT predicate on the "items_total" field.
+func ItemsTotalGT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldItemsTotal, v))
+}
+
+// ItemsTotalGTE applies the GTE predicate on the "items_total" field.
+func ItemsTotalGTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldItemsTotal, v))
+}
+
+// ItemsTotalLT applies the LT predicate on the "items_total" field.
+func ItemsTotalLT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldItemsTotal, v))
+}
+
+// ItemsTotalLTE applies the LTE predicate on the "items_total" field.
+func ItemsTotalLTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldItemsTotal, v))
+}
+
+// ItemsTotalIsNil applies the IsNil predicate on the "items_total" field.
+func ItemsTotalIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldItemsTotal))
+}
+
+// ItemsTotalNotNil applies the NotNil predicate on the "items_total" field.
+func ItemsTotalNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldItemsTotal))
+}
+
+// SpecRevisionEQ applies the EQ predicate on the "spec_revision" field.
+func SpecRevisionEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSpecRevision, v))
+}
+
+// SpecRevisionNEQ applies the NEQ predicate on the "spec_revision" field.
+func SpecRevisionNEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldSpecRevision, v))
+}
+
+// SpecRevisionIn applies the In predicate on the "spec_revision" field.
+func SpecRevisionIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldSpecRevision, vs...))
+}
+
+// SpecRevisionNotIn applies the NotIn predicate on the "spec_revision" field.
+func SpecRevisionNotIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldSpecRevision, vs...))
+}
+
+// SpecRevisionGT applies the GT predicate on the "spec_revision" field.
+func SpecRevisionGT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldSpecRevision, v))
+}
+
+// SpecRevisionGTE applies the GTE predicate on the "spec_revision" field.
+func SpecRevisionGTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldSpecRevision, v))
+}
+
+// SpecRevisionLT applies the LT predicate on the "spec_revision" field.
+func SpecRevisionLT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldSpecRevision, v))
+}
+
+// SpecRevisionLTE applies the LTE predicate on the "spec_revision" field.
+func SpecRevisionLTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldSpecRevision, v))
+}
+
+// SpecRevisionIsNil applies the IsNil predicate on the "spec_revision" field.
+func SpecRevisionIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldSpecRevision))
+}
+
+// SpecRevisionNotNil applies the NotNil predicate on the "spec_revision" field.
+func SpecRevisionNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldSpecRevision))
+}
+
+// SecretsEQ applies the EQ predicate on the "secrets" field.
+func SecretsEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldSecrets, v))
+}
+
+// SecretsNEQ applies the NEQ predicate on the "secrets" field.
+func SecretsNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldSecrets, v))
+}
+
+// SecretsIn applies the In predicate on the "secrets" field.
+func SecretsIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldSecrets, vs...))
+}
+
+// SecretsNotIn applies the NotIn predicate on the "secrets" field.
+func SecretsNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldSecrets, vs...))
+}
+
+// SecretsGT applies the GT predicate on the "secrets" field.
+func SecretsGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldSecrets, v))
+}
+
+// SecretsGTE applies the GTE predicate on the "secrets" field.
+func SecretsGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldSecrets, v))
+}
+
+// SecretsLT applies the LT predicate on the "secrets" field.
+func SecretsLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldSecrets, v))
+}
+
+// SecretsLTE applies the LTE predicate on the "secrets" field.
+func SecretsLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldSecrets, v))
+}
+
+// SecretsContains applies the Contains predicate on the "secrets" field.
+func SecretsContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldSecrets, v))
+}
+
+// SecretsHasPrefix applies the HasPrefix predicate on the "secrets" field.
+func SecretsHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldSecrets, v))
+}
+
+// SecretsHasSuffix applies the HasSuffix predicate on the "secrets" field.
+func SecretsHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldSecrets, v))
+}
+
+// SecretsIsNil applies the IsNil predicate on the "secrets" field.
+func SecretsIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldSecrets))
+}
+
+// SecretsNotNil applies the NotNil predicate on the "secrets" field.
+func SecretsNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldSecrets))
+}
+
+// SecretsEqualFold applies the EqualFold predicate on the "secrets" field.
+func SecretsEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldSecrets, v))
+}
+
+// SecretsContainsFold applies the ContainsFold predicate on the "secrets" field.
+func SecretsContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldSecrets, v))
+}
+
+// ControlByEQ applies the EQ predicate on the "control_by" field.
+func ControlByEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldControlBy, v))
+}
+
+// ControlByNEQ applies the NEQ predicate on the "control_by" field.
+func ControlByNEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldControlBy, v))
+}
+
+// ControlByIn applies the In predicate on the "control_by" field.
+func ControlByIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldControlBy, vs...))
+}
+
+// ControlByNotIn applies the NotIn predicate on the "control_by" field.
+func ControlByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldControlBy, vs...))
+}
+
+// ControlByGT applies the GT predicate on the "control_by" field.
+func ControlByGT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldControlBy, v))
+}
+
+// ControlByGTE applies the GTE predicate on the "control_by" field.
+func ControlByGTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldControlBy, v))
+}
+
+// ControlByLT applies the LT predicate on the "control_by" field.
+func ControlByLT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldControlBy, v))
+}
+
+// ControlByLTE applies the LTE predicate on the "control_by" field.
+func ControlByLTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldControlBy, v))
+}
+
+// ControlByIsNil applies the IsNil predicate on the "control_by" field.
+func ControlByIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldControlBy))
+}
+
+// ControlByNotNil applies the NotNil predicate on the "control_by" field.
+func ControlByNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldControlBy))
+}
+
+// ControlReasonEQ applies the EQ predicate on the "control_reason" field.
+func ControlReasonEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldControlReason, v))
+}
+
+// ControlReasonNEQ applies the NEQ predicate on the "control_reason" field.
+func ControlReasonNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldControlReason, v))
+}
+
+// ControlReasonIn applies the In predicate on the "control_reason" field.
+func ControlReasonIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldControlReason, vs...))
+}
+
+// ControlReasonNotIn applies the NotIn predicate on the "control_reason" field.
+func ControlReasonNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldControlReason, vs...))
+}
+
+// ControlReasonGT applies the GT predicate on the "control_reason" field.
+func ControlReasonGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldControlReason, v))
+}
+
+// ControlReasonGTE applies the GTE predicate on the "control_reason" field.
+func ControlReasonGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldControlReason, v))
+}
+
+// ControlReasonLT applies the LT predicate on the "control_reason" field.
+func ControlReasonLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldControlReason, v))
+}
+
+// ControlReasonLTE applies the LTE predicate on the "control_reason" field.
+func ControlReasonLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldControlReason, v))
+}
+
+// ControlReasonContains applies the Contains predicate on the "control_reason" field.
+func ControlReasonContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldControlReason, v))
+}
+
+// ControlReasonHasPrefix applies the HasPrefix predicate on the "control_reason" field.
+func ControlReasonHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldControlReason, v))
+}
+
+// ControlReasonHasSuffix applies the HasSuffix predicate on the "control_reason" field.
+func ControlReasonHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldControlReason, v))
+}
+
+// ControlReasonIsNil applies the IsNil predicate on the "control_reason" field.
+func ControlReasonIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldControlReason))
+}
+
+// ControlReasonNotNil applies the NotNil predicate on the "control_reason" field.
+func ControlReasonNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldControlReason))
+}
+
+// ControlReasonEqualFold applies the EqualFold predicate on the "control_reason" field.
+func ControlReasonEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldControlReason, v))
+}
+
+// ControlReasonContainsFold applies the ContainsFold predicate on the "control_reason" field.
+func ControlReasonContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldControlReason, v))
+}
+
+// ExecutionComponentNameEQ applies the EQ predicate on the "execution_component_name" field.
+func ExecutionComponentNameEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameNEQ applies the NEQ predicate on the "execution_component_name" field.
+func ExecutionComponentNameNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameIn applies the In predicate on the "execution_component_name" field.
+func ExecutionComponentNameIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldExecutionComponentName, vs...))
+}
+
+// ExecutionComponentNameNotIn applies the NotIn predicate on the "execution_component_name" field.
+func ExecutionComponentNameNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldExecutionComponentName, vs...))
+}
+
+// ExecutionComponentNameGT applies the GT predicate on the "execution_component_name" field.
+func ExecutionComponentNameGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameGTE applies the GTE predicate on the "execution_component_name" field.
+func ExecutionComponentNameGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameLT applies the LT predicate on the "execution_component_name" field.
+func ExecutionComponentNameLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameLTE applies the LTE predicate on the "execution_component_name" field.
+func ExecutionComponentNameLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameContains applies the Contains predicate on the "execution_component_name" field.
+func ExecutionComponentNameContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameHasPrefix applies the HasPrefix predicate on the "execution_component_name" field.
+func ExecutionComponentNameHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameHasSuffix applies the HasSuffix predicate on the "execution_component_name" field.
+func ExecutionComponentNameHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameEqualFold applies the EqualFold predicate on the "execution_component_name" field.
+func ExecutionComponentNameEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldExecutionComponentName, v))
+}
+
+// ExecutionComponentNameContainsFold applies the ContainsFold predicate on the "execution_component_name" field.
+func ExecutionComponentNameContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldExecutionComponentName, v))
+}
+
+// QueueEQ applies the EQ predicate on the "queue" field.
+func QueueEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldQueue, v))
+}
+
+// QueueNEQ applies the NEQ predicate on the "queue" field.
+func QueueNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldQueue, v))
+}
+
+// QueueIn applies the In predicate on the "queue" field.
+func QueueIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldQueue, vs...))
+}
+
+// QueueNotIn applies the NotIn predicate on the "queue" field.
+func QueueNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldQueue, vs...))
+}
+
+// QueueGT applies the GT predicate on the "queue" field.
+func QueueGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldQueue, v))
+}
+
+// QueueGTE applies the GTE predicate on the "queue" field.
+func QueueGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldQueue, v))
+}
+
+// QueueLT applies the LT predicate on the "queue" field.
+func QueueLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldQueue, v))
+}
+
+// QueueLTE applies the LTE predicate on the "queue" field.
+func QueueLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldQueue, v))
+}
+
+// QueueContains applies the Contains predicate on the "queue" field.
+func QueueContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldQueue, v))
+}
+
+// QueueHasPrefix applies the HasPrefix predicate on the "queue" field.
+func QueueHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldQueue, v))
+}
+
+// QueueHasSuffix applies the HasSuffix predicate on the "queue" field.
+func QueueHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldQueue, v))
+}
+
+// QueueEqualFold applies the EqualFold predicate on the "queue" field.
+func QueueEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldQueue, v))
+}
+
+// QueueContainsFold applies the ContainsFold predicate on the "queue" field.
+func QueueContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldQueue, v))
+}
+
+// ExecutionSpecIsNil applies the IsNil predicate on the "execution_spec" field.
+func ExecutionSpecIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldExecutionSpec))
+}
+
+// ExecutionSpecNotNil applies the NotNil predicate on the "execution_spec" field.
+func ExecutionSpecNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldExecutionSpec))
+}
+
+// ReferenceEQ applies the EQ predicate on the "reference" field.
+func ReferenceEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldReference, v))
+}
+
+// ReferenceNEQ applies the NEQ predicate on the "reference" field.
+func ReferenceNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldReference, v))
+}
+
+// ReferenceIn applies the In predicate on the "reference" field.
+func ReferenceIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldReference, vs...))
+}
+
+// ReferenceNotIn applies the NotIn predicate on the "reference" field.
+func ReferenceNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldReference, vs...))
+}
+
+// ReferenceGT applies the GT predicate on the "reference" field.
+func ReferenceGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldReference, v))
+}
+
+// ReferenceGTE applies the GTE predicate on the "reference" field.
+func ReferenceGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldReference, v))
+}
+
+// ReferenceLT applies the LT predicate on the "reference" field.
+func ReferenceLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldReference, v))
+}
+
+// ReferenceLTE applies the LTE predicate on the "reference" field.
+func ReferenceLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldReference, v))
+}
+
+// ReferenceContains applies the Contains predicate on the "reference" field.
+func ReferenceContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldReference, v))
+}
+
+// ReferenceHasPrefix applies the HasPrefix predicate on the "reference" field.
+func ReferenceHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldReference, v))
+}
+
+// ReferenceHasSuffix applies the HasSuffix predicate on the "reference" field.
+func ReferenceHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldReference, v))
+}
+
+// ReferenceIsNil applies the IsNil predicate on the "reference" field.
+func ReferenceIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldReference))
+}
+
+// ReferenceNotNil applies the NotNil predicate on the "reference" field.
+func ReferenceNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldReference))
+}
+
+// ReferenceEqualFold applies the EqualFold predicate on the "reference" field.
+func ReferenceEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldReference, v))
+}
+
+// ReferenceContainsFold applies the ContainsFold predicate on the "reference" field.
+func ReferenceContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldReference, v))
+}
+
+// UniqueKeyEQ applies the EQ predicate on the "unique_key" field.
+func UniqueKeyEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldUniqueKey, v))
+}
+
+// UniqueKeyNEQ applies the NEQ predicate on the "unique_key" field.
+func UniqueKeyNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldUniqueKey, v))
+}
+
+// UniqueKeyIn applies the In predicate on the "unique_key" field.
+func UniqueKeyIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldUniqueKey, vs...))
+}
+
+// UniqueKeyNotIn applies the NotIn predicate on the "unique_key" field.
+func UniqueKeyNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldUniqueKey, vs...))
+}
+
+// UniqueKeyGT applies the GT predicate on the "unique_key" field.
+func UniqueKeyGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldUniqueKey, v))
+}
+
+// UniqueKeyGTE applies the GTE predicate on the "unique_key" field.
+func UniqueKeyGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldUniqueKey, v))
+}
+
+// UniqueKeyLT applies the LT predicate on the "unique_key" field.
+func UniqueKeyLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldUniqueKey, v))
+}
+
+// UniqueKeyLTE applies the LTE predicate on the "unique_key" field.
+func UniqueKeyLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldUniqueKey, v))
+}
+
+// UniqueKeyContains applies the Contains predicate on the "unique_key" field.
+func UniqueKeyContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldUniqueKey, v))
+}
+
+// UniqueKeyHasPrefix applies the HasPrefix predicate on the "unique_key" field.
+func UniqueKeyHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldUniqueKey, v))
+}
+
+// UniqueKeyHasSuffix applies the HasSuffix predicate on the "unique_key" field.
+func UniqueKeyHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldUniqueKey, v))
+}
+
+// UniqueKeyIsNil applies the IsNil predicate on the "unique_key" field.
+func UniqueKeyIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldUniqueKey))
+}
+
+// UniqueKeyNotNil applies the NotNil predicate on the "unique_key" field.
+func UniqueKeyNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldUniqueKey))
+}
+
+// UniqueKeyEqualFold applies the EqualFold predicate on the "unique_key" field.
+func UniqueKeyEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldUniqueKey, v))
+}
+
+// UniqueKeyContainsFold applies the ContainsFold predicate on the "unique_key" field.
+func UniqueKeyContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldUniqueKey, v))
+}
+
+// IdempotencyKeyEQ applies the EQ predicate on the "idempotency_key" field.
+func IdempotencyKeyEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyNEQ applies the NEQ predicate on the "idempotency_key" field.
+func IdempotencyKeyNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyIn applies the In predicate on the "idempotency_key" field.
+func IdempotencyKeyIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldIdempotencyKey, vs...))
+}
+
+// IdempotencyKeyNotIn applies the NotIn predicate on the "idempotency_key" field.
+func IdempotencyKeyNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldIdempotencyKey, vs...))
+}
+
+// IdempotencyKeyGT applies the GT predicate on the "idempotency_key" field.
+func IdempotencyKeyGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyGTE applies the GTE predicate on the "idempotency_key" field.
+func IdempotencyKeyGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyLT applies the LT predicate on the "idempotency_key" field.
+func IdempotencyKeyLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyLTE applies the LTE predicate on the "idempotency_key" field.
+func IdempotencyKeyLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyContains applies the Contains predicate on the "idempotency_key" field.
+func IdempotencyKeyContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyHasPrefix applies the HasPrefix predicate on the "idempotency_key" field.
+func IdempotencyKeyHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyHasSuffix applies the HasSuffix predicate on the "idempotency_key" field.
+func IdempotencyKeyHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyIsNil applies the IsNil predicate on the "idempotency_key" field.
+func IdempotencyKeyIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldIdempotencyKey))
+}
+
+// IdempotencyKeyNotNil applies the NotNil predicate on the "idempotency_key" field.
+func IdempotencyKeyNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldIdempotencyKey))
+}
+
+// IdempotencyKeyEqualFold applies the EqualFold predicate on the "idempotency_key" field.
+func IdempotencyKeyEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldIdempotencyKey, v))
+}
+
+// IdempotencyKeyContainsFold applies the ContainsFold predicate on the "idempotency_key" field.
+func IdempotencyKeyContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldIdempotencyKey, v))
 }
 
 // ParentIDEQ applies the EQ predicate on the "parent_id" field.

@@ -22,50 +22,50 @@ func init() {
 	queuedtaskDescCodecRevision := queuedtaskFields[6].Descriptor()
 	// queuedtask.DefaultCodecRevision holds the default value on creation for the codec_revision field.
 	queuedtask.DefaultCodecRevision = queuedtaskDescCodecRevision.Default.(int)
-	// queuedtaskDescFence is the schema descriptor for fence field.
-	queuedtaskDescFence := queuedtaskFields[15].Descriptor()
-	// queuedtask.DefaultFence holds the default value on creation for the fence field.
-	queuedtask.DefaultFence = queuedtaskDescFence.Default.(int64)
-	// queuedtaskDescCheckpointSeq is the schema descriptor for checkpoint_seq field.
-	queuedtaskDescCheckpointSeq := queuedtaskFields[16].Descriptor()
-	// queuedtask.DefaultCheckpointSeq holds the default value on creation for the checkpoint_seq field.
-	queuedtask.DefaultCheckpointSeq = queuedtaskDescCheckpointSeq.Default.(int64)
-	// queuedtaskDescAttempts is the schema descriptor for attempts field.
-	queuedtaskDescAttempts := queuedtaskFields[17].Descriptor()
-	// queuedtask.DefaultAttempts holds the default value on creation for the attempts field.
-	queuedtask.DefaultAttempts = queuedtaskDescAttempts.Default.(int)
-	// queuedtaskDescQueue is the schema descriptor for queue field.
-	queuedtaskDescQueue := queuedtaskFields[19].Descriptor()
-	// queuedtask.DefaultQueue holds the default value on creation for the queue field.
-	queuedtask.DefaultQueue = queuedtaskDescQueue.Default.(string)
-	// queuedtaskDescPriority is the schema descriptor for priority field.
-	queuedtaskDescPriority := queuedtaskFields[20].Descriptor()
-	// queuedtask.DefaultPriority holds the default value on creation for the priority field.
-	queuedtask.DefaultPriority = queuedtaskDescPriority.Default.(int16)
-	// queuedtaskDescStalled is the schema descriptor for stalled field.
-	queuedtaskDescStalled := queuedtaskFields[21].Descriptor()
-	// queuedtask.DefaultStalled holds the default value on creation for the stalled field.
-	queuedtask.DefaultStalled = queuedtaskDescStalled.Default.(bool)
-	// queuedtaskDescControl is the schema descriptor for control field.
-	queuedtaskDescControl := queuedtaskFields[26].Descriptor()
-	// queuedtask.DefaultControl holds the default value on creation for the control field.
-	queuedtask.DefaultControl = workflow.Control(queuedtaskDescControl.Default.(string))
 	// queuedtaskDescItemsTaken is the schema descriptor for items_taken field.
-	queuedtaskDescItemsTaken := queuedtaskFields[30].Descriptor()
+	queuedtaskDescItemsTaken := queuedtaskFields[7].Descriptor()
 	// queuedtask.DefaultItemsTaken holds the default value on creation for the items_taken field.
 	queuedtask.DefaultItemsTaken = queuedtaskDescItemsTaken.Default.(int64)
 	// queuedtaskDescItemsDone is the schema descriptor for items_done field.
-	queuedtaskDescItemsDone := queuedtaskFields[31].Descriptor()
+	queuedtaskDescItemsDone := queuedtaskFields[8].Descriptor()
 	// queuedtask.DefaultItemsDone holds the default value on creation for the items_done field.
 	queuedtask.DefaultItemsDone = queuedtaskDescItemsDone.Default.(int64)
 	// queuedtaskDescItemsFailed is the schema descriptor for items_failed field.
-	queuedtaskDescItemsFailed := queuedtaskFields[32].Descriptor()
+	queuedtaskDescItemsFailed := queuedtaskFields[9].Descriptor()
 	// queuedtask.DefaultItemsFailed holds the default value on creation for the items_failed field.
 	queuedtask.DefaultItemsFailed = queuedtaskDescItemsFailed.Default.(int64)
 	// queuedtaskDescItemsSkipped is the schema descriptor for items_skipped field.
-	queuedtaskDescItemsSkipped := queuedtaskFields[33].Descriptor()
+	queuedtaskDescItemsSkipped := queuedtaskFields[10].Descriptor()
 	// queuedtask.DefaultItemsSkipped holds the default value on creation for the items_skipped field.
 	queuedtask.DefaultItemsSkipped = queuedtaskDescItemsSkipped.Default.(int64)
+	// queuedtaskDescCheckpointSeq is the schema descriptor for checkpoint_seq field.
+	queuedtaskDescCheckpointSeq := queuedtaskFields[11].Descriptor()
+	// queuedtask.DefaultCheckpointSeq holds the default value on creation for the checkpoint_seq field.
+	queuedtask.DefaultCheckpointSeq = queuedtaskDescCheckpointSeq.Default.(int64)
+	// queuedtaskDescFence is the schema descriptor for fence field.
+	queuedtaskDescFence := queuedtaskFields[14].Descriptor()
+	// queuedtask.DefaultFence holds the default value on creation for the fence field.
+	queuedtask.DefaultFence = queuedtaskDescFence.Default.(int64)
+	// queuedtaskDescAttempts is the schema descriptor for attempts field.
+	queuedtaskDescAttempts := queuedtaskFields[15].Descriptor()
+	// queuedtask.DefaultAttempts holds the default value on creation for the attempts field.
+	queuedtask.DefaultAttempts = queuedtaskDescAttempts.Default.(int)
+	// queuedtaskDescPriority is the schema descriptor for priority field.
+	queuedtaskDescPriority := queuedtaskFields[16].Descriptor()
+	// queuedtask.DefaultPriority holds the default value on creation for the priority field.
+	queuedtask.DefaultPriority = queuedtaskDescPriority.Default.(int16)
+	// queuedtaskDescStalled is the schema descriptor for stalled field.
+	queuedtaskDescStalled := queuedtaskFields[17].Descriptor()
+	// queuedtask.DefaultStalled holds the default value on creation for the stalled field.
+	queuedtask.DefaultStalled = queuedtaskDescStalled.Default.(bool)
+	// queuedtaskDescControl is the schema descriptor for control field.
+	queuedtaskDescControl := queuedtaskFields[19].Descriptor()
+	// queuedtask.DefaultControl holds the default value on creation for the control field.
+	queuedtask.DefaultControl = workflow.Control(queuedtaskDescControl.Default.(string))
+	// queuedtaskDescQueue is the schema descriptor for queue field.
+	queuedtaskDescQueue := queuedtaskFields[33].Descriptor()
+	// queuedtask.DefaultQueue holds the default value on creation for the queue field.
+	queuedtask.DefaultQueue = queuedtaskDescQueue.Default.(string)
 	taskprocessFields := schema.TaskProcess{}.Fields()
 	_ = taskprocessFields
 	// taskprocessDescBusy is the schema descriptor for busy field.

@@ -6,7 +6,6 @@ import (
 	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/field"
-	"entgo.io/ent/schema/mixin"
 	"github.com/google/uuid"
 )
 
@@ -28,16 +27,20 @@ func no() schema.Annotation {
 	}}
 }
 
-// Audit gives a table the four audit columns (SSP-10). The database fills the
+// createdFields and modifiedFields are the four audit columns (SSP-10): two that
+// never change and two that change with every version of a row. They are no
+// mixin, whose columns would stand together and first. The database fills the
 // dates on insert; the statements of internal/store set them afterwards.
-type Audit struct{ mixin.Schema }
-
-// Fields implements [ent.Mixin].
-func (Audit) Fields() []ent.Field {
+func createdFields() []ent.Field {
 	return []ent.Field{
-		field.Time("created_date").Immutable().Annotations(clock()),
 		field.UUID("created_by", uuid.UUID{}).Immutable(),
-		field.Time("modified_date").Annotations(clock()),
+		field.Time("created_date").Immutable().Annotations(clock()),
+	}
+}
+
+func modifiedFields() []ent.Field {
+	return []ent.Field{
 		field.UUID("modified_by", uuid.UUID{}),
+		field.Time("modified_date").Annotations(clock()),
 	}
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"slices"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
@@ -20,77 +21,116 @@ import (
 // number, so that 18446744073709551615 would become a rounded float.
 var jsonType = map[string]string{dialect.Postgres: "json", dialect.SQLite: "text"}
 
+// textType is text where ent would have another type of text.
+var textType = map[string]string{dialect.Postgres: "text"}
+
 // QueuedTask is one submitted run of a kind.
 type QueuedTask struct{ ent.Schema }
 
 // Annotations implements [ent.Interface]. The checks say what must hold in
-// every row, whoever writes it.
+// every row, whoever writes it. They are short: PostgreSQL reads them anew for
+// each statement, and then they cost more than the row does.
 func (QueuedTask) Annotations() []schema.Annotation {
 	return []schema.Annotation{entsql.Annotation{
 		Table: "taskkit_queued_task",
 		Checks: map[string]string{
 			"taskkit_status":   "workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')",
 			"taskkit_control":  "control IN ('', 'STOP', 'PAUSE', 'DELETE')",
-			"taskkit_held":     "CASE WHEN workflow_status IN ('SCHEDULING', 'EXECUTING') THEN scheduled_by_process IS NOT NULL ELSE scheduled_by_process IS NULL END",
+			"taskkit_held":     "((scheduled_by_process IS NOT NULL) = (workflow_status IN ('SCHEDULING', 'EXECUTING')))",
 			"taskkit_started":  "workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL",
-			"taskkit_stopped":  "CASE WHEN workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN workflow_stopped_date IS NOT NULL ELSE workflow_stopped_date IS NULL END",
+			"taskkit_stopped":  "((workflow_stopped_date IS NOT NULL) = (workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')))",
 			"taskkit_priority": "priority BETWEEN 1 AND 4",
-			"taskkit_counts":   "fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_taken >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0",
+			// One number is negative when the bits of all together are.
+			"taskkit_counts": "(fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0",
 		},
 	}}
 }
 
-// Mixin implements [ent.Interface].
-func (QueuedTask) Mixin() []ent.Mixin { return []ent.Mixin{Audit{}} }
-
 // Fields implements [ent.Interface].
+//
+// The order is the table's, and is paid for on every transition. What never
+// changes stands at both ends and what changes in the middle: PostgreSQL logs of
+// a new version on the same page only what lies between the first and the last
+// difference. And what has a fixed width and is never null comes first, where a
+// column is found without reading those before it.
 func (QueuedTask) Fields() []ent.Field {
-	count := func(name string) ent.Field {
-		return field.Int64(name).Default(0).Annotations(entsql.Default("0"))
-	}
-	return []ent.Field{
+	return slices.Concat(fixedFields(), progressFields(), modifiedFields(), holdFields(), noteFields(), askedFields())
+}
+
+// fixedFields are whose task it is and since when.
+func fixedFields() []ent.Field {
+	return append([]ent.Field{
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("owner_id", uuid.UUID{}).Immutable(),
 		field.UUID("run_as_id", uuid.UUID{}).Immutable(),
-		field.Text("execution_component_name").Immutable().Comment("the kind"),
-		field.JSON("execution_spec", json.RawMessage{}).Optional().SchemaType(jsonType),
-		field.JSON("execution_state", json.RawMessage{}).SchemaType(jsonType).
-			Annotations(entsql.Default("{}")),
+	}, createdFields()...)
+}
+
+// count is a number that begins at 0.
+func count(name string) ent.Field {
+	return field.Int64(name).Default(0).Annotations(entsql.Default("0"))
+}
+
+// progressFields are what a checkpoint changes and a claim does not.
+func progressFields() []ent.Field {
+	return []ent.Field{
+		field.Time("not_before").Annotations(clock()),
 		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")).
 			Comment("of the state, and of the spec unless spec_revision says otherwise"),
-		field.Int("spec_revision").Optional().Nillable().
-			Comment("of the spec, once a checkpoint has had another"),
-		field.Text("secrets").Optional().Nillable().
-			Comment("pointers to what must not be shown of spec and state, one a line"),
-		field.Enum("workflow_status").GoType(workflow.Queued).
-			Default(string(workflow.Queued)).Annotations(entsql.Default(string(workflow.Queued))),
-		field.Text("workflow_status_desc").Optional().Nillable(),
-		field.Time("scheduling_started_date").Optional().Nillable(),
-		field.Time("execution_started_date").Optional().Nillable(),
-		field.Time("workflow_stopped_date").Optional().Nillable(),
-		field.Text("scheduled_by_process").Optional().Nillable(),
-		count("fence"),
-		count("checkpoint_seq"),
-		field.Int("attempts").Default(0).Annotations(entsql.Default("0")),
-		field.Time("not_before").Annotations(clock()),
-		field.Text("queue").Immutable().Default("default").Annotations(entsql.Default("default")),
-		field.Int16("priority").Default(2).Annotations(entsql.Default("2")).
-			Comment("1 (first) to 4 (last)"),
-		field.Bool("stalled").Default(false).Annotations(no()).
-			Comment("taken from a dead worker; claimed before new tasks (SSP-40)"),
-		field.Text("reference").Optional().Nillable().Immutable(),
-		field.Text("reason").Optional().Nillable().Comment("why it waits (CER-11)"),
-		field.Text("unique_key").Optional().Nillable().Immutable(),
-		field.Text("idempotency_key").Optional().Nillable().Immutable(),
-		field.Text("control").GoType(workflow.None).
-			Default(string(workflow.None)).Annotations(entsql.Default("")),
-		field.UUID("control_by", uuid.UUID{}).Optional().Nillable(),
-		field.Text("control_reason").Optional().Nillable(),
-		field.Int64("items_total").Optional().Nillable().Comment("null while unknown"),
 		count("items_taken"),
 		count("items_done"),
 		count("items_failed"),
 		count("items_skipped"),
+		count("checkpoint_seq"),
+	}
+}
+
+// holdFields are what every claim and every end changes.
+func holdFields() []ent.Field {
+	return []ent.Field{
+		count("fence"),
+		field.Int("attempts").Default(0).Annotations(entsql.Default("0")),
+		field.Int16("priority").Default(2).Annotations(entsql.Default("2")).
+			Comment("1 (first) to 4 (last)"),
+		field.Bool("stalled").Default(false).Annotations(no()).
+			Comment("taken from a dead worker; claimed before new tasks (SSP-40)"),
+		field.Enum("workflow_status").GoType(workflow.Queued).SchemaType(textType).
+			Default(string(workflow.Queued)).Annotations(entsql.Default(string(workflow.Queued))),
+		field.Text("control").GoType(workflow.None).
+			Default(string(workflow.None)).Annotations(entsql.Default("")),
+		field.Text("scheduled_by_process").Optional().Nillable(),
+		field.Time("scheduling_started_date").Optional().Nillable(),
+		field.Time("execution_started_date").Optional().Nillable(),
+		field.Time("workflow_stopped_date").Optional().Nillable(),
+		field.JSON("execution_state", json.RawMessage{}).SchemaType(jsonType).
+			Annotations(entsql.Default("{}")),
+	}
+}
+
+// noteFields change seldom.
+func noteFields() []ent.Field {
+	return []ent.Field{
+		field.Text("workflow_status_desc").Optional().Nillable(),
+		field.Text("reason").Optional().Nillable().Comment("why it waits (CER-11)"),
+		field.Int64("items_total").Optional().Nillable().Comment("null while unknown"),
+		field.Int("spec_revision").Optional().Nillable().
+			Comment("of the spec, once a checkpoint has had another"),
+		field.Text("secrets").Optional().Nillable().
+			Comment("pointers to what must not be shown of spec and state, one a line"),
+		field.UUID("control_by", uuid.UUID{}).Optional().Nillable(),
+		field.Text("control_reason").Optional().Nillable(),
+	}
+}
+
+// askedFields are what was asked.
+func askedFields() []ent.Field {
+	return []ent.Field{
+		field.Text("execution_component_name").Immutable().Comment("the kind"),
+		field.Text("queue").Immutable().Default("default").Annotations(entsql.Default("default")),
+		field.JSON("execution_spec", json.RawMessage{}).Optional().SchemaType(jsonType),
+		field.Text("reference").Optional().Nillable().Immutable(),
+		field.Text("unique_key").Optional().Nillable().Immutable(),
+		field.Text("idempotency_key").Optional().Nillable().Immutable(),
 		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.Text("traceparent").Optional().Nillable().Immutable(),
 	}

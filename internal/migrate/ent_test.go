@@ -127,11 +127,11 @@ func facts(t *testing.T, db *testdb.DB, query string) (lines []string) {
 			}
 			continue
 		}
-		words := make([]string, len(f))
+		parts := make([]string, len(f))
 		for i := range f {
-			words[i] = plain(strings.ReplaceAll(f[i].String, db.Schema+".", ""))
+			parts[i] = plain(strings.ReplaceAll(f[i].String, db.Schema+".", ""))
 		}
-		lines = append(lines, strings.Join(words, " "))
+		lines = append(lines, strings.Join(parts, " "))
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
@@ -140,13 +140,25 @@ func facts(t *testing.T, db *testdb.DB, query string) (lines []string) {
 }
 
 var (
-	// checks matches a check in SQLite's text of a table; ours hold one level of
+	// checks matches a check in SQLite's text of a table; ours hold three levels of
 	// brackets at most.
-	checks = regexp.MustCompile("CONSTRAINT [`\"]?\\w+[`\"]? CHECK \\((?:[^()]|\\([^()]*\\))*\\)")
+	checks = regexp.MustCompile("CONSTRAINT [`\"]?\\w+[`\"]? CHECK \\(" + bracketed(bracketed(bracketed(`[^()]`))) + "*\\)")
+	// words matches a constant of words, which ent writes as a list.
+	words = regexp.MustCompile(`'\{([^}]*)\}'::text\[\]`)
+	// storage matches what the migrations set by hand.
+	storage = regexp.MustCompile(` WITH \(fillfactor='?\d+'?\)`)
 	spaces = regexp.MustCompile(`\s+`)
 )
 
-// plain makes text comparable that was quoted and broken differently.
+// bracketed matches what an expression does, or several in brackets.
+func bracketed(expr string) string { return `(?:[^()]|\(` + expr + `*\))` }
+
+// plain makes text comparable that was quoted, broken or written differently.
 func plain(s string) string {
+	s = storage.ReplaceAllString(s, "")
+	s = words.ReplaceAllStringFunc(s, func(m string) string {
+		list := strings.Split(words.FindStringSubmatch(m)[1], ",")
+		return "ARRAY['" + strings.Join(list, "'::text, '") + "'::text]"
+	})
 	return spaces.ReplaceAllString(strings.NewReplacer("`", "", `"`, "").Replace(s), " ")
 }

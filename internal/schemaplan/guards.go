@@ -12,7 +12,8 @@ import (
 // A guard is one trigger that refuses what no writer may do. On PostgreSQL the
 // WHEN clause is evaluated without a call, so what is legal costs next to
 // nothing; and a trigger with columns is not looked at by statements that do
-// not set them.
+// not set them. It comes after the change, which its error undoes: before a
+// change, PostgreSQL would lock the row and log that for the trigger's sake.
 type guard struct {
 	name    string
 	table   string
@@ -37,7 +38,7 @@ func guards(name string) string {
 		},
 		{
 			"taskkit_guard_transition", "taskkit_queued_task", "UPDATE OF workflow_status, fence",
-			illegalTransition(), "not a legal transition of a task",
+			illegalTransition(name), "not a legal transition of a task",
 		},
 		{
 			"taskkit_guard_sequence", "taskkit_queued_task", "UPDATE OF checkpoint_seq",
@@ -88,38 +89,54 @@ func (g guard) sql(name string) string {
 		if g.when != "" {
 			when = "\n  WHEN (" + g.when + ")"
 		}
-		return fmt.Sprintf(`CREATE TRIGGER "%s" BEFORE %s ON "{schema}"."%s" FOR EACH ROW%s
+		return fmt.Sprintf(`CREATE TRIGGER "%s" AFTER %s ON "{schema}"."%s" FOR EACH ROW%s
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('%s');
 `, g.name, g.event, g.table, when, g.message)
 	}
 	if g.when != "" {
 		when = "\n  WHEN " + g.when
 	}
-	return fmt.Sprintf("-- +goose StatementBegin\nCREATE TRIGGER `%s` BEFORE %s ON `%s` FOR EACH ROW%s\nBEGIN\n  SELECT RAISE(ABORT, 'taskkit: %s');\nEND;\n-- +goose StatementEnd\n",
+	return fmt.Sprintf("-- +goose StatementBegin\nCREATE TRIGGER `%s` AFTER %s ON `%s` FOR EACH ROW%s\nBEGIN\n  SELECT RAISE(ABORT, 'taskkit: %s');\nEND;\n-- +goose StatementEnd\n",
 		g.name, g.event, g.table, when, g.message)
 }
 
 // illegalTransition returns the condition on OLD and NEW that no edge of the
 // transition table covers. The fence changes with a claim and with nothing
 // else.
-func illegalTransition() string {
-	var legal []string
+//
+// It is short, since PostgreSQL reads it anew for each statement that makes a
+// transition: the edges are grouped by what else they ask.
+func illegalTransition(name string) string {
+	var plain, started, requested, claimed []string
 	for _, e := range workflow.Edges() {
-		c := fmt.Sprintf("OLD.workflow_status = '%s' AND NEW.workflow_status = '%s'", e.From, e.To)
-		if e.Claimed {
-			c += " AND NEW.fence = OLD.fence + 1"
-		} else {
-			c += " AND NEW.fence = OLD.fence"
+		to := &plain
+		switch {
+		case e.Claimed:
+			to = &claimed
+		case e.Started:
+			to = &started
+		case e.Requested:
+			to = &requested
 		}
-		if e.Started {
-			c += " AND NEW.execution_started_date IS NOT NULL"
-		}
-		if e.Requested {
-			c += " AND NEW.control = 'STOP'"
-		}
-		legal = append(legal, "\n    OR "+c)
+		*to = append(*to, string(e.From)+">"+string(e.To))
 	}
-	return "NOT (OLD.workflow_status = NEW.workflow_status AND OLD.fence = NEW.fence" + strings.Join(legal, "") + ")"
+	step := "OLD.workflow_status || '>' || NEW.workflow_status"
+	return fmt.Sprintf(`NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
+      OR %s
+      OR NEW.execution_started_date IS NOT NULL AND %s
+      OR NEW.control = 'STOP' AND %s)
+    OR NEW.fence = OLD.fence + 1 AND %s)`,
+		among(name, step, plain), among(name, step, started), among(name, step, requested), among(name, step, claimed))
+}
+
+// among returns the condition that an expression is one of some words. On
+// PostgreSQL they are one constant; a list would be made into one for each
+// statement.
+func among(name, expr string, words []string) string {
+	if name == dialect.Postgres {
+		return expr + " = ANY ('{" + strings.Join(words, ",") + "}'::text[])"
+	}
+	return expr + " IN ('" + strings.Join(words, "', '") + "')"
 }
 
 // changed returns the condition that one of the columns differs.

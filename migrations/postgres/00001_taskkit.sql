@@ -10,53 +10,53 @@ SET LOCAL lock_timeout = '5s';
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
-  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "created_by" uuid NOT NULL,
-  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "modified_by" uuid NOT NULL,
   "owner_id" uuid NOT NULL,
   "run_as_id" uuid NOT NULL,
-  "execution_component_name" text NOT NULL,
-  "execution_spec" json NULL,
-  "execution_state" json NOT NULL DEFAULT '{}',
-  "codec_revision" bigint NOT NULL DEFAULT '1',
-  "spec_revision" bigint NULL,
-  "secrets" text NULL,
-  "workflow_status" character varying NOT NULL DEFAULT 'QUEUED',
-  "workflow_status_desc" text NULL,
-  "scheduling_started_date" timestamptz NULL,
-  "execution_started_date" timestamptz NULL,
-  "workflow_stopped_date" timestamptz NULL,
-  "scheduled_by_process" text NULL,
-  "fence" bigint NOT NULL DEFAULT '0',
-  "checkpoint_seq" bigint NOT NULL DEFAULT '0',
-  "attempts" bigint NOT NULL DEFAULT '0',
+  "created_by" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
   "not_before" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "queue" text NOT NULL DEFAULT 'default',
-  "priority" smallint NOT NULL DEFAULT '2',
-  "stalled" boolean NOT NULL DEFAULT (false),
-  "reference" text NULL,
-  "reason" text NULL,
-  "unique_key" text NULL,
-  "idempotency_key" text NULL,
-  "control" text NOT NULL DEFAULT '',
-  "control_by" uuid NULL,
-  "control_reason" text NULL,
-  "items_total" bigint NULL,
+  "codec_revision" bigint NOT NULL DEFAULT '1',
   "items_taken" bigint NOT NULL DEFAULT '0',
   "items_done" bigint NOT NULL DEFAULT '0',
   "items_failed" bigint NOT NULL DEFAULT '0',
   "items_skipped" bigint NOT NULL DEFAULT '0',
+  "checkpoint_seq" bigint NOT NULL DEFAULT '0',
+  "modified_by" uuid NOT NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "fence" bigint NOT NULL DEFAULT '0',
+  "attempts" bigint NOT NULL DEFAULT '0',
+  "priority" smallint NOT NULL DEFAULT '2',
+  "stalled" boolean NOT NULL DEFAULT (false),
+  "workflow_status" text NOT NULL DEFAULT 'QUEUED',
+  "control" text NOT NULL DEFAULT '',
+  "scheduled_by_process" text NULL,
+  "scheduling_started_date" timestamptz NULL,
+  "execution_started_date" timestamptz NULL,
+  "workflow_stopped_date" timestamptz NULL,
+  "execution_state" json NOT NULL DEFAULT '{}',
+  "workflow_status_desc" text NULL,
+  "reason" text NULL,
+  "items_total" bigint NULL,
+  "spec_revision" bigint NULL,
+  "secrets" text NULL,
+  "control_by" uuid NULL,
+  "control_reason" text NULL,
+  "execution_component_name" text NOT NULL,
+  "queue" text NOT NULL DEFAULT 'default',
+  "execution_spec" json NULL,
+  "reference" text NULL,
+  "unique_key" text NULL,
+  "idempotency_key" text NULL,
   "parent_id" uuid NULL,
   "traceparent" text NULL,
   PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_control" CHECK (control IN ('', 'STOP', 'PAUSE', 'DELETE')),
-  CONSTRAINT "taskkit_counts" CHECK (fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_taken >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0),
-  CONSTRAINT "taskkit_held" CHECK (CASE WHEN workflow_status IN ('SCHEDULING', 'EXECUTING') THEN scheduled_by_process IS NOT NULL ELSE scheduled_by_process IS NULL END),
+  CONSTRAINT "taskkit_control" CHECK (control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])),
+  CONSTRAINT "taskkit_counts" CHECK ((fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0),
+  CONSTRAINT "taskkit_held" CHECK ((scheduled_by_process IS NOT NULL) = (workflow_status = ANY ('{SCHEDULING,EXECUTING}'::text[]))),
   CONSTRAINT "taskkit_priority" CHECK (priority BETWEEN 1 AND 4),
   CONSTRAINT "taskkit_started" CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
-  CONSTRAINT "taskkit_status" CHECK (workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')),
-  CONSTRAINT "taskkit_stopped" CHECK (CASE WHEN workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN workflow_stopped_date IS NOT NULL ELSE workflow_stopped_date IS NULL END)
+  CONSTRAINT "taskkit_status" CHECK (workflow_status = ANY ('{QUEUED,SCHEDULING,EXECUTING,COMPLETED,ERROR,FAILURE}'::text[])),
+  CONSTRAINT "taskkit_stopped" CHECK ((workflow_stopped_date IS NOT NULL) = (workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", "stalled", "priority", "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
@@ -162,58 +162,53 @@ END
 $$;
 -- +goose StatementEnd
 
-CREATE TRIGGER "taskkit_guard_insert" BEFORE INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0)
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence and checkpoint_seq 0');
 
-CREATE TRIGGER "taskkit_guard_transition" BEFORE UPDATE OF workflow_status, fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT (OLD.workflow_status = NEW.workflow_status AND OLD.fence = NEW.fence
-    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'SCHEDULING' AND NEW.fence = OLD.fence + 1
-    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.control = 'STOP'
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'EXECUTING' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'ERROR' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'FAILURE' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence))
+CREATE TRIGGER "taskkit_guard_transition" AFTER UPDATE OF workflow_status, fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
+      OR OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{SCHEDULING>QUEUED,SCHEDULING>ERROR,EXECUTING>QUEUED,EXECUTING>COMPLETED,EXECUTING>FAILURE,EXECUTING>ERROR,ERROR>QUEUED,FAILURE>QUEUED}'::text[])
+      OR NEW.execution_started_date IS NOT NULL AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{SCHEDULING>EXECUTING,SCHEDULING>COMPLETED,SCHEDULING>FAILURE}'::text[])
+      OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>COMPLETED}'::text[]))
+    OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('not a legal transition of a task');
 
-CREATE TRIGGER "taskkit_guard_sequence" BEFORE UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1)
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('checkpoint_seq goes up by one');
 
-CREATE TRIGGER "taskkit_guard_immutable" BEFORE UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+CREATE TRIGGER "taskkit_guard_immutable" AFTER UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (OLD.id IS DISTINCT FROM NEW.id OR OLD.owner_id IS DISTINCT FROM NEW.owner_id OR OLD.run_as_id IS DISTINCT FROM NEW.run_as_id OR OLD.execution_component_name IS DISTINCT FROM NEW.execution_component_name OR OLD.unique_key IS DISTINCT FROM NEW.unique_key)
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('id, owner, run-as, kind and unique key of a task never change');
 
-CREATE TRIGGER "taskkit_guard_spec" BEFORE UPDATE OF execution_spec ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+CREATE TRIGGER "taskkit_guard_spec" AFTER UPDATE OF execution_spec ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN ((OLD.execution_spec::text IS DISTINCT FROM NEW.execution_spec::text) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the spec of a task never changes once it has been claimed');
 
-CREATE TRIGGER "taskkit_guard_event_update" BEFORE UPDATE ON "{schema}"."taskkit_task_event" FOR EACH ROW
+CREATE TRIGGER "taskkit_guard_event_update" AFTER UPDATE ON "{schema}"."taskkit_task_event" FOR EACH ROW
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
 
-CREATE TRIGGER "taskkit_guard_event_delete" BEFORE DELETE ON "{schema}"."taskkit_task_event" FOR EACH ROW
+CREATE TRIGGER "taskkit_guard_event_delete" AFTER DELETE ON "{schema}"."taskkit_task_event" FOR EACH ROW
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
 
 -- By hand: storage parameters, which ent does not have.
 --
--- A task's row is rewritten on every transition and checkpoint, so pages keep
--- room for the next version, and vacuum comes by the number of dead rows and not
--- by a share of a table that is mostly finished tasks.
+-- A task's row is rewritten on every transition and checkpoint. Pages keep room
+-- for the next version of each of their rows, since the log then holds only what
+-- differs; and so do those of the two indexes that each version enters, or they
+-- would split at the first. Vacuum comes by the number of dead rows and not by a
+-- share of a table that is mostly finished tasks.
 ALTER TABLE "{schema}"."taskkit_queued_task" SET (
-  fillfactor = 70,
+  fillfactor = 50,
   autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.02
 );
+ALTER INDEX "{schema}"."taskkit_queued_task_pkey" SET (fillfactor = 50);
+ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 50);
 -- One row a process, rewritten on every heartbeat and never in an index.
 ALTER TABLE "{schema}"."taskkit_task_process" SET (
   fillfactor = 50,

@@ -5,53 +5,53 @@
 -- Create "taskkit_queued_task" table
 CREATE TABLE `taskkit_queued_task` (
   `id` uuid NOT NULL,
-  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `created_by` uuid NOT NULL,
-  `modified_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `modified_by` uuid NOT NULL,
   `owner_id` uuid NOT NULL,
   `run_as_id` uuid NOT NULL,
-  `execution_component_name` text NOT NULL,
-  `execution_spec` text NULL,
-  `execution_state` text NOT NULL DEFAULT '{}',
-  `codec_revision` integer NOT NULL DEFAULT ('1'),
-  `spec_revision` integer NULL,
-  `secrets` text NULL,
-  `workflow_status` text NOT NULL DEFAULT ('QUEUED'),
-  `workflow_status_desc` text NULL,
-  `scheduling_started_date` datetime NULL,
-  `execution_started_date` datetime NULL,
-  `workflow_stopped_date` datetime NULL,
-  `scheduled_by_process` text NULL,
-  `fence` integer NOT NULL DEFAULT ('0'),
-  `checkpoint_seq` integer NOT NULL DEFAULT ('0'),
-  `attempts` integer NOT NULL DEFAULT ('0'),
+  `created_by` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
   `not_before` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `queue` text NOT NULL DEFAULT ('default'),
-  `priority` integer NOT NULL DEFAULT ('2'),
-  `stalled` bool NOT NULL DEFAULT (false),
-  `reference` text NULL,
-  `reason` text NULL,
-  `unique_key` text NULL,
-  `idempotency_key` text NULL,
-  `control` text NOT NULL DEFAULT (''),
-  `control_by` uuid NULL,
-  `control_reason` text NULL,
-  `items_total` integer NULL,
+  `codec_revision` integer NOT NULL DEFAULT ('1'),
   `items_taken` integer NOT NULL DEFAULT ('0'),
   `items_done` integer NOT NULL DEFAULT ('0'),
   `items_failed` integer NOT NULL DEFAULT ('0'),
   `items_skipped` integer NOT NULL DEFAULT ('0'),
+  `checkpoint_seq` integer NOT NULL DEFAULT ('0'),
+  `modified_by` uuid NOT NULL,
+  `modified_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `fence` integer NOT NULL DEFAULT ('0'),
+  `attempts` integer NOT NULL DEFAULT ('0'),
+  `priority` integer NOT NULL DEFAULT ('2'),
+  `stalled` bool NOT NULL DEFAULT (false),
+  `workflow_status` text NOT NULL DEFAULT ('QUEUED'),
+  `control` text NOT NULL DEFAULT (''),
+  `scheduled_by_process` text NULL,
+  `scheduling_started_date` datetime NULL,
+  `execution_started_date` datetime NULL,
+  `workflow_stopped_date` datetime NULL,
+  `execution_state` text NOT NULL DEFAULT '{}',
+  `workflow_status_desc` text NULL,
+  `reason` text NULL,
+  `items_total` integer NULL,
+  `spec_revision` integer NULL,
+  `secrets` text NULL,
+  `control_by` uuid NULL,
+  `control_reason` text NULL,
+  `execution_component_name` text NOT NULL,
+  `queue` text NOT NULL DEFAULT ('default'),
+  `execution_spec` text NULL,
+  `reference` text NULL,
+  `unique_key` text NULL,
+  `idempotency_key` text NULL,
   `parent_id` uuid NULL,
   `traceparent` text NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_control` CHECK (control IN ('', 'STOP', 'PAUSE', 'DELETE')),
-  CONSTRAINT `taskkit_counts` CHECK (fence >= 0 AND checkpoint_seq >= 0 AND attempts >= 0 AND items_taken >= 0 AND items_done >= 0 AND items_failed >= 0 AND items_skipped >= 0),
-  CONSTRAINT `taskkit_held` CHECK (CASE WHEN workflow_status IN ('SCHEDULING', 'EXECUTING') THEN scheduled_by_process IS NOT NULL ELSE scheduled_by_process IS NULL END),
+  CONSTRAINT `taskkit_counts` CHECK ((fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0),
+  CONSTRAINT `taskkit_held` CHECK ((scheduled_by_process IS NOT NULL) = (workflow_status IN ('SCHEDULING', 'EXECUTING'))),
   CONSTRAINT `taskkit_priority` CHECK (priority BETWEEN 1 AND 4),
   CONSTRAINT `taskkit_started` CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
   CONSTRAINT `taskkit_status` CHECK (workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')),
-  CONSTRAINT `taskkit_stopped` CHECK (CASE WHEN workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN workflow_stopped_date IS NOT NULL ELSE workflow_stopped_date IS NULL END)
+  CONSTRAINT `taskkit_stopped` CHECK ((workflow_stopped_date IS NOT NULL) = (workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')))
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, `stalled`, `priority`, `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
@@ -145,7 +145,7 @@ CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (
 -- From internal/workflow by internal/schemaplan: what holds against any writer.
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_insert` BEFORE INSERT ON `taskkit_queued_task` FOR EACH ROW
+CREATE TRIGGER `taskkit_guard_insert` AFTER INSERT ON `taskkit_queued_task` FOR EACH ROW
   WHEN NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence and checkpoint_seq 0');
@@ -153,28 +153,19 @@ END;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_transition` BEFORE UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
-  WHEN NOT (OLD.workflow_status = NEW.workflow_status AND OLD.fence = NEW.fence
-    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'SCHEDULING' AND NEW.fence = OLD.fence + 1
-    OR OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.control = 'STOP'
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'EXECUTING' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence AND NEW.execution_started_date IS NOT NULL
-    OR OLD.workflow_status = 'SCHEDULING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'COMPLETED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'FAILURE' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'EXECUTING' AND NEW.workflow_status = 'ERROR' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'ERROR' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence
-    OR OLD.workflow_status = 'FAILURE' AND NEW.workflow_status = 'QUEUED' AND NEW.fence = OLD.fence)
+CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
+  WHEN NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
+      OR OLD.workflow_status || '>' || NEW.workflow_status IN ('SCHEDULING>QUEUED', 'SCHEDULING>ERROR', 'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR', 'ERROR>QUEUED', 'FAILURE>QUEUED')
+      OR NEW.execution_started_date IS NOT NULL AND OLD.workflow_status || '>' || NEW.workflow_status IN ('SCHEDULING>EXECUTING', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE')
+      OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>COMPLETED'))
+    OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>SCHEDULING'))
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');
 END;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_sequence` BEFORE UPDATE OF checkpoint_seq ON `taskkit_queued_task` FOR EACH ROW
+CREATE TRIGGER `taskkit_guard_sequence` AFTER UPDATE OF checkpoint_seq ON `taskkit_queued_task` FOR EACH ROW
   WHEN NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: checkpoint_seq goes up by one');
@@ -182,7 +173,7 @@ END;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_immutable` BEFORE UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON `taskkit_queued_task` FOR EACH ROW
+CREATE TRIGGER `taskkit_guard_immutable` AFTER UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON `taskkit_queued_task` FOR EACH ROW
   WHEN OLD.id IS NOT NEW.id OR OLD.owner_id IS NOT NEW.owner_id OR OLD.run_as_id IS NOT NEW.run_as_id OR OLD.execution_component_name IS NOT NEW.execution_component_name OR OLD.unique_key IS NOT NEW.unique_key
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: id, owner, run-as, kind and unique key of a task never change');
@@ -190,7 +181,7 @@ END;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_spec` BEFORE UPDATE OF execution_spec ON `taskkit_queued_task` FOR EACH ROW
+CREATE TRIGGER `taskkit_guard_spec` AFTER UPDATE OF execution_spec ON `taskkit_queued_task` FOR EACH ROW
   WHEN (OLD.execution_spec IS NOT NEW.execution_spec) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0)
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the spec of a task never changes once it has been claimed');
@@ -198,14 +189,14 @@ END;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_event_update` BEFORE UPDATE ON `taskkit_task_event` FOR EACH ROW
+CREATE TRIGGER `taskkit_guard_event_update` AFTER UPDATE ON `taskkit_task_event` FOR EACH ROW
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
 END;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_event_delete` BEFORE DELETE ON `taskkit_task_event` FOR EACH ROW
+CREATE TRIGGER `taskkit_guard_event_delete` AFTER DELETE ON `taskkit_task_event` FOR EACH ROW
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
 END;
