@@ -20,7 +20,8 @@ type Worker struct{ engine *engine.Worker }
 // *[OptionError], *[ConnectError], *[SchemaError].
 //
 // The pool is shared with the application. A worker uses at most one connection
-// for each slot and three of its own; on PostgreSQL one of them listens.
+// for each slot and three of its own; on PostgreSQL one of them listens, on
+// SQLite one is kept to write on until Run returns.
 func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	kinds, err := r.Engine()
 	if err != nil {

@@ -216,7 +216,7 @@ func (i *incarnation) suspect() (cleared func()) {
 func (i *incarnation) newHost() *host {
 	return &host{
 		store: i.store, config: i.config, process: i.process, flush: i.flush,
-		draining: i.draining, log: i.log, renewed: i.lease.renew,
+		draining: i.draining, log: i.log, lease: i.lease,
 		spawn: func(f func()) {
 			i.spawned.Go(func() { ; f() })
 		},

@@ -31,12 +31,15 @@ func (l *lease) renew(sent time.Time) {
 	}
 }
 
-// left returns how much of the lease is left.
-func (l *lease) left() time.Duration {
+// age returns how long ago the lease was renewed.
+func (l *lease) age() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.length - time.Since(l.from)
+	return time.Since(l.from)
 }
+
+// left returns how much of the lease is left.
+func (l *lease) left() time.Duration { return l.length - l.age() }
 
 // beat renews the heartbeat until ctx ends (nil), the database says that the
 // process is dead, or the lease runs out.

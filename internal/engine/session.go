@@ -28,9 +28,8 @@ type host struct {
 	// spawn runs f on a goroutine that the incarnation waits for. Only the
 	// flusher's goroutine calls it.
 	spawn func(f func())
-	// renewed is told of a commit that renewed the process's heartbeat.
-	renewed func(sent time.Time)
-	log     *slog.Logger
+	lease *lease // a commit on SQLite renews the process's heartbeat
+	log   *slog.Logger
 }
 
 func (h *host) isDraining() bool {
@@ -306,13 +305,14 @@ func (s *session) commit(tx *LazyTx, w store.Write, last bool) bool {
 	}
 	s.flush.forget(s.hold.ID)
 	sent := time.Now()
+	w.Renew = isSQLite(s.store) && s.lease.age() > s.config.Heartbeat/4
 	// The executor's time is over; the commit has a deadline of its own, and
 	// goes through even when the worker is asked to stop just now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
 	defer cancel()
 	a, err := open.Commit(ctx, w)
-	if err == nil && a.OK && isSQLite(s.store) {
-		s.renewed(sent)
+	if err == nil && a.OK && w.Renew {
+		s.lease.renew(sent)
 	}
 	return s.wrote(w, a, err, last)
 }

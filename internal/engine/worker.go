@@ -32,6 +32,13 @@ var errDead = errors.New("this identity has been declared dead or could not be r
 // hand finish within the drain time, gives its tasks back with no attempt
 // spent, and returns nil. It returns an error only when it could not begin.
 func (w *Worker) Run(ctx context.Context) error {
+	defer func() {
+		// A session that was left behind may be writing still: then the end of its
+		// batch is not waited for.
+		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		w.store.Release(cctx)
+	}()
 	for first := true; ; first = false {
 		err := w.incarnate(ctx, first)
 		if ctx.Err() != nil || !errors.Is(err, errDead) {

@@ -155,6 +155,9 @@ func (s *Store) Enrol(ctx context.Context, p store.Process) error {
 	return nil
 }
 
+// Release implements [store.Store]: nothing is kept.
+func (s *Store) Release(context.Context) {}
+
 // Beat implements [store.Store].
 func (s *Store) Beat(ctx context.Context, process string, busy int, draining bool) error {
 	if err := s.enter(ctx); err != nil {

@@ -33,6 +33,9 @@ func (n *node) Leave(ctx context.Context, process string) error {
 	return act(ctx, n, "Leave", func(ctx context.Context) error { return n.db.Leave(ctx, process) })
 }
 
+// Release implements [store.Store].
+func (n *node) Release(ctx context.Context) { n.db.Release(ctx) }
+
 // Claim implements [store.Store].
 func (n *node) Claim(ctx context.Context, c store.Claim) (store.Claims, error) {
 	return do(ctx, n, "Claim", func(ctx context.Context) (store.Claims, error) {

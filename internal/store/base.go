@@ -54,6 +54,9 @@ func newBase(q Querier, schema string, d dialect.Name) *base {
 // Dialect implements [Store].
 func (b *base) Dialect() dialect.Name { return b.dialect }
 
+// Release implements [Store]: nothing is kept.
+func (b *base) Release(context.Context) {}
+
 // beginner is a handle that can begin a transaction.
 type beginner interface {
 	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"taskkit.dev/internal/dialect"
@@ -21,6 +20,7 @@ type sqlite struct {
 	*base
 	db       *sql.DB
 	writer   chan struct{} // holds a token while somebody writes
+	conn     *liteConn     // of the writer; nil until one has written
 	applySQL string
 	busy     time.Duration // the connections' busy_timeout
 }
@@ -31,32 +31,65 @@ func newSQLite(db *sql.DB, busy time.Duration) *sqlite {
 	return s
 }
 
-// writing is a write transaction on a connection of its own, and the turn to
-// write.
+// writing is a write transaction, and the turn to write.
 type writing struct {
-	conn   *sql.Conn
-	writer chan struct{}
+	*liteConn
+	store *sqlite
 	// leaks end the contexts of queries. Rows that were not closed would keep
 	// the connection, and with it the turn to write. They are ended after the
 	// transaction, lest its last statement be interrupted.
 	leaks []context.CancelFunc
 }
 
-// begin waits for the turn to write and begins a write transaction.
-func (s *sqlite) begin(ctx context.Context) (*writing, error) {
+// turn waits for the turn to write, which [sqlite.pass] gives back.
+func (s *sqlite) turn(ctx context.Context) error {
 	select {
 	case s.writer <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the turn to write: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the turn to write: %w", context.Cause(ctx))
 	}
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		<-s.writer
-		return nil, fmt.Errorf("a connection to write on: %w", err)
+}
+
+func (s *sqlite) pass() { <-s.writer }
+
+// Release implements [Store].
+func (s *sqlite) Release(ctx context.Context) {
+	if s.turn(ctx) == nil {
+		s.drop()
+		s.pass()
 	}
-	w := &writing{conn: conn, writer: s.writer}
-	if err := s.take(ctx, conn); err != nil {
-		w.release(true) // its settings are not the pool's any more
+}
+
+// drop closes the writer's connection. Its caller has the turn.
+func (s *sqlite) drop() {
+	if s.conn != nil {
+		s.conn.close()
+		s.conn = nil
+	}
+}
+
+// begin waits for the turn to write and begins a write transaction.
+func (s *sqlite) begin(ctx context.Context) (*writing, error) {
+	if err := s.turn(ctx); err != nil {
+		return nil, err
+	}
+	if s.conn == nil {
+		conn, err := s.db.Conn(ctx)
+		if err != nil {
+			s.pass()
+			return nil, fmt.Errorf("a connection to write on: %w", err)
+		}
+		s.conn = &liteConn{conn: conn, stmts: make(map[string]*sql.Stmt)}
+		if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
+			s.drop()
+			s.pass()
+			return nil, fmt.Errorf("set up a connection to write on: %w", err)
+		}
+	}
+	w := &writing{liteConn: s.conn, store: s}
+	if err := s.take(ctx); err != nil {
+		w.release(true)
 		return nil, fmt.Errorf("begin to write: %w", err)
 	}
 	return w, nil
@@ -65,9 +98,12 @@ func (s *sqlite) begin(ctx context.Context) (*writing, error) {
 // take begins a transaction with the write lock of the file. It asks again every
 // few milliseconds while another process writes: SQLite's own busy_timeout comes
 // to ask ten times a second, and beside a process that writes without a pause
-// that is too seldom to ever find the lock free.
-func (s *sqlite) take(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0; BEGIN IMMEDIATE")
+// that is too seldom to ever find the lock free. So the writer's connection has
+// none.
+func (s *sqlite) take(ctx context.Context) error {
+	// Never long, and the driver would watch its end from another goroutine.
+	apart := context.WithoutCancel(ctx)
+	_, err := s.conn.ExecContext(apart, "BEGIN IMMEDIATE")
 	for began := time.Now(); isBusy(err) && time.Since(began) < s.busy; {
 		pause := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
 		select {
@@ -76,13 +112,8 @@ func (s *sqlite) take(ctx context.Context, conn *sql.Conn) error {
 			pause.Stop()
 			return fmt.Errorf("wait for another process: %w", context.Cause(ctx))
 		}
-		_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+		_, err = s.conn.ExecContext(apart, "BEGIN IMMEDIATE")
 	}
-	if err != nil {
-		return err
-	}
-	// In the transaction, and for whoever has the connection next, it holds.
-	_, err = conn.ExecContext(ctx, "PRAGMA busy_timeout = "+strconv.FormatInt(s.busy.Milliseconds(), 10))
 	return err
 }
 
@@ -96,9 +127,7 @@ func isBusy(err error) bool {
 // whatever becomes of the caller: an interrupted COMMIT leaves it open what
 // happened.
 func (w *writing) commit(ctx context.Context) error {
-	ctx, cancel := detached(ctx, commitWithin)
-	defer cancel()
-	if _, err := w.conn.ExecContext(ctx, "COMMIT"); err != nil {
+	if _, err := w.ExecContext(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 		w.rollback()
 		return err
 	}
@@ -112,11 +141,9 @@ func (w *writing) release(broken bool) {
 		end()
 	}
 	if broken {
-		discard(w.conn)
-	} else {
-		_ = w.conn.Close()
+		w.store.drop()
 	}
-	<-w.writer
+	w.store.pass()
 }
 
 // rollback gives the transaction and the turn up. A connection that is not
@@ -124,18 +151,13 @@ func (w *writing) release(broken bool) {
 func (w *writing) rollback() {
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackWithin)
 	defer cancel()
-	_, err := w.conn.ExecContext(ctx, "ROLLBACK")
+	_, err := w.ExecContext(ctx, "ROLLBACK")
 	// An error also when SQLite has rolled back by itself, as after an interrupt.
 	w.release(err != nil)
 }
 
 // inTx runs f in a write transaction.
 func (s *sqlite) inTx(ctx context.Context, f func(Querier) error) error {
-	return s.onConn(ctx, func(conn *sql.Conn) error { return f(conn) })
-}
-
-// onConn runs f in a write transaction on its connection.
-func (s *sqlite) onConn(ctx context.Context, f func(*sql.Conn) error) error {
 	w, err := s.begin(ctx)
 	if err != nil {
 		return err
@@ -146,7 +168,7 @@ func (s *sqlite) onConn(ctx context.Context, f func(*sql.Conn) error) error {
 			w.rollback()
 		}
 	}()
-	if err := f(w.conn); err != nil {
+	if err := f(w); err != nil {
 		return err
 	}
 	done = true

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/workflow"
 )
 
@@ -50,8 +48,8 @@ func (s *sqlite) Apply(ctx context.Context, _ string, writes []Write) ([]Applied
 		return nil, nil
 	}
 	var applied []Applied
-	err := s.onConn(ctx, func(conn *sql.Conn) (err error) {
-		applied, err = s.apply(ctx, conn, writes)
+	err := s.inTx(ctx, func(q Querier) (err error) {
+		applied, err = s.apply(ctx, q, writes)
 		return err
 	})
 	if err != nil {
@@ -60,42 +58,31 @@ func (s *sqlite) Apply(ctx context.Context, _ string, writes []Write) ([]Applied
 	return applied, nil
 }
 
-// apply makes writes one after another with one prepared statement, in the
-// caller's transaction. As no other writes meanwhile, what is asked of the tasks
-// can be read for all of them before.
-func (s *sqlite) apply(ctx context.Context, conn *sql.Conn, writes []Write) ([]Applied, error) {
-	standing, now, err := s.standing(ctx, conn, writes)
-	if err != nil {
+// apply makes writes one after another, in the caller's transaction.
+func (s *sqlite) apply(ctx context.Context, q Querier, writes []Write) ([]Applied, error) {
+	// The driver watches each statement's context from a goroutine of its own;
+	// for one row that costs more than the row.
+	apart := context.WithoutCancel(ctx)
+	var now string
+	if _, err := ask(apart, q, "SELECT "+sqliteNow, nil, func(rows *sql.Rows) error { return rows.Scan(&now) }); err != nil {
 		return nil, err
 	}
-	stmt, err := conn.PrepareContext(ctx, s.applySQL)
-	if err != nil {
-		return nil, err
-	}
-	defer stmt.Close()
 	applied := make([]Applied, len(writes))
 	for i := range writes {
-		// The driver watches each statement's context from a goroutine of its
-		// own; for one row that costs more than the row.
-		if err := ctx.Err(); err != nil {
+		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		w := &writes[i]
-		ok, err := s.applyOne(context.WithoutCancel(ctx), stmt, w, now)
-		if err != nil {
+		var err error
+		if applied[i], err = s.applyOne(apart, q, w, now); err != nil {
 			return nil, err
 		}
-		if !ok {
-			continue
-		}
-		if w.ClearControl {
-			delete(standing, w.ID)
-		}
-		applied[i] = Applied{OK: true, Control: standing[w.ID]}
-		if w.To.Terminal() && applied[i].Control == workflow.Delete {
-			_, err = conn.ExecContext(ctx, "DELETE FROM taskkit_queued_task WHERE id = $1", w.ID.String())
-		} else {
-			err = s.record(ctx, conn, w)
+		switch {
+		case !applied[i].OK:
+		case w.To.Terminal() && applied[i].Control == workflow.Delete:
+			_, err = q.ExecContext(apart, "DELETE FROM taskkit_queued_task WHERE id = $1", w.ID.String())
+		default:
+			err = s.record(ctx, q, w)
 		}
 		if err != nil {
 			return nil, err
@@ -104,32 +91,8 @@ func (s *sqlite) apply(ctx context.Context, conn *sql.Conn, writes []Write) ([]A
 	return applied, nil
 }
 
-// standing reads the requests that stand on tasks, and the time.
-func (s *sqlite) standing(ctx context.Context, conn *sql.Conn, writes []Write) (map[uuid.UUID]workflow.Control, string, error) {
-	ids := make([]uuid.UUID, len(writes))
-	for i := range writes {
-		ids[i] = writes[i].ID
-	}
-	standing := make(map[uuid.UUID]workflow.Control)
-	if _, err := ask(ctx, conn, "SELECT id, control FROM taskkit_queued_task WHERE control <> '' AND id "+s.anyID("$1"), []any{s.idsArg(ids)},
-		func(rows *sql.Rows) error {
-			var (
-				id uuid.UUID
-				c  workflow.Control
-			)
-			err := rows.Scan(&id, &c)
-			standing[id] = c
-			return err
-		}); err != nil {
-		return nil, "", err
-	}
-	var now string
-	err := conn.QueryRowContext(ctx, "SELECT "+sqliteNow).Scan(&now)
-	return standing, now, err
-}
-
-// applyOne makes one write and reports whether its guard held.
-func (s *sqlite) applyOne(ctx context.Context, stmt *sql.Stmt, w *Write, now string) (bool, error) {
+// applyOne makes one write. What stands on the task is asked where something may.
+func (s *sqlite) applyOne(ctx context.Context, q Querier, w *Write, now string) (a Applied, err error) {
 	var (
 		checkpoint, revision int64
 		state                string
@@ -138,14 +101,22 @@ func (s *sqlite) applyOne(ctx context.Context, stmt *sql.Stmt, w *Write, now str
 	if w.Checkpoint {
 		checkpoint, revision, state, p = 1, int64(w.Revision), string(w.State), w.Progress
 	}
-	r, err := stmt.ExecContext(ctx, w.ID.String(), w.Fence, w.Seq, string(w.To), checkpoint, revision, state,
+	args := []any{
+		w.ID.String(), w.Fence, w.Seq, string(w.To), checkpoint, revision, state,
 		p.Total, p.Taken, p.Done, p.Failed, p.Skipped, int64(max(w.Attempts, 0)), w.delay(),
-		clean(w.Desc), clean(w.Reason), w.ClearControl, now)
-	if err != nil {
-		return false, err
+		clean(w.Desc), clean(w.Reason), w.ClearControl, now,
 	}
-	n, err := r.RowsAffected()
-	return n > 0, err
+	if w.ClearControl {
+		r, err := q.ExecContext(ctx, s.applySQL, args...)
+		if err != nil {
+			return a, err
+		}
+		n, err := r.RowsAffected()
+		return Applied{OK: n > 0}, err
+	}
+	n, err := ask(ctx, q, s.applySQL+" RETURNING control", args, func(rows *sql.Rows) error { return rows.Scan(&a.Control) })
+	a.OK = n > 0
+	return a, err
 }
 
 // sqliteApplySQL fills in the words of the transition table. The legal changes
@@ -156,35 +127,29 @@ func sqliteApplySQL() string {
 
 // record stores what came with a write: failed items, a failed attempt, a
 // result and, rarely, secrets.
-func (s *sqlite) record(ctx context.Context, conn *sql.Conn, w *Write) error {
+func (s *sqlite) record(ctx context.Context, q Querier, w *Write) error {
 	task := w.ID.String()
-	if fs := w.failures(); len(fs) > 0 {
-		stmt, err := conn.PrepareContext(ctx, "INSERT INTO taskkit_task_failure (id, task_id, item, code, detail, attempt) VALUES ($1, $2, $3, $4, $5, $6)")
-		if err != nil {
-			return err
-		}
-		defer stmt.Close()
-		for _, f := range fs {
-			if _, err := stmt.ExecContext(ctx, f.ID.String(), task, f.Item, f.Code, f.Detail, int64(f.Attempt)); err != nil {
-				return fmt.Errorf("record a failed item: %w", err)
-			}
+	for _, f := range w.failures() {
+		if _, err := q.ExecContext(ctx, "INSERT INTO taskkit_task_failure (id, task_id, item, code, detail, attempt) VALUES ($1, $2, $3, $4, $5, $6)",
+			f.ID.String(), task, f.Item, f.Code, f.Detail, int64(f.Attempt)); err != nil {
+			return fmt.Errorf("record a failed item: %w", err)
 		}
 	}
 	if a := w.attempt(); a != nil {
-		if _, err := conn.ExecContext(ctx, `INSERT INTO taskkit_task_attempt (id, task_id, process, fence, checkpoint_seq, attempt, class, code, detail)
+		if _, err := q.ExecContext(ctx, `INSERT INTO taskkit_task_attempt (id, task_id, process, fence, checkpoint_seq, attempt, class, code, detail)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, newID(), task, a.Process, a.Fence, a.Seq, int64(a.Attempt), a.Class, a.Code, a.Detail); err != nil {
 			return fmt.Errorf("record a failed attempt: %w", err)
 		}
 	}
 	if w.Result != nil {
-		if _, err := conn.ExecContext(ctx, `INSERT INTO taskkit_task_result (id, task_id, result, codec_revision) VALUES ($1, $2, $3, $4)
+		if _, err := q.ExecContext(ctx, `INSERT INTO taskkit_task_result (id, task_id, result, codec_revision) VALUES ($1, $2, $3, $4)
 ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL`,
 			newID(), task, string(w.Result), int64(w.Revision)); err != nil {
 			return fmt.Errorf("record a result: %w", err)
 		}
 	}
 	if add := w.secrets(); add != "" {
-		if _, err := conn.ExecContext(ctx, `UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1`, task, add); err != nil {
+		if _, err := q.ExecContext(ctx, `UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1`, task, add); err != nil {
 			return fmt.Errorf("record secrets: %w", err)
 		}
 	}

@@ -46,7 +46,7 @@ func (s *sqlite) Begin(ctx context.Context, h Hold, _ Limits) (Tx, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
-	n, err := ask(ctx, w.conn, `SELECT 1 FROM taskkit_queued_task
+	n, err := ask(context.WithoutCancel(ctx), w, `SELECT 1 FROM taskkit_queued_task
 WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SCHEDULING', 'EXECUTING')`,
 		[]any{h.ID.String(), h.Fence, h.Seq}, func(*sql.Rows) error { return nil })
 	if err == nil && n == 0 {
@@ -77,12 +77,17 @@ func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (
 	}
 	ctx, cancel := t.bounded(ctx)
 	defer cancel()
-	r, err := t.w.conn.ExecContext(ctx, query, args...)
+	var on Execer = t.w.conn
+	if repeats(t.store.dialect, query) {
+		on = t.w
+	}
+	r, err := on.ExecContext(ctx, query, args...)
 	t.doubt = t.doubt || err != nil
 	return r, err
 }
 
-// QueryContext implements [Querier].
+// QueryContext implements [Querier]. Its statements are not kept: two may be open
+// at once that have the same text.
 func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,8 +152,7 @@ func (t *sqliteTx) stands() error {
 	return nil
 }
 
-// Commit implements [Tx]. It also renews the heartbeat of the process that holds
-// the task: a long batch has kept the write lock from whoever beats.
+// Commit implements [Tx].
 func (t *sqliteTx) Commit(ctx context.Context, w Write) (Applied, error) {
 	t.takeover(ctx)
 	defer t.mu.Unlock()
@@ -177,11 +181,13 @@ func (t *sqliteTx) finish(ctx context.Context, w Write) (Applied, error) {
 	if err := t.stands(); err != nil {
 		return Applied{}, err
 	}
-	if _, err := t.w.conn.ExecContext(ctx, t.store.sql(`UPDATE taskkit_task_process SET last_heartbeat_date = {now}
+	if w.Renew {
+		if _, err := t.w.ExecContext(ctx, t.store.sql(`UPDATE taskkit_task_process SET last_heartbeat_date = {now}
 WHERE ended_date IS NULL AND id = (SELECT scheduled_by_process FROM taskkit_queued_task WHERE id = $1)`), w.ID.String()); err != nil {
-		return Applied{}, err
+			return Applied{}, err
+		}
 	}
-	applied, err := t.store.apply(ctx, t.w.conn, []Write{w})
+	applied, err := t.store.apply(ctx, t.w, []Write{w})
 	if err != nil {
 		return Applied{}, err
 	}

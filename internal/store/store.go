@@ -77,6 +77,9 @@ type Store interface {
 	// when this database cannot be watched from here (through a pooler), after
 	// a self-test; ready is called once the self-test has passed.
 	Watch(ctx context.Context, ready, wake func()) error
+	// Release gives back what the store has kept of the pool between calls. It
+	// may be used again.
+	Release(ctx context.Context)
 
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator
@@ -218,6 +221,9 @@ type Write struct {
 	ClearControl bool
 	Attempt      *Attempt        // a failed attempt to record
 	Result       json.RawMessage // nil: none
+	// Renew, in a batch's Commit on SQLite: it renews the heartbeat of the holder
+	// as well. A long batch has kept the write lock from whoever beats.
+	Renew bool
 }
 
 // Applied is what became of a Write.

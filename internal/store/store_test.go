@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"testing"
 
 	"taskkit.dev/internal/store"
@@ -20,6 +21,7 @@ func opened(t *testing.T, db *testdb.DB, opts ...store.Option) (store.Store, *te
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { s.Release(context.Background()) })
 	return s, db
 }
 

@@ -40,6 +40,23 @@ func (h head) endsTransaction() bool {
 	}
 }
 
+// repeats reports whether a text of SQLite's is one statement that does the same
+// each time it runs, though it is compiled once.
+func repeats(d dialect.Name, query string) bool {
+	if len(query) > keptLength {
+		return false
+	}
+	s := scanner{text: query, postgres: d == dialect.Postgres}
+	first, _ := s.statement()
+	switch first[0] {
+	case "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "SAVEPOINT", "RELEASE", "ROLLBACK":
+	default:
+		return false
+	}
+	_, more := s.statement()
+	return !more
+}
+
 // reads reports whether a text is one SELECT and nothing else, so that it can
 // have written nothing when it is interrupted.
 func reads(d dialect.Name, query string) bool {

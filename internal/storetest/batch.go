@@ -159,12 +159,14 @@ func batchGuardAtCommit(b *bed) {
 func batchKeepsTakeoverAway(b *bed) {
 	if b.db.Dialect != dialect.Postgres {
 		// One writer at a time: nobody can take over in between, and the commit
-		// renews the heartbeat of the holder.
+		// renews the heartbeat of the holder when it is asked to.
 		b.enrol()
 		c := b.held()
 		b.exec("UPDATE taskkit_task_process SET last_heartbeat_date = " + b.at(-30))
 		tx := b.begin(c.Hold)
-		_, err := tx.Commit(b.ctx(), checkpoint(c.Hold))
+		w := checkpoint(c.Hold)
+		w.Renew = true
+		_, err := tx.Commit(b.ctx(), w)
 		b.ok(err)
 		ps, err := b.s.Processes(b.ctx(), 0)
 		b.ok(err)
