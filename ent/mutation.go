@@ -50,9 +50,8 @@ type QueuedTaskMutation struct {
 	run_as_id                *uuid.UUID
 	created_by               *uuid.UUID
 	created_date             *time.Time
+	modified_by              *uuid.UUID
 	not_before               *time.Time
-	codec_revision           *int
-	addcodec_revision        *int
 	items_taken              *int64
 	additems_taken           *int64
 	items_done               *int64
@@ -63,10 +62,11 @@ type QueuedTaskMutation struct {
 	additems_skipped         *int64
 	checkpoint_seq           *int64
 	addcheckpoint_seq        *int64
-	modified_by              *uuid.UUID
 	modified_date            *time.Time
 	fence                    *int64
 	addfence                 *int64
+	codec_revision           *int
+	addcodec_revision        *int
 	attempts                 *int
 	addattempts              *int
 	priority                 *int16
@@ -360,6 +360,42 @@ func (m *QueuedTaskMutation) ResetCreatedDate() {
 	m.created_date = nil
 }
 
+// SetModifiedBy sets the "modified_by" field.
+func (m *QueuedTaskMutation) SetModifiedBy(u uuid.UUID) {
+	m.modified_by = &u
+}
+
+// ModifiedBy returns the value of the "modified_by" field in the mutation.
+func (m *QueuedTaskMutation) ModifiedBy() (r uuid.UUID, exists bool) {
+	v := m.modified_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedBy returns the old "modified_by" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldModifiedBy(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
+	}
+	return oldValue.ModifiedBy, nil
+}
+
+// ResetModifiedBy resets all changes to the "modified_by" field.
+func (m *QueuedTaskMutation) ResetModifiedBy() {
+	m.modified_by = nil
+}
+
 // SetNotBefore sets the "not_before" field.
 func (m *QueuedTaskMutation) SetNotBefore(t time.Time) {
 	m.not_before = &t
@@ -394,62 +430,6 @@ func (m *QueuedTaskMutation) OldNotBefore(ctx context.Context) (v time.Time, err
 // ResetNotBefore resets all changes to the "not_before" field.
 func (m *QueuedTaskMutation) ResetNotBefore() {
 	m.not_before = nil
-}
-
-// SetCodecRevision sets the "codec_revision" field.
-func (m *QueuedTaskMutation) SetCodecRevision(i int) {
-	m.codec_revision = &i
-	m.addcodec_revision = nil
-}
-
-// CodecRevision returns the value of the "codec_revision" field in the mutation.
-func (m *QueuedTaskMutation) CodecRevision() (r int, exists bool) {
-	v := m.codec_revision
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCodecRevision returns the old "codec_revision" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldCodecRevision(ctx context.Context) (v int, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCodecRevision is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCodecRevision requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCodecRevision: %w", err)
-	}
-	return oldValue.CodecRevision, nil
-}
-
-// AddCodecRevision adds i to the "codec_revision" field.
-func (m *QueuedTaskMutation) AddCodecRevision(i int) {
-	if m.addcodec_revision != nil {
-		*m.addcodec_revision += i
-	} else {
-		m.addcodec_revision = &i
-	}
-}
-
-// AddedCodecRevision returns the value that was added to the "codec_revision" field in this mutation.
-func (m *QueuedTaskMutation) AddedCodecRevision() (r int, exists bool) {
-	v := m.addcodec_revision
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetCodecRevision resets all changes to the "codec_revision" field.
-func (m *QueuedTaskMutation) ResetCodecRevision() {
-	m.codec_revision = nil
-	m.addcodec_revision = nil
 }
 
 // SetItemsTaken sets the "items_taken" field.
@@ -732,42 +712,6 @@ func (m *QueuedTaskMutation) ResetCheckpointSeq() {
 	m.addcheckpoint_seq = nil
 }
 
-// SetModifiedBy sets the "modified_by" field.
-func (m *QueuedTaskMutation) SetModifiedBy(u uuid.UUID) {
-	m.modified_by = &u
-}
-
-// ModifiedBy returns the value of the "modified_by" field in the mutation.
-func (m *QueuedTaskMutation) ModifiedBy() (r uuid.UUID, exists bool) {
-	v := m.modified_by
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldModifiedBy returns the old "modified_by" field's value of the QueuedTask entity.
-// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldModifiedBy(ctx context.Context) (v uuid.UUID, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
-	}
-	return oldValue.ModifiedBy, nil
-}
-
-// ResetModifiedBy resets all changes to the "modified_by" field.
-func (m *QueuedTaskMutation) ResetModifiedBy() {
-	m.modified_by = nil
-}
-
 // SetModifiedDate sets the "modified_date" field.
 func (m *QueuedTaskMutation) SetModifiedDate(t time.Time) {
 	m.modified_date = &t
@@ -858,6 +802,62 @@ func (m *QueuedTaskMutation) AddedFence() (r int64, exists bool) {
 func (m *QueuedTaskMutation) ResetFence() {
 	m.fence = nil
 	m.addfence = nil
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (m *QueuedTaskMutation) SetCodecRevision(i int) {
+	m.codec_revision = &i
+	m.addcodec_revision = nil
+}
+
+// CodecRevision returns the value of the "codec_revision" field in the mutation.
+func (m *QueuedTaskMutation) CodecRevision() (r int, exists bool) {
+	v := m.codec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCodecRevision returns the old "codec_revision" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldCodecRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCodecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCodecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCodecRevision: %w", err)
+	}
+	return oldValue.CodecRevision, nil
+}
+
+// AddCodecRevision adds i to the "codec_revision" field.
+func (m *QueuedTaskMutation) AddCodecRevision(i int) {
+	if m.addcodec_revision != nil {
+		*m.addcodec_revision += i
+	} else {
+		m.addcodec_revision = &i
+	}
+}
+
+// AddedCodecRevision returns the value that was added to the "codec_revision" field in this mutation.
+func (m *QueuedTaskMutation) AddedCodecRevision() (r int, exists bool) {
+	v := m.addcodec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCodecRevision resets all changes to the "codec_revision" field.
+func (m *QueuedTaskMutation) ResetCodecRevision() {
+	m.codec_revision = nil
+	m.addcodec_revision = nil
 }
 
 // SetAttempts sets the "attempts" field.
@@ -2288,11 +2288,11 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.created_date != nil {
 		fields = append(fields, queuedtask.FieldCreatedDate)
 	}
+	if m.modified_by != nil {
+		fields = append(fields, queuedtask.FieldModifiedBy)
+	}
 	if m.not_before != nil {
 		fields = append(fields, queuedtask.FieldNotBefore)
-	}
-	if m.codec_revision != nil {
-		fields = append(fields, queuedtask.FieldCodecRevision)
 	}
 	if m.items_taken != nil {
 		fields = append(fields, queuedtask.FieldItemsTaken)
@@ -2309,14 +2309,14 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.checkpoint_seq != nil {
 		fields = append(fields, queuedtask.FieldCheckpointSeq)
 	}
-	if m.modified_by != nil {
-		fields = append(fields, queuedtask.FieldModifiedBy)
-	}
 	if m.modified_date != nil {
 		fields = append(fields, queuedtask.FieldModifiedDate)
 	}
 	if m.fence != nil {
 		fields = append(fields, queuedtask.FieldFence)
+	}
+	if m.codec_revision != nil {
+		fields = append(fields, queuedtask.FieldCodecRevision)
 	}
 	if m.attempts != nil {
 		fields = append(fields, queuedtask.FieldAttempts)
@@ -2409,10 +2409,10 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedBy()
 	case queuedtask.FieldCreatedDate:
 		return m.CreatedDate()
+	case queuedtask.FieldModifiedBy:
+		return m.ModifiedBy()
 	case queuedtask.FieldNotBefore:
 		return m.NotBefore()
-	case queuedtask.FieldCodecRevision:
-		return m.CodecRevision()
 	case queuedtask.FieldItemsTaken:
 		return m.ItemsTaken()
 	case queuedtask.FieldItemsDone:
@@ -2423,12 +2423,12 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ItemsSkipped()
 	case queuedtask.FieldCheckpointSeq:
 		return m.CheckpointSeq()
-	case queuedtask.FieldModifiedBy:
-		return m.ModifiedBy()
 	case queuedtask.FieldModifiedDate:
 		return m.ModifiedDate()
 	case queuedtask.FieldFence:
 		return m.Fence()
+	case queuedtask.FieldCodecRevision:
+		return m.CodecRevision()
 	case queuedtask.FieldAttempts:
 		return m.Attempts()
 	case queuedtask.FieldPriority:
@@ -2496,10 +2496,10 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldCreatedBy(ctx)
 	case queuedtask.FieldCreatedDate:
 		return m.OldCreatedDate(ctx)
+	case queuedtask.FieldModifiedBy:
+		return m.OldModifiedBy(ctx)
 	case queuedtask.FieldNotBefore:
 		return m.OldNotBefore(ctx)
-	case queuedtask.FieldCodecRevision:
-		return m.OldCodecRevision(ctx)
 	case queuedtask.FieldItemsTaken:
 		return m.OldItemsTaken(ctx)
 	case queuedtask.FieldItemsDone:
@@ -2510,12 +2510,12 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldItemsSkipped(ctx)
 	case queuedtask.FieldCheckpointSeq:
 		return m.OldCheckpointSeq(ctx)
-	case queuedtask.FieldModifiedBy:
-		return m.OldModifiedBy(ctx)
 	case queuedtask.FieldModifiedDate:
 		return m.OldModifiedDate(ctx)
 	case queuedtask.FieldFence:
 		return m.OldFence(ctx)
+	case queuedtask.FieldCodecRevision:
+		return m.OldCodecRevision(ctx)
 	case queuedtask.FieldAttempts:
 		return m.OldAttempts(ctx)
 	case queuedtask.FieldPriority:
@@ -2603,19 +2603,19 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCreatedDate(v)
 		return nil
+	case queuedtask.FieldModifiedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedBy(v)
+		return nil
 	case queuedtask.FieldNotBefore:
 		v, ok := value.(time.Time)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetNotBefore(v)
-		return nil
-	case queuedtask.FieldCodecRevision:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCodecRevision(v)
 		return nil
 	case queuedtask.FieldItemsTaken:
 		v, ok := value.(int64)
@@ -2652,13 +2652,6 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCheckpointSeq(v)
 		return nil
-	case queuedtask.FieldModifiedBy:
-		v, ok := value.(uuid.UUID)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetModifiedBy(v)
-		return nil
 	case queuedtask.FieldModifiedDate:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -2672,6 +2665,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetFence(v)
+		return nil
+	case queuedtask.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCodecRevision(v)
 		return nil
 	case queuedtask.FieldAttempts:
 		v, ok := value.(int)
@@ -2856,9 +2856,6 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *QueuedTaskMutation) AddedFields() []string {
 	var fields []string
-	if m.addcodec_revision != nil {
-		fields = append(fields, queuedtask.FieldCodecRevision)
-	}
 	if m.additems_taken != nil {
 		fields = append(fields, queuedtask.FieldItemsTaken)
 	}
@@ -2876,6 +2873,9 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	}
 	if m.addfence != nil {
 		fields = append(fields, queuedtask.FieldFence)
+	}
+	if m.addcodec_revision != nil {
+		fields = append(fields, queuedtask.FieldCodecRevision)
 	}
 	if m.addattempts != nil {
 		fields = append(fields, queuedtask.FieldAttempts)
@@ -2897,8 +2897,6 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
-	case queuedtask.FieldCodecRevision:
-		return m.AddedCodecRevision()
 	case queuedtask.FieldItemsTaken:
 		return m.AddedItemsTaken()
 	case queuedtask.FieldItemsDone:
@@ -2911,6 +2909,8 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCheckpointSeq()
 	case queuedtask.FieldFence:
 		return m.AddedFence()
+	case queuedtask.FieldCodecRevision:
+		return m.AddedCodecRevision()
 	case queuedtask.FieldAttempts:
 		return m.AddedAttempts()
 	case queuedtask.FieldPriority:
@@ -2928,13 +2928,6 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 	switch name {
-	case queuedtask.FieldCodecRevision:
-		v, ok := value.(int)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddCodecRevision(v)
-		return nil
 	case queuedtask.FieldItemsTaken:
 		v, ok := value.(int64)
 		if !ok {
@@ -2976,6 +2969,13 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddFence(v)
+		return nil
+	case queuedtask.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCodecRevision(v)
 		return nil
 	case queuedtask.FieldAttempts:
 		v, ok := value.(int)
@@ -3149,11 +3149,11 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldCreatedDate:
 		m.ResetCreatedDate()
 		return nil
+	case queuedtask.FieldModifiedBy:
+		m.ResetModifiedBy()
+		return nil
 	case queuedtask.FieldNotBefore:
 		m.ResetNotBefore()
-		return nil
-	case queuedtask.FieldCodecRevision:
-		m.ResetCodecRevision()
 		return nil
 	case queuedtask.FieldItemsTaken:
 		m.ResetItemsTaken()
@@ -3170,14 +3170,14 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldCheckpointSeq:
 		m.ResetCheckpointSeq()
 		return nil
-	case queuedtask.FieldModifiedBy:
-		m.ResetModifiedBy()
-		return nil
 	case queuedtask.FieldModifiedDate:
 		m.ResetModifiedDate()
 		return nil
 	case queuedtask.FieldFence:
 		m.ResetFence()
+		return nil
+	case queuedtask.FieldCodecRevision:
+		m.ResetCodecRevision()
 		return nil
 	case queuedtask.FieldAttempts:
 		m.ResetAttempts()

@@ -29,10 +29,10 @@ type QueuedTask struct {
 	CreatedBy uuid.UUID `json:"created_by,omitempty"`
 	// CreatedDate holds the value of the "created_date" field.
 	CreatedDate time.Time `json:"created_date,omitempty"`
+	// ModifiedBy holds the value of the "modified_by" field.
+	ModifiedBy uuid.UUID `json:"modified_by,omitempty"`
 	// NotBefore holds the value of the "not_before" field.
 	NotBefore time.Time `json:"not_before,omitempty"`
-	// of the state, and of the spec unless spec_revision says otherwise
-	CodecRevision int `json:"codec_revision,omitempty"`
 	// ItemsTaken holds the value of the "items_taken" field.
 	ItemsTaken int64 `json:"items_taken,omitempty"`
 	// ItemsDone holds the value of the "items_done" field.
@@ -43,12 +43,12 @@ type QueuedTask struct {
 	ItemsSkipped int64 `json:"items_skipped,omitempty"`
 	// CheckpointSeq holds the value of the "checkpoint_seq" field.
 	CheckpointSeq int64 `json:"checkpoint_seq,omitempty"`
-	// ModifiedBy holds the value of the "modified_by" field.
-	ModifiedBy uuid.UUID `json:"modified_by,omitempty"`
 	// ModifiedDate holds the value of the "modified_date" field.
 	ModifiedDate time.Time `json:"modified_date,omitempty"`
 	// Fence holds the value of the "fence" field.
 	Fence int64 `json:"fence,omitempty"`
+	// of the state, and of the spec unless spec_revision says otherwise
+	CodecRevision int `json:"codec_revision,omitempty"`
 	// Attempts holds the value of the "attempts" field.
 	Attempts int `json:"attempts,omitempty"`
 	// 1 (first) to 4 (last)
@@ -158,7 +158,7 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case queuedtask.FieldStalled:
 			values[i] = new(sql.NullBool)
-		case queuedtask.FieldCodecRevision, queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
+		case queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
 			values[i] = new(sql.NullInt64)
 		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent:
 			values[i] = new(sql.NullString)
@@ -211,17 +211,17 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CreatedDate = value.Time
 			}
+		case queuedtask.FieldModifiedBy:
+			if value, ok := values[i].(*uuid.UUID); !ok {
+				return fmt.Errorf("unexpected type %T for field modified_by", values[i])
+			} else if value != nil {
+				_m.ModifiedBy = *value
+			}
 		case queuedtask.FieldNotBefore:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field not_before", values[i])
 			} else if value.Valid {
 				_m.NotBefore = value.Time
-			}
-		case queuedtask.FieldCodecRevision:
-			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field codec_revision", values[i])
-			} else if value.Valid {
-				_m.CodecRevision = int(value.Int64)
 			}
 		case queuedtask.FieldItemsTaken:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -253,12 +253,6 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CheckpointSeq = value.Int64
 			}
-		case queuedtask.FieldModifiedBy:
-			if value, ok := values[i].(*uuid.UUID); !ok {
-				return fmt.Errorf("unexpected type %T for field modified_by", values[i])
-			} else if value != nil {
-				_m.ModifiedBy = *value
-			}
 		case queuedtask.FieldModifiedDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field modified_date", values[i])
@@ -270,6 +264,12 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field fence", values[i])
 			} else if value.Valid {
 				_m.Fence = value.Int64
+			}
+		case queuedtask.FieldCodecRevision:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field codec_revision", values[i])
+			} else if value.Valid {
+				_m.CodecRevision = int(value.Int64)
 			}
 		case queuedtask.FieldAttempts:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -504,11 +504,11 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString("created_date=")
 	builder.WriteString(_m.CreatedDate.Format(time.ANSIC))
 	builder.WriteString(", ")
+	builder.WriteString("modified_by=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ModifiedBy))
+	builder.WriteString(", ")
 	builder.WriteString("not_before=")
 	builder.WriteString(_m.NotBefore.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("codec_revision=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CodecRevision))
 	builder.WriteString(", ")
 	builder.WriteString("items_taken=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ItemsTaken))
@@ -525,14 +525,14 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString("checkpoint_seq=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CheckpointSeq))
 	builder.WriteString(", ")
-	builder.WriteString("modified_by=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ModifiedBy))
-	builder.WriteString(", ")
 	builder.WriteString("modified_date=")
 	builder.WriteString(_m.ModifiedDate.Format(time.ANSIC))
 	builder.WriteString(", ")
 	builder.WriteString("fence=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Fence))
+	builder.WriteString(", ")
+	builder.WriteString("codec_revision=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CodecRevision))
 	builder.WriteString(", ")
 	builder.WriteString("attempts=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Attempts))

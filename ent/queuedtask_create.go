@@ -51,23 +51,15 @@ func (_c *QueuedTaskCreate) SetCreatedDate(v time.Time) *QueuedTaskCreate {
 	return _c
 }
 
+// SetModifiedBy sets the "modified_by" field.
+func (_c *QueuedTaskCreate) SetModifiedBy(v uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetModifiedBy(v)
+	return _c
+}
+
 // SetNotBefore sets the "not_before" field.
 func (_c *QueuedTaskCreate) SetNotBefore(v time.Time) *QueuedTaskCreate {
 	_c.mutation.SetNotBefore(v)
-	return _c
-}
-
-// SetCodecRevision sets the "codec_revision" field.
-func (_c *QueuedTaskCreate) SetCodecRevision(v int) *QueuedTaskCreate {
-	_c.mutation.SetCodecRevision(v)
-	return _c
-}
-
-// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableCodecRevision(v *int) *QueuedTaskCreate {
-	if v != nil {
-		_c.SetCodecRevision(*v)
-	}
 	return _c
 }
 
@@ -141,12 +133,6 @@ func (_c *QueuedTaskCreate) SetNillableCheckpointSeq(v *int64) *QueuedTaskCreate
 	return _c
 }
 
-// SetModifiedBy sets the "modified_by" field.
-func (_c *QueuedTaskCreate) SetModifiedBy(v uuid.UUID) *QueuedTaskCreate {
-	_c.mutation.SetModifiedBy(v)
-	return _c
-}
-
 // SetModifiedDate sets the "modified_date" field.
 func (_c *QueuedTaskCreate) SetModifiedDate(v time.Time) *QueuedTaskCreate {
 	_c.mutation.SetModifiedDate(v)
@@ -163,6 +149,20 @@ func (_c *QueuedTaskCreate) SetFence(v int64) *QueuedTaskCreate {
 func (_c *QueuedTaskCreate) SetNillableFence(v *int64) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetFence(*v)
+	}
+	return _c
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (_c *QueuedTaskCreate) SetCodecRevision(v int) *QueuedTaskCreate {
+	_c.mutation.SetCodecRevision(v)
+	return _c
+}
+
+// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableCodecRevision(v *int) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetCodecRevision(*v)
 	}
 	return _c
 }
@@ -585,10 +585,6 @@ func (_c *QueuedTaskCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *QueuedTaskCreate) defaults() error {
-	if _, ok := _c.mutation.CodecRevision(); !ok {
-		v := queuedtask.DefaultCodecRevision
-		_c.mutation.SetCodecRevision(v)
-	}
 	if _, ok := _c.mutation.ItemsTaken(); !ok {
 		v := queuedtask.DefaultItemsTaken
 		_c.mutation.SetItemsTaken(v)
@@ -612,6 +608,10 @@ func (_c *QueuedTaskCreate) defaults() error {
 	if _, ok := _c.mutation.Fence(); !ok {
 		v := queuedtask.DefaultFence
 		_c.mutation.SetFence(v)
+	}
+	if _, ok := _c.mutation.CodecRevision(); !ok {
+		v := queuedtask.DefaultCodecRevision
+		_c.mutation.SetCodecRevision(v)
 	}
 	if _, ok := _c.mutation.Attempts(); !ok {
 		v := queuedtask.DefaultAttempts
@@ -657,14 +657,14 @@ func (_c *QueuedTaskCreate) check() error {
 			return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "QueuedTask.created_date"`)}
 		}
 	}
+	if _, ok := _c.mutation.ModifiedBy(); !ok {
+		return &ValidationError{Name: "modified_by", err: errors.New(`ent: missing required field "QueuedTask.modified_by"`)}
+	}
 	switch _c.driver.Dialect() {
 	case dialect.MySQL, dialect.SQLite:
 		if _, ok := _c.mutation.NotBefore(); !ok {
 			return &ValidationError{Name: "not_before", err: errors.New(`ent: missing required field "QueuedTask.not_before"`)}
 		}
-	}
-	if _, ok := _c.mutation.CodecRevision(); !ok {
-		return &ValidationError{Name: "codec_revision", err: errors.New(`ent: missing required field "QueuedTask.codec_revision"`)}
 	}
 	if _, ok := _c.mutation.ItemsTaken(); !ok {
 		return &ValidationError{Name: "items_taken", err: errors.New(`ent: missing required field "QueuedTask.items_taken"`)}
@@ -681,9 +681,6 @@ func (_c *QueuedTaskCreate) check() error {
 	if _, ok := _c.mutation.CheckpointSeq(); !ok {
 		return &ValidationError{Name: "checkpoint_seq", err: errors.New(`ent: missing required field "QueuedTask.checkpoint_seq"`)}
 	}
-	if _, ok := _c.mutation.ModifiedBy(); !ok {
-		return &ValidationError{Name: "modified_by", err: errors.New(`ent: missing required field "QueuedTask.modified_by"`)}
-	}
 	switch _c.driver.Dialect() {
 	case dialect.MySQL, dialect.SQLite:
 		if _, ok := _c.mutation.ModifiedDate(); !ok {
@@ -692,6 +689,9 @@ func (_c *QueuedTaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.Fence(); !ok {
 		return &ValidationError{Name: "fence", err: errors.New(`ent: missing required field "QueuedTask.fence"`)}
+	}
+	if _, ok := _c.mutation.CodecRevision(); !ok {
+		return &ValidationError{Name: "codec_revision", err: errors.New(`ent: missing required field "QueuedTask.codec_revision"`)}
 	}
 	if _, ok := _c.mutation.Attempts(); !ok {
 		return &ValidationError{Name: "attempts", err: errors.New(`ent: missing required field "QueuedTask.attempts"`)}
@@ -777,13 +777,13 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldCreatedDate, field.TypeTime, value)
 		_node.CreatedDate = value
 	}
+	if value, ok := _c.mutation.ModifiedBy(); ok {
+		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
+		_node.ModifiedBy = value
+	}
 	if value, ok := _c.mutation.NotBefore(); ok {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 		_node.NotBefore = value
-	}
-	if value, ok := _c.mutation.CodecRevision(); ok {
-		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
-		_node.CodecRevision = value
 	}
 	if value, ok := _c.mutation.ItemsTaken(); ok {
 		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
@@ -805,10 +805,6 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
 		_node.CheckpointSeq = value
 	}
-	if value, ok := _c.mutation.ModifiedBy(); ok {
-		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
-		_node.ModifiedBy = value
-	}
 	if value, ok := _c.mutation.ModifiedDate(); ok {
 		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
 		_node.ModifiedDate = value
@@ -816,6 +812,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Fence(); ok {
 		_spec.SetField(queuedtask.FieldFence, field.TypeInt64, value)
 		_node.Fence = value
+	}
+	if value, ok := _c.mutation.CodecRevision(); ok {
+		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
+		_node.CodecRevision = value
 	}
 	if value, ok := _c.mutation.Attempts(); ok {
 		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)

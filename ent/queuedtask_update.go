@@ -36,6 +36,20 @@ func (_u *QueuedTaskUpdate) Where(ps ...predicate.QueuedTask) *QueuedTaskUpdate 
 	return _u
 }
 
+// SetModifiedBy sets the "modified_by" field.
+func (_u *QueuedTaskUpdate) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.SetModifiedBy(v)
+	return _u
+}
+
+// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetModifiedBy(*v)
+	}
+	return _u
+}
+
 // SetNotBefore sets the "not_before" field.
 func (_u *QueuedTaskUpdate) SetNotBefore(v time.Time) *QueuedTaskUpdate {
 	_u.mutation.SetNotBefore(v)
@@ -47,27 +61,6 @@ func (_u *QueuedTaskUpdate) SetNillableNotBefore(v *time.Time) *QueuedTaskUpdate
 	if v != nil {
 		_u.SetNotBefore(*v)
 	}
-	return _u
-}
-
-// SetCodecRevision sets the "codec_revision" field.
-func (_u *QueuedTaskUpdate) SetCodecRevision(v int) *QueuedTaskUpdate {
-	_u.mutation.ResetCodecRevision()
-	_u.mutation.SetCodecRevision(v)
-	return _u
-}
-
-// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableCodecRevision(v *int) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetCodecRevision(*v)
-	}
-	return _u
-}
-
-// AddCodecRevision adds value to the "codec_revision" field.
-func (_u *QueuedTaskUpdate) AddCodecRevision(v int) *QueuedTaskUpdate {
-	_u.mutation.AddCodecRevision(v)
 	return _u
 }
 
@@ -176,20 +169,6 @@ func (_u *QueuedTaskUpdate) AddCheckpointSeq(v int64) *QueuedTaskUpdate {
 	return _u
 }
 
-// SetModifiedBy sets the "modified_by" field.
-func (_u *QueuedTaskUpdate) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdate {
-	_u.mutation.SetModifiedBy(v)
-	return _u
-}
-
-// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdate {
-	if v != nil {
-		_u.SetModifiedBy(*v)
-	}
-	return _u
-}
-
 // SetModifiedDate sets the "modified_date" field.
 func (_u *QueuedTaskUpdate) SetModifiedDate(v time.Time) *QueuedTaskUpdate {
 	_u.mutation.SetModifiedDate(v)
@@ -222,6 +201,27 @@ func (_u *QueuedTaskUpdate) SetNillableFence(v *int64) *QueuedTaskUpdate {
 // AddFence adds value to the "fence" field.
 func (_u *QueuedTaskUpdate) AddFence(v int64) *QueuedTaskUpdate {
 	_u.mutation.AddFence(v)
+	return _u
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (_u *QueuedTaskUpdate) SetCodecRevision(v int) *QueuedTaskUpdate {
+	_u.mutation.ResetCodecRevision()
+	_u.mutation.SetCodecRevision(v)
+	return _u
+}
+
+// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableCodecRevision(v *int) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetCodecRevision(*v)
+	}
+	return _u
+}
+
+// AddCodecRevision adds value to the "codec_revision" field.
+func (_u *QueuedTaskUpdate) AddCodecRevision(v int) *QueuedTaskUpdate {
+	_u.mutation.AddCodecRevision(v)
 	return _u
 }
 
@@ -724,14 +724,11 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
+	if value, ok := _u.mutation.ModifiedBy(); ok {
+		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
+	}
 	if value, ok := _u.mutation.NotBefore(); ok {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.CodecRevision(); ok {
-		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedCodecRevision(); ok {
-		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.ItemsTaken(); ok {
 		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
@@ -763,9 +760,6 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if value, ok := _u.mutation.AddedCheckpointSeq(); ok {
 		_spec.AddField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
 	}
-	if value, ok := _u.mutation.ModifiedBy(); ok {
-		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
-	}
 	if value, ok := _u.mutation.ModifiedDate(); ok {
 		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
 	}
@@ -774,6 +768,12 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if value, ok := _u.mutation.AddedFence(); ok {
 		_spec.AddField(queuedtask.FieldFence, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.CodecRevision(); ok {
+		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedCodecRevision(); ok {
+		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Attempts(); ok {
 		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
@@ -1051,6 +1051,20 @@ type QueuedTaskUpdateOne struct {
 	mutation *QueuedTaskMutation
 }
 
+// SetModifiedBy sets the "modified_by" field.
+func (_u *QueuedTaskUpdateOne) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.SetModifiedBy(v)
+	return _u
+}
+
+// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetModifiedBy(*v)
+	}
+	return _u
+}
+
 // SetNotBefore sets the "not_before" field.
 func (_u *QueuedTaskUpdateOne) SetNotBefore(v time.Time) *QueuedTaskUpdateOne {
 	_u.mutation.SetNotBefore(v)
@@ -1062,27 +1076,6 @@ func (_u *QueuedTaskUpdateOne) SetNillableNotBefore(v *time.Time) *QueuedTaskUpd
 	if v != nil {
 		_u.SetNotBefore(*v)
 	}
-	return _u
-}
-
-// SetCodecRevision sets the "codec_revision" field.
-func (_u *QueuedTaskUpdateOne) SetCodecRevision(v int) *QueuedTaskUpdateOne {
-	_u.mutation.ResetCodecRevision()
-	_u.mutation.SetCodecRevision(v)
-	return _u
-}
-
-// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableCodecRevision(v *int) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetCodecRevision(*v)
-	}
-	return _u
-}
-
-// AddCodecRevision adds value to the "codec_revision" field.
-func (_u *QueuedTaskUpdateOne) AddCodecRevision(v int) *QueuedTaskUpdateOne {
-	_u.mutation.AddCodecRevision(v)
 	return _u
 }
 
@@ -1191,20 +1184,6 @@ func (_u *QueuedTaskUpdateOne) AddCheckpointSeq(v int64) *QueuedTaskUpdateOne {
 	return _u
 }
 
-// SetModifiedBy sets the "modified_by" field.
-func (_u *QueuedTaskUpdateOne) SetModifiedBy(v uuid.UUID) *QueuedTaskUpdateOne {
-	_u.mutation.SetModifiedBy(v)
-	return _u
-}
-
-// SetNillableModifiedBy sets the "modified_by" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableModifiedBy(v *uuid.UUID) *QueuedTaskUpdateOne {
-	if v != nil {
-		_u.SetModifiedBy(*v)
-	}
-	return _u
-}
-
 // SetModifiedDate sets the "modified_date" field.
 func (_u *QueuedTaskUpdateOne) SetModifiedDate(v time.Time) *QueuedTaskUpdateOne {
 	_u.mutation.SetModifiedDate(v)
@@ -1237,6 +1216,27 @@ func (_u *QueuedTaskUpdateOne) SetNillableFence(v *int64) *QueuedTaskUpdateOne {
 // AddFence adds value to the "fence" field.
 func (_u *QueuedTaskUpdateOne) AddFence(v int64) *QueuedTaskUpdateOne {
 	_u.mutation.AddFence(v)
+	return _u
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (_u *QueuedTaskUpdateOne) SetCodecRevision(v int) *QueuedTaskUpdateOne {
+	_u.mutation.ResetCodecRevision()
+	_u.mutation.SetCodecRevision(v)
+	return _u
+}
+
+// SetNillableCodecRevision sets the "codec_revision" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableCodecRevision(v *int) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetCodecRevision(*v)
+	}
+	return _u
+}
+
+// AddCodecRevision adds value to the "codec_revision" field.
+func (_u *QueuedTaskUpdateOne) AddCodecRevision(v int) *QueuedTaskUpdateOne {
+	_u.mutation.AddCodecRevision(v)
 	return _u
 }
 
@@ -1769,14 +1769,11 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 			}
 		}
 	}
+	if value, ok := _u.mutation.ModifiedBy(); ok {
+		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
+	}
 	if value, ok := _u.mutation.NotBefore(); ok {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
-	}
-	if value, ok := _u.mutation.CodecRevision(); ok {
-		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedCodecRevision(); ok {
-		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.ItemsTaken(); ok {
 		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
@@ -1808,9 +1805,6 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if value, ok := _u.mutation.AddedCheckpointSeq(); ok {
 		_spec.AddField(queuedtask.FieldCheckpointSeq, field.TypeInt64, value)
 	}
-	if value, ok := _u.mutation.ModifiedBy(); ok {
-		_spec.SetField(queuedtask.FieldModifiedBy, field.TypeUUID, value)
-	}
 	if value, ok := _u.mutation.ModifiedDate(); ok {
 		_spec.SetField(queuedtask.FieldModifiedDate, field.TypeTime, value)
 	}
@@ -1819,6 +1813,12 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if value, ok := _u.mutation.AddedFence(); ok {
 		_spec.AddField(queuedtask.FieldFence, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.CodecRevision(); ok {
+		_spec.SetField(queuedtask.FieldCodecRevision, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedCodecRevision(); ok {
+		_spec.AddField(queuedtask.FieldCodecRevision, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Attempts(); ok {
 		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)

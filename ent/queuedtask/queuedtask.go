@@ -24,10 +24,10 @@ const (
 	FieldCreatedBy = "created_by"
 	// FieldCreatedDate holds the string denoting the created_date field in the database.
 	FieldCreatedDate = "created_date"
+	// FieldModifiedBy holds the string denoting the modified_by field in the database.
+	FieldModifiedBy = "modified_by"
 	// FieldNotBefore holds the string denoting the not_before field in the database.
 	FieldNotBefore = "not_before"
-	// FieldCodecRevision holds the string denoting the codec_revision field in the database.
-	FieldCodecRevision = "codec_revision"
 	// FieldItemsTaken holds the string denoting the items_taken field in the database.
 	FieldItemsTaken = "items_taken"
 	// FieldItemsDone holds the string denoting the items_done field in the database.
@@ -38,12 +38,12 @@ const (
 	FieldItemsSkipped = "items_skipped"
 	// FieldCheckpointSeq holds the string denoting the checkpoint_seq field in the database.
 	FieldCheckpointSeq = "checkpoint_seq"
-	// FieldModifiedBy holds the string denoting the modified_by field in the database.
-	FieldModifiedBy = "modified_by"
 	// FieldModifiedDate holds the string denoting the modified_date field in the database.
 	FieldModifiedDate = "modified_date"
 	// FieldFence holds the string denoting the fence field in the database.
 	FieldFence = "fence"
+	// FieldCodecRevision holds the string denoting the codec_revision field in the database.
+	FieldCodecRevision = "codec_revision"
 	// FieldAttempts holds the string denoting the attempts field in the database.
 	FieldAttempts = "attempts"
 	// FieldPriority holds the string denoting the priority field in the database.
@@ -132,16 +132,16 @@ var Columns = []string{
 	FieldRunAsID,
 	FieldCreatedBy,
 	FieldCreatedDate,
+	FieldModifiedBy,
 	FieldNotBefore,
-	FieldCodecRevision,
 	FieldItemsTaken,
 	FieldItemsDone,
 	FieldItemsFailed,
 	FieldItemsSkipped,
 	FieldCheckpointSeq,
-	FieldModifiedBy,
 	FieldModifiedDate,
 	FieldFence,
+	FieldCodecRevision,
 	FieldAttempts,
 	FieldPriority,
 	FieldStalled,
@@ -186,8 +186,6 @@ func ValidColumn(column string) bool {
 //	import _ "taskkit.dev/ent/runtime"
 var (
 	Hooks [1]ent.Hook
-	// DefaultCodecRevision holds the default value on creation for the "codec_revision" field.
-	DefaultCodecRevision int
 	// DefaultItemsTaken holds the default value on creation for the "items_taken" field.
 	DefaultItemsTaken int64
 	// DefaultItemsDone holds the default value on creation for the "items_done" field.
@@ -200,6 +198,8 @@ var (
 	DefaultCheckpointSeq int64
 	// DefaultFence holds the default value on creation for the "fence" field.
 	DefaultFence int64
+	// DefaultCodecRevision holds the default value on creation for the "codec_revision" field.
+	DefaultCodecRevision int
 	// DefaultAttempts holds the default value on creation for the "attempts" field.
 	DefaultAttempts int
 	// DefaultPriority holds the default value on creation for the "priority" field.
@@ -252,14 +252,14 @@ func ByCreatedDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCreatedDate, opts...).ToFunc()
 }
 
+// ByModifiedBy orders the results by the modified_by field.
+func ByModifiedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldModifiedBy, opts...).ToFunc()
+}
+
 // ByNotBefore orders the results by the not_before field.
 func ByNotBefore(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNotBefore, opts...).ToFunc()
-}
-
-// ByCodecRevision orders the results by the codec_revision field.
-func ByCodecRevision(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldCodecRevision, opts...).ToFunc()
 }
 
 // ByItemsTaken orders the results by the items_taken field.
@@ -287,11 +287,6 @@ func ByCheckpointSeq(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCheckpointSeq, opts...).ToFunc()
 }
 
-// ByModifiedBy orders the results by the modified_by field.
-func ByModifiedBy(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldModifiedBy, opts...).ToFunc()
-}
-
 // ByModifiedDate orders the results by the modified_date field.
 func ByModifiedDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldModifiedDate, opts...).ToFunc()
@@ -300,6 +295,11 @@ func ByModifiedDate(opts ...sql.OrderTermOption) OrderOption {
 // ByFence orders the results by the fence field.
 func ByFence(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldFence, opts...).ToFunc()
+}
+
+// ByCodecRevision orders the results by the codec_revision field.
+func ByCodecRevision(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCodecRevision, opts...).ToFunc()
 }
 
 // ByAttempts orders the results by the attempts field.

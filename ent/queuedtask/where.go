@@ -78,14 +78,14 @@ func CreatedDate(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldCreatedDate, v))
 }
 
+// ModifiedBy applies equality check predicate on the "modified_by" field. It's identical to ModifiedByEQ.
+func ModifiedBy(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
+}
+
 // NotBefore applies equality check predicate on the "not_before" field. It's identical to NotBeforeEQ.
 func NotBefore(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldNotBefore, v))
-}
-
-// CodecRevision applies equality check predicate on the "codec_revision" field. It's identical to CodecRevisionEQ.
-func CodecRevision(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
 }
 
 // ItemsTaken applies equality check predicate on the "items_taken" field. It's identical to ItemsTakenEQ.
@@ -113,11 +113,6 @@ func CheckpointSeq(v int64) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldCheckpointSeq, v))
 }
 
-// ModifiedBy applies equality check predicate on the "modified_by" field. It's identical to ModifiedByEQ.
-func ModifiedBy(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
-}
-
 // ModifiedDate applies equality check predicate on the "modified_date" field. It's identical to ModifiedDateEQ.
 func ModifiedDate(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedDate, v))
@@ -126,6 +121,11 @@ func ModifiedDate(v time.Time) predicate.QueuedTask {
 // Fence applies equality check predicate on the "fence" field. It's identical to FenceEQ.
 func Fence(v int64) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldFence, v))
+}
+
+// CodecRevision applies equality check predicate on the "codec_revision" field. It's identical to CodecRevisionEQ.
+func CodecRevision(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
 }
 
 // Attempts applies equality check predicate on the "attempts" field. It's identical to AttemptsEQ.
@@ -399,6 +399,46 @@ func CreatedDateLTE(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldCreatedDate, v))
 }
 
+// ModifiedByEQ applies the EQ predicate on the "modified_by" field.
+func ModifiedByEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
+}
+
+// ModifiedByNEQ applies the NEQ predicate on the "modified_by" field.
+func ModifiedByNEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldModifiedBy, v))
+}
+
+// ModifiedByIn applies the In predicate on the "modified_by" field.
+func ModifiedByIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldModifiedBy, vs...))
+}
+
+// ModifiedByNotIn applies the NotIn predicate on the "modified_by" field.
+func ModifiedByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldModifiedBy, vs...))
+}
+
+// ModifiedByGT applies the GT predicate on the "modified_by" field.
+func ModifiedByGT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldModifiedBy, v))
+}
+
+// ModifiedByGTE applies the GTE predicate on the "modified_by" field.
+func ModifiedByGTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldModifiedBy, v))
+}
+
+// ModifiedByLT applies the LT predicate on the "modified_by" field.
+func ModifiedByLT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldModifiedBy, v))
+}
+
+// ModifiedByLTE applies the LTE predicate on the "modified_by" field.
+func ModifiedByLTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldModifiedBy, v))
+}
+
 // NotBeforeEQ applies the EQ predicate on the "not_before" field.
 func NotBeforeEQ(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldNotBefore, v))
@@ -437,46 +477,6 @@ func NotBeforeLT(v time.Time) predicate.QueuedTask {
 // NotBeforeLTE applies the LTE predicate on the "not_before" field.
 func NotBeforeLTE(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldNotBefore, v))
-}
-
-// CodecRevisionEQ applies the EQ predicate on the "codec_revision" field.
-func CodecRevisionEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
-}
-
-// CodecRevisionNEQ applies the NEQ predicate on the "codec_revision" field.
-func CodecRevisionNEQ(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldCodecRevision, v))
-}
-
-// CodecRevisionIn applies the In predicate on the "codec_revision" field.
-func CodecRevisionIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldCodecRevision, vs...))
-}
-
-// CodecRevisionNotIn applies the NotIn predicate on the "codec_revision" field.
-func CodecRevisionNotIn(vs ...int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldCodecRevision, vs...))
-}
-
-// CodecRevisionGT applies the GT predicate on the "codec_revision" field.
-func CodecRevisionGT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldCodecRevision, v))
-}
-
-// CodecRevisionGTE applies the GTE predicate on the "codec_revision" field.
-func CodecRevisionGTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldCodecRevision, v))
-}
-
-// CodecRevisionLT applies the LT predicate on the "codec_revision" field.
-func CodecRevisionLT(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldCodecRevision, v))
-}
-
-// CodecRevisionLTE applies the LTE predicate on the "codec_revision" field.
-func CodecRevisionLTE(v int) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldCodecRevision, v))
 }
 
 // ItemsTakenEQ applies the EQ predicate on the "items_taken" field.
@@ -679,46 +679,6 @@ func CheckpointSeqLTE(v int64) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldCheckpointSeq, v))
 }
 
-// ModifiedByEQ applies the EQ predicate on the "modified_by" field.
-func ModifiedByEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedBy, v))
-}
-
-// ModifiedByNEQ applies the NEQ predicate on the "modified_by" field.
-func ModifiedByNEQ(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldModifiedBy, v))
-}
-
-// ModifiedByIn applies the In predicate on the "modified_by" field.
-func ModifiedByIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldModifiedBy, vs...))
-}
-
-// ModifiedByNotIn applies the NotIn predicate on the "modified_by" field.
-func ModifiedByNotIn(vs ...uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldModifiedBy, vs...))
-}
-
-// ModifiedByGT applies the GT predicate on the "modified_by" field.
-func ModifiedByGT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldModifiedBy, v))
-}
-
-// ModifiedByGTE applies the GTE predicate on the "modified_by" field.
-func ModifiedByGTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldModifiedBy, v))
-}
-
-// ModifiedByLT applies the LT predicate on the "modified_by" field.
-func ModifiedByLT(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldModifiedBy, v))
-}
-
-// ModifiedByLTE applies the LTE predicate on the "modified_by" field.
-func ModifiedByLTE(v uuid.UUID) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldModifiedBy, v))
-}
-
 // ModifiedDateEQ applies the EQ predicate on the "modified_date" field.
 func ModifiedDateEQ(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldModifiedDate, v))
@@ -797,6 +757,46 @@ func FenceLT(v int64) predicate.QueuedTask {
 // FenceLTE applies the LTE predicate on the "fence" field.
 func FenceLTE(v int64) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldFence, v))
+}
+
+// CodecRevisionEQ applies the EQ predicate on the "codec_revision" field.
+func CodecRevisionEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldCodecRevision, v))
+}
+
+// CodecRevisionNEQ applies the NEQ predicate on the "codec_revision" field.
+func CodecRevisionNEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldCodecRevision, v))
+}
+
+// CodecRevisionIn applies the In predicate on the "codec_revision" field.
+func CodecRevisionIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldCodecRevision, vs...))
+}
+
+// CodecRevisionNotIn applies the NotIn predicate on the "codec_revision" field.
+func CodecRevisionNotIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldCodecRevision, vs...))
+}
+
+// CodecRevisionGT applies the GT predicate on the "codec_revision" field.
+func CodecRevisionGT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldCodecRevision, v))
+}
+
+// CodecRevisionGTE applies the GTE predicate on the "codec_revision" field.
+func CodecRevisionGTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldCodecRevision, v))
+}
+
+// CodecRevisionLT applies the LT predicate on the "codec_revision" field.
+func CodecRevisionLT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldCodecRevision, v))
+}
+
+// CodecRevisionLTE applies the LTE predicate on the "codec_revision" field.
+func CodecRevisionLTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldCodecRevision, v))
 }
 
 // AttemptsEQ applies the EQ predicate on the "attempts" field.

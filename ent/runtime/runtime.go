@@ -18,10 +18,6 @@ func init() {
 	queuedtask.Hooks[0] = queuedtaskHooks[0]
 	queuedtaskFields := schema.QueuedTask{}.Fields()
 	_ = queuedtaskFields
-	// queuedtaskDescCodecRevision is the schema descriptor for codec_revision field.
-	queuedtaskDescCodecRevision := queuedtaskFields[6].Descriptor()
-	// queuedtask.DefaultCodecRevision holds the default value on creation for the codec_revision field.
-	queuedtask.DefaultCodecRevision = queuedtaskDescCodecRevision.Default.(int)
 	// queuedtaskDescItemsTaken is the schema descriptor for items_taken field.
 	queuedtaskDescItemsTaken := queuedtaskFields[7].Descriptor()
 	// queuedtask.DefaultItemsTaken holds the default value on creation for the items_taken field.
@@ -43,9 +39,13 @@ func init() {
 	// queuedtask.DefaultCheckpointSeq holds the default value on creation for the checkpoint_seq field.
 	queuedtask.DefaultCheckpointSeq = queuedtaskDescCheckpointSeq.Default.(int64)
 	// queuedtaskDescFence is the schema descriptor for fence field.
-	queuedtaskDescFence := queuedtaskFields[14].Descriptor()
+	queuedtaskDescFence := queuedtaskFields[13].Descriptor()
 	// queuedtask.DefaultFence holds the default value on creation for the fence field.
 	queuedtask.DefaultFence = queuedtaskDescFence.Default.(int64)
+	// queuedtaskDescCodecRevision is the schema descriptor for codec_revision field.
+	queuedtaskDescCodecRevision := queuedtaskFields[14].Descriptor()
+	// queuedtask.DefaultCodecRevision holds the default value on creation for the codec_revision field.
+	queuedtask.DefaultCodecRevision = queuedtaskDescCodecRevision.Default.(int)
 	// queuedtaskDescAttempts is the schema descriptor for attempts field.
 	queuedtaskDescAttempts := queuedtaskFields[15].Descriptor()
 	// queuedtask.DefaultAttempts holds the default value on creation for the attempts field.

@@ -27,20 +27,18 @@ func no() schema.Annotation {
 	}}
 }
 
-// createdFields and modifiedFields are the four audit columns (SSP-10): two that
-// never change and two that change with every version of a row. They are no
-// mixin, whose columns would stand together and first. The database fills the
-// dates on insert; the statements of internal/store set them afterwards.
-func createdFields() []ent.Field {
+// auditFields are three of the four audit columns (SSP-10), which hardly ever
+// change; modifiedField changes with every version of a row. They are no mixin,
+// whose columns would stand together. The database fills the dates on insert; the
+// statements of internal/store set them afterwards.
+func auditFields() []ent.Field {
 	return []ent.Field{
 		field.UUID("created_by", uuid.UUID{}).Immutable(),
 		field.Time("created_date").Immutable().Annotations(clock()),
+		field.UUID("modified_by", uuid.UUID{}),
 	}
 }
 
-func modifiedFields() []ent.Field {
-	return []ent.Field{
-		field.UUID("modified_by", uuid.UUID{}),
-		field.Time("modified_date").Annotations(clock()),
-	}
+func modifiedField() ent.Field {
+	return field.Time("modified_date").Annotations(clock())
 }

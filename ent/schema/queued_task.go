@@ -21,8 +21,12 @@ import (
 // number, so that 18446744073709551615 would become a rounded float.
 var jsonType = map[string]string{dialect.Postgres: "json", dialect.SQLite: "text"}
 
-// textType is text where ent would have another type of text.
-var textType = map[string]string{dialect.Postgres: "text"}
+// textType and intType are text and a number of four bytes where ent would have
+// another type.
+var (
+	textType = map[string]string{dialect.Postgres: "text"}
+	intType  = map[string]string{dialect.Postgres: "integer"}
+)
 
 // QueuedTask is one submitted run of a kind.
 type QueuedTask struct{ ent.Schema }
@@ -54,7 +58,7 @@ func (QueuedTask) Annotations() []schema.Annotation {
 // difference. And what has a fixed width and is never null comes first, where a
 // column is found without reading those before it.
 func (QueuedTask) Fields() []ent.Field {
-	return slices.Concat(fixedFields(), progressFields(), modifiedFields(), holdFields(), noteFields(), askedFields())
+	return slices.Concat(fixedFields(), progressFields(), holdFields(), noteFields(), askedFields())
 }
 
 // fixedFields are whose task it is and since when.
@@ -63,7 +67,7 @@ func fixedFields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("owner_id", uuid.UUID{}).Immutable(),
 		field.UUID("run_as_id", uuid.UUID{}).Immutable(),
-	}, createdFields()...)
+	}, auditFields()...)
 }
 
 // count is a number that begins at 0.
@@ -75,8 +79,6 @@ func count(name string) ent.Field {
 func progressFields() []ent.Field {
 	return []ent.Field{
 		field.Time("not_before").Annotations(clock()),
-		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")).
-			Comment("of the state, and of the spec unless spec_revision says otherwise"),
 		count("items_taken"),
 		count("items_done"),
 		count("items_failed"),
@@ -88,8 +90,11 @@ func progressFields() []ent.Field {
 // holdFields are what every claim and every end changes.
 func holdFields() []ent.Field {
 	return []ent.Field{
+		modifiedField(),
 		count("fence"),
-		field.Int("attempts").Default(0).Annotations(entsql.Default("0")),
+		field.Int("codec_revision").SchemaType(intType).Default(1).Annotations(entsql.Default("1")).
+			Comment("of the state, and of the spec unless spec_revision says otherwise"),
+		field.Int("attempts").SchemaType(intType).Default(0).Annotations(entsql.Default("0")),
 		field.Int16("priority").Default(2).Annotations(entsql.Default("2")).
 			Comment("1 (first) to 4 (last)"),
 		field.Bool("stalled").Default(false).Annotations(no()).
@@ -113,7 +118,7 @@ func noteFields() []ent.Field {
 		field.Text("workflow_status_desc").Optional().Nillable(),
 		field.Text("reason").Optional().Nillable().Comment("why it waits (CER-11)"),
 		field.Int64("items_total").Optional().Nillable().Comment("null while unknown"),
-		field.Int("spec_revision").Optional().Nillable().
+		field.Int("spec_revision").SchemaType(intType).Optional().Nillable().
 			Comment("of the spec, once a checkpoint has had another"),
 		field.Text("secrets").Optional().Nillable().
 			Comment("pointers to what must not be shown of spec and state, one a line"),
@@ -154,14 +159,18 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("queue", "stalled", "priority", "not_before", "id").
 			StorageKey("taskkit_claim").
 			Annotations(entsql.IndexWhere("workflow_status = 'QUEUED' AND control <> 'PAUSE'")),
-		index.Fields("scheduled_by_process").
+		// Not by their process: who asks reads all of them, and an id is shorter.
+		index.Fields("id").
 			StorageKey("taskkit_in_flight").
 			Annotations(entsql.IndexWhere("workflow_status IN ('SCHEDULING', 'EXECUTING')")),
 		index.Fields("control", "id").
 			StorageKey("taskkit_requested").
 			Annotations(entsql.IndexWhere("control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')")),
+		// Not those in flight: the version of a task that claims it is in the index
+		// above and need not be in this.
 		index.Fields("owner_id", "id").
-			StorageKey("taskkit_owner"),
+			StorageKey("taskkit_owner").
+			Annotations(entsql.IndexWhere("workflow_status NOT IN ('SCHEDULING', 'EXECUTING')")),
 		index.Fields("execution_component_name", "unique_key").Unique().
 			StorageKey("taskkit_unique_key").
 			Annotations(entsql.IndexWhere("unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")),

@@ -147,7 +147,7 @@ var (
 	words = regexp.MustCompile(`'\{([^}]*)\}'::text\[\]`)
 	// storage matches what the migrations set by hand.
 	storage = regexp.MustCompile(` WITH \(fillfactor='?\d+'?\)`)
-	spaces = regexp.MustCompile(`\s+`)
+	spaces  = regexp.MustCompile(`\s+`)
 )
 
 // bracketed matches what an expression does, or several in brackets.

@@ -123,7 +123,7 @@ const postgresStorage = `-- By hand: storage parameters, which ent does not have
 -- would split at the first. Vacuum comes by the number of dead rows and not by a
 -- share of a table that is mostly finished tasks.
 ALTER TABLE "{schema}"."taskkit_queued_task" SET (
-  fillfactor = 50,
+  fillfactor = 40,
   autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_cost_delay = 0,

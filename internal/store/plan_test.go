@@ -4,11 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testdb"
 	"taskkit.dev/internal/workflow"
 )
@@ -78,6 +82,12 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			explain(t, s, s.applySQL, applyArgs(writes)).uses(t, "apply", "taskkit_queued_task_pkey")
 			explain(t, s, s.sql("SELECT 1 FROM {s}taskkit_queued_task q WHERE q.scheduled_by_process = $1 AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')"), []any{"p"}).
 				uses(t, "the tasks of a process", "taskkit_in_flight")
+			query, args := ownedQuery(t, dialect.Postgres, db.Schema)
+			plan = explain(t, s, query, args)
+			plan.uses(t, "the tasks of an owner", "taskkit_owner", "taskkit_in_flight", "taskkit_queued_task_pkey")
+			if most := plan.rows("taskkit_owner"); most > 10 {
+				t.Errorf("a page of 10 looked at %v of the owner's tasks", most)
+			}
 			explain(t, s, s.sql(postgresClaimRequested), []any{c.Process, c.Queues, c.revisions(), int64(4), int64(c.SpecMax)}).
 				uses(t, "claim of those that are to end", "taskkit_requested", "taskkit_queued_task_pkey")
 			if analyzed == "" {
@@ -89,12 +99,24 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			if _, err := conn.ExecContext(t.Context(), "SET plan_cache_mode = force_generic_plan"); err != nil {
+			run := func(query string) {
+				t.Helper()
+				if _, err := conn.ExecContext(t.Context(), query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run(`PREPARE c(text, text[], text[], bigint, bigint) AS ` + s.sql(postgresClaim))
+			for range 6 { // PostgreSQL decides at the sixth
+				run(`EXECUTE c('p', '{default}', '{"demo 1"}', 1, 100000)`)
+			}
+			var generic int
+			if err := conn.QueryRowContext(t.Context(), "SELECT generic_plans FROM pg_prepared_statements WHERE name = 'c'").Scan(&generic); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := conn.ExecContext(t.Context(), `PREPARE c(text, text[], text[], bigint, bigint) AS `+s.sql(postgresClaim)); err != nil {
-				t.Fatal(err)
+			if generic == 0 {
+				t.Error("the claim is planned anew each time")
 			}
+			run("SET plan_cache_mode = force_generic_plan")
 			planOf(t, conn, `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE c('p', '{default}', '{"demo 1"}', 500, 100000)`, nil).
 				uses(t, "claim by a generic plan", "taskkit_claim", "taskkit_queued_task_pkey")
 		})
@@ -111,6 +133,33 @@ func planStore(t *testing.T, db *testdb.DB) *postgres {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// ownedQuery is how the tasks of an owner are listed.
+func ownedQuery(t *testing.T, d dialect.Name, schema string) (query string, args []any) {
+	t.Helper()
+	var r recorder
+	if _, err := newBase(&r, schema, d).Tasks(t.Context(), Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10}); !errors.Is(err, errRecorded) {
+		t.Fatal(err)
+	}
+	return r.query, r.args
+}
+
+// recorder is a handle that keeps what it is asked.
+type recorder struct {
+	query string
+	args  []any
+}
+
+var errRecorded = errors.New("recorded")
+
+func (r *recorder) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errRecorded
+}
+
+func (r *recorder) QueryContext(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+	r.query, r.args = query, args
+	return nil, errRecorded
 }
 
 // scans are the scans of the task table in a plan.
@@ -216,6 +265,7 @@ func TestSQLitePlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSQLite(db.DB, time.Second)
+	owned, _ := ownedQuery(t, dialect.SQLite, "")
 	for name, c := range map[string]struct{ query, index string }{
 		"claim": {probes(sqliteProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
 		"next":  {probes(sqliteDue, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
@@ -225,11 +275,12 @@ func TestSQLitePlans(t *testing.T) {
 		"claim of those that are to end": {s.sql(sqliteRequested), "taskkit_requested (control=?)"},
 		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
-		"asked to delete": {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
-		"owner":           {"SELECT id FROM taskkit_queued_task WHERE owner_id = 'x' ORDER BY id DESC", "taskkit_owner (owner_id=?)"},
+		"asked to delete":   {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
+		"owner's at rest":   {owned, "taskkit_owner (owner_id=? AND id<?)"},
+		"owner's in flight": {owned, "taskkit_in_flight"},
 	} {
 		args := make([]any, 0, 18)
-		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)); n++ {
+		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)) || strings.Count(c.query, "?") >= n; n++ {
 			args = append(args, "")
 		}
 		if len(args) == 0 && strings.Contains(c.query, "$2") {

@@ -1,11 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // postgresClaim takes tasks in one statement.
@@ -23,9 +27,9 @@ import (
 //   - The rows to update come out of an array, which it takes for ten rows and
 //     looks up one by one. Of a thousand it would rather read the table.
 //
-// The limit and the queues hide in subqueries too, so that a plan made for any
-// is as good as one made for these: PostgreSQL then keeps it, and planning this
-// statement takes longer than a claim of a few tasks.
+// The limit, the queues and the kinds hide in subqueries too, so that a plan made
+// for any costs what one made for these does: PostgreSQL then keeps it, and
+// planning this statement takes longer than a claim of a few tasks.
 //
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
 var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
@@ -42,7 +46,7 @@ var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
       AND q.not_before <= statement_timestamp()
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY($3::text[]), false) IS NOT NULL
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
   LIMIT (SELECT $4::bigint)
@@ -76,23 +80,24 @@ func postgresRequested(queues, kinds string) string {
 }
 
 // postgresTake is a claim of what the table expression picked holds; next says
-// how long until there is more.
+// how long until there is more. Rows come in any order, with their place.
 func postgresTake(picked, next string) string {
 	return "WITH " + picked + `, claimed AS (
   UPDATE {s}taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
     scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = {now}
-  FROM unnest(ARRAY(SELECT id FROM picked)) AS p(id) WHERE q.id = p.id
+  FROM unnest(ARRAY(SELECT id FROM picked ORDER BY rank, not_before, id),
+    ARRAY(SELECT rank FROM picked ORDER BY rank, not_before, id)) WITH ORDINALITY AS p(id, rank, ord)
+  WHERE q.id = p.id
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
     CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
     coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.traceparent, '') AS traceparent,
-    coalesce(q.spec_revision, q.codec_revision) AS spec_revision
+    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, p.ord
 ), next AS (` + next + `)
-SELECT n.wait, c.id IS NOT NULL, c.*, p.rank FROM next n LEFT JOIN claimed c ON true LEFT JOIN picked p ON p.id = c.id
-ORDER BY p.rank, p.not_before, p.id`
+SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
 }
 
 // Claim implements [Store].
@@ -105,15 +110,17 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 	if c.Requested {
 		query = postgresClaimRequested
 	}
+	var (
+		wait    int64
+		is      bool
+		t       claimedRow
+		place   sql.NullInt64
+		columns = append([]any{&wait, &is}, append(t.columns(), &t.rank, &place)...)
+		places  = make(map[uuid.UUID]int64)
+	)
 	_, err := ask(ctx, s.db, s.sql(query),
 		[]any{c.Process, c.Queues, c.revisions(), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
-			var (
-				wait    int64
-				is      bool
-				t       claimedRow
-				columns = append([]any{&wait, &is}, t.columns()...)
-			)
-			if err := rows.Scan(append(columns, &t.rank)...); err != nil {
+			if err := rows.Scan(columns...); err != nil {
 				return err
 			}
 			if wait >= 0 {
@@ -121,12 +128,14 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.claimed())
+				places[t.id.UUID] = place.Int64
 			}
 			return nil
 		})
 	if err != nil {
 		return Claims{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
 	}
+	slices.SortFunc(found.Tasks, func(a, b Claimed) int { return cmp.Compare(places[a.ID], places[b.ID]) })
 	return found, nil
 }
 
@@ -155,7 +164,7 @@ const postgresWaiting = `SELECT EXISTS (
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
       AND q.not_before <= statement_timestamp()
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY($2::text[]), false) IS NOT NULL
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
   ) t)`
 

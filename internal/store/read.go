@@ -73,9 +73,6 @@ func (b *base) tasks(ctx context.Context, f Filter, whole bool) ([]Task, error) 
 	if len(f.Statuses) > 0 {
 		where = append(where, queuedtask.WorkflowStatusIn(f.Statuses...))
 	}
-	if f.Owner != uuid.Nil {
-		where = append(where, queuedtask.OwnerID(f.Owner))
-	}
 	if f.Queue != "" {
 		where = append(where, queuedtask.Queue(f.Queue))
 	}
@@ -90,6 +87,9 @@ func (b *base) tasks(ctx context.Context, f Filter, whole bool) ([]Task, error) 
 	}
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
+	}
+	if f.Owner != uuid.Nil {
+		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
 	}
 	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow())...).
 		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit))

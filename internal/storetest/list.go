@@ -73,6 +73,51 @@ func listFilters(b *bed) {
 	}
 }
 
+// listOwned: an owner's tasks of every status, newest first, by keyset, and
+// nobody else's.
+func listOwned(b *bed) {
+	b.enrol()
+	owner := uuid.New()
+	mine := func(t *store.NewTask) { t.Owner = owner }
+	var want []uuid.UUID
+	for range 3 {
+		for _, status := range workflow.Statuses() {
+			if status != workflow.Queued {
+				want = append(want, b.bring(status, mine))
+				b.bring(status)
+			}
+		}
+	}
+	// Last, or they would be claimed in place of the others.
+	want = append(want, b.one(mine), b.one(mine), b.one(mine))
+	b.one()
+	slices.Reverse(want)
+	for _, limit := range []int{1, 4, 5, 100} {
+		var got []uuid.UUID
+		f := store.Filter{Owner: owner, Limit: limit}
+		for {
+			page, err := b.s.Tasks(b.ctx(), f)
+			b.ok(err)
+			for _, t := range page {
+				got = append(got, t.ID)
+				f.Before = t.ID
+			}
+			if len(page) < limit {
+				break
+			}
+		}
+		is(b, fmt.Sprintf("by %d", limit), fmt.Sprint(got), fmt.Sprint(want))
+	}
+	for _, status := range workflow.Statuses() {
+		page, err := b.s.Tasks(b.ctx(), store.Filter{Owner: owner, Statuses: []workflow.Status{status}, Limit: 2})
+		b.ok(err)
+		is(b, string(status), len(page), 2)
+		for _, t := range page {
+			is(b, "status", t.Status, status)
+		}
+	}
+}
+
 // matching: a task by the end of its id.
 func matching(b *bed) {
 	id := b.one()

@@ -50,7 +50,7 @@ func Run(t *testing.T, open Open, only ...string) {
 		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry,
 		"RequestOrphan": requestOrphan, "RequestInTransaction": requestInTransaction, "RequestNotFound": requestNotFound,
 
-		"ListPages": listPages, "ListFilters": listFilters, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
+		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
 		"Watch": watch, "WatchEnds": watchEnds,
 
 		"AttackBySQL": attackBySQL, "AttackImmutables": attackImmutables,

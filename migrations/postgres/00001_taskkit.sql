@@ -14,17 +14,17 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "run_as_id" uuid NOT NULL,
   "created_by" uuid NOT NULL,
   "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NOT NULL,
   "not_before" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "codec_revision" bigint NOT NULL DEFAULT '1',
   "items_taken" bigint NOT NULL DEFAULT '0',
   "items_done" bigint NOT NULL DEFAULT '0',
   "items_failed" bigint NOT NULL DEFAULT '0',
   "items_skipped" bigint NOT NULL DEFAULT '0',
   "checkpoint_seq" bigint NOT NULL DEFAULT '0',
-  "modified_by" uuid NOT NULL,
   "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
   "fence" bigint NOT NULL DEFAULT '0',
-  "attempts" bigint NOT NULL DEFAULT '0',
+  "codec_revision" integer NOT NULL DEFAULT '1',
+  "attempts" integer NOT NULL DEFAULT '0',
   "priority" smallint NOT NULL DEFAULT '2',
   "stalled" boolean NOT NULL DEFAULT (false),
   "workflow_status" text NOT NULL DEFAULT 'QUEUED',
@@ -37,7 +37,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "workflow_status_desc" text NULL,
   "reason" text NULL,
   "items_total" bigint NULL,
-  "spec_revision" bigint NULL,
+  "spec_revision" integer NULL,
   "secrets" text NULL,
   "control_by" uuid NULL,
   "control_reason" text NULL,
@@ -61,11 +61,11 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", "stalled", "priority", "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("scheduled_by_process") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
+CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("id") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_requested" ON "{schema}"."taskkit_queued_task" ("control", "id") WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id");
+CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id") WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_unique_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "unique_key") WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
@@ -200,7 +200,7 @@ CREATE TRIGGER "taskkit_guard_event_delete" AFTER DELETE ON "{schema}"."taskkit_
 -- would split at the first. Vacuum comes by the number of dead rows and not by a
 -- share of a table that is mostly finished tasks.
 ALTER TABLE "{schema}"."taskkit_queued_task" SET (
-  fillfactor = 50,
+  fillfactor = 40,
   autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_scale_factor = 0.01,
   autovacuum_vacuum_cost_delay = 0,

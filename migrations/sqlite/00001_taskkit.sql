@@ -9,16 +9,16 @@ CREATE TABLE `taskkit_queued_task` (
   `run_as_id` uuid NOT NULL,
   `created_by` uuid NOT NULL,
   `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `modified_by` uuid NOT NULL,
   `not_before` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `codec_revision` integer NOT NULL DEFAULT ('1'),
   `items_taken` integer NOT NULL DEFAULT ('0'),
   `items_done` integer NOT NULL DEFAULT ('0'),
   `items_failed` integer NOT NULL DEFAULT ('0'),
   `items_skipped` integer NOT NULL DEFAULT ('0'),
   `checkpoint_seq` integer NOT NULL DEFAULT ('0'),
-  `modified_by` uuid NOT NULL,
   `modified_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
   `fence` integer NOT NULL DEFAULT ('0'),
+  `codec_revision` integer NOT NULL DEFAULT ('1'),
   `attempts` integer NOT NULL DEFAULT ('0'),
   `priority` integer NOT NULL DEFAULT ('2'),
   `stalled` bool NOT NULL DEFAULT (false),
@@ -56,11 +56,11 @@ CREATE TABLE `taskkit_queued_task` (
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, `stalled`, `priority`, `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`scheduled_by_process`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
+CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`id`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`);
+CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`) WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_unique_key` ON `taskkit_queued_task` (`execution_component_name`, `unique_key`) WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
