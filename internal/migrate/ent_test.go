@@ -145,6 +145,8 @@ var (
 	checks = regexp.MustCompile("CONSTRAINT [`\"]?\\w+[`\"]? CHECK \\(" + bracketed(bracketed(bracketed(`[^()]`))) + "*\\)")
 	// words matches a constant of words, which ent writes as a list.
 	words = regexp.MustCompile(`'\{([^}]*)\}'::text\[\]`)
+	// cases matches a list of words as the migrations have it on SQLite.
+	cases = regexp.MustCompile(`CASE (\w+) WHEN ('[^)]*') THEN 1 ELSE 0 END`)
 	// storage matches what the migrations set by hand.
 	storage = regexp.MustCompile(` WITH \(fillfactor='?\d+'?\)`)
 	spaces  = regexp.MustCompile(`\s+`)
@@ -159,6 +161,10 @@ func plain(s string) string {
 	s = words.ReplaceAllStringFunc(s, func(m string) string {
 		list := strings.Split(words.FindStringSubmatch(m)[1], ",")
 		return "ARRAY['" + strings.Join(list, "'::text, '") + "'::text]"
+	})
+	s = cases.ReplaceAllStringFunc(s, func(m string) string {
+		parts := cases.FindStringSubmatch(m)
+		return parts[1] + " IN (" + strings.ReplaceAll(parts[2], " THEN 1 WHEN ", ", ") + ")"
 	})
 	return spaces.ReplaceAllString(strings.NewReplacer("`", "", `"`, "").Replace(s), " ")
 }

@@ -131,12 +131,17 @@ func illegalTransition(name string) string {
 
 // among returns the condition that an expression is one of some words. On
 // PostgreSQL they are one constant; a list would be made into one for each
-// statement.
+// statement. SQLite would make a table of a list of more than two, for each
+// execution.
 func among(name, expr string, words []string) string {
-	if name == dialect.Postgres {
+	switch {
+	case name == dialect.Postgres:
 		return expr + " = ANY ('{" + strings.Join(words, ",") + "}'::text[])"
+	case len(words) > 2:
+		return "CASE " + expr + " WHEN '" + strings.Join(words, "' THEN 1 WHEN '") + "' THEN 1 ELSE 0 END"
+	default:
+		return expr + " IN ('" + strings.Join(words, "', '") + "')"
 	}
-	return expr + " IN ('" + strings.Join(words, "', '") + "')"
 }
 
 // changed returns the condition that one of the columns differs.

@@ -63,25 +63,21 @@ func planTables(name, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	plan = strings.TrimSpace(position.ReplaceAllString(plan, ""))
-	if name == dialect.Postgres {
-		plan = shortChecks(plan)
-	}
-	return plan, nil
+	return shortChecks(name, strings.TrimSpace(position.ReplaceAllString(plan, ""))), nil
 }
 
-// shortChecks makes the lists of words in CHECKs constants, see [among].
-func shortChecks(plan string) string {
+// shortChecks writes the lists of words in CHECKs as [among] does.
+func shortChecks(name, plan string) string {
 	return check.ReplaceAllStringFunc(plan, func(line string) string {
 		return list.ReplaceAllStringFunc(line, func(m string) string {
 			parts := list.FindStringSubmatch(m)
 			words := strings.Split(strings.ReplaceAll(parts[2], "'", ""), ", ")
 			for i, w := range words {
-				if w == "" {
+				if w == "" && name == dialect.Postgres {
 					words[i] = `""`
 				}
 			}
-			return among(dialect.Postgres, parts[1], words)
+			return among(name, parts[1], words)
 		})
 	})
 }

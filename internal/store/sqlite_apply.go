@@ -11,13 +11,14 @@ import (
 
 // sqliteApply makes one write of a holder, with the guard, the columns and the
 // meaning of postgresApply. $18 is the time: to ask for it in every place would
-// cost as much as the rest.
+// cost as much as the rest. So would a list of more than two words, of which
+// SQLite makes a table each time.
 const sqliteApply = `UPDATE taskkit_queued_task SET
   workflow_status = $4,
   workflow_status_desc = coalesce(nullif($15, ''), workflow_status_desc),
   execution_started_date = CASE WHEN $4 IN ('QUEUED', 'ERROR') THEN execution_started_date
     ELSE coalesce(execution_started_date, $18) END,
-  workflow_stopped_date = CASE WHEN $4 IN ({terminal}) THEN $18 END,
+  workflow_stopped_date = CASE WHEN $4 NOT IN ('QUEUED', 'EXECUTING') THEN $18 END,
   scheduled_by_process = CASE WHEN $4 = 'EXECUTING' THEN scheduled_by_process END,
   checkpoint_seq = checkpoint_seq + $5,
   spec_revision = CASE WHEN $5 AND $6 <> codec_revision THEN coalesce(spec_revision, codec_revision) ELSE spec_revision END,
@@ -119,10 +120,9 @@ func (s *sqlite) applyOne(ctx context.Context, q Querier, w *Write, now string) 
 	return a, err
 }
 
-// sqliteApplySQL fills in the words of the transition table. The legal changes
-// are one string to search in: SQLite would make a table of a list, each time.
+// sqliteApplySQL fills in the legal changes, as one string to search in.
 func sqliteApplySQL() string {
-	return strings.NewReplacer("{legal}", "'"+strings.ReplaceAll(legalWrites(), "'", "''")+"'", "{terminal}", terminal()).Replace(sqliteApply)
+	return strings.ReplaceAll(sqliteApply, "{legal}", "'"+strings.ReplaceAll(legalWrites(), "'", "''")+"'")
 }
 
 // record stores what came with a write: failed items, a failed attempt, a

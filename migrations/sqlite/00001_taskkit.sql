@@ -45,13 +45,13 @@ CREATE TABLE `taskkit_queued_task` (
   `parent_id` uuid NULL,
   `traceparent` text NULL,
   PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_control` CHECK (control IN ('', 'STOP', 'PAUSE', 'DELETE')),
+  CONSTRAINT `taskkit_control` CHECK (CASE control WHEN '' THEN 1 WHEN 'STOP' THEN 1 WHEN 'PAUSE' THEN 1 WHEN 'DELETE' THEN 1 ELSE 0 END),
   CONSTRAINT `taskkit_counts` CHECK ((fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0),
   CONSTRAINT `taskkit_held` CHECK ((scheduled_by_process IS NOT NULL) = (workflow_status IN ('SCHEDULING', 'EXECUTING'))),
   CONSTRAINT `taskkit_priority` CHECK (priority BETWEEN 1 AND 4),
   CONSTRAINT `taskkit_started` CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
-  CONSTRAINT `taskkit_status` CHECK (workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING', 'COMPLETED', 'ERROR', 'FAILURE')),
-  CONSTRAINT `taskkit_stopped` CHECK ((workflow_stopped_date IS NOT NULL) = (workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')))
+  CONSTRAINT `taskkit_status` CHECK (CASE workflow_status WHEN 'QUEUED' THEN 1 WHEN 'SCHEDULING' THEN 1 WHEN 'EXECUTING' THEN 1 WHEN 'COMPLETED' THEN 1 WHEN 'ERROR' THEN 1 WHEN 'FAILURE' THEN 1 ELSE 0 END),
+  CONSTRAINT `taskkit_stopped` CHECK ((workflow_stopped_date IS NOT NULL) = (CASE workflow_status WHEN 'COMPLETED' THEN 1 WHEN 'ERROR' THEN 1 WHEN 'FAILURE' THEN 1 ELSE 0 END))
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, `stalled`, `priority`, `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
@@ -155,8 +155,8 @@ END;
 -- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
   WHEN NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
-      OR OLD.workflow_status || '>' || NEW.workflow_status IN ('SCHEDULING>QUEUED', 'SCHEDULING>ERROR', 'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR', 'ERROR>QUEUED', 'FAILURE>QUEUED')
-      OR NEW.execution_started_date IS NOT NULL AND OLD.workflow_status || '>' || NEW.workflow_status IN ('SCHEDULING>EXECUTING', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE')
+      OR CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>QUEUED' THEN 1 WHEN 'SCHEDULING>ERROR' THEN 1 WHEN 'EXECUTING>QUEUED' THEN 1 WHEN 'EXECUTING>COMPLETED' THEN 1 WHEN 'EXECUTING>FAILURE' THEN 1 WHEN 'EXECUTING>ERROR' THEN 1 WHEN 'ERROR>QUEUED' THEN 1 WHEN 'FAILURE>QUEUED' THEN 1 ELSE 0 END
+      OR NEW.execution_started_date IS NOT NULL AND CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>EXECUTING' THEN 1 WHEN 'SCHEDULING>COMPLETED' THEN 1 WHEN 'SCHEDULING>FAILURE' THEN 1 ELSE 0 END
       OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>COMPLETED'))
     OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>SCHEDULING'))
 BEGIN
