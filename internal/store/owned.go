@@ -6,6 +6,7 @@ import (
 
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/internal/dialect"
 )
 
 // The two halves of an owner's tasks, in the words of the indexes taskkit_owner
@@ -19,7 +20,12 @@ const (
 // too. Those at rest come from the owner's index, newest first; those in flight,
 // which are few whoever owns them, from the index of what is in flight. It is one
 // statement, so that no task can go from one half to the other in between.
+//
+// On SQLite the owner's index holds all tasks, see internal/schemaplan.
 func (b *base) owned(owner uuid.UUID, n int, others []predicate.QueuedTask) predicate.QueuedTask {
+	if b.dialect == dialect.SQLite {
+		return queuedtask.And(append(others, queuedtask.OwnerID(owner))...)
+	}
 	return func(s *entsql.Selector) {
 		half := func(which string) *entsql.Selector {
 			t := entsql.Dialect(string(b.dialect)).Select().From(entsql.Table(queuedtask.Table).Schema(b.schema))

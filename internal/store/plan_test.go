@@ -276,8 +276,7 @@ func TestSQLitePlans(t *testing.T) {
 		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
 		"asked to delete":   {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
-		"owner's at rest":   {owned, "taskkit_owner (owner_id=? AND id<?)"},
-		"owner's in flight": {owned, "taskkit_in_flight"},
+		"tasks of an owner": {owned, "taskkit_owner (owner_id=? AND id<?)"},
 	} {
 		args := make([]any, 0, 18)
 		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)) || strings.Count(c.query, "?") >= n; n++ {

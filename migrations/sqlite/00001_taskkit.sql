@@ -60,7 +60,7 @@ CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`id`) WHERE workflow_
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`) WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING');
+CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`);
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_unique_key` ON `taskkit_queued_task` (`execution_component_name`, `unique_key`) WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
