@@ -269,7 +269,7 @@ func TestSQLitePlans(t *testing.T) {
 	for name, c := range map[string]struct{ query, index string }{
 		"claim": {probes(sqliteProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
 		"next":  {probes(sqliteDue, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
-		"apply": {s.applySQL, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
+		"apply": {s.applyAt.free, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
 		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
 			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
 		"claim of those that are to end": {s.sql(sqliteRequested), "taskkit_requested (control=?)"},

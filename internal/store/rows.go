@@ -23,8 +23,13 @@ func each(rows *sql.Rows, scan func(*sql.Rows) error) (n int, err error) {
 	return n, rows.Err()
 }
 
+// asker is a handle that can ask.
+type asker interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // ask runs a query and scans its rows.
-func ask(ctx context.Context, q Querier, query string, args []any, scan func(*sql.Rows) error) (int, error) {
+func ask(ctx context.Context, q asker, query string, args []any, scan func(*sql.Rows) error) (int, error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"taskkit.dev/internal/dialect"
@@ -21,13 +22,16 @@ type sqlite struct {
 	db       *sql.DB
 	writer   chan struct{} // holds a token while somebody writes
 	conn     *liteConn     // of the writer; nil until one has written
-	applySQL string
+	reads    keptReads
+	applyAt  applyTexts // with the time as their last parameter
+	applyNow applyTexts
+	claims   sync.Map      // claimTexts by the number of queues
 	busy     time.Duration // the connections' busy_timeout
 }
 
 func newSQLite(db *sql.DB, busy time.Duration) *sqlite {
-	s := &sqlite{busy: busy, base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1), applySQL: sqliteApplySQL()}
-	s.base.write = s.inTx
+	s := &sqlite{busy: busy, base: newBase(db, "", dialect.SQLite), db: db, writer: make(chan struct{}, 1), applyAt: newApplyTexts("$18"), applyNow: newApplyTexts(sqliteNow)}
+	s.base.write, s.reads.db = s.inTx, db
 	return s
 }
 
@@ -55,6 +59,7 @@ func (s *sqlite) pass() { <-s.writer }
 
 // Release implements [Store].
 func (s *sqlite) Release(ctx context.Context) {
+	s.reads.close()
 	if s.turn(ctx) == nil {
 		s.drop()
 		s.pass()
@@ -101,18 +106,23 @@ func (s *sqlite) begin(ctx context.Context) (*writing, error) {
 // that is too seldom to ever find the lock free. So the writer's connection has
 // none.
 func (s *sqlite) take(ctx context.Context) error {
+	return s.patiently(ctx, "BEGIN IMMEDIATE")
+}
+
+// patiently runs a statement that may have to wait for others' locks.
+func (s *sqlite) patiently(ctx context.Context, query string) error {
 	// Never long, and the driver would watch its end from another goroutine.
 	apart := context.WithoutCancel(ctx)
-	_, err := s.conn.ExecContext(apart, "BEGIN IMMEDIATE")
+	_, err := s.conn.ExecContext(apart, query)
 	for began := time.Now(); isBusy(err) && time.Since(began) < s.busy; {
 		pause := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return fmt.Errorf("wait for another process: %w", context.Cause(ctx))
+			return fmt.Errorf("wait for others' locks: %w", context.Cause(ctx))
 		}
-		_, err = s.conn.ExecContext(apart, "BEGIN IMMEDIATE")
+		_, err = s.conn.ExecContext(apart, query)
 	}
 	return err
 }
@@ -125,9 +135,9 @@ func isBusy(err error) bool {
 
 // commit ends the transaction and gives the turn back. It runs to its end
 // whatever becomes of the caller: an interrupted COMMIT leaves it open what
-// happened.
+// happened. Without a WAL it may have to wait, for readers.
 func (w *writing) commit(ctx context.Context) error {
-	if _, err := w.ExecContext(context.WithoutCancel(ctx), "COMMIT"); err != nil {
+	if err := w.store.patiently(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 		w.rollback()
 		return err
 	}

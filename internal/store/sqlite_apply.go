@@ -10,15 +10,15 @@ import (
 )
 
 // sqliteApply makes one write of a holder, with the guard, the columns and the
-// meaning of postgresApply. $18 is the time: to ask for it in every place would
-// cost as much as the rest. So would a list of more than two words, of which
-// SQLite makes a table each time.
+// meaning of postgresApply. {now} is the time, $18 among many writes: to ask for it
+// in every place costs a tenth of the rest. There is no list of more than two
+// words: SQLite makes a table of it each time.
 const sqliteApply = `UPDATE taskkit_queued_task SET
   workflow_status = $4,
   workflow_status_desc = coalesce(nullif($15, ''), workflow_status_desc),
   execution_started_date = CASE WHEN $4 IN ('QUEUED', 'ERROR') THEN execution_started_date
-    ELSE coalesce(execution_started_date, $18) END,
-  workflow_stopped_date = CASE WHEN $4 NOT IN ('QUEUED', 'EXECUTING') THEN $18 END,
+    ELSE coalesce(execution_started_date, {now}) END,
+  workflow_stopped_date = CASE WHEN $4 NOT IN ('QUEUED', 'EXECUTING') THEN {now} END,
   scheduled_by_process = CASE WHEN $4 = 'EXECUTING' THEN scheduled_by_process END,
   checkpoint_seq = checkpoint_seq + $5,
   spec_revision = CASE WHEN $5 AND $6 <> codec_revision THEN coalesce(spec_revision, codec_revision) ELSE spec_revision END,
@@ -31,15 +31,15 @@ const sqliteApply = `UPDATE taskkit_queued_task SET
   items_skipped = CASE WHEN $5 THEN $12 ELSE items_skipped END,
   attempts = $13,
   not_before = CASE WHEN $4 <> 'QUEUED' THEN not_before
-    WHEN NOT $17 AND control IN ('STOP', 'DELETE') THEN $18
+    WHEN NOT $17 AND control IN ('STOP', 'DELETE') THEN {now}
     WHEN $14 < 0 THEN not_before
-    ELSE strftime('%Y-%m-%d %H:%M:%f', $18, printf('+%.3f seconds', $14 / 1000.0)) END,
+    ELSE strftime('%Y-%m-%d %H:%M:%f', {now}, printf('+%.3f seconds', $14 / 1000.0)) END,
   stalled = stalled OR ($4 = 'QUEUED' AND NOT $17 AND control IN ('STOP', 'DELETE')),
   reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') ELSE reason END,
   control = CASE WHEN $17 THEN '' ELSE control END,
   control_by = CASE WHEN $17 THEN NULL ELSE control_by END,
   control_reason = CASE WHEN $17 THEN NULL ELSE control_reason END,
-  modified_date = $18, modified_by = run_as_id
+  modified_date = {now}, modified_by = run_as_id
 WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND instr({legal}, '''' || workflow_status || '>' || $4 || '''') > 0`
 
 // Apply implements [Store]. The process is not looked at: its claims are its
@@ -65,8 +65,10 @@ func (s *sqlite) apply(ctx context.Context, q Querier, writes []Write) ([]Applie
 	// for one row that costs more than the row.
 	apart := context.WithoutCancel(ctx)
 	var now string
-	if _, err := ask(apart, q, "SELECT "+sqliteNow, nil, func(rows *sql.Rows) error { return rows.Scan(&now) }); err != nil {
-		return nil, err
+	if len(writes) > 1 {
+		if _, err := ask(apart, q, "SELECT "+sqliteNow, nil, func(rows *sql.Rows) error { return rows.Scan(&now) }); err != nil {
+			return nil, err
+		}
 	}
 	applied := make([]Applied, len(writes))
 	for i := range writes {
@@ -92,7 +94,7 @@ func (s *sqlite) apply(ctx context.Context, q Querier, writes []Write) ([]Applie
 	return applied, nil
 }
 
-// applyOne makes one write. What stands on the task is asked where something may.
+// applyOne makes one write, at a time or, if it is "", now.
 func (s *sqlite) applyOne(ctx context.Context, q Querier, w *Write, now string) (a Applied, err error) {
 	var (
 		checkpoint, revision int64
@@ -102,27 +104,43 @@ func (s *sqlite) applyOne(ctx context.Context, q Querier, w *Write, now string) 
 	if w.Checkpoint {
 		checkpoint, revision, state, p = 1, int64(w.Revision), string(w.State), w.Progress
 	}
-	args := []any{
+	texts, args := &s.applyNow, []any{
 		w.ID.String(), w.Fence, w.Seq, string(w.To), checkpoint, revision, state,
 		p.Total, p.Taken, p.Done, p.Failed, p.Skipped, int64(max(w.Attempts, 0)), w.delay(),
-		clean(w.Desc), clean(w.Reason), w.ClearControl, now,
+		clean(w.Desc), clean(w.Reason), w.ClearControl,
 	}
+	if now != "" {
+		texts, args = &s.applyAt, append(args, now)
+	}
+	query := texts.free
 	if w.ClearControl {
-		r, err := q.ExecContext(ctx, s.applySQL, args...)
-		if err != nil {
-			return a, err
-		}
-		n, err := r.RowsAffected()
+		query = texts.any
+	}
+	r, err := q.ExecContext(ctx, query, args...)
+	if err != nil {
+		return a, err
+	}
+	n, err := r.RowsAffected()
+	if err != nil || n > 0 || w.ClearControl {
 		return Applied{OK: n > 0}, err
 	}
-	n, err := ask(ctx, q, s.applySQL+" RETURNING control", args, func(rows *sql.Rows) error { return rows.Scan(&a.Control) })
-	a.OK = n > 0
+	rows, err := ask(ctx, q, texts.asking, args, func(rows *sql.Rows) error { return rows.Scan(&a.Control) })
+	a.OK = rows > 0
 	return a, err
 }
 
-// sqliteApplySQL fills in the legal changes, as one string to search in.
-func sqliteApplySQL() string {
-	return strings.ReplaceAll(sqliteApply, "{legal}", "'"+strings.ReplaceAll(legalWrites(), "'", "''")+"'")
+// applyTexts are the statements that make a write.
+type applyTexts struct {
+	any    string
+	free   string // only where nothing stands on the task
+	asking string // returns what stands on it: that costs half as much as the write
+}
+
+// newApplyTexts fills in a time and the legal changes, as one string to search in.
+func newApplyTexts(now string) applyTexts {
+	legal := "'" + strings.ReplaceAll(legalWrites(), "'", "''") + "'"
+	text := strings.NewReplacer("{legal}", legal, "{now}", now).Replace(sqliteApply)
+	return applyTexts{text, text + " AND control = ''", text + " RETURNING control"}
 }
 
 // record stores what came with a write: failed items, a failed attempt, a

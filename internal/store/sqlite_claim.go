@@ -4,12 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // sqliteProbe finds the claimable tasks of one rank and queue. $2 are the kinds
@@ -17,7 +16,7 @@ import (
 // place. SQLite takes the parts of a compound query one after another and ends
 // with the limit, so a rank is read only when those before it were too few.
 const sqliteProbe = `SELECT * FROM (
-  SELECT id, {rank} AS rank, not_before FROM taskkit_queued_task
+  SELECT rowid AS at, {rank} AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
     AND not_before <= {now}
@@ -28,7 +27,7 @@ const sqliteProbe = `SELECT * FROM (
 // The condition of the index taskkit_requested is repeated, since SQLite does not
 // conclude it.
 const sqliteRequested = `SELECT * FROM (
-  SELECT id, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
+  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
   WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP', 'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
@@ -42,6 +41,41 @@ const sqliteDue = `SELECT * FROM (
     AND queue = json_extract($1, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
     AND not_before > {now}
   ORDER BY not_before LIMIT 1)`
+
+// sqlitePicked are the claimable tasks as they will be claimed, by probes.
+// Nobody writes between this and sqliteTake, which gives nothing back: a row that
+// an UPDATE returns is copied twice more.
+const sqlitePicked = `SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
+  CASE WHEN octet_length(q.execution_spec) <= $5 THEN q.execution_spec END, coalesce(octet_length(q.execution_spec) > $5, false),
+  q.execution_state, q.attempts + 1, q.control, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped,
+  q.created_date || '', coalesce(q.traceparent, ''), coalesce(q.spec_revision, q.codec_revision)
+FROM (
+{picked}
+) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at
+WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3`
+
+// sqliteTake claims rows.
+const sqliteTake = `UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
+  scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
+  fence = fence + 1, attempts = attempts + 1, stalled = false, modified_date = {now}
+WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status || '' = 'QUEUED'`
+
+// claimTexts are the statements that depend on the number of queues.
+type claimTexts struct{ picked, next string }
+
+// claimTexts returns the statements for so many queues.
+func (s *sqlite) claimTexts(queues int) claimTexts {
+	if t, ok := s.claims.Load(queues); ok {
+		return t.(claimTexts) //nolint:errcheck,forcetypeassert // there is nothing else in it
+	}
+	t := claimTexts{
+		picked: s.sql(strings.Replace(sqlitePicked, "{picked}", probes(sqliteProbe, queues), 1)),
+		next: "SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1 FROM (\n" +
+			probes(sqliteDue, queues) + "\n)",
+	}
+	s.claims.Store(queues, t)
+	return t
+}
 
 // probes returns a probe for each rank and queue, in the order in which tasks
 // are taken.
@@ -92,58 +126,44 @@ func (s *sqlite) Claim(ctx context.Context, c Claim) (Claims, error) {
 
 // claim takes tasks in the caller's transaction.
 func (s *sqlite) claim(ctx context.Context, q Querier, c Claim, queues, kinds string) ([]Claimed, error) {
-	type place struct {
-		rank int64
-		at   int
+	picked := s.claimTexts(len(c.Queues)).picked
+	if c.Requested {
+		picked = s.sql(strings.Replace(sqlitePicked, "{picked}", sqliteRequested, 1))
 	}
-	places := make(map[uuid.UUID]place)
-	var ids []uuid.UUID
-	picked := s.sql(sqliteRequested)
-	if !c.Requested {
-		picked = probes(sqliteProbe, len(c.Queues))
-	}
-	_, err := ask(ctx, q, "SELECT id, rank FROM (\n"+picked+`
-) WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3`,
-		[]any{c.Process, kinds, int64(c.Limit), queues}, func(rows *sql.Rows) error {
-			var (
-				id   uuid.UUID
-				rank int64
-			)
-			err := rows.Scan(&id, &rank)
-			places[id] = place{rank, len(ids)}
-			ids = append(ids, id)
-			return err
-		})
-	if err != nil || len(ids) == 0 {
+	var (
+		tasks []Claimed
+		rows  []int64
+	)
+	_, err := ask(ctx, q, picked, []any{c.Process, kinds, int64(c.Limit), queues, int64(c.SpecMax)}, func(r *sql.Rows) error {
+		var (
+			t  claimedRow
+			at int64
+		)
+		err := r.Scan(append([]any{&at, &t.rank}, t.columns()...)...)
+		tasks, rows = append(tasks, t.claimed()), append(rows, at)
+		return err
+	})
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	tasks := make([]Claimed, len(ids))
-	_, err = ask(ctx, q, s.sql(`UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
-  scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
-  fence = fence + 1, attempts = attempts + 1, stalled = false, modified_date = {now}
-WHERE id IN (SELECT value FROM json_each($2))
-RETURNING id, fence, checkpoint_seq, execution_component_name, codec_revision, queue, owner_id, run_as_id,
-  CASE WHEN octet_length(execution_spec) <= $3 THEN execution_spec END, coalesce(octet_length(execution_spec) > $3, false),
-  execution_state, attempts, control, coalesce(items_total, -1), items_taken, items_done, items_failed, items_skipped,
-  created_date, coalesce(traceparent, ''), coalesce(spec_revision, codec_revision)`),
-		[]any{c.Process, s.idsArg(ids), int64(c.SpecMax)}, func(rows *sql.Rows) error {
-			var t claimedRow
-			if err := rows.Scan(t.columns()...); err != nil {
-				return err
-			}
-			p := places[t.id.UUID]
-			t.rank.Int64 = p.rank
-			tasks[p.at] = t.claimed()
-			return nil
-		})
-	return tasks, err
+	at, err := json.Marshal(rows)
+	if err != nil {
+		return nil, err
+	}
+	r, err := q.ExecContext(ctx, s.sql(sqliteTake), c.Process, string(at))
+	if err != nil {
+		return nil, err
+	}
+	if n, err := r.RowsAffected(); err != nil || n != int64(len(rows)) {
+		return nil, errors.Join(err, fmt.Errorf("%d of %d waiting tasks could be claimed", n, len(rows)))
+	}
+	return tasks, nil
 }
 
 // next returns how long it is until the next task of these queues is due.
 func (s *sqlite) next(ctx context.Context, c Claim, queues string) (time.Duration, error) {
 	wait := time.Duration(-1)
-	_, err := ask(ctx, s.db, "SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1 FROM (\n"+
-		probes(sqliteDue, len(c.Queues))+"\n)", []any{queues}, func(rows *sql.Rows) error {
+	_, err := ask(ctx, &s.reads, s.claimTexts(len(c.Queues)).next, []any{queues}, func(rows *sql.Rows) error {
 		var ms sql.NullInt64
 		if err := rows.Scan(&ms); err != nil || !ms.Valid {
 			return err
@@ -158,14 +178,14 @@ func (s *sqlite) next(ctx context.Context, c Claim, queues string) (time.Duratio
 // probes by itself.
 func (s *sqlite) Waiting(ctx context.Context, c Claim) (waiting bool, err error) {
 	if c.Requested {
-		n, err := ask(ctx, s.db, "SELECT 1 FROM (\n"+s.sql(sqliteRequested)+"\n)",
+		n, err := ask(ctx, &s.reads, "SELECT 1 FROM (\n"+s.sql(sqliteRequested)+"\n)",
 			[]any{nil, jsonList(c.revisions()), int64(1), jsonList(c.Queues)}, func(*sql.Rows) error { return nil })
 		if err != nil {
 			return false, fmt.Errorf("look for waiting tasks that are to end: %w", err)
 		}
 		return n > 0, nil
 	}
-	n, err := ask(ctx, s.db, s.sql(`SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
+	n, err := ask(ctx, &s.reads, s.sql(`SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
 WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
   AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= {now}
   AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`),

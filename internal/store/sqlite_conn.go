@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"sync"
 )
 
 const (
@@ -69,4 +70,48 @@ func (c *liteConn) close() {
 		_ = stmt.Close() // database/sql does not do it for a *sql.Conn's
 	}
 	discard(c.conn)
+}
+
+// keptReads are questions that are asked again and again, on any connection of
+// the pool, which prepares each once.
+type keptReads struct {
+	db *sql.DB
+
+	mu    sync.Mutex
+	stmts map[string]*sql.Stmt
+}
+
+// QueryContext asks a question. There may be but a few texts.
+func (k *keptReads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := k.prepared(ctx, query) //nolint:sqlclosecheck // it is kept
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+func (k *keptReads) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if stmt := k.stmts[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := k.db.PrepareContext(ctx, query) //nolint:sqlclosecheck // close does
+	if err != nil {
+		return nil, err
+	}
+	if k.stmts == nil {
+		k.stmts = make(map[string]*sql.Stmt)
+	}
+	k.stmts[query] = stmt
+	return stmt, nil
+}
+
+func (k *keptReads) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, stmt := range k.stmts {
+		_ = stmt.Close()
+	}
+	clear(k.stmts)
 }
