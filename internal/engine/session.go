@@ -53,6 +53,7 @@ type session struct {
 	log  *slog.Logger
 
 	hold     store.Hold
+	begun    bool // the task is EXECUTING in the database
 	state    json.RawMessage
 	progress store.Progress
 	control  workflow.Control
@@ -229,7 +230,7 @@ func (s *session) batch() bool {
 	}
 
 	w := store.Write{
-		Hold: s.hold, To: workflow.Executing, Checkpoint: true,
+		Hold: s.hold, To: workflow.Executing, Begun: s.begun, Checkpoint: true,
 		Revision: s.kind.Revision, State: state, Result: result,
 	}
 	if s.task.Revision != s.kind.Revision {
@@ -355,6 +356,7 @@ func (s *session) adopt(w store.Write, a store.Applied) {
 	s.note(w, a)
 	if w.Checkpoint {
 		s.hold.Seq++
+		s.begun = w.To == workflow.Executing
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
 		s.tries, s.stored = 1, 0
 		s.trusted()
@@ -396,7 +398,7 @@ func (s *session) reconcile(w store.Write) bool {
 				s.hold.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored = p.Attempts+1, p.Attempts
 			}
-			s.control = p.Control
+			s.control, s.begun = p.Control, p.Status == workflow.Executing
 			return true
 		}
 		if s.ctx.Err() != nil {

@@ -22,9 +22,9 @@ import (
 // defaults, indexes with their predicates, checks and foreign keys.
 func TestMigrationsAreTheEntSchema(t *testing.T) {
 	t.Parallel()
-	tables := entTables(t)
 	for name, open := range map[string]func(testing.TB, ...testdb.Option) *testdb.DB{"postgres": testdb.Postgres, "sqlite": testdb.SQLite} {
 		t.Run(name, func(t *testing.T) {
+			tables := entTables(t)
 			migrated, made := open(t), open(t)
 			if err := migrate.Migrate(t.Context(), migrated.DB, migrated.Schema); err != nil {
 				t.Fatal(err)
@@ -32,6 +32,13 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			m, err := schema.NewMigrate(entsql.OpenDB(string(made.Dialect), made.DB))
 			if err != nil {
 				t.Fatal(err)
+			}
+			wantChecks := 7
+			if name == "postgres" { // there they are triggers
+				wantChecks = 0
+				for _, table := range tables {
+					table.Annotation.Checks = nil
+				}
 			}
 			if err := m.Create(t.Context(), tables...); err != nil {
 				t.Fatalf("ent creates its schema: %v", err)
@@ -52,8 +59,8 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 					t.Errorf("only in ent: %s", line)
 				}
 			}
-			if n := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return !strings.Contains(s, "CHECK") && !strings.HasPrefix(s, "check") })); n != 7 {
-				t.Errorf("%d checks in the catalog, want 7", n)
+			if n := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return !strings.Contains(s, "CHECK") && !strings.HasPrefix(s, "check") })); n != wantChecks {
+				t.Errorf("%d checks in the catalog, want %d", n, wantChecks)
 			}
 			if len(want) < 80 {
 				t.Errorf("the catalog has %d lines only: %v", len(want), want)
@@ -152,8 +159,6 @@ var (
 	// checks matches a check in SQLite's text of a table; ours hold three levels of
 	// brackets at most.
 	checks = regexp.MustCompile("CONSTRAINT [`\"]?\\w+[`\"]? CHECK \\(" + bracketed(bracketed(bracketed(`[^()]`))) + "*\\)")
-	// words matches a constant of words, which ent writes as a list.
-	words = regexp.MustCompile(`'\{([^}]*)\}'::text\[\]`)
 	// cases matches a list of words as the migrations have it on SQLite.
 	cases = regexp.MustCompile(`CASE (\w+) WHEN ('[^)]*') THEN 1 ELSE 0 END`)
 	// storage matches what the migrations set by hand.
@@ -167,10 +172,6 @@ func bracketed(expr string) string { return `(?:[^()]|\(` + expr + `*\))` }
 // plain makes text comparable that was quoted, broken or written differently.
 func plain(s string) string {
 	s = storage.ReplaceAllString(s, "")
-	s = words.ReplaceAllStringFunc(s, func(m string) string {
-		list := strings.Split(words.FindStringSubmatch(m)[1], ",")
-		return "ARRAY['" + strings.Join(list, "'::text, '") + "'::text]"
-	})
 	s = cases.ReplaceAllStringFunc(s, func(m string) string {
 		parts := cases.FindStringSubmatch(m)
 		return parts[1] + " IN (" + strings.ReplaceAll(parts[2], " THEN 1 WHEN ", ", ") + ")"

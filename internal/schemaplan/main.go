@@ -28,29 +28,44 @@ func main() {
 	name := flag.String("dialect", dialect.Postgres, "postgres or sqlite3")
 	dir := flag.String("schema", "./ent/schema", "directory of the ent schema")
 	flag.Parse()
-	tables, err := planTables(*name, *dir)
+	tables, r, err := planTables(*name, *dir)
 	if err != nil {
 		log.Fatal("plan the schema: ", err)
 	}
-	fmt.Fprint(os.Stdout, file(*name, tables))
+	fmt.Fprint(os.Stdout, file(*name, tables, r))
 }
 
 // versions are the oldest servers that the plan must suit.
 var versions = map[string]string{dialect.Postgres: "150000", dialect.SQLite: "3.40.0"}
 
-// planTables returns the statements that make an empty schema into ent's.
-func planTables(name, dir string) (string, error) {
+// planTables returns the statements that make an empty schema into ent's, and the
+// rules of its table of tasks. On PostgreSQL those are not in the statements, see
+// [guard].
+func planTables(name, dir string) (string, rules, error) {
 	storage, err := gen.NewStorage("sql")
 	if err != nil {
-		return "", err
+		return "", rules{}, err
 	}
 	graph, err := entc.LoadGraph(dir, &gen.Config{Storage: storage})
 	if err != nil {
-		return "", err
+		return "", rules{}, err
 	}
 	tables, err := graph.Tables()
 	if err != nil {
-		return "", err
+		return "", rules{}, err
+	}
+	var r rules
+	for _, t := range tables {
+		if t.Name != "taskkit_queued_task" {
+			continue
+		}
+		r.checks = t.Annotation.Checks
+		for _, c := range t.Columns {
+			r.columns = append(r.columns, c.Name)
+		}
+		if name == dialect.Postgres {
+			t.Annotation.Checks = nil
+		}
 	}
 	plan, err := schema.DDL(context.Background(), schema.DDLArgs{
 		Dialect: name, Version: versions[name], Tables: tables,
@@ -61,52 +76,37 @@ func planTables(name, dir string) (string, error) {
 		}},
 	})
 	if err != nil {
-		return "", err
+		return "", rules{}, err
 	}
+	plan = strings.TrimSpace(position.ReplaceAllString(plan, ""))
 	if name == dialect.SQLite {
 		plan = ownerOfAll.ReplaceAllString(plan, "$1;")
+		plan = check.ReplaceAllStringFunc(plan, func(line string) string { return short(name, line) })
 	}
-	return shortChecks(name, strings.TrimSpace(position.ReplaceAllString(plan, ""))), nil
-}
-
-// shortChecks writes the lists of words in CHECKs as [among] does.
-func shortChecks(name, plan string) string {
-	return check.ReplaceAllStringFunc(plan, func(line string) string {
-		return list.ReplaceAllStringFunc(line, func(m string) string {
-			parts := list.FindStringSubmatch(m)
-			words := strings.Split(strings.ReplaceAll(parts[2], "'", ""), ", ")
-			for i, w := range words {
-				if w == "" && name == dialect.Postgres {
-					words[i] = `""`
-				}
-			}
-			return among(name, parts[1], words)
-		})
-	})
+	return plan, r, nil
 }
 
 var (
 	// placeholder stands for the schema's name in every PostgreSQL statement.
 	placeholder = "{schema}"
 	// position matches Atlas's notes on where a table was declared.
-	// check matches a CHECK, and list the words in it that a column is one of.
-	check    = regexp.MustCompile(`(?m)^  CONSTRAINT .* CHECK .*$`)
-	list     = regexp.MustCompile(`(\w+) IN \(('[^)]*')\)`)
 	position = regexp.MustCompile(`(?m)^-- atlas:pos .*\n`)
+	// check matches a CHECK.
+	check = regexp.MustCompile(`(?m)^  CONSTRAINT .* CHECK .*$`)
 	// ownerOfAll matches the index of owners. On SQLite it holds all tasks: a row
 	// changes in place there, and to leave an index and to come back is what costs.
 	ownerOfAll = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .*) WHERE .*;$")
 )
 
 // file returns a whole migration in goose's format.
-func file(name, tables string) string {
+func file(name, tables string, r rules) string {
 	head, storage := "-- +goose Up\n\n", ""
 	if name == dialect.Postgres {
 		head += postgresHead + "\n"
 		storage = "\n" + postgresStorage
 	}
 	return head + "-- Planned from ent/schema by internal/schemaplan.\n\n" + tables +
-		"\n\n" + guards(name) + storage
+		"\n\n" + guards(name, r) + storage
 }
 
 // postgresHead begins every PostgreSQL migration.

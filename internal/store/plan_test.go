@@ -79,7 +79,8 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			if most := plan.rows("taskkit_claim"); most > 8600 {
 				t.Errorf("the claim of the 8,500 that are due looked at %v rows of the index", most)
 			}
-			explain(t, s, s.applySQL, applyArgs(writes)).uses(t, "apply", "taskkit_queued_task_pkey")
+			l := newLayout(writes)
+			explain(t, s, s.applySQL(l), l.args(writes)).uses(t, "apply", "taskkit_queued_task_pkey")
 			explain(t, s, s.sql("SELECT 1 FROM {s}taskkit_queued_task q WHERE q.scheduled_by_process = $1 AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')"), []any{"p"}).
 				uses(t, "the tasks of a process", "taskkit_in_flight")
 			query, args := ownedQuery(t, dialect.Postgres, db.Schema)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"time"
 )
 
@@ -10,9 +11,11 @@ import (
 // connections: locks and settings end with the transaction.
 type postgres struct {
 	*base
-	db       *sql.DB
-	applySQL string
-	listen   string // DSN for the listener; "": the pool
+	db     *sql.DB
+	listen string // DSN for the listener; "": the pool
+
+	applying sync.Mutex
+	applies  map[layout]string // by applySQL
 	// probeEvery is how long the listener believes in silence. A connection
 	// that is half open says nothing either.
 	probeEvery time.Duration
@@ -33,5 +36,5 @@ func newPostgres(db *sql.DB, schema, listen string) *postgres {
 			return f(q)
 		})
 	}
-	return &postgres{base: b, db: db, applySQL: postgresApplySQL(b.texts), listen: listen, probeEvery: 30 * time.Second}
+	return &postgres{base: b, db: db, applies: make(map[layout]string), listen: listen, probeEvery: 30 * time.Second}
 }

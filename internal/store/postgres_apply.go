@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -14,6 +13,7 @@ import (
 // postgresApply makes many writes of holders in one statement, each joined to
 // its row by primary key and guarded by fence, checkpoint_seq and status. Two
 // such statements cannot wait for each other in a circle: a row has one holder.
+// Its w are the columns of writes; see [layout] for what stands in their places.
 //
 // What keeps the planner from reading the table:
 //
@@ -27,13 +27,7 @@ import (
 // A task that ends with a delete standing is left to postgresRemove. The two
 // cannot both miss it: the condition on control is looked at again when the row
 // has changed meanwhile.
-const postgresApply = `UPDATE {s}taskkit_queued_task q SET
-  workflow_status = w.status,
-  workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
-  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
-    ELSE coalesce(q.execution_started_date, {now}) END,
-  workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
-  scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
+const postgresApply = `UPDATE {s}taskkit_queued_task q SET {set}
   checkpoint_seq = q.checkpoint_seq + w.checkpoint,
   spec_revision = CASE WHEN w.checkpoint = 1 AND w.revision <> q.codec_revision
     THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
@@ -45,25 +39,36 @@ const postgresApply = `UPDATE {s}taskkit_queued_task q SET
   items_failed = CASE WHEN w.checkpoint = 1 THEN w.failed ELSE q.items_failed END,
   items_skipped = CASE WHEN w.checkpoint = 1 THEN w.skipped ELSE q.items_skipped END,
   attempts = w.attempts,
+  modified_date = {now}, modified_by = q.run_as_id
+{from}
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND {guard}
+RETURNING w.ord, q.control`
+
+// What a write does to the status and to what goes with it, and the guard of
+// that.
+const (
+	postgresMoves = `
+  workflow_status = w.status,
+  workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+    ELSE coalesce(q.execution_started_date, {now}) END,
+  workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
+  scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
   not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before
     WHEN w.clear = 0 AND q.control IN ('STOP', 'DELETE') THEN {now}
     WHEN w.delay < 0 THEN q.not_before
     ELSE {now} + w.delay * interval '1 millisecond' END,
   stalled = q.stalled OR w.status = 'QUEUED' AND w.clear = 0 AND q.control IN ('STOP', 'DELETE'),
-  reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') ELSE q.reason END,
+  reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') ELSE q.reason END,`
+	postgresClears = `
   control = CASE WHEN w.clear = 1 THEN '' ELSE q.control END,
   control_by = CASE WHEN w.clear = 1 THEN NULL ELSE q.control_by END,
-  control_reason = CASE WHEN w.clear = 1 THEN NULL ELSE q.control_reason END,
-  modified_date = {now}, modified_by = q.run_as_id
-FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]), (SELECT $5::text[]),
-  (SELECT $6::bigint[]), (SELECT $7::bigint[]), (SELECT $8::text[]), (SELECT $9::bigint[]), (SELECT $10::bigint[]),
-  (SELECT $11::bigint[]), (SELECT $12::bigint[]), (SELECT $13::bigint[]), (SELECT $14::bigint[]), (SELECT $15::bigint[]),
-  (SELECT $16::text[]), (SELECT $17::text[]), (SELECT $18::bigint[]))
-  AS w(ord, id, fence, seq, status, checkpoint, revision, state, total, taken, done, failed, skipped, attempts, delay, reason, descr, clear)
-WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
-  AND q.workflow_status || '>' || w.status IN ({legal})
-  AND NOT (q.control || '' = 'DELETE' AND w.clear = 0 AND w.status IN ({terminal}))
-RETURNING w.ord, q.control`
+  control_reason = CASE WHEN w.clear = 1 THEN NULL ELSE q.control_reason END,`
+	postgresMayMove = `q.workflow_status || '>' || w.status IN ({legal})
+  AND NOT (q.control || '' = 'DELETE' AND w.clear = 0 AND w.status IN ({terminal}))`
+	postgresStays = `q.workflow_status || '' = 'EXECUTING'`
+)
 
 // postgresRemove ends tasks that are to be deleted: their holders are done with
 // them.
@@ -132,7 +137,8 @@ func (s *postgres) Apply(ctx context.Context, _ string, writes []Write) ([]Appli
 // took effect.
 func (s *postgres) apply(ctx context.Context, q Querier, writes []Write) ([]Applied, error) {
 	applied := make([]Applied, len(writes))
-	_, err := ask(ctx, q, s.applySQL, applyArgs(writes), func(rows *sql.Rows) error {
+	l := newLayout(writes)
+	_, err := ask(ctx, q, s.applySQL(l), l.args(writes), func(rows *sql.Rows) error {
 		var (
 			ord     int64
 			control workflow.Control
@@ -175,42 +181,6 @@ func (s *postgres) remove(ctx context.Context, q Querier, writes []Write, applie
 		return err
 	})
 	return removed, err
-}
-
-// postgresApplySQL fills in the words of the transition table.
-func postgresApplySQL(t texts) string {
-	return strings.NewReplacer("{legal}", legalWrites(), "{terminal}", terminal()).Replace(t.sql(postgresApply))
-}
-
-// applyArgs are the columns of writes, one array each: arrays travel as one
-// parameter in every mode of pgx.
-func applyArgs(writes []Write) []any {
-	n := len(writes)
-	var (
-		number = func() []int64 { return make([]int64, n) }
-		word   = func() []string { return make([]string, n) }
-
-		ord, fence, seq, checkpoint, revision, void = number(), number(), number(), number(), number(), number()
-		total, taken, done, failed, skipped         = number(), number(), number(), number(), number()
-		attempts, delay                             = number(), number()
-		id, status, state, reason, desc             = word(), word(), word(), word(), word()
-	)
-	for i, w := range writes {
-		ord[i], id[i], fence[i], seq[i], status[i] = int64(i), w.ID.String(), w.Fence, w.Seq, string(w.To)
-		if w.Checkpoint {
-			checkpoint[i], revision[i], state[i] = 1, int64(w.Revision), string(w.State)
-			total[i], taken[i] = w.Progress.Total, w.Progress.Taken
-			done[i], failed[i], skipped[i] = w.Progress.Done, w.Progress.Failed, w.Progress.Skipped
-		}
-		attempts[i], delay[i], reason[i], desc[i] = int64(max(w.Attempts, 0)), w.delay(), clean(w.Reason), clean(w.Desc)
-		if w.ClearControl {
-			void[i] = 1
-		}
-	}
-	return []any{
-		ord, id, fence, seq, status, checkpoint, revision, state, total, taken, done, failed, skipped,
-		attempts, delay, reason, desc, void,
-	}
 }
 
 // record stores what came with writes that took effect: failed items, failed

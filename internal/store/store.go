@@ -197,6 +197,8 @@ type Progress struct{ Total, Taken, Done, Failed, Skipped int64 }
 type Write struct {
 	Hold
 	To workflow.Status // Executing for a start and for a checkpoint with more to come
+	// Begun: an earlier write of this hold has left the task EXECUTING.
+	Begun bool
 
 	// Checkpoint: State, Progress and Revision are written, checkpoint_seq goes
 	// up by one. Otherwise State and Progress are ignored, and Revision is only

@@ -29,16 +29,28 @@ func attackBySQL(b *bed) {
 		b.exec("DELETE FROM taskkit_queued_task")
 	}
 	// A new task is QUEUED and has never been held.
-	for column, rest := range map[string]string{
-		"workflow_status": ", workflow_stopped_date, workflow_status) VALUES ($1, $1, $1, $1, $1, 'demo', " + b.at(0) + ", 'COMPLETED')",
-		"fence":           ", fence) VALUES ($1, $1, $1, $1, $1, 'demo', 3)",
-		"checkpoint_seq":  ", checkpoint_seq) VALUES ($1, $1, $1, $1, $1, 'demo', 1)",
+	insert := "INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, %s) VALUES ($1, $1, $1, $1, $1, 'demo', %s)"
+	for columns, values := range map[string]string{
+		"workflow_stopped_date, workflow_status": b.at(0) + ", 'COMPLETED'",
+		"scheduled_by_process, workflow_status":  "'mallory', 'SCHEDULING'",
+		"workflow_status":                        "'NONSENSE'",
+		"workflow_stopped_date":                  b.at(0),
+		"scheduled_by_process":                   "'mallory'",
+		"fence":                                  "3",
+		"checkpoint_seq":                         "1",
+		"attempts":                               "-1",
+		"items_taken":                            "-1",
+		"items_done":                             "-1",
+		"items_failed":                           "-1",
+		"items_skipped":                          "-1",
+		"control":                                "'NONSENSE'",
+		"priority":                               "5",
 	} {
-		query := "INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name" + rest
-		if _, err := b.db.ExecContext(b.ctx(), query, uuid.NewString()); err == nil {
-			b.Fatalf("inserted with another %s", column)
+		if _, err := b.db.ExecContext(b.ctx(), fmt.Sprintf(insert, columns, values), uuid.NewString()); err == nil {
+			b.Fatalf("inserted with %s: %s", columns, values)
 		}
 	}
+	b.exec(fmt.Sprintf(insert, "priority, control, execution_started_date", "4, 'STOP', "+b.at(0)), uuid.NewString())
 }
 
 // variation is what an attack does beside the status.
@@ -108,7 +120,9 @@ func attackImmutables(b *bed) {
 	for _, set := range []string{
 		"owner_id = '" + person + "'", "run_as_id = '" + person + "'", "id = '" + person + "'", "execution_component_name = 'other'", "unique_key = 'x'",
 		"unique_key = NULL", `execution_spec = '{"n": 2}'`, "execution_spec = NULL", "checkpoint_seq = checkpoint_seq + 2", "checkpoint_seq = checkpoint_seq - 1",
-		"fence = fence + 1", "fence = fence - 1", "fence = 0", "workflow_status = 'NONSENSE'", "control = 'NONSENSE'", "priority = 0", "items_taken = -1",
+		"fence = fence + 1", "fence = fence - 1", "fence = 0", "workflow_status = 'NONSENSE'", "control = 'NONSENSE'", "priority = 0", "priority = 5", "items_taken = -1", "items_done = -1",
+		"items_failed = -1", "items_skipped = -1", "attempts = -1", "scheduled_by_process = NULL, workflow_status = 'NONSENSE'",
+		"scheduled_by_process = NULL, workflow_status = 'COMPLETED'", "workflow_status = 'COMPLETED', workflow_stopped_date = " + b.at(0),
 		"scheduled_by_process = NULL", "execution_started_date = NULL", "workflow_stopped_date = " + b.at(0),
 	} {
 		if _, err := b.db.ExecContext(b.ctx(), "UPDATE taskkit_queued_task SET "+set); err == nil {

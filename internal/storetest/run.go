@@ -35,7 +35,7 @@ func Run(t *testing.T, open Open, only ...string) {
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ApplyEvery": applyEvery,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,
 		"Secrets":   secrets,
 

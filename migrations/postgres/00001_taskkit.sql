@@ -49,14 +49,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "idempotency_key" text NULL,
   "parent_id" uuid NULL,
   "traceparent" text NULL,
-  PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_control" CHECK (control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])),
-  CONSTRAINT "taskkit_counts" CHECK ((fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0),
-  CONSTRAINT "taskkit_held" CHECK ((scheduled_by_process IS NOT NULL) = (workflow_status = ANY ('{SCHEDULING,EXECUTING}'::text[]))),
-  CONSTRAINT "taskkit_priority" CHECK (priority BETWEEN 1 AND 4),
-  CONSTRAINT "taskkit_started" CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
-  CONSTRAINT "taskkit_status" CHECK (workflow_status = ANY ('{QUEUED,SCHEDULING,EXECUTING,COMPLETED,ERROR,FAILURE}'::text[])),
-  CONSTRAINT "taskkit_stopped" CHECK ((workflow_stopped_date IS NOT NULL) = (workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))
+  PRIMARY KEY ("id")
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", "stalled", "priority", "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
@@ -147,7 +140,7 @@ CREATE TABLE "{schema}"."taskkit_task_result" (
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX "taskkit_task_result_task_id_key" ON "{schema}"."taskkit_task_result" ("task_id");
 
--- From internal/workflow by internal/schemaplan: what holds against any writer.
+-- From internal/workflow and ent/schema by internal/schemaplan: what holds against any writer.
 
 -- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -162,17 +155,29 @@ END
 $$;
 -- +goose StatementEnd
 
-CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0)
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence and checkpoint_seq 0');
-
-CREATE TRIGGER "taskkit_guard_transition" AFTER UPDATE OF workflow_status, fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
+-- +goose StatementBegin
+CREATE FUNCTION "{schema}"."taskkit_transition"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
       OR OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{SCHEDULING>QUEUED,SCHEDULING>ERROR,EXECUTING>QUEUED,EXECUTING>COMPLETED,EXECUTING>FAILURE,EXECUTING>ERROR,ERROR>QUEUED,FAILURE>QUEUED}'::text[])
       OR NEW.execution_started_date IS NOT NULL AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{SCHEDULING>EXECUTING,SCHEDULING>COMPLETED,SCHEDULING>FAILURE}'::text[])
       OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>COMPLETED}'::text[]))
-    OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])))
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('not a legal transition of a task');
+    OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])) THEN
+  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = TG_NAME,
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
+RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+
+CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL)
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped');
 
 CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1)
@@ -191,6 +196,43 @@ CREATE TRIGGER "taskkit_guard_event_update" AFTER UPDATE ON "{schema}"."taskkit_
 
 CREATE TRIGGER "taskkit_guard_event_delete" AFTER DELETE ON "{schema}"."taskkit_task_event" FOR EACH ROW
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
+
+CREATE TRIGGER "taskkit_guard_claim" AFTER UPDATE OF fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('not a legal transition of a task');
+
+CREATE TRIGGER "taskkit_guard_transition" AFTER UPDATE OF workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (OLD.workflow_status <> NEW.workflow_status AND NEW.fence = OLD.fence
+    AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL AND NEW.execution_started_date IS NOT NULL))
+  EXECUTE FUNCTION "{schema}"."taskkit_transition"('not a legal transition of a task');
+
+CREATE TRIGGER "taskkit_control" AFTER INSERT OR UPDATE OF control ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: control IN ('''', ''STOP'', ''PAUSE'', ''DELETE'')');
+
+CREATE TRIGGER "taskkit_counts" AFTER UPDATE OF fence, checkpoint_seq, attempts, items_taken, items_done, items_failed, items_skipped ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT ((NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) >= 0))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: (fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0');
+
+CREATE TRIGGER "taskkit_held" AFTER UPDATE OF scheduled_by_process, workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (((NEW.scheduled_by_process IS NOT NULL) = (NEW.workflow_status = ANY ('{SCHEDULING,EXECUTING}'::text[])))))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: ((scheduled_by_process IS NOT NULL) = (workflow_status IN (''SCHEDULING'', ''EXECUTING'')))');
+
+CREATE TRIGGER "taskkit_priority" AFTER INSERT OR UPDATE OF priority ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (NEW.priority BETWEEN 1 AND 4))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: priority BETWEEN 1 AND 4');
+
+CREATE TRIGGER "taskkit_started" AFTER UPDATE OF workflow_status, execution_started_date ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (NEW.workflow_status <> 'EXECUTING' OR NEW.execution_started_date IS NOT NULL))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: workflow_status <> ''EXECUTING'' OR execution_started_date IS NOT NULL');
+
+CREATE TRIGGER "taskkit_status" AFTER UPDATE OF workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (NEW.workflow_status = ANY ('{QUEUED,SCHEDULING,EXECUTING,COMPLETED,ERROR,FAILURE}'::text[])))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: workflow_status IN (''QUEUED'', ''SCHEDULING'', ''EXECUTING'', ''COMPLETED'', ''ERROR'', ''FAILURE'')');
+
+CREATE TRIGGER "taskkit_stopped" AFTER UPDATE OF workflow_stopped_date, workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NOT (((NEW.workflow_stopped_date IS NOT NULL) = (NEW.workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: ((workflow_stopped_date IS NOT NULL) = (workflow_status IN (''COMPLETED'', ''ERROR'', ''FAILURE'')))');
 
 -- By hand: storage parameters, which ent does not have.
 --

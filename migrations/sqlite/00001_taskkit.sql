@@ -142,25 +142,13 @@ CREATE TABLE `taskkit_task_result` (
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (`task_id`);
 
--- From internal/workflow by internal/schemaplan: what holds against any writer.
+-- From internal/workflow and ent/schema by internal/schemaplan: what holds against any writer.
 
 -- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_insert` AFTER INSERT ON `taskkit_queued_task` FOR EACH ROW
-  WHEN NEW.workflow_status <> 'QUEUED' OR NEW.fence <> 0 OR NEW.checkpoint_seq <> 0
+  WHEN NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
 BEGIN
-  SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence and checkpoint_seq 0');
-END;
--- +goose StatementEnd
-
--- +goose StatementBegin
-CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
-  WHEN NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
-      OR CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>QUEUED' THEN 1 WHEN 'SCHEDULING>ERROR' THEN 1 WHEN 'EXECUTING>QUEUED' THEN 1 WHEN 'EXECUTING>COMPLETED' THEN 1 WHEN 'EXECUTING>FAILURE' THEN 1 WHEN 'EXECUTING>ERROR' THEN 1 WHEN 'ERROR>QUEUED' THEN 1 WHEN 'FAILURE>QUEUED' THEN 1 ELSE 0 END
-      OR NEW.execution_started_date IS NOT NULL AND CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>EXECUTING' THEN 1 WHEN 'SCHEDULING>COMPLETED' THEN 1 WHEN 'SCHEDULING>FAILURE' THEN 1 ELSE 0 END
-      OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>COMPLETED'))
-    OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>SCHEDULING'))
-BEGIN
-  SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');
+  SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped');
 END;
 -- +goose StatementEnd
 
@@ -199,5 +187,17 @@ END;
 CREATE TRIGGER `taskkit_guard_event_delete` AFTER DELETE ON `taskkit_task_event` FOR EACH ROW
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
+END;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
+  WHEN NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
+      OR CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>QUEUED' THEN 1 WHEN 'SCHEDULING>ERROR' THEN 1 WHEN 'EXECUTING>QUEUED' THEN 1 WHEN 'EXECUTING>COMPLETED' THEN 1 WHEN 'EXECUTING>FAILURE' THEN 1 WHEN 'EXECUTING>ERROR' THEN 1 WHEN 'ERROR>QUEUED' THEN 1 WHEN 'FAILURE>QUEUED' THEN 1 ELSE 0 END
+      OR NEW.execution_started_date IS NOT NULL AND CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>EXECUTING' THEN 1 WHEN 'SCHEDULING>COMPLETED' THEN 1 WHEN 'SCHEDULING>FAILURE' THEN 1 ELSE 0 END
+      OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>COMPLETED'))
+    OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>SCHEDULING'))
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');
 END;
 -- +goose StatementEnd
