@@ -133,24 +133,23 @@ func (s *sqlite) claim(ctx context.Context, q Querier, c Claim, queues, kinds st
 	var (
 		tasks []Claimed
 		rows  []int64
+		t     claimedRow
+		at    int64
 	)
+	columns := append([]any{&at, &t.rank}, t.columns()...)
 	_, err := ask(ctx, q, picked, []any{c.Process, kinds, int64(c.Limit), queues, int64(c.SpecMax)}, func(r *sql.Rows) error {
-		var (
-			t  claimedRow
-			at int64
-		)
-		err := r.Scan(append([]any{&at, &t.rank}, t.columns()...)...)
+		err := r.Scan(columns...)
 		tasks, rows = append(tasks, t.claimed()), append(rows, at)
 		return err
 	})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	at, err := json.Marshal(rows)
+	list, err := json.Marshal(rows)
 	if err != nil {
 		return nil, err
 	}
-	r, err := q.ExecContext(ctx, s.sql(sqliteTake), c.Process, string(at))
+	r, err := q.ExecContext(ctx, s.sql(sqliteTake), c.Process, string(list))
 	if err != nil {
 		return nil, err
 	}
