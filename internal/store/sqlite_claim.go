@@ -14,14 +14,16 @@ import (
 // sqliteProbe finds the claimable tasks of one rank and queue. $2 are the kinds
 // with their revisions, $3 the limit, $4 the queues; the queue is one by its
 // place. SQLite takes the parts of a compound query one after another and ends
-// with the limit, so a rank is read only when those before it were too few.
+// with the limit, so a rank is read only when those before it were too few. It
+// would compile the whole anew for another number where a limit is a parameter
+// by itself.
 const sqliteProbe = `SELECT * FROM (
   SELECT rowid AS at, {rank} AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
     AND not_before <= {now}
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3)`
+  ORDER BY not_before, id LIMIT $3 + 0)`
 
 // sqliteRequested finds waiting tasks that are to end, with the same parameters.
 // The condition of the index taskkit_requested is repeated, since SQLite does not
@@ -31,7 +33,7 @@ const sqliteRequested = `SELECT * FROM (
   WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP', 'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY control, id LIMIT $3)`
+  ORDER BY control, id LIMIT $3 + 0)`
 
 // sqliteDue finds the next task of one rank and queue that is due later. $1 are
 // the queues.
@@ -52,7 +54,7 @@ const sqlitePicked = `SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, 
 FROM (
 {picked}
 ) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at
-WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3`
+WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3 + 0`
 
 // sqliteTake claims rows.
 const sqliteTake = `UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
