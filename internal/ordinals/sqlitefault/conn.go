@@ -123,9 +123,13 @@ func (c *conn) Ping(ctx context.Context) error {
 }
 
 // ExecContext implements [driver.ExecerContext].
-func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, err error) {
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	return c.exec(query, func() (driver.Result, error) { return c.fullConn.ExecContext(ctx, query, args) })
+}
+
+func (c *conn) exec(query string, do func() (driver.Result, error)) (r driver.Result, err error) {
 	err = c.call("Exec", query, func() (err error) {
-		r, err = c.fullConn.ExecContext(ctx, query, args)
+		r, err = do()
 		return err
 	})
 	return r, err
@@ -133,9 +137,13 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements [driver.QueryerContext].
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.ask(query, func() (driver.Rows, error) { return c.fullConn.QueryContext(ctx, query, args) })
+}
+
+func (c *conn) ask(query string, do func() (driver.Rows, error)) (driver.Rows, error) {
 	var r driver.Rows
 	err := c.call("Query", query, func() (err error) {
-		r, err = c.fullConn.QueryContext(ctx, query, args)
+		r, err = do()
 		return err
 	})
 	if err != nil {
@@ -160,7 +168,36 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 		}
 		return nil, err
 	}
-	return s, nil
+	full, ok := s.(fullStmt)
+	if !ok {
+		_ = s.Close()
+		return nil, fmt.Errorf("wrap a statement of type %T: it is not one of SQLite's", s)
+	}
+	return &stmt{full, c, query}, nil
+}
+
+// fullStmt is what the SQLite driver's statements can do.
+type fullStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// stmt counts the runs of a prepared statement, as those of its text.
+type stmt struct {
+	fullStmt
+	conn  *conn
+	query string
+}
+
+// ExecContext implements [driver.StmtExecContext].
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	return s.conn.exec(s.query, func() (driver.Result, error) { return s.fullStmt.ExecContext(ctx, args) })
+}
+
+// QueryContext implements [driver.StmtQueryContext].
+func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	return s.conn.ask(s.query, func() (driver.Rows, error) { return s.fullStmt.QueryContext(ctx, args) })
 }
 
 // BeginTx implements [driver.ConnBeginTx].
