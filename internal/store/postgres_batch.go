@@ -51,14 +51,13 @@ func (s *postgres) Begin(ctx context.Context, h Hold, l Limits) (Tx, error) {
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
 	b := &postgresTx{store: s, tx: tx, end: end}
-	n, err := ask(ctx, tx, s.sql(`WITH limits AS MATERIALIZED (
+	n, err := affected(tx.ExecContext(ctx, s.sql(`WITH limits AS MATERIALIZED (
   SELECT set_config('idle_in_transaction_session_timeout', $4, true),
     set_config('statement_timeout', $5, true), set_config('lock_timeout', $6, true)
 )
 SELECT 1 FROM limits, {s}taskkit_queued_task q
 WHERE q.id = $1 AND q.fence = $2 AND q.checkpoint_seq = $3 AND q.workflow_status || '' IN ('SCHEDULING', 'EXECUTING')
-FOR KEY SHARE OF q`), []any{h.ID.String(), h.Fence, h.Seq, setting(l.Idle), setting(l.Statement), setting(l.Lock)},
-		func(*sql.Rows) error { return nil })
+FOR KEY SHARE OF q`), h.ID.String(), h.Fence, h.Seq, setting(l.Idle), setting(l.Statement), setting(l.Lock)))
 	if err == nil && n == 0 {
 		err = ErrLost
 	}

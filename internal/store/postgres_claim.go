@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -40,9 +41,9 @@ var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY r.rank
 ), picked AS MATERIALIZED (
-  SELECT t.id, r.rank, t.not_before
+  SELECT t.id, r.rank
   FROM ranks r CROSS JOIN LATERAL (
-    SELECT q.id, q.not_before FROM {s}taskkit_queued_task q
+    SELECT q.id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
       AND q.not_before <= statement_timestamp()
@@ -65,7 +66,7 @@ var postgresClaim = postgresTake(`ranks AS MATERIALIZED (
 // have an index of their own; the planner is kept from the others by comparisons
 // that they cannot serve.
 var postgresClaimRequested = postgresTake(`picked AS MATERIALIZED (
-  SELECT q.id, 1 AS rank, q.not_before FROM {s}taskkit_queued_task q`+postgresRequested("$2", "$3")+`
+  SELECT q.id, 1 AS rank FROM {s}taskkit_queued_task q`+postgresRequested("$2", "$3")+`
     AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
 )`, "SELECT -1::bigint AS wait")
@@ -80,14 +81,14 @@ func postgresRequested(queues, kinds string) string {
 }
 
 // postgresTake is a claim of what the table expression picked holds; next says
-// how long until there is more. Rows come in any order, with their place.
+// how long until there is more. Rows come in any order, with what they are sorted
+// by.
 func postgresTake(picked, next string) string {
 	return "WITH " + picked + `, claimed AS (
   UPDATE {s}taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
     scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = {now}
-  FROM unnest(ARRAY(SELECT id FROM picked ORDER BY rank, not_before, id),
-    ARRAY(SELECT rank FROM picked ORDER BY rank, not_before, id)) WITH ORDINALITY AS p(id, rank, ord)
+  FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
   WHERE q.id = p.id
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
     CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
@@ -95,9 +96,15 @@ func postgresTake(picked, next string) string {
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.traceparent, '') AS traceparent,
-    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, p.ord
+    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (` + next + `)
 SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
+}
+
+// place is where a task stands among those of a claim.
+type place struct {
+	rank int64
+	due  time.Time
 }
 
 // Claim implements [Store].
@@ -114,9 +121,9 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 		wait    int64
 		is      bool
 		t       claimedRow
-		place   sql.NullInt64
-		columns = append([]any{&wait, &is}, append(t.columns(), &t.rank, &place)...)
-		places  = make(map[uuid.UUID]int64)
+		due     time.Time
+		columns = append([]any{&wait, &is}, append(t.columns(), &t.rank, moment{&due})...)
+		places  = make(map[uuid.UUID]place)
 	)
 	_, err := ask(ctx, s.db, s.sql(query),
 		[]any{c.Process, c.Queues, c.revisions(), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
@@ -128,14 +135,17 @@ func (s *postgres) Claim(ctx context.Context, c Claim) (Claims, error) {
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.claimed())
-				places[t.id.UUID] = place.Int64
+				places[t.id.UUID] = place{t.rank.Int64, due}
 			}
 			return nil
 		})
 	if err != nil {
 		return Claims{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
 	}
-	slices.SortFunc(found.Tasks, func(a, b Claimed) int { return cmp.Compare(places[a.ID], places[b.ID]) })
+	slices.SortFunc(found.Tasks, func(a, b Claimed) int {
+		x, y := places[a.ID], places[b.ID]
+		return cmp.Or(cmp.Compare(x.rank, y.rank), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 	return found, nil
 }
 

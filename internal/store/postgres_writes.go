@@ -164,8 +164,8 @@ func valuesOf[T any](writes []Write, value func(*Write) T) []T {
 	return vs
 }
 
-// place matches a column of a write in the text of postgresApply.
-var place = regexp.MustCompile(`\bw\.\w+`)
+// column matches a column of a write in the text of postgresApply.
+var column = regexp.MustCompile(`\bw\.\w+`)
 
 // applySQL is the statement for writes of a layout.
 func (s *postgres) applySQL(l layout) string {
@@ -204,7 +204,7 @@ func (s *postgres) applySQL(l layout) string {
 		set += postgresClears
 	}
 	text := strings.NewReplacer("{set}", set, "{guard}", guard).Replace(postgresApply)
-	text = place.ReplaceAllStringFunc(text, func(m string) string { return values[m] })
+	text = column.ReplaceAllStringFunc(text, func(m string) string { return values[m] })
 	text = s.sql(strings.NewReplacer("{from}", join, "{legal}", legalWrites(), "{terminal}", terminal()).Replace(text))
 	s.applies[l] = text
 	return text

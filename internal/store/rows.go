@@ -37,6 +37,15 @@ func ask(ctx context.Context, q asker, query string, args []any, scan func(*sql.
 	return each(rows, scan)
 }
 
+// affected is how many rows a statement has changed or, without reading them,
+// found.
+func affected(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
 // askIDs runs a query whose answer is a column of ids.
 func askIDs(ctx context.Context, q Querier, query string, args ...any) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
