@@ -62,8 +62,9 @@ func idleOf(h *host, open opener, window time.Duration) func(context.Context) (s
 			d := &database{host: h, dsn: h.postgres.DSN}
 			return d.one(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+name+"'")
 		}
-		// A backend tells its statistics a second late at most, and when it idles.
-		if err := pause(ctx, 2*time.Second); err != nil {
+		// An idle backend tells its statistics ten seconds late at most; before
+		// that, what it did to begin would count.
+		if err := pause(ctx, 11*time.Second); err != nil {
 			return nil, err
 		}
 		before, err := transactions()
