@@ -133,11 +133,12 @@ func (s shape) insert(table string, tasks []*NewTask) (string, []any) {
 		args = append(args, rows(own, tasks))
 	}
 	key := tableShape{table, s}
-	text, ok := insertTexts.Load(key)
+	made, ok := insertTexts.Load(key)
 	if !ok {
-		text, _ = insertTexts.LoadOrStore(key, s.text(table))
+		made, _ = insertTexts.LoadOrStore(key, s.text(table))
 	}
-	return text.(string), args //nolint:forcetypeassert // insertTexts holds nothing else
+	text, _ := made.(string)
+	return text, args
 }
 
 // insertTexts are the statements made so far, by their tableShape: an application
