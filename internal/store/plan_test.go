@@ -94,6 +94,11 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			if analyzed == "" {
 				return
 			}
+			// Of a hundred million waiting tasks, a claim is still not dear enough
+			// to be compiled.
+			if cost := claimCost(t, s); cost > 50_000 {
+				t.Errorf("a claim of a table that is full is believed to cost %v", cost)
+			}
 			// A generic plan, as a long-lived connection has.
 			conn, err := db.Conn(t.Context())
 			if err != nil {
@@ -134,6 +139,40 @@ func planStore(t *testing.T, db *testdb.DB) *postgres {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// claimCost is what PostgreSQL believes a claim to cost when it believes the table
+// to be full of waiting tasks.
+func claimCost(t *testing.T, s *postgres) float64 {
+	t.Helper()
+	tx, err := s.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, query := range []string{
+		"UPDATE pg_class SET reltuples = 1e8 WHERE relname IN ('taskkit_queued_task', 'taskkit_claim') AND relnamespace = current_schema()::regnamespace",
+		"SET LOCAL plan_cache_mode = force_generic_plan",
+		`PREPARE full_claim(text, text[], text[], bigint, bigint) AS ` + s.sql(postgresClaim),
+	} {
+		if _, err := tx.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var text string
+	if err := tx.QueryRowContext(t.Context(), `EXPLAIN (FORMAT JSON) EXECUTE full_claim('p', '{default}', '{"demo 1"}', 500, 100000)`).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct {
+		Plan struct {
+			Cost float64 `json:"Total Cost"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &plans); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("believed to cost %v", plans[0].Plan.Cost)
+	return plans[0].Plan.Cost
 }
 
 // ownedQuery is how the tasks of an owner are listed.

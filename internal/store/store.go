@@ -150,7 +150,7 @@ type Claim struct {
 	Process string
 	Queues  []string         // at least one
 	Kinds   map[string][]int // kind, or alias of one, to claimable revisions
-	Limit   int
+	Limit   int              // at most 10,000 take effect
 	// Requested takes only waiting tasks that were asked to stop or to be
 	// deleted, whether they are due or not; the latter first.
 	Requested bool
