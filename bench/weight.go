@@ -128,8 +128,8 @@ func weighed(h *host, open opener, past *prepared, n int) func(context.Context) 
 			if err := h.admin(ctx, "CHECKPOINT"); err != nil {
 				return nil, err
 			}
-			all := past == nil // beside others, done would wait for those as well
-			took, err := drained(ctx, p, n, all)
+			// Until the last has run: beside others, done would wait for those as well.
+			took, err := drained(ctx, p, n, false)
 			if err != nil {
 				return nil, err
 			}
