@@ -50,12 +50,11 @@ func newWorld(t *testing.T, db *testdb.DB) *world {
 	t.Helper()
 	o, _ := watched(t, db)
 	w := &world{T: t, db: db, o: o, logs: t.TempDir()}
-	guards := []string{"insert", "transition", "sequence", "immutable", "spec"}
+	guards, on := []string{"insert", "transition", "sequence", "immutable", "spec"}, ""
+	if db.Dialect == dialect.Postgres {
+		guards, on = append(guards, "claim"), " ON taskkit_queued_task"
+	}
 	for _, g := range guards {
-		on := ""
-		if db.Dialect == dialect.Postgres {
-			on = " ON taskkit_queued_task"
-		}
 		w.do("DROP TRIGGER taskkit_guard_" + g + on)
 	}
 	// Two of taskkit's own constraints stand in the way of some lives.
