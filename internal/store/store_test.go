@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/storetest"
@@ -21,7 +22,12 @@ func opened(t *testing.T, db *testdb.DB, opts ...store.Option) (store.Store, *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Release(context.Background()) })
+	t.Cleanup(func() {
+		// A test that has failed may have left a transaction open.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+		defer cancel()
+		s.Release(ctx)
+	})
 	return s, db
 }
 
