@@ -32,8 +32,9 @@ var (
 type QueuedTask struct{ ent.Schema }
 
 // Annotations implements [ent.Interface]. The checks say what must hold in
-// every row, whoever writes it. They are short: PostgreSQL reads them anew for
-// each statement, and then they cost more than the row does.
+// every row, whoever writes it. On SQLite they are CHECKs, on PostgreSQL
+// internal/schemaplan makes triggers of them. They are short: PostgreSQL reads
+// them anew for each statement that sets one of their columns.
 func (QueuedTask) Annotations() []schema.Annotation {
 	return []schema.Annotation{entsql.Annotation{
 		Table: "taskkit_queued_task",

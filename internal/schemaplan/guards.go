@@ -116,8 +116,10 @@ func transitions(name string) []guard {
 	return []guard{claim, g}
 }
 
-// guards are the rules for PostgreSQL. A new row meets those of its status and
-// of its numbers by taskkit_guard_insert.
+// metByNew are the rules that a row meets which taskkit_guard_insert lets in.
+var metByNew = []string{"taskkit_status", "taskkit_held", "taskkit_started", "taskkit_stopped", "taskkit_counts"}
+
+// guards are the rules for PostgreSQL.
 func (r rules) guards() []guard {
 	var gs []guard
 	for _, c := range slices.Sorted(maps.Keys(r.checks)) {
@@ -132,7 +134,7 @@ func (r rules) guards() []guard {
 			return "NEW." + w
 		})
 		event := "UPDATE OF " + strings.Join(columns, ", ")
-		if c == "taskkit_control" || c == "taskkit_priority" {
+		if !slices.Contains(metByNew, c) {
 			event = "INSERT OR " + event
 		}
 		gs = append(gs, guard{
