@@ -11,15 +11,26 @@ PKG ?= ./...
 # Further flags of go test: make test FLAGS='-run TestClaim -v'
 FLAGS ?=
 
+# The packages of PKG by module: ./... stands for all of both.
+ROOT_PKG = $(filter-out ./internal/proof/%,$(PKG))
+PROOF_PKG = $(patsubst ./internal/proof/%,./%,$(filter ./internal/proof/%,$(PKG))) $(filter ./...,$(PKG))
+
 # What go generate writes, without the hand-written files that lie among it.
-GENERATED := gen ent internal/caseload/ent migrations \
-	':!ent/schema' ':!internal/caseload/ent/schema'
+GENERATED := gen executors/tasks.lock ent internal/demo/caseload/ent migrations \
+	':!ent/schema' ':!internal/demo/caseload/ent/schema'
 
 # The linter's dependencies stay out of the library's go.mod.
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 # Modules inside this one, each with a go.mod of its own; tools holds no code.
-MODULES = $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' ':!tools/*' ':!*/testdata/*'))
+MODULES = $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod' ':!tools/*' ':!internal/proof/*' ':!*/testdata/*'))
+
+# The proof is a module of its own, so that what it needs stays out of the
+# library's go.mod. Its tests are part of the suite.
+PROOF_MODULE := internal/proof
+
+# Runs a command with the servers that the tests need.
+WITHDB := $(GO) run ./internal/cmd/withdb
 
 .PHONY: help
 help: ## Show what there is.
@@ -33,11 +44,13 @@ RACE := -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' '-gcflags=git
 
 .PHONY: test
 test: ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer and SQLite.
-	$(GO) run ./internal/testdb/cmd/withdb $(GO) test $(RACE) -timeout 20m $(FLAGS) $(PKG)
+	$(if $(ROOT_PKG),$(WITHDB) $(GO) test $(RACE) -timeout 20m $(FLAGS) $(ROOT_PKG))
+	$(if $(PROOF_PKG),$(WITHDB) $(GO) test -C $(PROOF_MODULE) $(RACE) -timeout 20m $(FLAGS) $(PROOF_PKG))
 
 .PHONY: short
 short: ## Run the suite without the race detector and without what takes long.
-	$(GO) run ./internal/testdb/cmd/withdb $(GO) test -short -timeout 10m $(FLAGS) $(PKG)
+	$(if $(ROOT_PKG),$(WITHDB) $(GO) test -short -timeout 10m $(FLAGS) $(ROOT_PKG))
+	$(if $(PROOF_PKG),$(WITHDB) $(GO) test -C $(PROOF_MODULE) -short -timeout 10m $(FLAGS) $(PROOF_PKG))
 
 # How long a proof takes, about: make prove T=2m
 T ?= 20m
@@ -47,7 +60,7 @@ PROOF ?= .tmp/proof
 
 .PHONY: prove
 prove: ## Prove the promises for T=20m: every state, seeds, kills, cuts, old faults; fails on a violation.
-	$(GO) run ./internal/testdb/cmd/withdb $(GO) run ./internal/prove/cmd/prove -t $(T) -out $(PROOF)
+	$(WITHDB) $(GO) run -C $(PROOF_MODULE) ./cmd/prove -t $(T) -out $(abspath $(PROOF))
 
 # The target of make fuzz.
 FUZZ ?= FuzzSpec
@@ -57,13 +70,13 @@ FUZZ ?= FuzzSpec
 # interesting: what a worker does beside the test differs from try to try, so
 # that nearly everything is, and it would do nothing else.
 .PHONY: fuzz
-fuzz: ## Fuzz for a while: make fuzz PKG=./internal/badinput FUZZ=FuzzState T=60s
-	$(GO) run ./internal/testdb/cmd/withdb $(GO) test -gcflags=taskkit.dev/...=-d=libfuzzer -v -timeout 0 -run '^$$' $(PKG) \
-		-args -test.fuzz='^$(FUZZ)$$' -test.fuzztime=$(T) -test.fuzzminimizetime=5x -test.fuzzcachedir="$$($(GO) env GOCACHE)/fuzz/$$($(GO) list $(PKG))"
+fuzz: ## Fuzz for a while: make fuzz PKG=./internal/proof/fuzz FUZZ=FuzzState T=60s
+	$(WITHDB) $(GO) test $(if $(strip $(PROOF_PKG)),-C $(PROOF_MODULE)) -gcflags=taskkit.dev/...=-d=libfuzzer -v -timeout 0 -run '^$$' $(or $(strip $(PROOF_PKG)),$(PKG)) \
+		-args -test.fuzz='^$(FUZZ)$$' -test.fuzztime=$(T) -test.fuzzminimizetime=5x -test.fuzzcachedir="$$($(GO) env GOCACHE)/fuzz/taskkit.dev/$(PKG:./%=%)"
 
 .PHONY: figures
-figures: ## Write the counts in docs/proof and the museum's table into docs/reliability.md.
-	$(GO) run ./internal/prove/cmd/figures
+figures: ## Write the counts in docs/proof and the mutants' table into docs/reliability.md.
+	$(GO) run -C $(PROOF_MODULE) ./cmd/figures -from $(CURDIR)/docs/proof -page $(CURDIR)/docs/reliability.md
 
 .PHONY: modules
 modules: ## Build, vet and test the modules inside this one.
@@ -75,10 +88,19 @@ modules: ## Build, vet and test the modules inside this one.
 .PHONY: vet
 vet: ## Run go vet.
 	$(GO) vet ./...
+	$(GO) vet -C $(PROOF_MODULE) ./...
+
+.PHONY: tidy
+tidy: ## Fail when a go.mod is not as go mod tidy would leave it.
+	@for dir in . $(PROOF_MODULE) $(MODULES); do \
+		echo "go mod tidy -diff: $$dir"; \
+		$(GO) mod -C "$$dir" tidy -diff || exit 1; \
+	done
 
 .PHONY: lint
 lint: ## Run golangci-lint, as .golangci.yml says.
 	$(LINT) run ./...
+	cd $(PROOF_MODULE) && $(GO) tool -modfile=../../tools/go.mod golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the hand-written code.
@@ -94,7 +116,7 @@ checkgenerate: generate ## Fail when what is committed is not what generate writ
 	if [ -n "$$changed" ]; then \
 		echo "$$changed"; \
 		git --no-pager diff --stat -- $(GENERATED); \
-		echo "checkgenerate: the generated files above are not committed as they are now; look at them and commit them" >&2; \
+		echo "checkgenerate: the generated files above are not committed as they are now; review and commit them" >&2; \
 		exit 1; \
 	fi
 

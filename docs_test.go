@@ -32,13 +32,13 @@ const elision = "// ..."
 // A page is a Markdown file, taken apart.
 type page struct {
 	name    string
-	links   []place
-	blocks  []place // Go code
+	links   []passage
+	blocks  []passage // Go code
 	anchors map[string]bool
 }
 
-// A place is some text and the line where it begins.
-type place struct {
+// A passage is some text and the line where it begins.
+type passage struct {
 	line int
 	text string
 }
@@ -98,7 +98,7 @@ func TestGoInDocsCompiles(t *testing.T) {
 			sources = append(sources, squeeze(string(read(t, name))))
 		}
 	}
-	var complete []place // with the page's name in front of the line
+	var complete []passage // with the page's name in front of the line
 	names := map[int]string{}
 	for _, name := range tracked(t) {
 		if !strings.HasSuffix(name, ".md") {
@@ -192,12 +192,12 @@ func compile(t *testing.T, n int, where, src string) {
 // parsePage takes a Markdown file apart. Links in code are not links.
 func parsePage(name, src string) page {
 	p := page{name: name, anchors: map[string]bool{}}
-	var block *place // the block of code that the line is in
+	var block *passage // the block of code that the line is in
 	language := ""
 	for i, line := range strings.Split(src, "\n") {
 		if m := fence.FindStringSubmatch(line); m != nil {
 			if block == nil {
-				block, language = &place{line: i + 2}, m[1]
+				block, language = &passage{line: i + 2}, m[1]
 				continue
 			}
 			if language == "go" {
@@ -218,10 +218,10 @@ func parsePage(name, src string) page {
 		}
 		text := inline.ReplaceAllString(line, "")
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			p.links = append(p.links, place{i + 1, m[1]})
+			p.links = append(p.links, passage{i + 1, m[1]})
 		}
 		if m := reference.FindStringSubmatch(text); m != nil {
-			p.links = append(p.links, place{i + 1, m[1]})
+			p.links = append(p.links, passage{i + 1, m[1]})
 		}
 	}
 	return p
@@ -286,6 +286,29 @@ func TestQuotes(t *testing.T) {
 	} {
 		if got := quotes(sources, text); got != want {
 			t.Errorf("quotes(%q) is %t, want %t", text, got, want)
+		}
+	}
+}
+
+// TestArchitectureListsPackages checks that docs/architecture.md lists every
+// package of the repository, but for generated ones and those of executors, which
+// it lists as a group.
+func TestArchitectureListsPackages(t *testing.T) {
+	t.Parallel()
+	text := string(read(t, "docs/architecture.md"))
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile("`([a-z][a-z0-9/]*)`").FindAllStringSubmatch(text, -1) {
+		listed[m[1]] = true
+	}
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		grouped := strings.HasPrefix(name, "executors/") || strings.HasPrefix(name, "gen/") ||
+			strings.HasPrefix(name, "ent/") || strings.Contains(name, "/ent") || strings.HasSuffix(name, "/internal/generate")
+		if name == module || name == "docs" || grouped {
+			continue
+		}
+		if !listed[name] {
+			t.Errorf("docs/architecture.md does not list the package %s: say what it is for", name)
 		}
 	}
 }

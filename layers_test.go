@@ -24,19 +24,38 @@ type layer struct {
 // is not listed may import nothing of this module.
 var layers = []layer{
 	{"taskkit/...", []string{"internal/...", "migrations"}, "the public package stands on internal and knows no executor, no generated code and no command"},
-	{"executors/...", []string{"taskkit/...", "internal/caseload/..."}, "executors are written as users write theirs, against taskkit and their own domain"},
+	{"executors/...", []string{"taskkit/...", "internal/demo/caseload/..."}, "executors are written as users write theirs, against taskkit and their own domain"},
 	{"gen/...", []string{"executors/...", "taskkit/..."}, "generated code binds executors to taskkit and needs nothing else"},
-	{"ent/...", []string{"internal/workflow"}, "ent holds the tables; of the rest it knows the words of the transition table"},
+	{"ent/...", []string{"internal/lifecycle"}, "ent holds the tables; of the rest it knows the words of the transition table"},
 	{"internal/store/...", []string{"internal/...", "ent/...", "migrations"}, "the store is the only importer of ent"},
-	{"internal/schemaplan/...", []string{"internal/...", "ent/...", "migrations"}, "the planner reads the ent schema to write migrations"},
-	{"internal/caseload/...", nil, "the demonstration domain is the user's side: it knows nothing of taskkit"},
+	{"internal/lifecycle", nil, "the rules are pure: no I/O, no other package"},
+	{"internal/classify", []string{"internal/lifecycle"}, "it asks errors for their structure and knows no driver"},
+	{"internal/dialect", nil, "the names of the databases"},
+	{"internal/cmd/schemaplan", []string{"internal/lifecycle", "ent/...", "migrations"}, "the planner reads the ent schema to write migrations"},
+	{"internal/cmd/withdb", []string{"internal/testkit/..."}, "it starts the servers of the tests"},
+	{"internal/demo/caseload/...", nil, "the demonstration domain is the user's side: it knows nothing of taskkit"},
+	{"internal/demo/mailserver", nil, "the demonstration's mail server knows nothing of taskkit"},
+	{"internal/engine", []string{"internal/classify", "internal/dialect", "internal/lifecycle", "internal/store", "internal/store/txguard"}, "the runtime reaches the database through the store"},
+	{"internal/migrate", []string{"internal/classify", "internal/dialect", "migrations"}, "migrations run before there is a store"},
+	{"internal/notify", nil, "it listens on a connection and knows no task"},
+	{"internal/taskgen", []string{"internal/taskgen/..."}, "the generator's pipeline runs its steps"},
+	{"internal/taskgen/model", nil, "the generator's steps pass each other plain values"},
+	{"internal/taskgen/load", []string{"internal/lifecycle", "internal/taskgen/model"}, "loading turns packages into the model, whose names lifecycle checks"},
+	{"internal/taskgen/lock", []string{"internal/lifecycle", "internal/taskgen/model"}, "the lock compares the model with what was generated before"},
+	{"internal/taskgen/schema", []string{"internal/taskgen/model"}, "a schema is written from the model"},
+	{"internal/taskgen/emit", []string{"internal/taskgen/lock", "internal/taskgen/model", "internal/taskgen/schema"}, "emitting turns the model into files"},
+	{"internal/proof/...", []string{"internal/...", "taskkit/...", "migrations"}, "the proof tests the library from outside and from inside"},
+	{"internal/testkit/...", []string{"internal/...", "migrations"}, "what tests share"},
 	{"internal/...", []string{"internal/...", "migrations"}, "internal never imports taskkit, and reaches the tables through internal/store"},
 	{"cmd/...", []string{"cmd/...", "executors/...", "gen/...", "internal/...", "migrations", "taskkit/..."}, "a command may use all but ent"},
 }
 
+// modules are the directories of the modules whose packages have a layer.
+var modules = []string{".", "internal/proof"}
+
 // demonstration are internal packages that stand on the user's side of the
 // library: nothing but executors and commands may use them.
-var demonstration = []string{"internal/caseload/..."}
+var demonstration = []string{"internal/demo/caseload/..."}
 
 // unwanted are what `go list -deps ./taskkit` must not hold: it is what every
 // user's program links.
@@ -65,8 +84,8 @@ var unwanted = []struct{ prefix, reason string }{
 	{"github.com/Shopify/", "tests stay out of programs"},
 	{"github.com/prometheus/", "it comes with a proxy of the tests"},
 	{"golang.org/x/tools", "the generator's tools stay out of programs"},
-	{module + "/internal/testdb", "tests stay out of programs"},
-	{module + "/internal/caseload", "the demonstration stays out of programs"},
+	{module + "/internal/testkit/testdb", "tests stay out of programs"},
+	{module + "/internal/demo", "the demonstration stays out of programs"},
 	{module + "/internal/taskgen", "the generator stays out of programs"},
 }
 
@@ -112,30 +131,30 @@ func TestAllowed(t *testing.T) {
 		want     bool
 	}{
 		{"executors/watch", "taskkit", true},
-		{"executors/watch", "internal/caseload", true},
-		{"executors/watch", "internal/caseload/ent", true},
+		{"executors/watch", "internal/demo/caseload", true},
+		{"executors/watch", "internal/demo/caseload/ent", true},
 		{"executors/watch", "internal/store", false},
 		{"executors/watch", "gen/watchtask", false},
 		{"gen", "executors/watch", true},
 		{"gen/watchtask", "taskkit", true},
 		{"gen/watchtask", "internal/store", false},
 		{"taskkit", "internal/store", true},
-		{"taskkit", "internal/caseload", false},
+		{"taskkit", "internal/demo/caseload", false},
 		{"taskkit", "ent", false},
 		{"taskkit", "gen", false},
 		{"taskkit/tasktest", "taskkit", true},
 		{"internal/engine", "internal/store", true},
 		{"internal/engine", "taskkit", false},
 		{"internal/engine", "ent/queuedtask", false},
-		{"internal/engine", "internal/caseload", false},
+		{"internal/engine", "internal/demo/caseload", false},
 		{"internal/store", "ent/queuedtask", true},
 		{"internal/store", "taskkit", false},
-		{"internal/caseload", "internal/caseload/ent", true},
-		{"internal/caseload", "taskkit", false},
-		{"internal/caseload", "internal/store", false},
-		{"ent/schema", "internal/workflow", true},
+		{"internal/demo/caseload", "internal/demo/caseload/ent", true},
+		{"internal/demo/caseload", "taskkit", false},
+		{"internal/demo/caseload", "internal/store", false},
+		{"ent/schema", "internal/lifecycle", true},
 		{"ent", "internal/store", false},
-		{"cmd/taskkit", "internal/caseload", true},
+		{"cmd/taskkit", "internal/demo/caseload", true},
 		{"cmd/taskkit", "ent", false},
 		{"migrations", "internal/store", false},
 		{"elsewhere", "taskkit", false},
@@ -156,7 +175,7 @@ func allowed(from, to string) (layer, bool) {
 		if fits(to, l.is) && !fitsAny(to, demonstration) {
 			return l, true
 		}
-		if l.is == "internal/caseload/..." {
+		if l.is == "internal/demo/caseload/..." {
 			return l, fits(to, l.is)
 		}
 		if fitsAny(to, demonstration) && !fits(from, "executors/...") && !fits(from, "cmd/...") {
@@ -168,7 +187,7 @@ func allowed(from, to string) (layer, bool) {
 }
 
 func mayUseEnt(from string) bool {
-	return fitsAny(from, []string{"ent/...", "internal/store/...", "internal/schemaplan/..."})
+	return fitsAny(from, []string{"ent/...", "internal/store/...", "internal/cmd/schemaplan/..."})
 }
 
 func fitsAny(pkg string, patterns []string) bool {
@@ -190,7 +209,16 @@ type listedPackage struct {
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
 	// -e: a package that does not build is the compiler's to report.
-	dec := json.NewDecoder(strings.NewReader(run(t, "go", "list", "-e",
+	var packages []listedPackage
+	for _, dir := range modules {
+		packages = append(packages, listModule(t, dir)...)
+	}
+	return packages
+}
+
+func listModule(t *testing.T, dir string) []listedPackage {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(run(t, "go", "list", "-C", dir, "-e",
 		"-json=ImportPath,Imports,TestImports,XTestImports", "./...")))
 	var packages []listedPackage
 	for {

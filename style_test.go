@@ -96,7 +96,7 @@ func TestExportedIdentifiersAreDocumented(t *testing.T) {
 // fields of a Config.
 func undocumented(decl ast.Decl) []*ast.Ident {
 	var missing []*ast.Ident
-	note := func(id *ast.Ident, docs ...*ast.CommentGroup) {
+	add := func(id *ast.Ident, docs ...*ast.CommentGroup) {
 		if id.IsExported() && !slices.ContainsFunc(docs, func(d *ast.CommentGroup) bool { return d != nil }) {
 			missing = append(missing, id)
 		}
@@ -105,23 +105,23 @@ func undocumented(decl ast.Decl) []*ast.Ident {
 	case *ast.FuncDecl:
 		obvious := d.Recv != nil && slices.Contains(obviousMethods, d.Name.Name)
 		if !obvious && (d.Recv == nil || receiver(d.Recv.List[0].Type).IsExported()) {
-			note(d.Name, d.Doc)
+			add(d.Name, d.Doc)
 		}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
-				note(s.Name, s.Doc, d.Doc)
+				add(s.Name, s.Doc, d.Doc)
 				if fields, ok := s.Type.(*ast.StructType); ok && s.Name.Name == "Config" {
 					for _, field := range fields.Fields.List {
 						for _, name := range field.Names {
-							note(name, field.Doc, field.Comment)
+							add(name, field.Doc, field.Comment)
 						}
 					}
 				}
 			case *ast.ValueSpec:
 				for _, name := range s.Names {
-					note(name, s.Doc, s.Comment, d.Doc)
+					add(name, s.Doc, s.Comment, d.Doc)
 				}
 			}
 		}

@@ -13,10 +13,10 @@ import (
 // has acknowledged is lost with the server. It is here for scale, not as an
 // equal.
 type asynqPeer struct {
-	opt    asynq.RedisClientOpt
-	client *asynq.Client
-	look   *asynq.Inspector
-	slots  int
+	opt       asynq.RedisClientOpt
+	client    *asynq.Client
+	inspector *asynq.Inspector
+	slots     int
 }
 
 // openAsynq returns an opener of asynq with so many slots, or its default.
@@ -65,19 +65,19 @@ func (p *asynqPeer) work(_ context.Context, ran func(int64)) (func() error, erro
 }
 
 func (p *asynqPeer) done(context.Context) (bool, error) {
-	q, err := p.look.GetQueueInfo("default")
+	q, err := p.inspector.GetQueueInfo("default")
 	if err != nil {
 		return false, fmt.Errorf("ask asynq for its queue: %w", err)
 	}
 	return q.Size == 0, nil
 }
 
-func (p *asynqPeer) settle(context.Context) error { return nil }
+func (p *asynqPeer) quiesce(context.Context) error { return nil }
 
 func (p *asynqPeer) close() error {
-	_, err := p.look.DeleteAllPendingTasks("default")
+	_, err := p.inspector.DeleteAllPendingTasks("default")
 	if errors.Is(err, asynq.ErrQueueNotFound) {
 		err = nil
 	}
-	return errors.Join(err, p.client.Close(), p.look.Close())
+	return errors.Join(err, p.client.Close(), p.inspector.Close())
 }

@@ -95,7 +95,7 @@ func bulkOn(ctx context.Context, h *host, n int, action bulkAction) (got sample,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if err := d.settle(ctx); err != nil {
+	if err := d.quiesce(ctx); err != nil {
 		return nil, err
 	}
 	cpu, err := h.used(ctx)

@@ -66,7 +66,7 @@ const tick = 10 * time.Millisecond
 func (h *host) serverTime(ctx context.Context) (time.Duration, error) {
 	if h.postmaster == "" {
 		var dir string
-		if err := h.ask(ctx, "SELECT setting FROM pg_settings WHERE name = 'data_directory'", &dir); err != nil {
+		if err := h.queryRow(ctx, "SELECT setting FROM pg_settings WHERE name = 'data_directory'", &dir); err != nil {
 			return 0, err
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))

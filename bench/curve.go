@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/bench/executors/people"
 	"taskkit.dev/bench/gen/peopletask"
+	"taskkit.dev/taskkit"
 )
 
 // What the write-ahead log tells about a task.
@@ -34,8 +35,8 @@ func curve(h *host, o options) ([]contest, error) {
 				{name: versionsPerTask, less: true},
 			},
 			sides: []side{
-				{us, crewDrain(h, openTaskkit, "taskkit", n, processes)},
-				{"River tuned", crewDrain(h, openRiver(riverTuned), "river", n, processes)},
+				{us, processDrain(h, openTaskkit, "taskkit", n, processes)},
+				{"River tuned", processDrain(h, openRiver(riverTuned), "river", n, processes)},
 			},
 			goals: []goal{{"River tuned", walPerTask, 2}},
 		})
@@ -44,14 +45,14 @@ func curve(h *host, o options) ([]contest, error) {
 		cs = append(cs, contest{
 			title:   fmt.Sprintf("update of %s people in as many tasks as processes: %d", figure(float64(everybody)), processes),
 			metrics: []metric{{name: itemsPerSecond}, {name: cpuPerItem, less: true}},
-			sides:   []side{{us, crewBulk(h, everybody, processes)}},
+			sides:   []side{{us, processBulk(h, everybody, processes)}},
 		})
 	}
 	return cs, nil
 }
 
-// crewDrain measures a drain by processes.
-func crewDrain(h *host, open opener, kind string, n, processes int) func(context.Context) (sample, error) {
+// processDrain measures a drain by processes.
+func processDrain(h *host, open opener, kind string, n, processes int) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, setup{}, func(p peer) (sample, error) {
 			dsn, err := h.dsnOf(p)
@@ -80,11 +81,11 @@ func crewDrain(h *host, open opener, kind string, n, processes int) func(context
 
 // worked lets processes work on a peer's database until it is done.
 func worked(ctx context.Context, p peer, kind, dsn string, processes int) (took, cpu time.Duration, err error) {
-	c, err := newCrew(ctx, kind, dsn, processes)
+	c, err := startProcesses(ctx, kind, dsn, processes)
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := p.settle(ctx); err != nil {
+	if err := p.quiesce(ctx); err != nil {
 		return 0, 0, errors.Join(err, ignore(c.stop()))
 	}
 	began := time.Now()
@@ -97,9 +98,9 @@ func worked(ctx context.Context, p peer, kind, dsn string, processes int) (took,
 	return took, cpu, errors.Join(err, stopped)
 }
 
-// crewBulk measures the update of everybody, cut into as many tasks as there are
+// processBulk measures the update of everybody, cut into as many tasks as there are
 // processes.
-func crewBulk(h *host, n, processes int) func(context.Context) (sample, error) {
+func processBulk(h *host, n, processes int) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, openTaskkit, setup{}, func(p peer) (sample, error) {
 			k, ok := p.(*kit)
@@ -116,7 +117,7 @@ func crewBulk(h *host, n, processes int) func(context.Context) (sample, error) {
 			for i := range processes {
 				_, err := peopletask.Submit(ctx, k.db, people.Spec{
 					Status: "paused", Batch: batchSize, From: int64(n * i / processes), To: int64(n * (i + 1) / processes),
-				})
+				}, taskkit.System())
 				if err != nil {
 					return nil, err
 				}

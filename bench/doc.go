@@ -4,7 +4,7 @@
 //
 //	make bench                                  # all scenarios, full size
 //	make bench ARGS='-scenario drain,submit'    # some
-//	make bench ARGS='-scale 0.02 -runs 3'       # a look in a few minutes
+//	make bench ARGS='-scale 0.02 -runs 3'       # a rough result in a few minutes
 //
 // It starts a PostgreSQL and, for asynq, a Redis of its own, and ends them.
 // PostgreSQL is set as Debian ships it: fsync, synchronous_commit and

@@ -78,7 +78,7 @@ func drainOf(h *host, open opener, s setup, n int) func(context.Context) (sample
 			if err := p.fill(ctx, n); err != nil {
 				return nil, fmt.Errorf("queue %d tasks: %w", n, err)
 			}
-			if err := p.settle(ctx); err != nil {
+			if err := p.quiesce(ctx); err != nil {
 				return nil, err
 			}
 			before, err := h.walPosition(ctx)

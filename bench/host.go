@@ -17,7 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"taskkit.dev/internal/testdb/cluster"
+	"taskkit.dev/internal/testkit/testdb/cluster"
 )
 
 // debian sets back what a cluster for tests has otherwise than Debian's
@@ -144,9 +144,9 @@ func (d *database) pooled() (string, error) {
 	return u.String(), nil
 }
 
-// settle brings the server to rest before the clock starts: statistics are
+// quiesce brings the server to rest before the clock starts: statistics are
 // fresh, and the pages that the setup wrote are on the disk.
-func (d *database) settle(ctx context.Context) error {
+func (d *database) quiesce(ctx context.Context) error {
 	return execute(ctx, d.dsn, "ANALYZE", "CHECKPOINT")
 }
 

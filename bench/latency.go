@@ -56,8 +56,8 @@ func latencySQLite(h *host, o options) contest {
 	}
 }
 
-// pace is how often a task is submitted.
-const pace = 20 * time.Millisecond
+// submitEvery is how often a task is submitted.
+const submitEvery = 20 * time.Millisecond
 
 // latencyOf measures the latencies of n tasks.
 func latencyOf(h *host, open opener, s setup, n int) func(context.Context) (sample, error) {
@@ -130,7 +130,7 @@ func warm(ctx context.Context, p peer) error {
 // submission had returned.
 func submitPaced(ctx context.Context, p peer, n int) ([]time.Time, error) {
 	committed := make([]time.Time, n+1)
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(submitEvery)
 	defer tick.Stop()
 	for stamp := 1; stamp <= n; stamp++ {
 		select {

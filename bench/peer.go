@@ -25,8 +25,8 @@ type peer interface {
 	work(ctx context.Context, ran func(stamp int64)) (stop func() error, err error)
 	// done reports whether the database says that no task waits or runs.
 	done(ctx context.Context) (bool, error)
-	// settle brings the database to rest before the clock starts.
-	settle(ctx context.Context) error
+	// quiesce brings the database to rest before the clock starts.
+	quiesce(ctx context.Context) error
 	close() error
 }
 
@@ -91,8 +91,8 @@ func drained(ctx context.Context, p peer, n int, all bool) (time.Duration, error
 
 // wait waits for a channel, as long as a counter moves.
 func wait(ctx context.Context, enough <-chan struct{}, ran *atomic.Int64) error {
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	last, moved := ran.Load(), time.Now()
 	for {
 		select {
@@ -100,7 +100,7 @@ func wait(ctx context.Context, enough <-chan struct{}, ran *atomic.Int64) error 
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-look.C:
+		case <-tick.C:
 			if now := ran.Load(); now != last {
 				last, moved = now, time.Now()
 			}
@@ -116,9 +116,9 @@ func until(ctx context.Context, is func(context.Context) (bool, error)) error {
 	return untilEvery(ctx, pollEvery, is)
 }
 
-// untilEvery polls a condition at a pace.
-func untilEvery(ctx context.Context, pace time.Duration, is func(context.Context) (bool, error)) error {
-	every := time.NewTicker(pace)
+// untilEvery polls a condition at an interval.
+func untilEvery(ctx context.Context, interval time.Duration, is func(context.Context) (bool, error)) error {
+	every := time.NewTicker(interval)
 	defer every.Stop()
 	deadline := time.After(5 * stuckAfter)
 	for {

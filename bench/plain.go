@@ -37,7 +37,7 @@ func openPlain(ctx context.Context, h *host, s setup) (peer, error) {
 		return nil, errors.Join(err, d.drop())
 	}
 	p := &plainPeer{
-		db: db, insert: s.insert, loops: 2, atOnce: pageSize, rest: d.settle,
+		db: db, insert: s.insert, loops: 2, atOnce: pageSize, rest: d.quiesce,
 		destroy: func() error { return errors.Join(db.Close(), d.drop()) },
 	}
 	if s.insert {
@@ -235,6 +235,6 @@ func (p *plainPeer) done(ctx context.Context) (bool, error) {
 	return !left, err
 }
 
-func (p *plainPeer) settle(ctx context.Context) error { return p.rest(ctx) }
+func (p *plainPeer) quiesce(ctx context.Context) error { return p.rest(ctx) }
 
 func (p *plainPeer) close() error { return p.destroy() }

@@ -64,8 +64,8 @@ func child(ctx context.Context, args []string, in io.Reader, out io.Writer) erro
 	return errors.Join(lines.Err(), stop())
 }
 
-// crew is worker processes of one kind.
-type crew struct{ members []*member }
+// processes are worker processes of one kind.
+type processes struct{ members []*member }
 
 type member struct {
 	cmd *exec.Cmd
@@ -73,17 +73,17 @@ type member struct {
 	out *bufio.Scanner
 }
 
-// newCrew starts n processes and returns when they are ready.
-func newCrew(ctx context.Context, kind, dsn string, n int) (*crew, error) {
+// startProcesses starts n processes and returns when they are ready.
+func startProcesses(ctx context.Context, kind, dsn string, n int) (*processes, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	c := &crew{}
+	c := &processes{}
 	for range n {
 		m := &member{cmd: exec.CommandContext(ctx, self, childCommand, kind, dsn)}
 		m.cmd.Stderr = os.Stderr
-		m.cmd.Env = append(os.Environ(), "TASKKIT_BENCH_CHILD=1") // the smoke test's binary looks at it
+		m.cmd.Env = append(os.Environ(), "TASKKIT_BENCH_CHILD=1") // read by the smoke test's binary
 		in, err1 := m.cmd.StdinPipe()
 		out, err2 := m.cmd.StdoutPipe()
 		if err := errors.Join(err1, err2); err != nil {
@@ -103,11 +103,11 @@ func newCrew(ctx context.Context, kind, dsn string, n int) (*crew, error) {
 	return c, nil
 }
 
-// ignore keeps the error of a crew and drops its figure.
+// ignore keeps the error of stopping processes and drops the figure.
 func ignore(_ time.Duration, err error) error { return err }
 
 // begin lets them work.
-func (c *crew) begin() error {
+func (c *processes) begin() error {
 	for _, m := range c.members {
 		if _, err := fmt.Fprintln(m.in, "go"); err != nil {
 			return fmt.Errorf("tell a worker process to begin: %w", err)
@@ -117,7 +117,7 @@ func (c *crew) begin() error {
 }
 
 // stop ends them and returns the processor time that all have used.
-func (c *crew) stop() (cpu time.Duration, err error) {
+func (c *processes) stop() (cpu time.Duration, err error) {
 	var errs []error
 	for _, m := range c.members {
 		errs = append(errs, m.in.Close())

@@ -253,7 +253,7 @@ func (p *riverPeer) done(ctx context.Context) (bool, error) {
 // databaseName names the database in the server's statistics.
 func (p *riverPeer) databaseName() string { return p.database.name }
 
-func (p *riverPeer) settle(ctx context.Context) error { return p.database.settle(ctx) }
+func (p *riverPeer) quiesce(ctx context.Context) error { return p.database.quiesce(ctx) }
 
 func (p *riverPeer) close() error {
 	p.pool.Close()

@@ -89,7 +89,7 @@ func submitsOf(h *host, open opener, goroutines, calls int, call submitCall) fun
 					return nil, err
 				}
 			}
-			if err := p.settle(ctx); err != nil {
+			if err := p.quiesce(ctx); err != nil {
 				return nil, err
 			}
 			cpu, err := h.used(ctx)

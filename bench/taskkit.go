@@ -73,7 +73,7 @@ func attachTaskkit(ctx context.Context, d *database, s setup, ready bool) (*kit,
 		return nil, errors.Join(err, d.drop())
 	}
 	k := &kit{
-		db: db, name: d.name, rest: d.settle,
+		db: db, name: d.name, rest: d.quiesce,
 		drop: func() error { return errors.Join(db.Close(), d.drop()) },
 		left: "SELECT EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE')" +
 			" OR EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING'))",
@@ -120,19 +120,19 @@ func (k *kit) submit(ctx context.Context, stamp int64) error { return k.submitTo
 
 func (k *kit) submitTo(ctx context.Context, tx taskkit.Execer, stamp int64) error {
 	if k.insert != "" {
-		_, err := touchtask.Submit(ctx, tx, touchtask.Spec{Stamp: stamp})
+		_, err := touchtask.Submit(ctx, tx, touchtask.Spec{Stamp: stamp}, taskkit.System())
 		return err
 	}
-	_, err := tinytask.Submit(ctx, tx, tinytask.Spec{Stamp: stamp})
+	_, err := tinytask.Submit(ctx, tx, tinytask.Spec{Stamp: stamp}, taskkit.System())
 	return err
 }
 
 func (k *kit) submitMany(ctx context.Context, n int) error {
 	var err error
 	if k.insert != "" {
-		_, err = touchtask.SubmitMany(ctx, k.db, make([]touchtask.Spec, n))
+		_, err = touchtask.SubmitMany(ctx, k.db, make([]touchtask.Spec, n), taskkit.System())
 	} else {
-		_, err = tinytask.SubmitMany(ctx, k.db, make([]tinytask.Spec, n))
+		_, err = tinytask.SubmitMany(ctx, k.db, make([]tinytask.Spec, n), taskkit.System())
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (k *kit) done(ctx context.Context) (bool, error) {
 // databaseName names the database in the server's statistics.
 func (k *kit) databaseName() string { return k.name }
 
-func (k *kit) settle(ctx context.Context) error { return k.rest(ctx) }
+func (k *kit) quiesce(ctx context.Context) error { return k.rest(ctx) }
 
 func (k *kit) close() error { return k.drop() }
 

@@ -23,18 +23,18 @@ type walPosition struct {
 // walPosition asks the server, and what is written so far is on the disk.
 func (h *host) walPosition(ctx context.Context) (walPosition, error) {
 	var p walPosition
-	err := h.ask(ctx, "SELECT pg_current_wal_insert_lsn()::text, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint", &p.lsn, &p.bytes)
+	err := h.queryRow(ctx, "SELECT pg_current_wal_insert_lsn()::text, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint", &p.lsn, &p.bytes)
 	return p, err
 }
 
-// ask asks the server for one row.
-func (h *host) ask(ctx context.Context, query string, to ...any) error {
+// queryRow reads one row from the server.
+func (h *host) queryRow(ctx context.Context, query string, to ...any) error {
 	conn, err := pgx.Connect(ctx, h.postgres.DSN)
 	if err != nil {
 		return fmt.Errorf("reach the benchmark's PostgreSQL: %w", err)
 	}
 	if err = conn.QueryRow(ctx, query).Scan(to...); err != nil {
-		err = fmt.Errorf("ask %.80q: %w", query, err)
+		err = fmt.Errorf("query %.80q: %w", query, err)
 	}
 	return firstError(err, conn.Close(ctx))
 }
@@ -57,7 +57,7 @@ func (h *host) walTold(ctx context.Context, before walPosition, n int, to sample
 	}
 	to[walPerTask] = float64(after.bytes-before.bytes) / float64(n)
 	var dir string
-	if err := h.ask(ctx, "SELECT setting FROM pg_settings WHERE name = 'data_directory'", &dir); err != nil {
+	if err := h.queryRow(ctx, "SELECT setting FROM pg_settings WHERE name = 'data_directory'", &dir); err != nil {
 		return err
 	}
 	bin, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output()

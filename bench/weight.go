@@ -36,7 +36,7 @@ func weight(h *host, o options) ([]contest, error) {
 	}
 	n, finished, queued := o.scaled(100_000, 2000), o.scaled(10_000_000, 100_000), o.scaled(1_000_000, 10_000)
 	past := &prepared{host: h, finished: finished, queued: queued, queue: "another"}
-	crowded := &prepared{host: h, finished: finished, queued: queued, queue: "default"}
+	sameQueue := &prepared{host: h, finished: finished, queued: queued, queue: "default"}
 	metrics := []metric{{name: tasksPerSecond}, {name: claimP99, less: true}}
 	hold := max(time.Duration(float64(10*time.Minute)*o.scale), 10*time.Second)
 	return []contest{
@@ -46,7 +46,7 @@ func weight(h *host, o options) ([]contest, error) {
 			metrics: metrics,
 			sides: []side{
 				{us, weighed(h, openTaskkit, past, n)},
-				{"taskkit, all queued in the worker's queue", weighed(h, openTaskkit, crowded, n)},
+				{"taskkit, all queued in the worker's queue", weighed(h, openTaskkit, sameQueue, n)},
 				{"taskkit, empty table", weighed(h, openTaskkit, nil, n)},
 			},
 			goals: []goal{{"taskkit, empty table", tasksPerSecond, 0.9}, {"taskkit, empty table", claimP99, 0.5}},

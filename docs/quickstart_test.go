@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // The program of the quickstart is built as a user would and prints what it

@@ -14,6 +14,8 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/google/uuid"
+	"taskkit.dev/ent/eventprune"
+	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
@@ -29,6 +31,10 @@ import (
 // Client is the client that holds all ent builders.
 type Client struct {
 	config
+	// EventPrune is the client for interacting with the EventPrune builders.
+	EventPrune *EventPruneClient
+	// MergedKey is the client for interacting with the MergedKey builders.
+	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
 	// TaskAttempt is the client for interacting with the TaskAttempt builders.
@@ -51,6 +57,8 @@ func NewClient(opts ...Option) *Client {
 }
 
 func (c *Client) init() {
+	c.EventPrune = NewEventPruneClient(c.config)
+	c.MergedKey = NewMergedKeyClient(c.config)
 	c.QueuedTask = NewQueuedTaskClient(c.config)
 	c.TaskAttempt = NewTaskAttemptClient(c.config)
 	c.TaskEvent = NewTaskEventClient(c.config)
@@ -151,6 +159,8 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	return &Tx{
 		ctx:         ctx,
 		config:      cfg,
+		EventPrune:  NewEventPruneClient(cfg),
+		MergedKey:   NewMergedKeyClient(cfg),
 		QueuedTask:  NewQueuedTaskClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
@@ -176,6 +186,8 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	return &Tx{
 		ctx:         ctx,
 		config:      cfg,
+		EventPrune:  NewEventPruneClient(cfg),
+		MergedKey:   NewMergedKeyClient(cfg),
 		QueuedTask:  NewQueuedTaskClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
@@ -188,7 +200,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		QueuedTask.
+//		EventPrune.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -211,8 +223,8 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskFailure, c.TaskProcess,
-		c.TaskResult,
+		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
+		c.TaskFailure, c.TaskProcess, c.TaskResult,
 	} {
 		n.Use(hooks...)
 	}
@@ -222,8 +234,8 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskFailure, c.TaskProcess,
-		c.TaskResult,
+		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
+		c.TaskFailure, c.TaskProcess, c.TaskResult,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -232,6 +244,10 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *EventPruneMutation:
+		return c.EventPrune.mutate(ctx, m)
+	case *MergedKeyMutation:
+		return c.MergedKey.mutate(ctx, m)
 	case *QueuedTaskMutation:
 		return c.QueuedTask.mutate(ctx, m)
 	case *TaskAttemptMutation:
@@ -246,6 +262,291 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskResult.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// EventPruneClient is a client for the EventPrune schema.
+type EventPruneClient struct {
+	config
+}
+
+// NewEventPruneClient returns a client for the EventPrune from the given config.
+func NewEventPruneClient(c config) *EventPruneClient {
+	return &EventPruneClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `eventprune.Hooks(f(g(h())))`.
+func (c *EventPruneClient) Use(hooks ...Hook) {
+	c.hooks.EventPrune = append(c.hooks.EventPrune, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `eventprune.Intercept(f(g(h())))`.
+func (c *EventPruneClient) Intercept(interceptors ...Interceptor) {
+	c.inters.EventPrune = append(c.inters.EventPrune, interceptors...)
+}
+
+// Create returns a builder for creating a EventPrune entity.
+func (c *EventPruneClient) Create() *EventPruneCreate {
+	mutation := newEventPruneMutation(c.config, OpCreate)
+	return &EventPruneCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of EventPrune entities.
+func (c *EventPruneClient) CreateBulk(builders ...*EventPruneCreate) *EventPruneCreateBulk {
+	return &EventPruneCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *EventPruneClient) MapCreateBulk(slice any, setFunc func(*EventPruneCreate, int)) *EventPruneCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &EventPruneCreateBulk{err: fmt.Errorf("calling to EventPruneClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*EventPruneCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &EventPruneCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for EventPrune.
+func (c *EventPruneClient) Update() *EventPruneUpdate {
+	mutation := newEventPruneMutation(c.config, OpUpdate)
+	return &EventPruneUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *EventPruneClient) UpdateOne(_m *EventPrune) *EventPruneUpdateOne {
+	mutation := newEventPruneMutation(c.config, OpUpdateOne, withEventPrune(_m))
+	return &EventPruneUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *EventPruneClient) UpdateOneID(id uuid.UUID) *EventPruneUpdateOne {
+	mutation := newEventPruneMutation(c.config, OpUpdateOne, withEventPruneID(id))
+	return &EventPruneUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for EventPrune.
+func (c *EventPruneClient) Delete() *EventPruneDelete {
+	mutation := newEventPruneMutation(c.config, OpDelete)
+	return &EventPruneDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *EventPruneClient) DeleteOne(_m *EventPrune) *EventPruneDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *EventPruneClient) DeleteOneID(id uuid.UUID) *EventPruneDeleteOne {
+	builder := c.Delete().Where(eventprune.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &EventPruneDeleteOne{builder}
+}
+
+// Query returns a query builder for EventPrune.
+func (c *EventPruneClient) Query() *EventPruneQuery {
+	return &EventPruneQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeEventPrune},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a EventPrune entity by its id.
+func (c *EventPruneClient) Get(ctx context.Context, id uuid.UUID) (*EventPrune, error) {
+	return c.Query().Where(eventprune.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *EventPruneClient) GetX(ctx context.Context, id uuid.UUID) *EventPrune {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *EventPruneClient) Hooks() []Hook {
+	return c.hooks.EventPrune
+}
+
+// Interceptors returns the client interceptors.
+func (c *EventPruneClient) Interceptors() []Interceptor {
+	return c.inters.EventPrune
+}
+
+func (c *EventPruneClient) mutate(ctx context.Context, m *EventPruneMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&EventPruneCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&EventPruneUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&EventPruneUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&EventPruneDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown EventPrune mutation op: %q", m.Op())
+	}
+}
+
+// MergedKeyClient is a client for the MergedKey schema.
+type MergedKeyClient struct {
+	config
+}
+
+// NewMergedKeyClient returns a client for the MergedKey from the given config.
+func NewMergedKeyClient(c config) *MergedKeyClient {
+	return &MergedKeyClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `mergedkey.Hooks(f(g(h())))`.
+func (c *MergedKeyClient) Use(hooks ...Hook) {
+	c.hooks.MergedKey = append(c.hooks.MergedKey, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `mergedkey.Intercept(f(g(h())))`.
+func (c *MergedKeyClient) Intercept(interceptors ...Interceptor) {
+	c.inters.MergedKey = append(c.inters.MergedKey, interceptors...)
+}
+
+// Create returns a builder for creating a MergedKey entity.
+func (c *MergedKeyClient) Create() *MergedKeyCreate {
+	mutation := newMergedKeyMutation(c.config, OpCreate)
+	return &MergedKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of MergedKey entities.
+func (c *MergedKeyClient) CreateBulk(builders ...*MergedKeyCreate) *MergedKeyCreateBulk {
+	return &MergedKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *MergedKeyClient) MapCreateBulk(slice any, setFunc func(*MergedKeyCreate, int)) *MergedKeyCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &MergedKeyCreateBulk{err: fmt.Errorf("calling to MergedKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*MergedKeyCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &MergedKeyCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for MergedKey.
+func (c *MergedKeyClient) Update() *MergedKeyUpdate {
+	mutation := newMergedKeyMutation(c.config, OpUpdate)
+	return &MergedKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *MergedKeyClient) UpdateOne(_m *MergedKey) *MergedKeyUpdateOne {
+	mutation := newMergedKeyMutation(c.config, OpUpdateOne, withMergedKey(_m))
+	return &MergedKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *MergedKeyClient) UpdateOneID(id uuid.UUID) *MergedKeyUpdateOne {
+	mutation := newMergedKeyMutation(c.config, OpUpdateOne, withMergedKeyID(id))
+	return &MergedKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for MergedKey.
+func (c *MergedKeyClient) Delete() *MergedKeyDelete {
+	mutation := newMergedKeyMutation(c.config, OpDelete)
+	return &MergedKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *MergedKeyClient) DeleteOne(_m *MergedKey) *MergedKeyDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *MergedKeyClient) DeleteOneID(id uuid.UUID) *MergedKeyDeleteOne {
+	builder := c.Delete().Where(mergedkey.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &MergedKeyDeleteOne{builder}
+}
+
+// Query returns a query builder for MergedKey.
+func (c *MergedKeyClient) Query() *MergedKeyQuery {
+	return &MergedKeyQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeMergedKey},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a MergedKey entity by its id.
+func (c *MergedKeyClient) Get(ctx context.Context, id uuid.UUID) (*MergedKey, error) {
+	return c.Query().Where(mergedkey.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *MergedKeyClient) GetX(ctx context.Context, id uuid.UUID) *MergedKey {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTask queries the task edge of a MergedKey.
+func (c *MergedKeyClient) QueryTask(_m *MergedKey) *QueuedTaskQuery {
+	query := (&QueuedTaskClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(mergedkey.Table, mergedkey.FieldID, id),
+			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, mergedkey.TaskTable, mergedkey.TaskColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.QueuedTask
+		step.Edge.Schema = schemaConfig.MergedKey
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *MergedKeyClient) Hooks() []Hook {
+	return c.hooks.MergedKey
+}
+
+// Interceptors returns the client interceptors.
+func (c *MergedKeyClient) Interceptors() []Interceptor {
+	return c.inters.MergedKey
+}
+
+func (c *MergedKeyClient) mutate(ctx context.Context, m *MergedKeyMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&MergedKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&MergedKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&MergedKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&MergedKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown MergedKey mutation op: %q", m.Op())
 	}
 }
 
@@ -408,6 +709,25 @@ func (c *QueuedTaskClient) QueryResult(_m *QueuedTask) *TaskResultQuery {
 		schemaConfig := _m.schemaConfig
 		step.To.Schema = schemaConfig.TaskResult
 		step.Edge.Schema = schemaConfig.TaskResult
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryMergedKeys queries the merged_keys edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryMergedKeys(_m *QueuedTask) *MergedKeyQuery {
+	query := (&MergedKeyClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
+			sqlgraph.To(mergedkey.Table, mergedkey.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.MergedKeysTable, queuedtask.MergedKeysColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.MergedKey
+		step.Edge.Schema = schemaConfig.MergedKey
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
 	}
@@ -1165,12 +1485,12 @@ func (c *TaskResultClient) mutate(ctx context.Context, m *TaskResultMutation) (V
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		QueuedTask, TaskAttempt, TaskEvent, TaskFailure, TaskProcess,
-		TaskResult []ent.Hook
+		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskFailure,
+		TaskProcess, TaskResult []ent.Hook
 	}
 	inters struct {
-		QueuedTask, TaskAttempt, TaskEvent, TaskFailure, TaskProcess,
-		TaskResult []ent.Interceptor
+		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskFailure,
+		TaskProcess, TaskResult []ent.Interceptor
 	}
 )
 

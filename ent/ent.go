@@ -12,6 +12,8 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"taskkit.dev/ent/eventprune"
+	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
@@ -78,6 +80,8 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
+			eventprune.Table:  eventprune.ValidColumn,
+			mergedkey.Table:   mergedkey.ValidColumn,
 			queuedtask.Table:  queuedtask.ValidColumn,
 			taskattempt.Table: taskattempt.ValidColumn,
 			taskevent.Table:   taskevent.ValidColumn,

@@ -13,6 +13,8 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
+	"taskkit.dev/ent/eventprune"
+	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
@@ -20,7 +22,7 @@ import (
 	"taskkit.dev/ent/taskfailure"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 const (
@@ -32,6 +34,8 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
+	TypeEventPrune  = "EventPrune"
+	TypeMergedKey   = "MergedKey"
 	TypeQueuedTask  = "QueuedTask"
 	TypeTaskAttempt = "TaskAttempt"
 	TypeTaskEvent   = "TaskEvent"
@@ -39,6 +43,832 @@ const (
 	TypeTaskProcess = "TaskProcess"
 	TypeTaskResult  = "TaskResult"
 )
+
+// EventPruneMutation represents an operation that mutates the EventPrune nodes in the graph.
+type EventPruneMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	before_date   *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*EventPrune, error)
+	predicates    []predicate.EventPrune
+}
+
+var _ ent.Mutation = (*EventPruneMutation)(nil)
+
+// eventpruneOption allows management of the mutation configuration using functional options.
+type eventpruneOption func(*EventPruneMutation)
+
+// newEventPruneMutation creates new mutation for the EventPrune entity.
+func newEventPruneMutation(c config, op Op, opts ...eventpruneOption) *EventPruneMutation {
+	m := &EventPruneMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeEventPrune,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withEventPruneID sets the ID field of the mutation.
+func withEventPruneID(id uuid.UUID) eventpruneOption {
+	return func(m *EventPruneMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *EventPrune
+		)
+		m.oldValue = func(ctx context.Context) (*EventPrune, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().EventPrune.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withEventPrune sets the old EventPrune of the mutation.
+func withEventPrune(node *EventPrune) eventpruneOption {
+	return func(m *EventPruneMutation) {
+		m.oldValue = func(context.Context) (*EventPrune, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m EventPruneMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m EventPruneMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of EventPrune entities.
+func (m *EventPruneMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *EventPruneMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *EventPruneMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().EventPrune.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetBeforeDate sets the "before_date" field.
+func (m *EventPruneMutation) SetBeforeDate(t time.Time) {
+	m.before_date = &t
+}
+
+// BeforeDate returns the value of the "before_date" field in the mutation.
+func (m *EventPruneMutation) BeforeDate() (r time.Time, exists bool) {
+	v := m.before_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBeforeDate returns the old "before_date" field's value of the EventPrune entity.
+// If the EventPrune object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *EventPruneMutation) OldBeforeDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBeforeDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBeforeDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBeforeDate: %w", err)
+	}
+	return oldValue.BeforeDate, nil
+}
+
+// ResetBeforeDate resets all changes to the "before_date" field.
+func (m *EventPruneMutation) ResetBeforeDate() {
+	m.before_date = nil
+}
+
+// Where appends a list predicates to the EventPruneMutation builder.
+func (m *EventPruneMutation) Where(ps ...predicate.EventPrune) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the EventPruneMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *EventPruneMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.EventPrune, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *EventPruneMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *EventPruneMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (EventPrune).
+func (m *EventPruneMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *EventPruneMutation) Fields() []string {
+	fields := make([]string, 0, 1)
+	if m.before_date != nil {
+		fields = append(fields, eventprune.FieldBeforeDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *EventPruneMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case eventprune.FieldBeforeDate:
+		return m.BeforeDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *EventPruneMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case eventprune.FieldBeforeDate:
+		return m.OldBeforeDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown EventPrune field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *EventPruneMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case eventprune.FieldBeforeDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBeforeDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown EventPrune field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *EventPruneMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *EventPruneMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *EventPruneMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown EventPrune numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *EventPruneMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *EventPruneMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *EventPruneMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown EventPrune nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *EventPruneMutation) ResetField(name string) error {
+	switch name {
+	case eventprune.FieldBeforeDate:
+		m.ResetBeforeDate()
+		return nil
+	}
+	return fmt.Errorf("unknown EventPrune field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *EventPruneMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *EventPruneMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *EventPruneMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *EventPruneMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *EventPruneMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *EventPruneMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *EventPruneMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown EventPrune unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *EventPruneMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown EventPrune edge %s", name)
+}
+
+// MergedKeyMutation represents an operation that mutates the MergedKey nodes in the graph.
+type MergedKeyMutation struct {
+	config
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	execution_component_name *string
+	idempotency_key          *string
+	clearedFields            map[string]struct{}
+	task                     *uuid.UUID
+	clearedtask              bool
+	done                     bool
+	oldValue                 func(context.Context) (*MergedKey, error)
+	predicates               []predicate.MergedKey
+}
+
+var _ ent.Mutation = (*MergedKeyMutation)(nil)
+
+// mergedkeyOption allows management of the mutation configuration using functional options.
+type mergedkeyOption func(*MergedKeyMutation)
+
+// newMergedKeyMutation creates new mutation for the MergedKey entity.
+func newMergedKeyMutation(c config, op Op, opts ...mergedkeyOption) *MergedKeyMutation {
+	m := &MergedKeyMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeMergedKey,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withMergedKeyID sets the ID field of the mutation.
+func withMergedKeyID(id uuid.UUID) mergedkeyOption {
+	return func(m *MergedKeyMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *MergedKey
+		)
+		m.oldValue = func(ctx context.Context) (*MergedKey, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().MergedKey.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withMergedKey sets the old MergedKey of the mutation.
+func withMergedKey(node *MergedKey) mergedkeyOption {
+	return func(m *MergedKeyMutation) {
+		m.oldValue = func(context.Context) (*MergedKey, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m MergedKeyMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m MergedKeyMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of MergedKey entities.
+func (m *MergedKeyMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *MergedKeyMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *MergedKeyMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().MergedKey.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *MergedKeyMutation) SetTaskID(u uuid.UUID) {
+	m.task = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *MergedKeyMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the MergedKey entity.
+// If the MergedKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MergedKeyMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *MergedKeyMutation) ResetTaskID() {
+	m.task = nil
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *MergedKeyMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *MergedKeyMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the MergedKey entity.
+// If the MergedKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MergedKeyMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *MergedKeyMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetIdempotencyKey sets the "idempotency_key" field.
+func (m *MergedKeyMutation) SetIdempotencyKey(s string) {
+	m.idempotency_key = &s
+}
+
+// IdempotencyKey returns the value of the "idempotency_key" field in the mutation.
+func (m *MergedKeyMutation) IdempotencyKey() (r string, exists bool) {
+	v := m.idempotency_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIdempotencyKey returns the old "idempotency_key" field's value of the MergedKey entity.
+// If the MergedKey object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MergedKeyMutation) OldIdempotencyKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIdempotencyKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIdempotencyKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIdempotencyKey: %w", err)
+	}
+	return oldValue.IdempotencyKey, nil
+}
+
+// ResetIdempotencyKey resets all changes to the "idempotency_key" field.
+func (m *MergedKeyMutation) ResetIdempotencyKey() {
+	m.idempotency_key = nil
+}
+
+// ClearTask clears the "task" edge to the QueuedTask entity.
+func (m *MergedKeyMutation) ClearTask() {
+	m.clearedtask = true
+	m.clearedFields[mergedkey.FieldTaskID] = struct{}{}
+}
+
+// TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
+func (m *MergedKeyMutation) TaskCleared() bool {
+	return m.clearedtask
+}
+
+// TaskIDs returns the "task" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TaskID instead. It exists only for internal usage by the builders.
+func (m *MergedKeyMutation) TaskIDs() (ids []uuid.UUID) {
+	if id := m.task; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTask resets all changes to the "task" edge.
+func (m *MergedKeyMutation) ResetTask() {
+	m.task = nil
+	m.clearedtask = false
+}
+
+// Where appends a list predicates to the MergedKeyMutation builder.
+func (m *MergedKeyMutation) Where(ps ...predicate.MergedKey) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the MergedKeyMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *MergedKeyMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.MergedKey, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *MergedKeyMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *MergedKeyMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (MergedKey).
+func (m *MergedKeyMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *MergedKeyMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.task != nil {
+		fields = append(fields, mergedkey.FieldTaskID)
+	}
+	if m.execution_component_name != nil {
+		fields = append(fields, mergedkey.FieldExecutionComponentName)
+	}
+	if m.idempotency_key != nil {
+		fields = append(fields, mergedkey.FieldIdempotencyKey)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *MergedKeyMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case mergedkey.FieldTaskID:
+		return m.TaskID()
+	case mergedkey.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case mergedkey.FieldIdempotencyKey:
+		return m.IdempotencyKey()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *MergedKeyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case mergedkey.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case mergedkey.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case mergedkey.FieldIdempotencyKey:
+		return m.OldIdempotencyKey(ctx)
+	}
+	return nil, fmt.Errorf("unknown MergedKey field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *MergedKeyMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case mergedkey.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case mergedkey.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case mergedkey.FieldIdempotencyKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIdempotencyKey(v)
+		return nil
+	}
+	return fmt.Errorf("unknown MergedKey field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *MergedKeyMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *MergedKeyMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *MergedKeyMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown MergedKey numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *MergedKeyMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *MergedKeyMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *MergedKeyMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown MergedKey nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *MergedKeyMutation) ResetField(name string) error {
+	switch name {
+	case mergedkey.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case mergedkey.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case mergedkey.FieldIdempotencyKey:
+		m.ResetIdempotencyKey()
+		return nil
+	}
+	return fmt.Errorf("unknown MergedKey field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *MergedKeyMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.task != nil {
+		edges = append(edges, mergedkey.EdgeTask)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *MergedKeyMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case mergedkey.EdgeTask:
+		if id := m.task; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *MergedKeyMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *MergedKeyMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *MergedKeyMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedtask {
+		edges = append(edges, mergedkey.EdgeTask)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *MergedKeyMutation) EdgeCleared(name string) bool {
+	switch name {
+	case mergedkey.EdgeTask:
+		return m.clearedtask
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *MergedKeyMutation) ClearEdge(name string) error {
+	switch name {
+	case mergedkey.EdgeTask:
+		m.ClearTask()
+		return nil
+	}
+	return fmt.Errorf("unknown MergedKey unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *MergedKeyMutation) ResetEdge(name string) error {
+	switch name {
+	case mergedkey.EdgeTask:
+		m.ResetTask()
+		return nil
+	}
+	return fmt.Errorf("unknown MergedKey edge %s", name)
+}
 
 // QueuedTaskMutation represents an operation that mutates the QueuedTask nodes in the graph.
 type QueuedTaskMutation struct {
@@ -72,15 +902,18 @@ type QueuedTaskMutation struct {
 	priority                 *int16
 	addpriority              *int16
 	stalled                  *bool
-	workflow_status          *workflow.Status
-	control                  *workflow.Control
+	partial                  *bool
+	workflow_status          *lifecycle.Status
+	control                  *lifecycle.Control
 	scheduled_by_process     *string
 	scheduling_started_date  *time.Time
 	execution_started_date   *time.Time
+	first_started_date       *time.Time
 	workflow_stopped_date    *time.Time
 	execution_state          *json.RawMessage
 	appendexecution_state    json.RawMessage
 	workflow_status_desc     *string
+	waiting_reason           *string
 	reason                   *string
 	items_total              *int64
 	additems_total           *int64
@@ -94,6 +927,7 @@ type QueuedTaskMutation struct {
 	execution_spec           *json.RawMessage
 	appendexecution_spec     json.RawMessage
 	reference                *string
+	delayed                  *bool
 	unique_key               *string
 	idempotency_key          *string
 	parent_id                *uuid.UUID
@@ -107,6 +941,9 @@ type QueuedTaskMutation struct {
 	clearedfailed_attempts   bool
 	result                   *uuid.UUID
 	clearedresult            bool
+	merged_keys              map[uuid.UUID]struct{}
+	removedmerged_keys       map[uuid.UUID]struct{}
+	clearedmerged_keys       bool
 	done                     bool
 	oldValue                 func(context.Context) (*QueuedTask, error)
 	predicates               []predicate.QueuedTask
@@ -1008,13 +1845,49 @@ func (m *QueuedTaskMutation) ResetStalled() {
 	m.stalled = nil
 }
 
+// SetPartial sets the "partial" field.
+func (m *QueuedTaskMutation) SetPartial(b bool) {
+	m.partial = &b
+}
+
+// Partial returns the value of the "partial" field in the mutation.
+func (m *QueuedTaskMutation) Partial() (r bool, exists bool) {
+	v := m.partial
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPartial returns the old "partial" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldPartial(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPartial is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPartial requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPartial: %w", err)
+	}
+	return oldValue.Partial, nil
+}
+
+// ResetPartial resets all changes to the "partial" field.
+func (m *QueuedTaskMutation) ResetPartial() {
+	m.partial = nil
+}
+
 // SetWorkflowStatus sets the "workflow_status" field.
-func (m *QueuedTaskMutation) SetWorkflowStatus(w workflow.Status) {
-	m.workflow_status = &w
+func (m *QueuedTaskMutation) SetWorkflowStatus(l lifecycle.Status) {
+	m.workflow_status = &l
 }
 
 // WorkflowStatus returns the value of the "workflow_status" field in the mutation.
-func (m *QueuedTaskMutation) WorkflowStatus() (r workflow.Status, exists bool) {
+func (m *QueuedTaskMutation) WorkflowStatus() (r lifecycle.Status, exists bool) {
 	v := m.workflow_status
 	if v == nil {
 		return
@@ -1025,7 +1898,7 @@ func (m *QueuedTaskMutation) WorkflowStatus() (r workflow.Status, exists bool) {
 // OldWorkflowStatus returns the old "workflow_status" field's value of the QueuedTask entity.
 // If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldWorkflowStatus(ctx context.Context) (v workflow.Status, err error) {
+func (m *QueuedTaskMutation) OldWorkflowStatus(ctx context.Context) (v lifecycle.Status, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldWorkflowStatus is only allowed on UpdateOne operations")
 	}
@@ -1045,12 +1918,12 @@ func (m *QueuedTaskMutation) ResetWorkflowStatus() {
 }
 
 // SetControl sets the "control" field.
-func (m *QueuedTaskMutation) SetControl(w workflow.Control) {
-	m.control = &w
+func (m *QueuedTaskMutation) SetControl(l lifecycle.Control) {
+	m.control = &l
 }
 
 // Control returns the value of the "control" field in the mutation.
-func (m *QueuedTaskMutation) Control() (r workflow.Control, exists bool) {
+func (m *QueuedTaskMutation) Control() (r lifecycle.Control, exists bool) {
 	v := m.control
 	if v == nil {
 		return
@@ -1061,7 +1934,7 @@ func (m *QueuedTaskMutation) Control() (r workflow.Control, exists bool) {
 // OldControl returns the old "control" field's value of the QueuedTask entity.
 // If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldControl(ctx context.Context) (v workflow.Control, err error) {
+func (m *QueuedTaskMutation) OldControl(ctx context.Context) (v lifecycle.Control, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldControl is only allowed on UpdateOne operations")
 	}
@@ -1227,6 +2100,55 @@ func (m *QueuedTaskMutation) ResetExecutionStartedDate() {
 	delete(m.clearedFields, queuedtask.FieldExecutionStartedDate)
 }
 
+// SetFirstStartedDate sets the "first_started_date" field.
+func (m *QueuedTaskMutation) SetFirstStartedDate(t time.Time) {
+	m.first_started_date = &t
+}
+
+// FirstStartedDate returns the value of the "first_started_date" field in the mutation.
+func (m *QueuedTaskMutation) FirstStartedDate() (r time.Time, exists bool) {
+	v := m.first_started_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstStartedDate returns the old "first_started_date" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldFirstStartedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstStartedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstStartedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstStartedDate: %w", err)
+	}
+	return oldValue.FirstStartedDate, nil
+}
+
+// ClearFirstStartedDate clears the value of the "first_started_date" field.
+func (m *QueuedTaskMutation) ClearFirstStartedDate() {
+	m.first_started_date = nil
+	m.clearedFields[queuedtask.FieldFirstStartedDate] = struct{}{}
+}
+
+// FirstStartedDateCleared returns if the "first_started_date" field was cleared in this mutation.
+func (m *QueuedTaskMutation) FirstStartedDateCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldFirstStartedDate]
+	return ok
+}
+
+// ResetFirstStartedDate resets all changes to the "first_started_date" field.
+func (m *QueuedTaskMutation) ResetFirstStartedDate() {
+	m.first_started_date = nil
+	delete(m.clearedFields, queuedtask.FieldFirstStartedDate)
+}
+
 // SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
 func (m *QueuedTaskMutation) SetWorkflowStoppedDate(t time.Time) {
 	m.workflow_stopped_date = &t
@@ -1374,6 +2296,55 @@ func (m *QueuedTaskMutation) WorkflowStatusDescCleared() bool {
 func (m *QueuedTaskMutation) ResetWorkflowStatusDesc() {
 	m.workflow_status_desc = nil
 	delete(m.clearedFields, queuedtask.FieldWorkflowStatusDesc)
+}
+
+// SetWaitingReason sets the "waiting_reason" field.
+func (m *QueuedTaskMutation) SetWaitingReason(s string) {
+	m.waiting_reason = &s
+}
+
+// WaitingReason returns the value of the "waiting_reason" field in the mutation.
+func (m *QueuedTaskMutation) WaitingReason() (r string, exists bool) {
+	v := m.waiting_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWaitingReason returns the old "waiting_reason" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldWaitingReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWaitingReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWaitingReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWaitingReason: %w", err)
+	}
+	return oldValue.WaitingReason, nil
+}
+
+// ClearWaitingReason clears the value of the "waiting_reason" field.
+func (m *QueuedTaskMutation) ClearWaitingReason() {
+	m.waiting_reason = nil
+	m.clearedFields[queuedtask.FieldWaitingReason] = struct{}{}
+}
+
+// WaitingReasonCleared returns if the "waiting_reason" field was cleared in this mutation.
+func (m *QueuedTaskMutation) WaitingReasonCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldWaitingReason]
+	return ok
+}
+
+// ResetWaitingReason resets all changes to the "waiting_reason" field.
+func (m *QueuedTaskMutation) ResetWaitingReason() {
+	m.waiting_reason = nil
+	delete(m.clearedFields, queuedtask.FieldWaitingReason)
 }
 
 // SetReason sets the "reason" field.
@@ -1898,6 +2869,42 @@ func (m *QueuedTaskMutation) ResetReference() {
 	delete(m.clearedFields, queuedtask.FieldReference)
 }
 
+// SetDelayed sets the "delayed" field.
+func (m *QueuedTaskMutation) SetDelayed(b bool) {
+	m.delayed = &b
+}
+
+// Delayed returns the value of the "delayed" field in the mutation.
+func (m *QueuedTaskMutation) Delayed() (r bool, exists bool) {
+	v := m.delayed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDelayed returns the old "delayed" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldDelayed(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDelayed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDelayed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDelayed: %w", err)
+	}
+	return oldValue.Delayed, nil
+}
+
+// ResetDelayed resets all changes to the "delayed" field.
+func (m *QueuedTaskMutation) ResetDelayed() {
+	m.delayed = nil
+}
+
 // SetUniqueKey sets the "unique_key" field.
 func (m *QueuedTaskMutation) SetUniqueKey(s string) {
 	m.unique_key = &s
@@ -2241,6 +3248,60 @@ func (m *QueuedTaskMutation) ResetResult() {
 	m.clearedresult = false
 }
 
+// AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by ids.
+func (m *QueuedTaskMutation) AddMergedKeyIDs(ids ...uuid.UUID) {
+	if m.merged_keys == nil {
+		m.merged_keys = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.merged_keys[ids[i]] = struct{}{}
+	}
+}
+
+// ClearMergedKeys clears the "merged_keys" edge to the MergedKey entity.
+func (m *QueuedTaskMutation) ClearMergedKeys() {
+	m.clearedmerged_keys = true
+}
+
+// MergedKeysCleared reports if the "merged_keys" edge to the MergedKey entity was cleared.
+func (m *QueuedTaskMutation) MergedKeysCleared() bool {
+	return m.clearedmerged_keys
+}
+
+// RemoveMergedKeyIDs removes the "merged_keys" edge to the MergedKey entity by IDs.
+func (m *QueuedTaskMutation) RemoveMergedKeyIDs(ids ...uuid.UUID) {
+	if m.removedmerged_keys == nil {
+		m.removedmerged_keys = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.merged_keys, ids[i])
+		m.removedmerged_keys[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedMergedKeys returns the removed IDs of the "merged_keys" edge to the MergedKey entity.
+func (m *QueuedTaskMutation) RemovedMergedKeysIDs() (ids []uuid.UUID) {
+	for id := range m.removedmerged_keys {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// MergedKeysIDs returns the "merged_keys" edge IDs in the mutation.
+func (m *QueuedTaskMutation) MergedKeysIDs() (ids []uuid.UUID) {
+	for id := range m.merged_keys {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetMergedKeys resets all changes to the "merged_keys" edge.
+func (m *QueuedTaskMutation) ResetMergedKeys() {
+	m.merged_keys = nil
+	m.clearedmerged_keys = false
+	m.removedmerged_keys = nil
+}
+
 // Where appends a list predicates to the QueuedTaskMutation builder.
 func (m *QueuedTaskMutation) Where(ps ...predicate.QueuedTask) {
 	m.predicates = append(m.predicates, ps...)
@@ -2275,7 +3336,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 39)
+	fields := make([]string, 0, 43)
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
@@ -2327,6 +3388,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.stalled != nil {
 		fields = append(fields, queuedtask.FieldStalled)
 	}
+	if m.partial != nil {
+		fields = append(fields, queuedtask.FieldPartial)
+	}
 	if m.workflow_status != nil {
 		fields = append(fields, queuedtask.FieldWorkflowStatus)
 	}
@@ -2342,6 +3406,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.execution_started_date != nil {
 		fields = append(fields, queuedtask.FieldExecutionStartedDate)
 	}
+	if m.first_started_date != nil {
+		fields = append(fields, queuedtask.FieldFirstStartedDate)
+	}
 	if m.workflow_stopped_date != nil {
 		fields = append(fields, queuedtask.FieldWorkflowStoppedDate)
 	}
@@ -2350,6 +3417,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	}
 	if m.workflow_status_desc != nil {
 		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
+	}
+	if m.waiting_reason != nil {
+		fields = append(fields, queuedtask.FieldWaitingReason)
 	}
 	if m.reason != nil {
 		fields = append(fields, queuedtask.FieldReason)
@@ -2380,6 +3450,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	}
 	if m.reference != nil {
 		fields = append(fields, queuedtask.FieldReference)
+	}
+	if m.delayed != nil {
+		fields = append(fields, queuedtask.FieldDelayed)
 	}
 	if m.unique_key != nil {
 		fields = append(fields, queuedtask.FieldUniqueKey)
@@ -2435,6 +3508,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Priority()
 	case queuedtask.FieldStalled:
 		return m.Stalled()
+	case queuedtask.FieldPartial:
+		return m.Partial()
 	case queuedtask.FieldWorkflowStatus:
 		return m.WorkflowStatus()
 	case queuedtask.FieldControl:
@@ -2445,12 +3520,16 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.SchedulingStartedDate()
 	case queuedtask.FieldExecutionStartedDate:
 		return m.ExecutionStartedDate()
+	case queuedtask.FieldFirstStartedDate:
+		return m.FirstStartedDate()
 	case queuedtask.FieldWorkflowStoppedDate:
 		return m.WorkflowStoppedDate()
 	case queuedtask.FieldExecutionState:
 		return m.ExecutionState()
 	case queuedtask.FieldWorkflowStatusDesc:
 		return m.WorkflowStatusDesc()
+	case queuedtask.FieldWaitingReason:
+		return m.WaitingReason()
 	case queuedtask.FieldReason:
 		return m.Reason()
 	case queuedtask.FieldItemsTotal:
@@ -2471,6 +3550,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ExecutionSpec()
 	case queuedtask.FieldReference:
 		return m.Reference()
+	case queuedtask.FieldDelayed:
+		return m.Delayed()
 	case queuedtask.FieldUniqueKey:
 		return m.UniqueKey()
 	case queuedtask.FieldIdempotencyKey:
@@ -2522,6 +3603,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldPriority(ctx)
 	case queuedtask.FieldStalled:
 		return m.OldStalled(ctx)
+	case queuedtask.FieldPartial:
+		return m.OldPartial(ctx)
 	case queuedtask.FieldWorkflowStatus:
 		return m.OldWorkflowStatus(ctx)
 	case queuedtask.FieldControl:
@@ -2532,12 +3615,16 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldSchedulingStartedDate(ctx)
 	case queuedtask.FieldExecutionStartedDate:
 		return m.OldExecutionStartedDate(ctx)
+	case queuedtask.FieldFirstStartedDate:
+		return m.OldFirstStartedDate(ctx)
 	case queuedtask.FieldWorkflowStoppedDate:
 		return m.OldWorkflowStoppedDate(ctx)
 	case queuedtask.FieldExecutionState:
 		return m.OldExecutionState(ctx)
 	case queuedtask.FieldWorkflowStatusDesc:
 		return m.OldWorkflowStatusDesc(ctx)
+	case queuedtask.FieldWaitingReason:
+		return m.OldWaitingReason(ctx)
 	case queuedtask.FieldReason:
 		return m.OldReason(ctx)
 	case queuedtask.FieldItemsTotal:
@@ -2558,6 +3645,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldExecutionSpec(ctx)
 	case queuedtask.FieldReference:
 		return m.OldReference(ctx)
+	case queuedtask.FieldDelayed:
+		return m.OldDelayed(ctx)
 	case queuedtask.FieldUniqueKey:
 		return m.OldUniqueKey(ctx)
 	case queuedtask.FieldIdempotencyKey:
@@ -2694,15 +3783,22 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetStalled(v)
 		return nil
+	case queuedtask.FieldPartial:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPartial(v)
+		return nil
 	case queuedtask.FieldWorkflowStatus:
-		v, ok := value.(workflow.Status)
+		v, ok := value.(lifecycle.Status)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetWorkflowStatus(v)
 		return nil
 	case queuedtask.FieldControl:
-		v, ok := value.(workflow.Control)
+		v, ok := value.(lifecycle.Control)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -2729,6 +3825,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetExecutionStartedDate(v)
 		return nil
+	case queuedtask.FieldFirstStartedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstStartedDate(v)
+		return nil
 	case queuedtask.FieldWorkflowStoppedDate:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -2749,6 +3852,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetWorkflowStatusDesc(v)
+		return nil
+	case queuedtask.FieldWaitingReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWaitingReason(v)
 		return nil
 	case queuedtask.FieldReason:
 		v, ok := value.(string)
@@ -2819,6 +3929,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetReference(v)
+		return nil
+	case queuedtask.FieldDelayed:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDelayed(v)
 		return nil
 	case queuedtask.FieldUniqueKey:
 		v, ok := value.(string)
@@ -3022,11 +4139,17 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	if m.FieldCleared(queuedtask.FieldExecutionStartedDate) {
 		fields = append(fields, queuedtask.FieldExecutionStartedDate)
 	}
+	if m.FieldCleared(queuedtask.FieldFirstStartedDate) {
+		fields = append(fields, queuedtask.FieldFirstStartedDate)
+	}
 	if m.FieldCleared(queuedtask.FieldWorkflowStoppedDate) {
 		fields = append(fields, queuedtask.FieldWorkflowStoppedDate)
 	}
 	if m.FieldCleared(queuedtask.FieldWorkflowStatusDesc) {
 		fields = append(fields, queuedtask.FieldWorkflowStatusDesc)
+	}
+	if m.FieldCleared(queuedtask.FieldWaitingReason) {
+		fields = append(fields, queuedtask.FieldWaitingReason)
 	}
 	if m.FieldCleared(queuedtask.FieldReason) {
 		fields = append(fields, queuedtask.FieldReason)
@@ -3087,11 +4210,17 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 	case queuedtask.FieldExecutionStartedDate:
 		m.ClearExecutionStartedDate()
 		return nil
+	case queuedtask.FieldFirstStartedDate:
+		m.ClearFirstStartedDate()
+		return nil
 	case queuedtask.FieldWorkflowStoppedDate:
 		m.ClearWorkflowStoppedDate()
 		return nil
 	case queuedtask.FieldWorkflowStatusDesc:
 		m.ClearWorkflowStatusDesc()
+		return nil
+	case queuedtask.FieldWaitingReason:
+		m.ClearWaitingReason()
 		return nil
 	case queuedtask.FieldReason:
 		m.ClearReason()
@@ -3188,6 +4317,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldStalled:
 		m.ResetStalled()
 		return nil
+	case queuedtask.FieldPartial:
+		m.ResetPartial()
+		return nil
 	case queuedtask.FieldWorkflowStatus:
 		m.ResetWorkflowStatus()
 		return nil
@@ -3203,6 +4335,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldExecutionStartedDate:
 		m.ResetExecutionStartedDate()
 		return nil
+	case queuedtask.FieldFirstStartedDate:
+		m.ResetFirstStartedDate()
+		return nil
 	case queuedtask.FieldWorkflowStoppedDate:
 		m.ResetWorkflowStoppedDate()
 		return nil
@@ -3211,6 +4346,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldWorkflowStatusDesc:
 		m.ResetWorkflowStatusDesc()
+		return nil
+	case queuedtask.FieldWaitingReason:
+		m.ResetWaitingReason()
 		return nil
 	case queuedtask.FieldReason:
 		m.ResetReason()
@@ -3242,6 +4380,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldReference:
 		m.ResetReference()
 		return nil
+	case queuedtask.FieldDelayed:
+		m.ResetDelayed()
+		return nil
 	case queuedtask.FieldUniqueKey:
 		m.ResetUniqueKey()
 		return nil
@@ -3260,7 +4401,7 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *QueuedTaskMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.failed_items != nil {
 		edges = append(edges, queuedtask.EdgeFailedItems)
 	}
@@ -3269,6 +4410,9 @@ func (m *QueuedTaskMutation) AddedEdges() []string {
 	}
 	if m.result != nil {
 		edges = append(edges, queuedtask.EdgeResult)
+	}
+	if m.merged_keys != nil {
+		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
 	return edges
 }
@@ -3293,18 +4437,27 @@ func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 		if id := m.result; id != nil {
 			return []ent.Value{*id}
 		}
+	case queuedtask.EdgeMergedKeys:
+		ids := make([]ent.Value, 0, len(m.merged_keys))
+		for id := range m.merged_keys {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *QueuedTaskMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.removedfailed_items != nil {
 		edges = append(edges, queuedtask.EdgeFailedItems)
 	}
 	if m.removedfailed_attempts != nil {
 		edges = append(edges, queuedtask.EdgeFailedAttempts)
+	}
+	if m.removedmerged_keys != nil {
+		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
 	return edges
 }
@@ -3325,13 +4478,19 @@ func (m *QueuedTaskMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case queuedtask.EdgeMergedKeys:
+		ids := make([]ent.Value, 0, len(m.removedmerged_keys))
+		for id := range m.removedmerged_keys {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *QueuedTaskMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 4)
 	if m.clearedfailed_items {
 		edges = append(edges, queuedtask.EdgeFailedItems)
 	}
@@ -3340,6 +4499,9 @@ func (m *QueuedTaskMutation) ClearedEdges() []string {
 	}
 	if m.clearedresult {
 		edges = append(edges, queuedtask.EdgeResult)
+	}
+	if m.clearedmerged_keys {
+		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
 	return edges
 }
@@ -3354,6 +4516,8 @@ func (m *QueuedTaskMutation) EdgeCleared(name string) bool {
 		return m.clearedfailed_attempts
 	case queuedtask.EdgeResult:
 		return m.clearedresult
+	case queuedtask.EdgeMergedKeys:
+		return m.clearedmerged_keys
 	}
 	return false
 }
@@ -3381,6 +4545,9 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 		return nil
 	case queuedtask.EdgeResult:
 		m.ResetResult()
+		return nil
+	case queuedtask.EdgeMergedKeys:
+		m.ResetMergedKeys()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask edge %s", name)

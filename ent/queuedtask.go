@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskresult"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // QueuedTask is the model entity for the QueuedTask schema.
@@ -55,23 +55,29 @@ type QueuedTask struct {
 	Priority int16 `json:"priority,omitempty"`
 	// taken from a dead worker; claimed before new tasks (SSP-40)
 	Stalled bool `json:"stalled,omitempty"`
+	// ended by a stop, before it was done
+	Partial bool `json:"partial,omitempty"`
 	// WorkflowStatus holds the value of the "workflow_status" field.
-	WorkflowStatus workflow.Status `json:"workflow_status,omitempty"`
+	WorkflowStatus lifecycle.Status `json:"workflow_status,omitempty"`
 	// Control holds the value of the "control" field.
-	Control workflow.Control `json:"control,omitempty"`
+	Control lifecycle.Control `json:"control,omitempty"`
 	// ScheduledByProcess holds the value of the "scheduled_by_process" field.
 	ScheduledByProcess *string `json:"scheduled_by_process,omitempty"`
 	// SchedulingStartedDate holds the value of the "scheduling_started_date" field.
 	SchedulingStartedDate *time.Time `json:"scheduling_started_date,omitempty"`
-	// ExecutionStartedDate holds the value of the "execution_started_date" field.
+	// of the last lease (SSP-17)
 	ExecutionStartedDate *time.Time `json:"execution_started_date,omitempty"`
+	// of the first lease; a coalesced submission clears it
+	FirstStartedDate *time.Time `json:"first_started_date,omitempty"`
 	// WorkflowStoppedDate holds the value of the "workflow_stopped_date" field.
 	WorkflowStoppedDate *time.Time `json:"workflow_stopped_date,omitempty"`
 	// ExecutionState holds the value of the "execution_state" field.
 	ExecutionState json.RawMessage `json:"execution_state,omitempty"`
 	// WorkflowStatusDesc holds the value of the "workflow_status_desc" field.
 	WorkflowStatusDesc *string `json:"workflow_status_desc,omitempty"`
-	// why it waits (CER-11)
+	// why it waits (CER-11); null unless it is QUEUED
+	WaitingReason *string `json:"waiting_reason,omitempty"`
+	// why it was submitted
 	Reason *string `json:"reason,omitempty"`
 	// null while unknown
 	ItemsTotal *int64 `json:"items_total,omitempty"`
@@ -91,6 +97,8 @@ type QueuedTask struct {
 	ExecutionSpec json.RawMessage `json:"execution_spec,omitempty"`
 	// Reference holds the value of the "reference" field.
 	Reference *string `json:"reference,omitempty"`
+	// submitted for later; coalesced only with others of those (CER-13)
+	Delayed bool `json:"delayed,omitempty"`
 	// UniqueKey holds the value of the "unique_key" field.
 	UniqueKey *string `json:"unique_key,omitempty"`
 	// IdempotencyKey holds the value of the "idempotency_key" field.
@@ -113,9 +121,11 @@ type QueuedTaskEdges struct {
 	FailedAttempts []*TaskAttempt `json:"failed_attempts,omitempty"`
 	// Result holds the value of the result edge.
 	Result *TaskResult `json:"result,omitempty"`
+	// MergedKeys holds the value of the merged_keys edge.
+	MergedKeys []*MergedKey `json:"merged_keys,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [4]bool
 }
 
 // FailedItemsOrErr returns the FailedItems value or an error if the edge
@@ -147,6 +157,15 @@ func (e QueuedTaskEdges) ResultOrErr() (*TaskResult, error) {
 	return nil, &NotLoadedError{edge: "result"}
 }
 
+// MergedKeysOrErr returns the MergedKeys value or an error if the edge
+// was not loaded in eager-loading.
+func (e QueuedTaskEdges) MergedKeysOrErr() ([]*MergedKey, error) {
+	if e.loadedTypes[3] {
+		return e.MergedKeys, nil
+	}
+	return nil, &NotLoadedError{edge: "merged_keys"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
@@ -156,13 +175,13 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case queuedtask.FieldExecutionState, queuedtask.FieldExecutionSpec:
 			values[i] = new([]byte)
-		case queuedtask.FieldStalled:
+		case queuedtask.FieldStalled, queuedtask.FieldPartial, queuedtask.FieldDelayed:
 			values[i] = new(sql.NullBool)
 		case queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
 			values[i] = new(sql.NullInt64)
-		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent:
+		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWaitingReason, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent:
 			values[i] = new(sql.NullString)
-		case queuedtask.FieldCreatedDate, queuedtask.FieldNotBefore, queuedtask.FieldModifiedDate, queuedtask.FieldSchedulingStartedDate, queuedtask.FieldExecutionStartedDate, queuedtask.FieldWorkflowStoppedDate:
+		case queuedtask.FieldCreatedDate, queuedtask.FieldNotBefore, queuedtask.FieldModifiedDate, queuedtask.FieldSchedulingStartedDate, queuedtask.FieldExecutionStartedDate, queuedtask.FieldFirstStartedDate, queuedtask.FieldWorkflowStoppedDate:
 			values[i] = new(sql.NullTime)
 		case queuedtask.FieldID, queuedtask.FieldOwnerID, queuedtask.FieldRunAsID, queuedtask.FieldCreatedBy, queuedtask.FieldModifiedBy:
 			values[i] = new(uuid.UUID)
@@ -289,17 +308,23 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Stalled = value.Bool
 			}
+		case queuedtask.FieldPartial:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field partial", values[i])
+			} else if value.Valid {
+				_m.Partial = value.Bool
+			}
 		case queuedtask.FieldWorkflowStatus:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field workflow_status", values[i])
 			} else if value.Valid {
-				_m.WorkflowStatus = workflow.Status(value.String)
+				_m.WorkflowStatus = lifecycle.Status(value.String)
 			}
 		case queuedtask.FieldControl:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field control", values[i])
 			} else if value.Valid {
-				_m.Control = workflow.Control(value.String)
+				_m.Control = lifecycle.Control(value.String)
 			}
 		case queuedtask.FieldScheduledByProcess:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -322,6 +347,13 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				_m.ExecutionStartedDate = new(time.Time)
 				*_m.ExecutionStartedDate = value.Time
 			}
+		case queuedtask.FieldFirstStartedDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field first_started_date", values[i])
+			} else if value.Valid {
+				_m.FirstStartedDate = new(time.Time)
+				*_m.FirstStartedDate = value.Time
+			}
 		case queuedtask.FieldWorkflowStoppedDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field workflow_stopped_date", values[i])
@@ -343,6 +375,13 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.WorkflowStatusDesc = new(string)
 				*_m.WorkflowStatusDesc = value.String
+			}
+		case queuedtask.FieldWaitingReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field waiting_reason", values[i])
+			} else if value.Valid {
+				_m.WaitingReason = new(string)
+				*_m.WaitingReason = value.String
 			}
 		case queuedtask.FieldReason:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -413,6 +452,12 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				_m.Reference = new(string)
 				*_m.Reference = value.String
 			}
+		case queuedtask.FieldDelayed:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field delayed", values[i])
+			} else if value.Valid {
+				_m.Delayed = value.Bool
+			}
 		case queuedtask.FieldUniqueKey:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field unique_key", values[i])
@@ -467,6 +512,11 @@ func (_m *QueuedTask) QueryFailedAttempts() *TaskAttemptQuery {
 // QueryResult queries the "result" edge of the QueuedTask entity.
 func (_m *QueuedTask) QueryResult() *TaskResultQuery {
 	return NewQueuedTaskClient(_m.config).QueryResult(_m)
+}
+
+// QueryMergedKeys queries the "merged_keys" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryMergedKeys() *MergedKeyQuery {
+	return NewQueuedTaskClient(_m.config).QueryMergedKeys(_m)
 }
 
 // Update returns a builder for updating this QueuedTask.
@@ -543,6 +593,9 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString("stalled=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Stalled))
 	builder.WriteString(", ")
+	builder.WriteString("partial=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Partial))
+	builder.WriteString(", ")
 	builder.WriteString("workflow_status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.WorkflowStatus))
 	builder.WriteString(", ")
@@ -564,6 +617,11 @@ func (_m *QueuedTask) String() string {
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")
+	if v := _m.FirstStartedDate; v != nil {
+		builder.WriteString("first_started_date=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
 	if v := _m.WorkflowStoppedDate; v != nil {
 		builder.WriteString("workflow_stopped_date=")
 		builder.WriteString(v.Format(time.ANSIC))
@@ -574,6 +632,11 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString(", ")
 	if v := _m.WorkflowStatusDesc; v != nil {
 		builder.WriteString("workflow_status_desc=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.WaitingReason; v != nil {
+		builder.WriteString("waiting_reason=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")
@@ -620,6 +683,9 @@ func (_m *QueuedTask) String() string {
 		builder.WriteString("reference=")
 		builder.WriteString(*v)
 	}
+	builder.WriteString(", ")
+	builder.WriteString("delayed=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Delayed))
 	builder.WriteString(", ")
 	if v := _m.UniqueKey; v != nil {
 		builder.WriteString("unique_key=")

@@ -13,11 +13,12 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/google/uuid"
+	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskfailure"
 	"taskkit.dev/ent/taskresult"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // QueuedTaskCreate is the builder for creating a QueuedTask entity.
@@ -209,14 +210,28 @@ func (_c *QueuedTaskCreate) SetNillableStalled(v *bool) *QueuedTaskCreate {
 	return _c
 }
 
+// SetPartial sets the "partial" field.
+func (_c *QueuedTaskCreate) SetPartial(v bool) *QueuedTaskCreate {
+	_c.mutation.SetPartial(v)
+	return _c
+}
+
+// SetNillablePartial sets the "partial" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillablePartial(v *bool) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetPartial(*v)
+	}
+	return _c
+}
+
 // SetWorkflowStatus sets the "workflow_status" field.
-func (_c *QueuedTaskCreate) SetWorkflowStatus(v workflow.Status) *QueuedTaskCreate {
+func (_c *QueuedTaskCreate) SetWorkflowStatus(v lifecycle.Status) *QueuedTaskCreate {
 	_c.mutation.SetWorkflowStatus(v)
 	return _c
 }
 
 // SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskCreate {
+func (_c *QueuedTaskCreate) SetNillableWorkflowStatus(v *lifecycle.Status) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetWorkflowStatus(*v)
 	}
@@ -224,13 +239,13 @@ func (_c *QueuedTaskCreate) SetNillableWorkflowStatus(v *workflow.Status) *Queue
 }
 
 // SetControl sets the "control" field.
-func (_c *QueuedTaskCreate) SetControl(v workflow.Control) *QueuedTaskCreate {
+func (_c *QueuedTaskCreate) SetControl(v lifecycle.Control) *QueuedTaskCreate {
 	_c.mutation.SetControl(v)
 	return _c
 }
 
 // SetNillableControl sets the "control" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableControl(v *workflow.Control) *QueuedTaskCreate {
+func (_c *QueuedTaskCreate) SetNillableControl(v *lifecycle.Control) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetControl(*v)
 	}
@@ -279,6 +294,20 @@ func (_c *QueuedTaskCreate) SetNillableExecutionStartedDate(v *time.Time) *Queue
 	return _c
 }
 
+// SetFirstStartedDate sets the "first_started_date" field.
+func (_c *QueuedTaskCreate) SetFirstStartedDate(v time.Time) *QueuedTaskCreate {
+	_c.mutation.SetFirstStartedDate(v)
+	return _c
+}
+
+// SetNillableFirstStartedDate sets the "first_started_date" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableFirstStartedDate(v *time.Time) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetFirstStartedDate(*v)
+	}
+	return _c
+}
+
 // SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
 func (_c *QueuedTaskCreate) SetWorkflowStoppedDate(v time.Time) *QueuedTaskCreate {
 	_c.mutation.SetWorkflowStoppedDate(v)
@@ -309,6 +338,20 @@ func (_c *QueuedTaskCreate) SetWorkflowStatusDesc(v string) *QueuedTaskCreate {
 func (_c *QueuedTaskCreate) SetNillableWorkflowStatusDesc(v *string) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetWorkflowStatusDesc(*v)
+	}
+	return _c
+}
+
+// SetWaitingReason sets the "waiting_reason" field.
+func (_c *QueuedTaskCreate) SetWaitingReason(v string) *QueuedTaskCreate {
+	_c.mutation.SetWaitingReason(v)
+	return _c
+}
+
+// SetNillableWaitingReason sets the "waiting_reason" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableWaitingReason(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetWaitingReason(*v)
 	}
 	return _c
 }
@@ -437,6 +480,20 @@ func (_c *QueuedTaskCreate) SetNillableReference(v *string) *QueuedTaskCreate {
 	return _c
 }
 
+// SetDelayed sets the "delayed" field.
+func (_c *QueuedTaskCreate) SetDelayed(v bool) *QueuedTaskCreate {
+	_c.mutation.SetDelayed(v)
+	return _c
+}
+
+// SetNillableDelayed sets the "delayed" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableDelayed(v *bool) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetDelayed(*v)
+	}
+	return _c
+}
+
 // SetUniqueKey sets the "unique_key" field.
 func (_c *QueuedTaskCreate) SetUniqueKey(v string) *QueuedTaskCreate {
 	_c.mutation.SetUniqueKey(v)
@@ -548,6 +605,21 @@ func (_c *QueuedTaskCreate) SetResult(v *TaskResult) *QueuedTaskCreate {
 	return _c.SetResultID(v.ID)
 }
 
+// AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by IDs.
+func (_c *QueuedTaskCreate) AddMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.AddMergedKeyIDs(ids...)
+	return _c
+}
+
+// AddMergedKeys adds the "merged_keys" edges to the MergedKey entity.
+func (_c *QueuedTaskCreate) AddMergedKeys(v ...*MergedKey) *QueuedTaskCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddMergedKeyIDs(ids...)
+}
+
 // Mutation returns the QueuedTaskMutation object of the builder.
 func (_c *QueuedTaskCreate) Mutation() *QueuedTaskMutation {
 	return _c.mutation
@@ -625,6 +697,10 @@ func (_c *QueuedTaskCreate) defaults() error {
 		v := queuedtask.DefaultStalled
 		_c.mutation.SetStalled(v)
 	}
+	if _, ok := _c.mutation.Partial(); !ok {
+		v := queuedtask.DefaultPartial
+		_c.mutation.SetPartial(v)
+	}
 	if _, ok := _c.mutation.WorkflowStatus(); !ok {
 		v := queuedtask.DefaultWorkflowStatus
 		_c.mutation.SetWorkflowStatus(v)
@@ -636,6 +712,10 @@ func (_c *QueuedTaskCreate) defaults() error {
 	if _, ok := _c.mutation.Queue(); !ok {
 		v := queuedtask.DefaultQueue
 		_c.mutation.SetQueue(v)
+	}
+	if _, ok := _c.mutation.Delayed(); !ok {
+		v := queuedtask.DefaultDelayed
+		_c.mutation.SetDelayed(v)
 	}
 	return nil
 }
@@ -705,6 +785,12 @@ func (_c *QueuedTaskCreate) check() error {
 			return &ValidationError{Name: "stalled", err: errors.New(`ent: missing required field "QueuedTask.stalled"`)}
 		}
 	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Partial(); !ok {
+			return &ValidationError{Name: "partial", err: errors.New(`ent: missing required field "QueuedTask.partial"`)}
+		}
+	}
 	if _, ok := _c.mutation.WorkflowStatus(); !ok {
 		return &ValidationError{Name: "workflow_status", err: errors.New(`ent: missing required field "QueuedTask.workflow_status"`)}
 	}
@@ -724,6 +810,12 @@ func (_c *QueuedTaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.Queue(); !ok {
 		return &ValidationError{Name: "queue", err: errors.New(`ent: missing required field "QueuedTask.queue"`)}
+	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Delayed(); !ok {
+			return &ValidationError{Name: "delayed", err: errors.New(`ent: missing required field "QueuedTask.delayed"`)}
+		}
 	}
 	return nil
 }
@@ -829,6 +921,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
 		_node.Stalled = value
 	}
+	if value, ok := _c.mutation.Partial(); ok {
+		_spec.SetField(queuedtask.FieldPartial, field.TypeBool, value)
+		_node.Partial = value
+	}
 	if value, ok := _c.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
 		_node.WorkflowStatus = value
@@ -849,6 +945,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldExecutionStartedDate, field.TypeTime, value)
 		_node.ExecutionStartedDate = &value
 	}
+	if value, ok := _c.mutation.FirstStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldFirstStartedDate, field.TypeTime, value)
+		_node.FirstStartedDate = &value
+	}
 	if value, ok := _c.mutation.WorkflowStoppedDate(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
 		_node.WorkflowStoppedDate = &value
@@ -860,6 +960,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.WorkflowStatusDesc(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatusDesc, field.TypeString, value)
 		_node.WorkflowStatusDesc = &value
+	}
+	if value, ok := _c.mutation.WaitingReason(); ok {
+		_spec.SetField(queuedtask.FieldWaitingReason, field.TypeString, value)
+		_node.WaitingReason = &value
 	}
 	if value, ok := _c.mutation.Reason(); ok {
 		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
@@ -900,6 +1004,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Reference(); ok {
 		_spec.SetField(queuedtask.FieldReference, field.TypeString, value)
 		_node.Reference = &value
+	}
+	if value, ok := _c.mutation.Delayed(); ok {
+		_spec.SetField(queuedtask.FieldDelayed, field.TypeBool, value)
+		_node.Delayed = value
 	}
 	if value, ok := _c.mutation.UniqueKey(); ok {
 		_spec.SetField(queuedtask.FieldUniqueKey, field.TypeString, value)
@@ -963,6 +1071,23 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 			},
 		}
 		edge.Schema = _c.schemaConfig.TaskResult
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.MergedKeysIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _c.schemaConfig.MergedKey
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

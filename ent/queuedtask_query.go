@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/google/uuid"
 	"taskkit.dev/ent/internal"
+	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
@@ -31,6 +32,7 @@ type QueuedTaskQuery struct {
 	withFailedItems    *TaskFailureQuery
 	withFailedAttempts *TaskAttemptQuery
 	withResult         *TaskResultQuery
+	withMergedKeys     *MergedKeyQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -136,6 +138,31 @@ func (_q *QueuedTaskQuery) QueryResult() *TaskResultQuery {
 		schemaConfig := _q.schemaConfig
 		step.To.Schema = schemaConfig.TaskResult
 		step.Edge.Schema = schemaConfig.TaskResult
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryMergedKeys chains the current query on the "merged_keys" edge.
+func (_q *QueuedTaskQuery) QueryMergedKeys() *MergedKeyQuery {
+	query := (&MergedKeyClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
+			sqlgraph.To(mergedkey.Table, mergedkey.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.MergedKeysTable, queuedtask.MergedKeysColumn),
+		)
+		schemaConfig := _q.schemaConfig
+		step.To.Schema = schemaConfig.MergedKey
+		step.Edge.Schema = schemaConfig.MergedKey
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
 	}
@@ -337,6 +364,7 @@ func (_q *QueuedTaskQuery) Clone() *QueuedTaskQuery {
 		withFailedItems:    _q.withFailedItems.Clone(),
 		withFailedAttempts: _q.withFailedAttempts.Clone(),
 		withResult:         _q.withResult.Clone(),
+		withMergedKeys:     _q.withMergedKeys.Clone(),
 		// clone intermediate query.
 		sql:  _q.sql.Clone(),
 		path: _q.path,
@@ -373,6 +401,17 @@ func (_q *QueuedTaskQuery) WithResult(opts ...func(*TaskResultQuery)) *QueuedTas
 		opt(query)
 	}
 	_q.withResult = query
+	return _q
+}
+
+// WithMergedKeys tells the query-builder to eager-load the nodes that are connected to
+// the "merged_keys" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithMergedKeys(opts ...func(*MergedKeyQuery)) *QueuedTaskQuery {
+	query := (&MergedKeyClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withMergedKeys = query
 	return _q
 }
 
@@ -454,10 +493,11 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	var (
 		nodes       = []*QueuedTask{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [4]bool{
 			_q.withFailedItems != nil,
 			_q.withFailedAttempts != nil,
 			_q.withResult != nil,
+			_q.withMergedKeys != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -497,6 +537,13 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	if query := _q.withResult; query != nil {
 		if err := _q.loadResult(ctx, query, nodes, nil,
 			func(n *QueuedTask, e *TaskResult) { n.Edges.Result = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withMergedKeys; query != nil {
+		if err := _q.loadMergedKeys(ctx, query, nodes,
+			func(n *QueuedTask) { n.Edges.MergedKeys = []*MergedKey{} },
+			func(n *QueuedTask, e *MergedKey) { n.Edges.MergedKeys = append(n.Edges.MergedKeys, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -575,6 +622,36 @@ func (_q *QueuedTaskQuery) loadResult(ctx context.Context, query *TaskResultQuer
 	}
 	query.Where(predicate.TaskResult(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(queuedtask.ResultColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.TaskID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "task_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *QueuedTaskQuery) loadMergedKeys(ctx context.Context, query *MergedKeyQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *MergedKey)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*QueuedTask)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(mergedkey.FieldTaskID)
+	}
+	query.Where(predicate.MergedKey(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.MergedKeysColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

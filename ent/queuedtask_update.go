@@ -15,12 +15,13 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/google/uuid"
 	"taskkit.dev/ent/internal"
+	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskfailure"
 	"taskkit.dev/ent/taskresult"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // QueuedTaskUpdate is the builder for updating QueuedTask entities.
@@ -281,14 +282,28 @@ func (_u *QueuedTaskUpdate) SetNillableStalled(v *bool) *QueuedTaskUpdate {
 	return _u
 }
 
+// SetPartial sets the "partial" field.
+func (_u *QueuedTaskUpdate) SetPartial(v bool) *QueuedTaskUpdate {
+	_u.mutation.SetPartial(v)
+	return _u
+}
+
+// SetNillablePartial sets the "partial" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillablePartial(v *bool) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetPartial(*v)
+	}
+	return _u
+}
+
 // SetWorkflowStatus sets the "workflow_status" field.
-func (_u *QueuedTaskUpdate) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdate {
+func (_u *QueuedTaskUpdate) SetWorkflowStatus(v lifecycle.Status) *QueuedTaskUpdate {
 	_u.mutation.SetWorkflowStatus(v)
 	return _u
 }
 
 // SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskUpdate {
+func (_u *QueuedTaskUpdate) SetNillableWorkflowStatus(v *lifecycle.Status) *QueuedTaskUpdate {
 	if v != nil {
 		_u.SetWorkflowStatus(*v)
 	}
@@ -296,13 +311,13 @@ func (_u *QueuedTaskUpdate) SetNillableWorkflowStatus(v *workflow.Status) *Queue
 }
 
 // SetControl sets the "control" field.
-func (_u *QueuedTaskUpdate) SetControl(v workflow.Control) *QueuedTaskUpdate {
+func (_u *QueuedTaskUpdate) SetControl(v lifecycle.Control) *QueuedTaskUpdate {
 	_u.mutation.SetControl(v)
 	return _u
 }
 
 // SetNillableControl sets the "control" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableControl(v *workflow.Control) *QueuedTaskUpdate {
+func (_u *QueuedTaskUpdate) SetNillableControl(v *lifecycle.Control) *QueuedTaskUpdate {
 	if v != nil {
 		_u.SetControl(*v)
 	}
@@ -369,6 +384,26 @@ func (_u *QueuedTaskUpdate) ClearExecutionStartedDate() *QueuedTaskUpdate {
 	return _u
 }
 
+// SetFirstStartedDate sets the "first_started_date" field.
+func (_u *QueuedTaskUpdate) SetFirstStartedDate(v time.Time) *QueuedTaskUpdate {
+	_u.mutation.SetFirstStartedDate(v)
+	return _u
+}
+
+// SetNillableFirstStartedDate sets the "first_started_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableFirstStartedDate(v *time.Time) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetFirstStartedDate(*v)
+	}
+	return _u
+}
+
+// ClearFirstStartedDate clears the value of the "first_started_date" field.
+func (_u *QueuedTaskUpdate) ClearFirstStartedDate() *QueuedTaskUpdate {
+	_u.mutation.ClearFirstStartedDate()
+	return _u
+}
+
 // SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
 func (_u *QueuedTaskUpdate) SetWorkflowStoppedDate(v time.Time) *QueuedTaskUpdate {
 	_u.mutation.SetWorkflowStoppedDate(v)
@@ -418,6 +453,26 @@ func (_u *QueuedTaskUpdate) SetNillableWorkflowStatusDesc(v *string) *QueuedTask
 // ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
 func (_u *QueuedTaskUpdate) ClearWorkflowStatusDesc() *QueuedTaskUpdate {
 	_u.mutation.ClearWorkflowStatusDesc()
+	return _u
+}
+
+// SetWaitingReason sets the "waiting_reason" field.
+func (_u *QueuedTaskUpdate) SetWaitingReason(v string) *QueuedTaskUpdate {
+	_u.mutation.SetWaitingReason(v)
+	return _u
+}
+
+// SetNillableWaitingReason sets the "waiting_reason" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableWaitingReason(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetWaitingReason(*v)
+	}
+	return _u
+}
+
+// ClearWaitingReason clears the value of the "waiting_reason" field.
+func (_u *QueuedTaskUpdate) ClearWaitingReason() *QueuedTaskUpdate {
+	_u.mutation.ClearWaitingReason()
 	return _u
 }
 
@@ -622,6 +677,21 @@ func (_u *QueuedTaskUpdate) SetResult(v *TaskResult) *QueuedTaskUpdate {
 	return _u.SetResultID(v.ID)
 }
 
+// AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by IDs.
+func (_u *QueuedTaskUpdate) AddMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.AddMergedKeyIDs(ids...)
+	return _u
+}
+
+// AddMergedKeys adds the "merged_keys" edges to the MergedKey entity.
+func (_u *QueuedTaskUpdate) AddMergedKeys(v ...*MergedKey) *QueuedTaskUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddMergedKeyIDs(ids...)
+}
+
 // Mutation returns the QueuedTaskMutation object of the builder.
 func (_u *QueuedTaskUpdate) Mutation() *QueuedTaskMutation {
 	return _u.mutation
@@ -673,6 +743,27 @@ func (_u *QueuedTaskUpdate) RemoveFailedAttempts(v ...*TaskAttempt) *QueuedTaskU
 func (_u *QueuedTaskUpdate) ClearResult() *QueuedTaskUpdate {
 	_u.mutation.ClearResult()
 	return _u
+}
+
+// ClearMergedKeys clears all "merged_keys" edges to the MergedKey entity.
+func (_u *QueuedTaskUpdate) ClearMergedKeys() *QueuedTaskUpdate {
+	_u.mutation.ClearMergedKeys()
+	return _u
+}
+
+// RemoveMergedKeyIDs removes the "merged_keys" edge to MergedKey entities by IDs.
+func (_u *QueuedTaskUpdate) RemoveMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.RemoveMergedKeyIDs(ids...)
+	return _u
+}
+
+// RemoveMergedKeys removes "merged_keys" edges to MergedKey entities.
+func (_u *QueuedTaskUpdate) RemoveMergedKeys(v ...*MergedKey) *QueuedTaskUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveMergedKeyIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -790,6 +881,9 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if value, ok := _u.mutation.Stalled(); ok {
 		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.Partial(); ok {
+		_spec.SetField(queuedtask.FieldPartial, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
 	}
@@ -814,6 +908,12 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.ExecutionStartedDateCleared() {
 		_spec.ClearField(queuedtask.FieldExecutionStartedDate, field.TypeTime)
 	}
+	if value, ok := _u.mutation.FirstStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldFirstStartedDate, field.TypeTime, value)
+	}
+	if _u.mutation.FirstStartedDateCleared() {
+		_spec.ClearField(queuedtask.FieldFirstStartedDate, field.TypeTime)
+	}
 	if value, ok := _u.mutation.WorkflowStoppedDate(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
 	}
@@ -833,6 +933,12 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.WorkflowStatusDescCleared() {
 		_spec.ClearField(queuedtask.FieldWorkflowStatusDesc, field.TypeString)
+	}
+	if value, ok := _u.mutation.WaitingReason(); ok {
+		_spec.SetField(queuedtask.FieldWaitingReason, field.TypeString, value)
+	}
+	if _u.mutation.WaitingReasonCleared() {
+		_spec.ClearField(queuedtask.FieldWaitingReason, field.TypeString)
 	}
 	if value, ok := _u.mutation.Reason(); ok {
 		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
@@ -1024,6 +1130,54 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			},
 		}
 		edge.Schema = _u.schemaConfig.TaskResult
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.MergedKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.MergedKey
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedMergedKeysIDs(); len(nodes) > 0 && !_u.mutation.MergedKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.MergedKey
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.MergedKeysIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.MergedKey
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -1296,14 +1450,28 @@ func (_u *QueuedTaskUpdateOne) SetNillableStalled(v *bool) *QueuedTaskUpdateOne 
 	return _u
 }
 
+// SetPartial sets the "partial" field.
+func (_u *QueuedTaskUpdateOne) SetPartial(v bool) *QueuedTaskUpdateOne {
+	_u.mutation.SetPartial(v)
+	return _u
+}
+
+// SetNillablePartial sets the "partial" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillablePartial(v *bool) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetPartial(*v)
+	}
+	return _u
+}
+
 // SetWorkflowStatus sets the "workflow_status" field.
-func (_u *QueuedTaskUpdateOne) SetWorkflowStatus(v workflow.Status) *QueuedTaskUpdateOne {
+func (_u *QueuedTaskUpdateOne) SetWorkflowStatus(v lifecycle.Status) *QueuedTaskUpdateOne {
 	_u.mutation.SetWorkflowStatus(v)
 	return _u
 }
 
 // SetNillableWorkflowStatus sets the "workflow_status" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatus(v *workflow.Status) *QueuedTaskUpdateOne {
+func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatus(v *lifecycle.Status) *QueuedTaskUpdateOne {
 	if v != nil {
 		_u.SetWorkflowStatus(*v)
 	}
@@ -1311,13 +1479,13 @@ func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatus(v *workflow.Status) *Qu
 }
 
 // SetControl sets the "control" field.
-func (_u *QueuedTaskUpdateOne) SetControl(v workflow.Control) *QueuedTaskUpdateOne {
+func (_u *QueuedTaskUpdateOne) SetControl(v lifecycle.Control) *QueuedTaskUpdateOne {
 	_u.mutation.SetControl(v)
 	return _u
 }
 
 // SetNillableControl sets the "control" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableControl(v *workflow.Control) *QueuedTaskUpdateOne {
+func (_u *QueuedTaskUpdateOne) SetNillableControl(v *lifecycle.Control) *QueuedTaskUpdateOne {
 	if v != nil {
 		_u.SetControl(*v)
 	}
@@ -1384,6 +1552,26 @@ func (_u *QueuedTaskUpdateOne) ClearExecutionStartedDate() *QueuedTaskUpdateOne 
 	return _u
 }
 
+// SetFirstStartedDate sets the "first_started_date" field.
+func (_u *QueuedTaskUpdateOne) SetFirstStartedDate(v time.Time) *QueuedTaskUpdateOne {
+	_u.mutation.SetFirstStartedDate(v)
+	return _u
+}
+
+// SetNillableFirstStartedDate sets the "first_started_date" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableFirstStartedDate(v *time.Time) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetFirstStartedDate(*v)
+	}
+	return _u
+}
+
+// ClearFirstStartedDate clears the value of the "first_started_date" field.
+func (_u *QueuedTaskUpdateOne) ClearFirstStartedDate() *QueuedTaskUpdateOne {
+	_u.mutation.ClearFirstStartedDate()
+	return _u
+}
+
 // SetWorkflowStoppedDate sets the "workflow_stopped_date" field.
 func (_u *QueuedTaskUpdateOne) SetWorkflowStoppedDate(v time.Time) *QueuedTaskUpdateOne {
 	_u.mutation.SetWorkflowStoppedDate(v)
@@ -1433,6 +1621,26 @@ func (_u *QueuedTaskUpdateOne) SetNillableWorkflowStatusDesc(v *string) *QueuedT
 // ClearWorkflowStatusDesc clears the value of the "workflow_status_desc" field.
 func (_u *QueuedTaskUpdateOne) ClearWorkflowStatusDesc() *QueuedTaskUpdateOne {
 	_u.mutation.ClearWorkflowStatusDesc()
+	return _u
+}
+
+// SetWaitingReason sets the "waiting_reason" field.
+func (_u *QueuedTaskUpdateOne) SetWaitingReason(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetWaitingReason(v)
+	return _u
+}
+
+// SetNillableWaitingReason sets the "waiting_reason" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableWaitingReason(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetWaitingReason(*v)
+	}
+	return _u
+}
+
+// ClearWaitingReason clears the value of the "waiting_reason" field.
+func (_u *QueuedTaskUpdateOne) ClearWaitingReason() *QueuedTaskUpdateOne {
+	_u.mutation.ClearWaitingReason()
 	return _u
 }
 
@@ -1637,6 +1845,21 @@ func (_u *QueuedTaskUpdateOne) SetResult(v *TaskResult) *QueuedTaskUpdateOne {
 	return _u.SetResultID(v.ID)
 }
 
+// AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by IDs.
+func (_u *QueuedTaskUpdateOne) AddMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.AddMergedKeyIDs(ids...)
+	return _u
+}
+
+// AddMergedKeys adds the "merged_keys" edges to the MergedKey entity.
+func (_u *QueuedTaskUpdateOne) AddMergedKeys(v ...*MergedKey) *QueuedTaskUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddMergedKeyIDs(ids...)
+}
+
 // Mutation returns the QueuedTaskMutation object of the builder.
 func (_u *QueuedTaskUpdateOne) Mutation() *QueuedTaskMutation {
 	return _u.mutation
@@ -1688,6 +1911,27 @@ func (_u *QueuedTaskUpdateOne) RemoveFailedAttempts(v ...*TaskAttempt) *QueuedTa
 func (_u *QueuedTaskUpdateOne) ClearResult() *QueuedTaskUpdateOne {
 	_u.mutation.ClearResult()
 	return _u
+}
+
+// ClearMergedKeys clears all "merged_keys" edges to the MergedKey entity.
+func (_u *QueuedTaskUpdateOne) ClearMergedKeys() *QueuedTaskUpdateOne {
+	_u.mutation.ClearMergedKeys()
+	return _u
+}
+
+// RemoveMergedKeyIDs removes the "merged_keys" edge to MergedKey entities by IDs.
+func (_u *QueuedTaskUpdateOne) RemoveMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.RemoveMergedKeyIDs(ids...)
+	return _u
+}
+
+// RemoveMergedKeys removes "merged_keys" edges to MergedKey entities.
+func (_u *QueuedTaskUpdateOne) RemoveMergedKeys(v ...*MergedKey) *QueuedTaskUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveMergedKeyIDs(ids...)
 }
 
 // Where appends a list predicates to the QueuedTaskUpdate builder.
@@ -1835,6 +2079,9 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if value, ok := _u.mutation.Stalled(); ok {
 		_spec.SetField(queuedtask.FieldStalled, field.TypeBool, value)
 	}
+	if value, ok := _u.mutation.Partial(); ok {
+		_spec.SetField(queuedtask.FieldPartial, field.TypeBool, value)
+	}
 	if value, ok := _u.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
 	}
@@ -1859,6 +2106,12 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if _u.mutation.ExecutionStartedDateCleared() {
 		_spec.ClearField(queuedtask.FieldExecutionStartedDate, field.TypeTime)
 	}
+	if value, ok := _u.mutation.FirstStartedDate(); ok {
+		_spec.SetField(queuedtask.FieldFirstStartedDate, field.TypeTime, value)
+	}
+	if _u.mutation.FirstStartedDateCleared() {
+		_spec.ClearField(queuedtask.FieldFirstStartedDate, field.TypeTime)
+	}
 	if value, ok := _u.mutation.WorkflowStoppedDate(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStoppedDate, field.TypeTime, value)
 	}
@@ -1878,6 +2131,12 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if _u.mutation.WorkflowStatusDescCleared() {
 		_spec.ClearField(queuedtask.FieldWorkflowStatusDesc, field.TypeString)
+	}
+	if value, ok := _u.mutation.WaitingReason(); ok {
+		_spec.SetField(queuedtask.FieldWaitingReason, field.TypeString, value)
+	}
+	if _u.mutation.WaitingReasonCleared() {
+		_spec.ClearField(queuedtask.FieldWaitingReason, field.TypeString)
 	}
 	if value, ok := _u.mutation.Reason(); ok {
 		_spec.SetField(queuedtask.FieldReason, field.TypeString, value)
@@ -2069,6 +2328,54 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 			},
 		}
 		edge.Schema = _u.schemaConfig.TaskResult
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.MergedKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.MergedKey
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedMergedKeysIDs(); len(nodes) > 0 && !_u.mutation.MergedKeysCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.MergedKey
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.MergedKeysIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.MergedKeysTable,
+			Columns: []string{queuedtask.MergedKeysColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(mergedkey.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.MergedKey
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

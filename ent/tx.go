@@ -14,6 +14,10 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// EventPrune is the client for interacting with the EventPrune builders.
+	EventPrune *EventPruneClient
+	// MergedKey is the client for interacting with the MergedKey builders.
+	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
 	// TaskAttempt is the client for interacting with the TaskAttempt builders.
@@ -157,6 +161,8 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.EventPrune = NewEventPruneClient(tx.config)
+	tx.MergedKey = NewMergedKeyClient(tx.config)
 	tx.QueuedTask = NewQueuedTaskClient(tx.config)
 	tx.TaskAttempt = NewTaskAttemptClient(tx.config)
 	tx.TaskEvent = NewTaskEventClient(tx.config)
@@ -172,7 +178,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: QueuedTask.QueryXXX(), the query will be executed
+// applies a query, for example: EventPrune.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/gen/earlyalerttask"
 	"taskkit.dev/gen/sendemailtask"
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -27,7 +27,7 @@ func alertSpec(who targets.Targets) earlyalert.Spec {
 func TestEarlyAlertUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
-		tasktest.TestExecutor(t, tasktest.Case[earlyalert.Spec, earlyalert.State]{
+		tasktest.TestExecutor(t, tasktest.Case[earlyalert.Spec, earlyalert.State, struct{}]{
 			Kind: earlyalerttask.Kind, Open: open, Setup: setup, Limit: limit,
 			New: func(testing.TB, *sql.DB) taskkit.Executor[earlyalert.Spec, earlyalert.State] {
 				return &earlyalert.Executor{SubmitMail: sendemailtask.Submit}
@@ -59,9 +59,9 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		me := uuid.New()
 		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit},
 			alertSpec(targets.Targets{People: append([]uuid.UUID{uuid.New()}, people[:45]...)}),
-			tasktest.On(db), tasktest.Limit(limit), tasktest.Submitted(taskkit.OwnedBy(me)))
+			tasktest.WithDB(db), tasktest.WithLimit(limit), tasktest.WithSubmitOptions(taskkit.OwnedBy(me)))
 		completed(t, o, 45, 1, 0)
-		clean(t, c, caseload.ActionAlert, o.ID, people[:45])
+		clean(t, c, caseload.ActionAlert, o.Task.ID, people[:45])
 
 		tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
 		if err != nil || len(tasks) != 1 {
@@ -71,8 +71,8 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mail.Owner != me || mail.Parent != o.ID || mail.Progress.Total != 45 {
-			t.Errorf("the mail task is %v's, child of %v, for %d; want %v's, child of %v, for 45", mail.Owner, mail.Parent, mail.Progress.Total, me, o.ID)
+		if mail.Task.Owner != me || mail.Task.Parent != o.Task.ID || mail.Task.Progress.Total != 45 {
+			t.Errorf("the mail task is %v's, child of %v, for %d; want %v's, child of %v, for 45", mail.Task.Owner, mail.Task.Parent, mail.Task.Progress.Total, me, o.Task.ID)
 		}
 		page, err := mail.Spec.Targets.Page(t.Context(), c, targets.Cursor{}, 1000)
 		if err != nil || len(page.People) != 45 || page.People[0] != people[0] || page.People[44] != people[44] {
@@ -85,7 +85,7 @@ func TestEarlyAlertForNobodyTellsNobody(t *testing.T) {
 	t.Parallel()
 	db, _, _ := filled(t, tasktest.Open)
 	o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit},
-		alertSpec(targets.Targets{Query: &targets.Query{Coach: "nobody"}}), tasktest.On(db))
+		alertSpec(targets.Targets{Query: &targets.Query{Coach: "nobody"}}), tasktest.WithDB(db))
 	completed(t, o, 0, 0, 0)
 	if tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}}); err != nil || len(tasks) != 0 {
 		t.Errorf("%d mail tasks, %v; want none", len(tasks), err)

@@ -14,8 +14,8 @@ import (
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/gen/exportcaseloadtask"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -54,11 +54,14 @@ func TestExportUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		var dir string
-		tasktest.TestExecutor(t, tasktest.Case[exportcaseload.Spec, exportcaseload.State]{
-			Kind: exportcaseloadtask.Kind, Open: open0, Setup: setup, Limit: limit,
+		tasktest.TestExecutor(t, tasktest.Case[exportcaseload.Spec, exportcaseload.State, exportcaseload.Result]{
+			Kind: exportcaseloadtask.Kind, Setup: setup, Limit: limit,
+			Open: func(tb testing.TB) *sql.DB {
+				dir = tb.TempDir()
+				return open0(tb)
+			},
 			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[exportcaseload.Spec, exportcaseload.State] {
 				c, _ := open(tb, db)
-				dir = tb.TempDir()
 				return &exportcaseload.Executor{Caseload: c, Dir: dir}
 			},
 			Spec: exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV},
@@ -111,9 +114,9 @@ func TestExportThatFailsLeavesNothing(t *testing.T) {
 		db, c, _ := filled(t, open0)
 		dir := t.TempDir()
 		o := tasktest.Run(t, exportcaseloadtask.Kind, failing{&exportcaseload.Executor{Caseload: c, Dir: dir}},
-			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, tasktest.On(db), tasktest.Limit(limit))
-		if o.Status != taskkit.Failure {
-			t.Errorf("ended in %s (%s), want FAILURE", o.Status, o.Desc)
+			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, tasktest.WithDB(db), tasktest.WithLimit(limit))
+		if o.Task.Status != taskkit.StatusFailure {
+			t.Errorf("ended in %s (%s), want FAILURE", o.Task.Status, o.Task.StatusDetail)
 		}
 		left(t, c, dir, 0)
 	})
@@ -136,9 +139,9 @@ func TestExport(t *testing.T) {
 				some := append([]uuid.UUID{uuid.New()}, people...)
 				o := tasktest.Run(t, exportcaseloadtask.Kind, x, exportcaseload.Spec{
 					Targets: targets.Targets{People: some}, Format: format,
-				}, tasktest.On(db), tasktest.Limit(limit))
+				}, tasktest.WithDB(db), tasktest.WithLimit(limit))
 				completed(t, o, len(people), 1, 0)
-				r, err := exportcaseloadtask.Fetch(t.Context(), o.Client, o.ID)
+				r, err := exportcaseloadtask.Fetch(t.Context(), o.Client, o.Task.ID)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/executors/targets"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -140,10 +140,10 @@ func clean(t *testing.T, c *ent.Client, action string, task taskkit.ID, people [
 }
 
 // completed fails the test unless the task has completed with this progress.
-func completed[Spec, State any](t *testing.T, o *tasktest.Outcome[Spec, State], done, failed, skipped int) {
+func completed[Spec, State, Result any](t *testing.T, o *tasktest.Outcome[Spec, State, Result], done, failed, skipped int) {
 	t.Helper()
-	p := o.Progress
-	if o.Status != taskkit.Completed || int(p.Done) != done || int(p.Failed) != failed || int(p.Skipped) != skipped {
-		t.Errorf("%s (%s) with %+v; want COMPLETED with %d done, %d failed, %d skipped", o.Status, o.Desc, p, done, failed, skipped)
+	p := o.Task.Progress
+	if o.Task.Status != taskkit.StatusCompleted || int(p.Done) != done || int(p.Failed) != failed || int(p.Skipped) != skipped {
+		t.Errorf("%s (%s) with %+v; want COMPLETED with %d done, %d failed, %d skipped", o.Task.Status, o.Task.StatusDetail, p, done, failed, skipped)
 	}
 }

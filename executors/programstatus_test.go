@@ -10,8 +10,8 @@ import (
 	"taskkit.dev/executors/programstatus"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/gen/programstatustask"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent/enrolment"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent/enrolment"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -19,7 +19,7 @@ import (
 func TestProgramStatusUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
-		tasktest.TestExecutor(t, tasktest.Case[programstatus.Spec, programstatus.State]{
+		tasktest.TestExecutor(t, tasktest.Case[programstatus.Spec, programstatus.State, struct{}]{
 			Kind: programstatustask.Kind, Open: open, Setup: setup, Limit: limit,
 			New: func(testing.TB, *sql.DB) taskkit.Executor[programstatus.Spec, programstatus.State] {
 				return &programstatus.Executor{}
@@ -47,9 +47,9 @@ func TestProgramStatusOfOwnFilter(t *testing.T) {
 		o := tasktest.Run(t, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Targets: targets.Targets{Query: &targets.Query{Program: query.Program, Status: query.Status}},
 			Program: caseload.Success, Status: caseload.Exited,
-		}, tasktest.On(db), tasktest.Limit(7))
+		}, tasktest.WithDB(db), tasktest.WithLimit(7))
 		completed(t, o, len(active), 0, 0)
-		clean(t, c, caseload.ActionStatus, o.ID, active)
+		clean(t, c, caseload.ActionStatus, o.Task.ID, active)
 		if o.State.Changed != len(active) {
 			t.Errorf("state counts %d changes, want %d", o.State.Changed, len(active))
 		}
@@ -69,9 +69,9 @@ func TestProgramStatusByID(t *testing.T) {
 		o := tasktest.Run(t, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Targets: targets.Targets{People: append([]uuid.UUID{stranger}, people[:50]...)},
 			Program: caseload.Success, Status: caseload.Exited,
-		}, tasktest.On(db), tasktest.Limit(20))
+		}, tasktest.WithDB(db), tasktest.WithLimit(20))
 		completed(t, o, 50-already, 1, already)
-		clean(t, c, caseload.ActionStatus, o.ID, people[:50])
+		clean(t, c, caseload.ActionStatus, o.Task.ID, people[:50])
 		if len(o.Failures) != 1 || o.Failures[0].Item != stranger.String() || o.Failures[0].Code != "not_enrolled" {
 			t.Errorf("failures %+v, want that of the stranger", o.Failures)
 		}

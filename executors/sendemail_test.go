@@ -13,10 +13,10 @@ import (
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/gen/sendemailtask"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
-	"taskkit.dev/internal/caseload/ent/letter"
-	"taskkit.dev/internal/mailserver"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/letter"
+	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -91,10 +91,13 @@ func TestSendEmailUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
 		var s *mailserver.Server
-		tasktest.TestExecutor(t, tasktest.Case[sendemail.Spec, sendemail.State]{
-			Kind: sendemailtask.Kind, Open: open, Setup: setup, Limit: limit,
-			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[sendemail.Spec, sendemail.State] {
+		tasktest.TestExecutor(t, tasktest.Case[sendemail.Spec, sendemail.State, struct{}]{
+			Kind: sendemailtask.Kind, Setup: setup, Limit: limit,
+			Open: func(tb testing.TB) *sql.DB {
 				s = serve(tb, mailserver.Config{})
+				return open(tb)
+			},
+			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[sendemail.Spec, sendemail.State] {
 				return mailer(tb, db, s)
 			},
 			Spec: sendemail.Spec{Targets: everyone(), Letter: hello},
@@ -129,13 +132,13 @@ func TestSendEmail(t *testing.T) {
 				bad(t, c, people)
 				s := serve(t, config)
 				o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello},
-					tasktest.On(db), tasktest.Limit(limit))
-				unreachable := received(t, c, s, o.ID, people)
+					tasktest.WithDB(db), tasktest.WithLimit(limit))
+				unreachable := received(t, c, s, o.Task.ID, people)
 				if unreachable < 3 {
 					t.Errorf("%d without a working address, want the three that were made so", unreachable)
 				}
 				completed(t, o, len(people)-unreachable, unreachable, 0)
-				clean(t, c, caseload.ActionMail, o.ID, people)
+				clean(t, c, caseload.ActionMail, o.Task.ID, people)
 				if o.State.Sent != len(people)-unreachable || o.State.Refused != unreachable || len(o.Failures) != unreachable {
 					t.Errorf("state %+v and %d failures; want %d sent, %d refused", o.State, len(o.Failures), len(people)-unreachable, unreachable)
 				}
@@ -163,12 +166,12 @@ func TestSendEmailGivesUp(t *testing.T) {
 			t.Parallel()
 			db, client, _ := filled(t, tasktest.Open)
 			s := serve(t, c.config)
-			o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello}, tasktest.On(db))
-			if o.Status != taskkit.Failure || len(o.Attempts) != c.attempts {
-				t.Errorf("%s (%s) after %d attempts, want FAILURE after %d", o.Status, o.Desc, len(o.Attempts), c.attempts)
+			o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: everyone(), Letter: hello}, tasktest.WithDB(db))
+			if o.Task.Status != taskkit.StatusFailure || len(o.Attempts) != c.attempts {
+				t.Errorf("%s (%s) after %d attempts, want FAILURE after %d", o.Task.Status, o.Task.StatusDetail, len(o.Attempts), c.attempts)
 			}
-			if !strings.HasPrefix(o.Desc, c.code) {
-				t.Errorf("described as %q, want the code %q", o.Desc, c.code)
+			if !strings.HasPrefix(o.Task.StatusDetail, c.code) {
+				t.Errorf("described as %q, want the code %q", o.Task.StatusDetail, c.code)
 			}
 			if n := client.Letter.Query().Where(letter.Refused("")).CountX(t.Context()); n != 0 {
 				t.Errorf("%d in the outbox as sent, want none", n)
@@ -183,8 +186,8 @@ func TestSendEmailByID(t *testing.T) {
 	s := serve(t, mailserver.Config{})
 	some := append([]uuid.UUID{uuid.New()}, people[:30]...)
 	o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: targets.Targets{People: some}, Letter: hello},
-		tasktest.On(db), tasktest.Limit(7))
-	unreachable := received(t, c, s, o.ID, some)
+		tasktest.WithDB(db), tasktest.WithLimit(7))
+	unreachable := received(t, c, s, o.Task.ID, some)
 	completed(t, o, len(some)-unreachable, unreachable, 0)
 	if o.Failures[0].Code != "no_address" {
 		t.Errorf("failure %+v, want no_address", o.Failures[0])

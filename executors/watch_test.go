@@ -10,7 +10,7 @@ import (
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -18,7 +18,7 @@ import (
 func TestWatchUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
-		tasktest.TestExecutor(t, tasktest.Case[watch.Spec, watch.State]{
+		tasktest.TestExecutor(t, tasktest.Case[watch.Spec, watch.State, struct{}]{
 			Kind: watchtask.Kind, Open: open, Setup: setup, Limit: limit,
 			New:  func(testing.TB, *sql.DB) taskkit.Executor[watch.Spec, watch.State] { return &watch.Executor{} },
 			Spec: watch.Spec{Targets: everyone(), Action: watch.Start},
@@ -35,14 +35,14 @@ func TestWatchAndUnwatch(t *testing.T) {
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		db, c, people := filled(t, open0)
 		me := uuid.New()
-		run := func(action string, people []uuid.UUID) *tasktest.Outcome[watch.Spec, watch.State] {
+		run := func(action string, people []uuid.UUID) *tasktest.Outcome[watch.Spec, watch.State, struct{}] {
 			return tasktest.Run(t, watchtask.Kind, &watch.Executor{}, watch.Spec{
 				Targets: targets.Targets{People: people}, Action: action,
-			}, tasktest.On(db), tasktest.Limit(limit), tasktest.Submitted(taskkit.OwnedBy(me)))
+			}, tasktest.WithDB(db), tasktest.WithLimit(limit), tasktest.WithSubmitOptions(taskkit.OwnedBy(me)))
 		}
 		o := run(watch.Start, append([]uuid.UUID{uuid.New()}, people[:60]...))
 		completed(t, o, 60, 1, 0)
-		clean(t, c, caseload.ActionWatch, o.ID, people[:60])
+		clean(t, c, caseload.ActionWatch, o.Task.ID, people[:60])
 		if n := c.Watch.Query().FirstX(t.Context()).Watcher; n != me {
 			t.Errorf("%v watches, want who asked, %v", n, me)
 		}

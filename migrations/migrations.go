@@ -1,7 +1,7 @@
 // Package migrations holds the versioned SQL of taskkit's tables, one directory
 // for each dialect.
 //
-// The tables and indexes are planned from ent/schema by internal/schemaplan;
+// The tables and indexes are planned from ent/schema by internal/cmd/schemaplan;
 // what ent cannot say stands in the same files under a heading that says so. On
 // PostgreSQL every name is qualified with the placeholder {schema}, which
 // internal/migrate replaces, so that any number of taskkits fit in one

@@ -7,22 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// renamed is the kind of oldKind under another name; its revisions go on
-// counting.
-func renamed() *taskkit.Kind[newSpec, newState] {
-	return taskkit.NewKind(taskkit.Definition[newSpec, newState]{
-		Name: "renamed", Aliases: []string{"moved"}, Revision: 2, Upgrades: []taskkit.Upgrade{moves},
-		Spec: taskkit.Reflected[newSpec](), State: taskkit.Reflected[newState](),
-		Report: taskkit.ReportWith[newSpec, newState](taskkit.Reflected[string]()),
+// renamed is the kind of oldKind under another name; its revisions continue.
+func renamed() *taskkit.Kind[newSpec, newState, string] {
+	return taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
+		Name: "renamed", Aliases: []string{"moved"}, Revision: 2, Upgrades: []taskkit.Upgrade{upgradeOld},
 	})
 }
 
-// A kind that was renamed runs and reads the tasks of its former name, of every
-// revision, and the database knows of its workers that they do.
+// A renamed kind runs and reads the tasks of its former name at every revision, and
+// the database has both names for its workers.
 func TestAlias(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -33,10 +30,10 @@ func TestAlias(t *testing.T) {
 		present := submitted(t, db, k, newSpec{Count: 2})
 		started(t, db, newWork(k), quick(t, db))
 		for id, name := range map[taskkit.ID]string{former: "moved", later: "moved", present: "renamed"} {
-			if task := ended(t, db, id); task.Status != taskkit.Completed || task.Kind != name {
-				t.Errorf("a task of %s ended in %s %q as %s", name, task.Status, task.Desc, task.Kind)
+			if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || task.Kind != name {
+				t.Errorf("a task of %s ended in %s %q as %s", name, task.Status, task.StatusDetail, task.Kind)
 			}
-			got, err := taskkit.GetWith(t.Context(), c, k, taskkit.Reflected[string](), id)
+			got, err := taskkit.Get(t.Context(), c, k, id)
 			if err != nil || got.Spec.Count != 2 || got.State.At != 2 || got.Result == nil {
 				t.Errorf("a task of %s is read as %+v, %v", name, got, err)
 			}
@@ -53,8 +50,8 @@ func TestAlias(t *testing.T) {
 	})
 }
 
-// A task of a former name that is asked to stop while it waits is ended by a
-// worker that knows the alias, with its result, and not as one that nobody knows.
+// A waiting task of a former name that is stopped is ended by a worker that knows the
+// alias, with its result, and not as a task of an unknown kind.
 func TestAliasStop(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -74,15 +71,15 @@ func TestAliasStop(t *testing.T) {
 		started(t, db, work, quick(t, db))
 		until(t, "the task waits for its hour", func() bool {
 			task, err := c.Task(t.Context(), id)
-			return err == nil && task.Status == taskkit.Queued && task.Checkpoints == 1
+			return err == nil && task.Status == taskkit.StatusQueued && task.Checkpoints == 1
 		})
 		if _, err := c.Stop(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if task := ended(t, db, id); !task.Partial() {
-			t.Errorf("ended in %s %q", task.Status, task.Desc)
+		if task := ended(t, db, id); !task.Partial {
+			t.Errorf("ended in %s %q", task.Status, task.StatusDetail)
 		}
-		if result, err := taskkit.FetchResult(t.Context(), c, k, taskkit.Reflected[string](), id); err != nil || result != "stopped at 1" {
+		if result, err := taskkit.Fetch(t.Context(), c, k, id); err != nil || result != "stopped at 1" {
 			t.Errorf("result %q, %v", result, err)
 		}
 	})

@@ -10,84 +10,94 @@ import (
 	"taskkit.dev/internal/engine"
 )
 
-// ID names a task. It is a UUIDv7, so ids sort by the time of submission.
+// ID identifies a task. It is a UUIDv7, so ids sort by time of submission.
 type ID = uuid.UUID
 
-// Batch is one call of Execute: what was asked, how far it is, and the
-// transaction to work in. It is valid until the call returns and is not safe
-// for concurrent use.
+// Batch is the argument of one call of an executor: the task, its position, and
+// the transaction to work in. It is valid until the call returns and is not safe
+// for concurrent use. The runtime makes it; in a unit test, tasktest.NewBatch
+// does.
 type Batch[Spec, State any] struct {
 	Task  ID
-	Owner uuid.UUID // who asked
-	RunAs uuid.UUID // as whom the work executes
-	Spec  Spec      // validated; read-only
-	State State     // what the last committed batch left; change it freely
+	Owner uuid.UUID // the person who submitted the task
+	RunAs uuid.UUID // the person as whom the work executes
+	Spec  Spec      // validated, read-only
+	State State     // as the last committed batch left it; may be changed
 	// Tx is the batch's transaction. It begins with its first statement, so a
-	// batch that is busy elsewhere holds none open. It cannot be committed by
-	// the executor. See [EntDriver] for an ent client inside it.
+	// batch that is busy elsewhere keeps none open. The executor cannot commit it.
+	// See [Batch.EntDriver] for an ent client that works in it.
 	Tx      ExecQuerier
-	Limit   int          // take on at most so many items
-	Attempt int          // tries of this batch, from 1
-	Log     *slog.Logger // carries the task's id and kind
+	Limit   int          // the number of items to process at most
+	Attempt int          // counts the attempts of this batch, from 1
+	Log     *slog.Logger // has the task's id and kind as attributes
 
 	step *engine.Step
 }
 
+// runtime returns what the batch records into.
+func (b *Batch[Spec, State]) runtime() *engine.Step {
+	if b.step == nil {
+		panic("taskkit: this Batch was not made by the runtime: make one for a unit test with tasktest.NewBatch")
+	}
+	return b.step
+}
+
 // Take returns the next b.Limit elements of a list in the spec, and what to
-// return from Execute: [More], or [Done] with the last of them. The position
-// is kept by the runtime and committed with the batch; Take sets the task's
-// total and counts what it returned as dealt with. Called again in the same
-// batch it returns the same elements.
+// return from Execute: [More], or [Done] with the last of them. The runtime keeps
+// the position and commits it with the batch. Take also sets the task's total and
+// counts the elements that it returns as processed. Called again in the same
+// batch, it returns the same elements.
 func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {
-	from, to := b.step.Take(len(all), b.Limit)
+	from, to := b.runtime().Take(len(all), b.Limit, func(i int) string { return fmt.Sprint(all[i]) })
 	if to >= len(all) {
 		return all[from:to], Done
 	}
 	return all[from:to], More
 }
 
-// Fail records that an item will never work, and the task goes on. The record
-// commits with the batch. The code for clients is that of a [Permanent] error,
-// otherwise "item_failed"; the error's text is for operators.
+// Fail records that an item failed permanently, and the task continues. The record
+// is committed with the batch. The code shown to clients is that of a [Permanent]
+// error, otherwise "item_failed". The error's text is for operators.
 func (b *Batch[Spec, State]) Fail(item any, err error) {
-	b.step.Fail(fmt.Sprint(item), err)
+	b.runtime().Fail(fmt.Sprint(item), err)
 }
 
-// Try calls f inside a savepoint of b.Tx: when f returns an error, or panics,
-// what it wrote through b.Tx is undone and the transaction stays usable. Try
+// Try calls f inside a savepoint of b.Tx. When f returns an error or panics, what
+// it wrote through b.Tx is rolled back and the transaction stays usable. Try
 // returns f's error, or an error of the savepoint itself.
 func (b *Batch[Spec, State]) Try(ctx context.Context, f func() error) error {
-	return b.step.Try(ctx, f)
+	return b.runtime().Try(ctx, f)
 }
 
-// Key returns an idempotency key for an effect outside b.Tx: the same for the
-// same task and item, on every attempt and every worker.
+// Key returns an idempotency key for an effect outside b.Tx. It is the same for
+// the same task and item, on every attempt and every worker.
 func (b *Batch[Spec, State]) Key(item any) string {
 	return uuid.NewSHA1(b.Task, []byte(fmt.Sprint(item))).String()
 }
 
-// Advance counts n more items as dealt with. Items that this batch failed or
-// skipped are among them. [Take] calls it.
-func (b *Batch[Spec, State]) Advance(n int) { b.step.Advance(n) }
+// Advance counts n more items as processed, including those that this batch failed
+// or skipped. [Take] calls it.
+func (b *Batch[Spec, State]) Advance(n int) { b.runtime().Advance(n) }
 
-// Skip says that n of the items dealt with needed nothing.
-func (b *Batch[Spec, State]) Skip(n int) { b.step.Skip(n) }
+// Skip records that n of the processed items required no change.
+func (b *Batch[Spec, State]) Skip(n int) { b.runtime().Skip(n) }
 
-// Ending says why Abort or Report is called, so that an Abort can keep what a
-// stopped task's Report needs. It is [NotEnding] during Execute.
-func (b *Batch[Spec, State]) Ending() Ending { return Ending(b.step.Ending) }
+// Total sets the number of items of the whole task, for progress.
+func (b *Batch[Spec, State]) Total(n int) { b.runtime().Total(n) }
+
+// Ending says why Abort or Report is called, so that an Abort can keep what the
+// Report of a stopped task needs. It is [NotEnding] during Execute.
+func (b *Batch[Spec, State]) Ending() Ending { return Ending(b.runtime().Ending) }
 
 // Ending is why a task ends.
 type Ending string
 
-// The endings.
+// The endings. A task that ends while no worker runs it has neither Abort nor
+// Report called.
 const (
-	NotEnding Ending = Ending(engine.NotEnding)
-	EndDone   Ending = Ending(engine.EndDone)   // Execute returned Done
-	EndStop   Ending = Ending(engine.EndStop)   // somebody asked; what was done stays
-	EndFailed Ending = Ending(engine.EndFailed) // FAILURE or ERROR
-	EndDelete Ending = Ending(engine.EndDelete) // the task and its result are being removed
+	NotEnding Ending = ""        // in Execute
+	EndDone   Ending = "done"    // Execute returned Done: Report
+	EndStop   Ending = "stopped" // it was stopped, what was done is kept: Abort, then Report
+	EndFailed Ending = "failed"  // FAILURE or ERROR: Abort
+	EndDelete Ending = "deleted" // the task and its result are being removed: Abort
 )
-
-// Total sets the number of items of the whole task, for progress.
-func (b *Batch[Spec, State]) Total(n int) { b.step.Total(n) }

@@ -8,20 +8,26 @@ import (
 	"taskkit.dev/internal/engine"
 )
 
-// bind makes an untyped kind of a typed executor: the one seam between generics
-// and the runtime.
-func bind[Spec, State any](k *Kind[Spec, State], x Executor[Spec, State]) *engine.Kind {
-	_, aborts := x.(Aborter[Spec, State])
+// bind returns a kind without type parameters that calls a typed executor. The
+// runtime knows executors only in this form.
+func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec, State]) *engine.Kind {
+	aborter, aborts := find[Aborter[Spec, State]](x)
+	var report func(context.Context, *Batch[Spec, State]) (Result, error)
+	if r, ok := find[Reporter[Spec, State, Result]](x); ok && k.hasResult() {
+		report = r.Report
+	}
 	return &engine.Kind{
-		Name:      k.def.Name,
-		Revision:  k.def.Revision,
-		Reads:     k.def.Reads,
-		Secrets:   k.hidden(),
-		Limit:     k.def.Batch,
-		HasAbort:  aborts,
-		HasReport: k.def.Report != nil,
+		Name:       k.def.Name,
+		Revision:   k.def.Revision,
+		Reads:      k.def.Reads,
+		Secrets:    k.hidden(),
+		Limit:      k.def.BatchSize,
+		MaxBatch:   k.def.MaxBatchSize,
+		SkipPoison: k.def.SkipPoison,
+		HasAbort:   aborts,
+		HasReport:  report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
-			c := &call[Spec, State]{kind: k, x: x}
+			c := &call[Spec, State, Result]{kind: k, x: x, aborter: aborter, report: report}
 			if raw == nil {
 				return c, nil
 			}
@@ -34,14 +40,16 @@ func bind[Spec, State any](k *Kind[Spec, State], x Executor[Spec, State]) *engin
 }
 
 // call is an executor with the decoded spec of one task.
-type call[Spec, State any] struct {
-	kind *Kind[Spec, State]
-	x    Executor[Spec, State]
-	spec Spec
+type call[Spec, State, Result any] struct {
+	kind    *Kind[Spec, State, Result]
+	x       Executor[Spec, State]
+	aborter Aborter[Spec, State]                                       // nil: there is none
+	report  func(context.Context, *Batch[Spec, State]) (Result, error) // nil: there is none
+	spec    Spec
 }
 
-// batch makes what the executor is given, with the state decoded anew.
-func (c *call[Spec, State]) batch(s *engine.Step, state json.RawMessage) (*Batch[Spec, State], error) {
+// batch returns a batch for the executor, with the state decoded anew.
+func (c *call[Spec, State, Result]) batch(s *engine.Step, state json.RawMessage) (*Batch[Spec, State], error) {
 	b := &Batch[Spec, State]{
 		Task: s.Task.ID, Owner: s.Task.Owner, RunAs: s.Task.RunAs, Spec: c.spec,
 		Tx: s.Tx, Limit: s.Limit, Attempt: s.Attempt, Log: s.Log, step: s,
@@ -53,43 +61,44 @@ func (c *call[Spec, State]) batch(s *engine.Step, state json.RawMessage) (*Batch
 }
 
 // Execute implements [engine.Call].
-func (c *call[Spec, State]) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (int64, json.RawMessage, error) {
+func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
 	b, err := c.batch(s, state)
 	if err != nil {
-		return 0, nil, err
+		return engine.Next{}, nil, err
 	}
 	next, err := c.x.Execute(ctx, b)
 	if err != nil {
-		return 0, nil, err
+		return engine.Next{}, nil, err
 	}
-	out, err := c.kind.def.State.encode(&b.State)
+	out, err := c.kind.def.State.Append(nil, &b.State)
 	if err != nil {
-		return 0, nil, Permanent("unstorable_state", fmt.Errorf("encode state: %w", err))
+		return engine.Next{}, nil, Permanent("unstorable_state", fmt.Errorf("encode state: %w", err))
 	}
-	if next < 0 {
-		next = Done
-	}
-	return int64(next), out, nil
+	return engine.Next{Done: next.done, Wait: next.wait, At: next.at, Reason: next.reason}, out, nil
 }
 
 // Abort implements [engine.Call].
-func (c *call[Spec, State]) Abort(ctx context.Context, s *engine.Step, state json.RawMessage) error {
+func (c *call[Spec, State, Result]) Abort(ctx context.Context, s *engine.Step, state json.RawMessage) error {
 	b, err := c.batch(s, state)
-	if err != nil {
+	if err != nil || c.aborter == nil {
 		return err
 	}
-	a, ok := c.x.(Aborter[Spec, State])
-	if !ok { // the engine asks only where bind said so
-		return nil
-	}
-	return a.Abort(ctx, b)
+	return c.aborter.Abort(ctx, b)
 }
 
 // Report implements [engine.Call].
-func (c *call[Spec, State]) Report(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
+func (c *call[Spec, State, Result]) Report(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
 	b, err := c.batch(s, state)
+	if err != nil || c.report == nil {
+		return nil, err
+	}
+	r, err := c.report(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	return c.kind.def.Report(ctx, c.x, b)
+	out, err := c.kind.def.Result.Append(nil, &r)
+	if err != nil {
+		return nil, Permanent("unstorable_result", fmt.Errorf("encode result: %w", err))
+	}
+	return out, nil
 }

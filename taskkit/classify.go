@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Class is what an error means for a task.
@@ -13,30 +14,30 @@ type Class string
 // The classes.
 const (
 	// ClassTransient: the batch is tried again, later, within its budget.
-	ClassTransient = Class(errclass.Transient)
+	ClassTransient = Class(lifecycle.Transient)
 	// ClassPermanent: the batch is never tried again; the task ends in FAILURE.
-	ClassPermanent = Class(errclass.Permanent)
-	// ClassInterrupted: the worker shuts down; the task goes back, no attempt
-	// is spent.
-	ClassInterrupted = Class(errclass.Interrupted)
+	ClassPermanent = Class(lifecycle.Permanent)
+	// ClassInterrupted: the worker shuts down; the task is released and no
+	// attempt is spent.
+	ClassInterrupted = Class(lifecycle.Interrupted)
 	// ClassLost: another worker holds the task now; nothing was written.
-	ClassLost = Class(errclass.Lost)
+	ClassLost = Class(lifecycle.LeaseLost)
 )
 
-// Permanent marks an error that no retry can mend. The code goes to clients:
-// keep it short and free of data. The error goes to operators. A nil err is
-// allowed.
+// Permanent marks an error that no retry can correct. The code is shown to
+// clients: keep it short and free of data. The error is shown to operators. A nil
+// err is allowed.
 func Permanent(code string, err error) error {
-	return &errclass.Mark{Class: errclass.Permanent, Code: code, Err: err}
+	return &classify.MarkedError{Class: lifecycle.Permanent, Code: code, Err: err}
 }
 
-// Transient marks an error that a retry may mend, whatever its type says. It
+// Transient marks an error that a retry may correct, whatever its type. It
 // returns nil for nil.
 func Transient(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &errclass.Mark{Class: errclass.Transient, Err: err}
+	return &classify.MarkedError{Class: lifecycle.Transient, Err: err}
 }
 
 // RetryAfter marks an error as transient and asks for a retry no sooner than d
@@ -46,16 +47,21 @@ func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return &errclass.Mark{Class: errclass.Transient, After: d, Err: err}
+	return &classify.MarkedError{Class: lifecycle.Transient, After: d, Err: err}
 }
 
-// Classify says what an error that a batch returned under ctx means for its
-// task. The order is: marks ([Permanent], [Transient], [RetryAfter]); the cause
-// of a cancelled context; SQLSTATE, asked through interface{ SQLState() string }
+// Classify returns the class of an error that a batch returned under ctx. The
+// order is: marks ([Permanent], [Transient], [RetryAfter]); the cause of a
+// cancelled context; SQLSTATE, through interface{ SQLState() string }
 // (40001, 40P01, 55P03, 57014, 57P0x, 25P03, 25006, 08xxx, 53xxx, 58xxx are
 // transient, the classes 22, 23 and 42 permanent); SQLite's result code;
 // decoding and validation errors, which are permanent. The rest is transient,
 // bounded by Config.MaxAttempts.
+//
+// A statement that is larger than the database allows, such as one with too many
+// parameters, is permanent for its batch. But unless the executor has marked its
+// error, the runtime first halves b.Limit and tries again, down to a batch of one
+// item.
 func Classify(ctx context.Context, err error) Class {
-	return Class(errclass.Judge(ctx, err).Class)
+	return Class(classify.Classify(ctx, err).Class)
 }

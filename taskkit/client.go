@@ -2,43 +2,66 @@ package taskkit
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/store/dbstore"
 )
 
-// Client reads tasks and asks things of them, over whatever handle it is given:
-// a *sql.DB, or a transaction, in which case everything takes part in it. It
-// starts nothing and is as safe for concurrent use as its handle.
+// Client reads and controls tasks. Given a transaction, all its calls run in that
+// transaction. It starts no goroutine, and is as safe for concurrent use as its
+// handle.
 type Client struct {
 	db     ExecQuerier
 	schema string
 	err    error
 
 	mu sync.Mutex
-	op store.Operator
+	op tables
 }
 
-// ClientOption changes a client. [InSchema] is one.
-type ClientOption interface{ applyClient(*Client) }
+// tables is what a client needs of the store.
+type tables interface {
+	Task(ctx context.Context, id ID) (store.Task, error)
+	Tasks(ctx context.Context, f store.Filter) ([]store.Task, error)
+	Matching(ctx context.Context, suffix string, limit int) ([]ID, error)
+	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
+	Result(ctx context.Context, id ID) (json.RawMessage, int, error)
+	Fetch(ctx context.Context, id ID) (json.RawMessage, int, error)
+	Failures(ctx context.Context, id ID, after uuid.UUID, limit int) ([]store.Failure, error)
+	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
+	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
+	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
+	Processes(ctx context.Context, ended time.Duration) ([]store.Process, error)
+	Request(ctx context.Context, id ID, r store.Request) (store.Task, error)
+}
 
-// NewClient makes a client. It does not touch the database; mistakes in the
-// options are returned by the first call.
+// A ClientOption is an option of [NewClient]. Only this package implements it; see
+// [WithSchema].
+type ClientOption interface{ applyClient(c *Client) }
+
+// NewClient returns a client. It does not use the database. Invalid options are
+// reported by the first call.
 func NewClient(db ExecQuerier, opts ...ClientOption) *Client {
 	c := &Client{db: db, schema: DefaultSchema}
 	for _, o := range opts {
 		o.applyClient(c)
 	}
+	if err := checkHandle("db", db); err != nil {
+		c.err = err
+	}
 	return c
 }
 
-// operator asks the database what it is, once.
-func (c *Client) operator(ctx context.Context) (store.Operator, error) {
+// tables detects the kind of database at the first call.
+func (c *Client) tables(ctx context.Context) (tables, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -51,25 +74,30 @@ func (c *Client) operator(ctx context.Context) (store.Operator, error) {
 	if err != nil {
 		return nil, &ConnectError{err}
 	}
-	c.op = store.NewOperator(c.db, c.schema, name)
+	c.op = dbstore.NewOperator(c.db, c.schema, name)
 	return c.op, nil
 }
 
-// Task reads one task. [ErrNotFound] when there is none.
+// public returns an error of the store as one of this package.
+func (c *Client) public(ctx context.Context, err error) error {
+	return public(migrate.Explain(ctx, c.db, c.schema, err))
+}
+
+// Task reads one task. It returns [ErrNotFound] when there is none.
 func (c *Client) Task(ctx context.Context, id ID) (*Task, error) {
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t, err := op.Task(ctx, id)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	return fromStore(t), nil
 }
 
-// Filter selects tasks; zero fields do not filter. A list holds at most 10,000
-// values. What no task can have is an *[OptionError].
+// Filter selects tasks. Zero fields do not filter. A list may have at most 10,000
+// values. A value that no task can have is an *[OptionError].
 type Filter struct {
 	IDs       []ID
 	Kinds     []string
@@ -79,20 +107,20 @@ type Filter struct {
 	Reference string
 	UniqueKey string
 	Parent    ID
-	// Before is the keyset: only tasks older than this one, by id. Take the
-	// last of a page for the next page.
+	// Before selects only tasks older than this one, by id. For the next page
+	// set it to the last id of the previous one.
 	Before ID
 	// Limit is the size of a page. Defaults to 50, at most 1,000.
 	Limit int
 }
 
-// Tasks returns a page of tasks, newest first, without their Spec and State,
-// which may be large: read those with [Client.Task].
+// Tasks returns a page of tasks, newest first. SpecJSON and StateJSON, which may
+// be large, are left out; [Client.Task] reads them.
 func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +129,7 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 		UniqueKey: f.UniqueKey, Parent: f.Parent, Before: f.Before, Limit: f.Limit,
 	}
 	for _, s := range f.Statuses {
-		sf.Statuses = append(sf.Statuses, workflow.Status(s))
+		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))
 	}
 	if sf.Limit <= 0 {
 		sf.Limit = 50
@@ -109,7 +137,7 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	sf.Limit = min(sf.Limit, 1000)
 	found, err := op.Tasks(ctx, sf)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	tasks := make([]*Task, len(found))
 	for i := range found {
@@ -118,19 +146,19 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	return tasks, nil
 }
 
-// Counts returns the number of tasks of each status, of one kind, or of all
-// kinds for "". It reads every row.
+// Counts returns the number of tasks in each status, of one kind or, for "", of
+// all kinds. It reads every row.
 func (c *Client) Counts(ctx context.Context, kind string) (map[Status]int64, error) {
 	if err := checkFilterText("Kinds", kind); err != nil {
 		return nil, err
 	}
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := op.Counts(ctx, kind)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	counts := make(map[Status]int64, len(found))
 	for s, n := range found {
@@ -139,37 +167,37 @@ func (c *Client) Counts(ctx context.Context, kind string) (map[Status]int64, err
 	return counts, nil
 }
 
-// Workers returns the workers that live, and those that ended in the last hour.
+// Workers returns the live workers and those that ended within the last hour.
 func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ps, err := op.Processes(ctx, time.Hour)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	infos := make([]WorkerInfo, len(ps))
 	for i, p := range ps {
 		infos[i] = WorkerInfo{
 			ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
 			Busy: p.Busy, Draining: p.Draining, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
-			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, Why: p.Why,
+			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, EndReason: p.EndReason,
 		}
 	}
 	return infos, nil
 }
 
-// Failures returns a page of the items that a task recorded as failed, in the
-// order of their ids, after one of them (the zero UUID: from the first).
+// Failures returns a page of the items that a task recorded as failed, ordered by
+// id and beginning after the given one. The zero UUID begins with the first.
 func (c *Client) Failures(ctx context.Context, id ID, after uuid.UUID, limit int) ([]ItemFailure, error) {
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := op.Failures(ctx, id, after, limit)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	out := make([]ItemFailure, len(found))
 	for i, f := range found {
@@ -178,15 +206,15 @@ func (c *Client) Failures(ctx context.Context, id ID, after uuid.UUID, limit int
 	return out, nil
 }
 
-// Attempts returns the last failed attempts of a task, newest first.
+// Attempts returns the latest failed attempts of a task, newest first.
 func (c *Client) Attempts(ctx context.Context, id ID, limit int) ([]Attempt, error) {
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := op.Attempts(ctx, id, limit)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	out := make([]Attempt, len(found))
 	for i, a := range found {
@@ -198,20 +226,20 @@ func (c *Client) Attempts(ctx context.Context, id ID, limit int) ([]Attempt, err
 	return out, nil
 }
 
-// Events returns the last operators' actions on a task, newest first. They
-// outlive the task.
+// Events returns the latest requests made of a task, newest first. They outlive
+// the task.
 func (c *Client) Events(ctx context.Context, id ID, limit int) ([]Event, error) {
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := op.Events(ctx, id, limit)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	out := make([]Event, len(found))
 	for i, e := range found {
-		out[i] = Event{Created: e.Created, Action: e.Action, Actor: e.Actor, Reason: e.Reason, Was: Status(e.Was)}
+		out[i] = Event{Created: e.Created, Action: e.Action, Actor: e.Actor, Reason: e.Reason, FromStatus: Status(e.FromStatus)}
 	}
 	return out, nil
 }

@@ -1,16 +1,19 @@
 package taskkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
-// Explain says in one sentence where a task stands and, if it is not running,
-// why.
+// Explain describes in one sentence the state of a task and, if it is not
+// running, why.
 func (c *Client) Explain(ctx context.Context, id ID) (string, error) {
 	t, err := c.Task(ctx, id)
 	if err != nil {
@@ -24,38 +27,51 @@ func (c *Client) Explain(ctx context.Context, id ID) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if t.Partial {
+		// What was requested of a task that has ended is in its events only.
+		events, err := c.Events(ctx, id, explainEvents)
+		if err != nil {
+			return "", err
+		}
+		if i := slices.IndexFunc(events, func(e Event) bool { return e.Action == string(lifecycle.ActStop) && !e.FromStatus.Ended() }); i >= 0 {
+			t.ControlBy, t.ControlReason = events[i].Actor, events[i].Reason
+		}
+	}
 	return explain(t, workers, attempts), nil
 }
 
-// explain is a pure function of what was read.
+// explainEvents is how many events are searched for who stopped a task.
+const explainEvents = 20
+
+// explain describes a task from what was read of it. It is pure.
 func explain(t *Task, workers []WorkerInfo, attempts []Attempt) string {
 	last := ""
 	if len(attempts) > 0 {
-		last = fmt.Sprintf("; its last attempt failed with %s at checkpoint %d", attempts[0].Code, attempts[0].Checkpoint)
+		// It may have made checkpoints since.
+		if a := attempts[0]; a.Checkpoint == t.Checkpoints {
+			last = fmt.Sprintf("; its last attempt failed with %s at checkpoint %d", a.Code, a.Checkpoint)
+		}
 	}
 	switch {
-	case t.Partial():
+	case t.Partial:
 		return fmt.Sprintf("It was stopped%s after %s; what it did until then stays.", by(t), items(t))
-	case t.Status == Completed:
+	case t.Status == StatusCompleted:
 		return fmt.Sprintf("It is done: %s in %s.", items(t), round(t.Elapsed))
-	case t.Status == Failure:
-		return fmt.Sprintf("It failed after %s: %s. Retry goes on from checkpoint %d.", items(t), t.Desc, t.Checkpoints)
-	case t.Status == Error:
-		return fmt.Sprintf("The runtime could not run it: %s. Retry goes on from checkpoint %d.", t.Desc, t.Checkpoints)
-	case t.Status != Queued:
-		return explainHeld(t, workers, last)
+	case t.Status == StatusFailure:
+		return fmt.Sprintf("It failed after %s: %s. Retry continues from checkpoint %d.", items(t), t.StatusDetail, t.Checkpoints)
+	case t.Status == StatusError:
+		return fmt.Sprintf("The runtime could not run it: %s. Retry continues from checkpoint %d.", t.StatusDetail, t.Checkpoints)
+	case t.Status != StatusQueued:
+		return explainClaimed(t, workers, last)
 	case t.Control == ControlPause:
-		return fmt.Sprintf("It is paused%s at checkpoint %d; resume lets it go on.", by(t), t.Checkpoints)
+		return fmt.Sprintf("It is paused%s at checkpoint %d; resume continues it.", by(t), t.Checkpoints)
 	}
 	able, why := able(t, workers)
 	switch {
 	case t.Control != ControlNone && able == 0:
 		return fmt.Sprintf("It is to be ended (%s) and waits for a worker: %s.", t.Control, why)
 	case t.Wait > 0:
-		reason := t.Reason
-		if reason == "" {
-			reason = "it was submitted for later"
-		}
+		reason := cmp.Or(t.WaitingReason, t.Reason, "it was submitted for later")
 		return fmt.Sprintf("It waits for its time, %s from now (%s)%s.", round(t.Wait), reason, last)
 	case able == 0:
 		return fmt.Sprintf("It is due but no worker can take it: %s.", why)
@@ -64,14 +80,14 @@ func explain(t *Task, workers []WorkerInfo, attempts []Attempt) string {
 	}
 }
 
-func explainHeld(t *Task, workers []WorkerInfo, last string) string {
+func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 	doing := "is being prepared by"
-	if t.Status == Executing {
+	if t.Status == StatusExecuting {
 		doing = "is running on"
 	}
 	request := ""
 	if t.Control != ControlNone {
-		request = fmt.Sprintf("; %s%s was requested and is seen at the next batch border", t.Control, by(t))
+		request = fmt.Sprintf("; %s%s was requested and takes effect at the next batch boundary", t.Control, by(t))
 	}
 	i := slices.IndexFunc(workers, func(w WorkerInfo) bool { return w.ID == t.Worker })
 	if i < 0 || !workers[i].Alive {
@@ -84,7 +100,7 @@ func explainHeld(t *Task, workers []WorkerInfo, last string) string {
 	return fmt.Sprintf("It %s worker %s, at checkpoint %d with %s%s%s.", doing, t.Worker, t.Checkpoints, items(t), request, last)
 }
 
-// able counts the live workers that can take a task, and says why none can.
+// able counts the live workers that can run a task, and says why none can.
 func able(t *Task, workers []WorkerInfo) (n int, why string) {
 	alive, knows, reads, serves := 0, 0, 0, 0
 	for _, w := range workers {
@@ -132,9 +148,9 @@ func by(t *Task) string {
 
 func items(t *Task) string {
 	p := t.Progress
-	s := fmt.Sprintf("%d items", p.Dealt())
+	s := fmt.Sprintf("%d items", p.Processed())
 	if p.Total >= 0 {
-		s = fmt.Sprintf("%d of %d items", p.Dealt(), p.Total)
+		s = fmt.Sprintf("%d of %d items", p.Processed(), p.Total)
 	}
 	if p.Failed > 0 {
 		s += fmt.Sprintf(", %d of them failed", p.Failed)

@@ -3,69 +3,81 @@ package taskkit
 import (
 	"context"
 
-	"github.com/google/uuid"
-
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
-// RequestOption says who asks something of a task, and why. Both are kept in
-// the task's events.
-type RequestOption func(*store.Request)
+// A RequestOption says who requests something of a task, or why. Both are kept in
+// the task's events. Only this package implements it; see [WithActor] and
+// [WithReason].
+type RequestOption interface{ applyRequest(r *store.Request) }
 
-// By names the person who asks.
-func By(actor uuid.UUID) RequestOption { return func(r *store.Request) { r.Actor = actor } }
-
-// Because gives a reason.
-func Because(reason string) RequestOption { return func(r *store.Request) { r.Reason = reason } }
-
-// Stop asks a task to end as soon as possible and keep what it has done: it
-// becomes COMPLETED and partial, Abort runs, then Report. A task that nobody
-// has claimed ends at once, and so does one whose worker is dead and whose
-// kind no live worker knows. Stopping a task that has ended or is being
+// Stop requests that a task end as soon as possible and keep what it has done.
+// Abort runs, then Report, and the task becomes COMPLETED and partial. A task
+// that no worker has claimed ends at once, and so does one whose worker is dead
+// and whose kind no live worker knows. Stopping a task that has ended or is being
 // stopped does nothing and is no error (PTV-32).
 func (c *Client) Stop(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, store.ActStop, opts)
+	return c.request(ctx, id, lifecycle.ActStop, opts)
 }
 
-// Pause keeps a task from going on until [Client.Resume]; one that is running
-// gives its place back after the batch in hand. A *[StateError] when it has
+// Pause keeps a task from running until [Client.Resume]. A running task releases
+// its slot after the current batch. It returns a *[StateError] when the task has
 // ended.
 func (c *Client) Pause(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, store.ActPause, opts)
+	return c.request(ctx, id, lifecycle.ActPause, opts)
 }
 
-// Resume lets a paused task go on. A *[StateError] when it is not paused.
+// Resume lets a paused task continue. It returns a *[StateError] when the task is
+// not paused.
 func (c *Client) Resume(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, store.ActResume, opts)
+	return c.request(ctx, id, lifecycle.ActResume, opts)
 }
 
-// Retry gives a task in ERROR or FAILURE a fresh budget and lets it go on from
-// its last checkpoint. A *[StateError] in any other status, a *[DuplicateError]
-// when another live task has its unique key by now.
+// WithSkip lets [Client.Retry] skip one item, such as one that kills its workers:
+// the element that [Take] returns next is recorded as a failed item with the code
+// skipped, by its position, and the task continues after it. It is an
+// *[OptionError] for another request, for a task whose last element has been taken,
+// and for one whose executor has made checkpoints without Take. An executor that
+// does not use Take keeps its position itself and still processes the item.
+func WithSkip() RequestOption {
+	return requestOption(func(r *store.Request) { r.Skip = true })
+}
+
+type requestOption func(*store.Request)
+
+func (f requestOption) applyRequest(r *store.Request) { f(r) }
+
+// Retry gives a task in ERROR or FAILURE a fresh budget of attempts and continues
+// it from its last checkpoint, or after the next item, see [WithSkip]. It returns a *[StateError] in any other status,
+// and a *[DuplicateError] when another live task has its unique key by now.
 func (c *Client) Retry(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, store.ActRetry, opts)
+	return c.request(ctx, id, lifecycle.ActRetry, opts)
 }
 
-// Delete removes a task with its result and its failures, irrevocably; its
-// events stay. One that is running is aborted at its next batch border and
-// removed then, and the task returned says so by its control. Deleting a task
-// that does not exist is [ErrNotFound].
+// Delete removes a task with its result and its item failures, irrevocably. Its
+// events stay. A running task is aborted and removed at its next batch boundary;
+// the control of the returned task says so. It returns [ErrNotFound] when there
+// is no such task.
 func (c *Client) Delete(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, store.ActDelete, opts)
+	return c.request(ctx, id, lifecycle.ActDelete, opts)
 }
 
-func (c *Client) request(ctx context.Context, id ID, action store.Action, opts []RequestOption) (*Task, error) {
-	op, err := c.operator(ctx)
+func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, opts []RequestOption) (*Task, error) {
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := store.Request{Action: action}
 	for _, o := range opts {
-		o(&r)
+		o.applyRequest(&r)
+	}
+	if r.Skip && action != lifecycle.ActRetry {
+		return nil, &OptionError{"WithSkip", "only Retry can skip an item"}
 	}
 	t, err := op.Request(ctx, id, r)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	return fromStore(t), nil
 }

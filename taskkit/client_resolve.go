@@ -19,7 +19,7 @@ func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
 	if len(text) == 36 {
 		return ParseID(text)
 	}
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
 		return ID{}, err
 	}
@@ -39,7 +39,7 @@ func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
 	}
 	ids, err := op.Matching(ctx, s, 5)
 	if err != nil {
-		return ID{}, public(err)
+		return ID{}, c.public(ctx, err)
 	}
 	switch len(ids) {
 	case 1:

@@ -12,12 +12,12 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// situations in which a request meets a task: how to bring one there without a
-// worker, by SQL that the triggers accept.
+// situations are the states in which a task can receive a request, with SQL that
+// brings a task there without a worker and that the triggers accept.
 var situations = []string{"QUEUED", "QUEUED claimed before", "QUEUED paused", "SCHEDULING", "EXECUTING", "COMPLETED", "COMPLETED stopped", "ERROR", "FAILURE"}
 
 // table returns the qualified name of a table of taskkit.
@@ -62,15 +62,15 @@ func bring(tb testing.TB, db *testdb.DB, situation string) taskkit.ID {
 		claim()
 		start()
 		if more == "stopped" {
-			set("control = 'STOP'")
+			set("partial = true")
 		}
 		end(word)
 	}
 	return id
 }
 
-// enrolled writes a live worker's row that knows the kind, and holds the tasks
-// that bring put into flight.
+// enrolled inserts the row of a live worker that knows the kind and that the tasks
+// which bring put into flight belong to.
 func enrolled(tb testing.TB, db *testdb.DB) {
 	tb.Helper()
 	_, err := db.ExecContext(tb.Context(), "INSERT INTO "+table(db, "taskkit_task_process")+
@@ -80,29 +80,29 @@ func enrolled(tb testing.TB, db *testdb.DB) {
 	}
 }
 
-// Every request in every situation: what it leaves behind, or the typed error.
+// Every request in every situation has the expected outcome or typed error.
 func TestClientRequests(t *testing.T) {
 	t.Parallel()
 	type result struct {
 		status  taskkit.Status
-		control taskkit.Control
+		control taskkit.Control // or "partial"
 	}
 	refused, gone := result{"refused", ""}, result{"gone", ""}
-	queued, stopping, deleting := result{taskkit.Queued, ""}, result{taskkit.Queued, taskkit.ControlStop}, result{taskkit.Queued, taskkit.ControlDelete}
-	stopped := result{taskkit.Completed, taskkit.ControlStop}
-	done, failed, erred := result{taskkit.Completed, ""}, result{taskkit.Failure, ""}, result{taskkit.Error, ""}
+	queued, stopping, deleting := result{taskkit.StatusQueued, ""}, result{taskkit.StatusQueued, taskkit.ControlStop}, result{taskkit.StatusQueued, taskkit.ControlDelete}
+	stopped := result{taskkit.StatusCompleted, "partial"}
+	done, failed, erred := result{taskkit.StatusCompleted, ""}, result{taskkit.StatusFailure, ""}, result{taskkit.StatusError, ""}
 	held := func(s taskkit.Status, c taskkit.Control) result { return result{s, c} }
 
 	want := map[string]map[string]result{
 		"stop": {
 			"QUEUED": stopped, "QUEUED claimed before": stopping, "QUEUED paused": stopped,
-			"SCHEDULING": held(taskkit.Scheduling, taskkit.ControlStop), "EXECUTING": held(taskkit.Executing, taskkit.ControlStop),
+			"SCHEDULING": held(taskkit.StatusScheduling, taskkit.ControlStop), "EXECUTING": held(taskkit.StatusExecuting, taskkit.ControlStop),
 			"COMPLETED": done, "COMPLETED stopped": stopped, "ERROR": erred, "FAILURE": failed,
 		},
 		"pause": {
-			"QUEUED": result{taskkit.Queued, taskkit.ControlPause}, "QUEUED claimed before": result{taskkit.Queued, taskkit.ControlPause},
-			"QUEUED paused": result{taskkit.Queued, taskkit.ControlPause},
-			"SCHEDULING":    held(taskkit.Scheduling, taskkit.ControlPause), "EXECUTING": held(taskkit.Executing, taskkit.ControlPause),
+			"QUEUED": result{taskkit.StatusQueued, taskkit.ControlPause}, "QUEUED claimed before": result{taskkit.StatusQueued, taskkit.ControlPause},
+			"QUEUED paused": result{taskkit.StatusQueued, taskkit.ControlPause},
+			"SCHEDULING":    held(taskkit.StatusScheduling, taskkit.ControlPause), "EXECUTING": held(taskkit.StatusExecuting, taskkit.ControlPause),
 			"COMPLETED": refused, "COMPLETED stopped": refused, "ERROR": refused, "FAILURE": refused,
 		},
 		"resume": {
@@ -117,7 +117,7 @@ func TestClientRequests(t *testing.T) {
 		},
 		"delete": {
 			"QUEUED": gone, "QUEUED claimed before": deleting, "QUEUED paused": gone,
-			"SCHEDULING": held(taskkit.Scheduling, taskkit.ControlDelete), "EXECUTING": held(taskkit.Executing, taskkit.ControlDelete),
+			"SCHEDULING": held(taskkit.StatusScheduling, taskkit.ControlDelete), "EXECUTING": held(taskkit.StatusExecuting, taskkit.ControlDelete),
 			"COMPLETED": gone, "COMPLETED stopped": gone, "ERROR": gone, "FAILURE": gone,
 		},
 	}
@@ -135,7 +135,7 @@ func TestClientRequests(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = byName(t.Context(), id, taskkit.By(actor), taskkit.Because("a test"))
+				_, err = byName(t.Context(), id, taskkit.WithActor(actor), taskkit.WithReason("a test"))
 				var got result
 				var state *taskkit.StateError
 				after, rerr := c.Task(t.Context(), id)
@@ -155,6 +155,9 @@ func TestClientRequests(t *testing.T) {
 					got = gone
 				default:
 					got = result{after.Status, after.Control}
+					if after.Partial {
+						got.control += "partial"
+					}
 				}
 				if w := want[action][situation]; got != w {
 					t.Errorf("%s of %s: %+v, want %+v", action, situation, got, w)
@@ -163,7 +166,7 @@ func TestClientRequests(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got != refused && (len(events) != 1 || events[0].Actor != actor || events[0].Reason != "a test" || events[0].Was != before.Status) {
+				if got != refused && (len(events) != 1 || events[0].Actor != actor || events[0].Reason != "a test" || events[0].FromStatus != before.Status) {
 					t.Errorf("%s of %s left the events %+v", action, situation, events)
 				}
 			}
@@ -183,7 +186,7 @@ func TestClientRequestsWithoutWorker(t *testing.T) {
 		for _, situation := range []string{"QUEUED claimed before", "SCHEDULING", "EXECUTING"} {
 			id := bring(t, db, situation)
 			task, err := c.Stop(t.Context(), id)
-			if err != nil || !task.Partial() {
+			if err != nil || !task.Partial {
 				t.Errorf("stop of %s without a worker: %+v, %v", situation, task, err)
 			}
 			id = bring(t, db, situation)
@@ -197,19 +200,19 @@ func TestClientRequestsWithoutWorker(t *testing.T) {
 	})
 }
 
-// What is asked of a running task is seen at the next batch border.
+// A request for a running task takes effect at the next batch boundary.
 func TestClientRunningTask(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
 		k := newKind[countSpec, countState]("count", 10)
-		border, entered := make(chan struct{}), make(chan struct{}, 100)
+		boundary, entered := make(chan struct{}), make(chan struct{}, 100)
 		endings := make(chan string, 10)
 		x := &aborting[countSpec, countState]{
 			funcs: funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 				entered <- struct{}{}
 				select {
-				case <-border:
+				case <-boundary:
 				case <-ctx.Done():
 					return taskkit.More, ctx.Err()
 				}
@@ -234,7 +237,7 @@ func TestClientRunningTask(t *testing.T) {
 		running := func() taskkit.ID {
 			id := submitted(t, db, k, countSpec{})
 			<-entered
-			border <- struct{}{}
+			boundary <- struct{}{}
 			<-entered
 			return id
 		}
@@ -250,8 +253,8 @@ func TestClientRunningTask(t *testing.T) {
 		if _, err := c.Pause(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		border <- struct{}{}
-		until(t, "paused", func() bool { return status(id) == taskkit.Queued })
+		boundary <- struct{}{}
+		until(t, "paused", func() bool { return status(id) == taskkit.StatusQueued })
 		if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why, "paused") {
 			t.Errorf("explain of a paused task: %q, %v", why, err)
 		}
@@ -259,7 +262,7 @@ func TestClientRunningTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-entered
-		until(t, "running again", func() bool { return status(id) == taskkit.Executing })
+		until(t, "running again", func() bool { return status(id) == taskkit.StatusExecuting })
 		if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why, "running on") {
 			t.Errorf("explain of a running task: %q, %v", why, err)
 		}
@@ -267,9 +270,9 @@ func TestClientRunningTask(t *testing.T) {
 		if _, err := c.Stop(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		border <- struct{}{}
+		boundary <- struct{}{}
 		task := ended(t, db, id)
-		if !task.Partial() || task.Progress.Done != 3 {
+		if !task.Partial || task.Progress.Done != 3 {
 			t.Errorf("stopped task: %s with %+v, want COMPLETED, partial, 3 done", task.Status, task.Progress)
 		}
 		if got, want := []string{<-endings, <-endings}, []string{"abort stopped at 3", "report stopped at 3"}; !slices.Equal(got, want) {
@@ -283,7 +286,7 @@ func TestClientRunningTask(t *testing.T) {
 		if _, err := c.Delete(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		border <- struct{}{}
+		boundary <- struct{}{}
 		until(t, "deleted", func() bool {
 			_, err := c.Task(t.Context(), id)
 			return errors.Is(err, taskkit.ErrNotFound)

@@ -2,34 +2,34 @@ package taskkit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
 
-// TaskOf is a task with its spec and state decoded. These hold their secrets;
-// those of the Task within are masked.
-type TaskOf[Spec, State any] struct {
-	Task
-	Spec  Spec
-	State State
+// Typed is a task with its spec, its state and, once there is one, its result
+// decoded. These contain the task's secrets, which are masked in Task.
+type Typed[Spec, State, Result any] struct {
+	Task   Task
+	Spec   Spec
+	State  State
+	Result *Result // nil while there is none
 }
 
-// Get reads a task of a kind, with its spec and state decoded. Generated
-// packages have a Get of their own. A task of another kind is [ErrNotFound].
-func Get[Spec, State any](ctx context.Context, c *Client, k *Kind[Spec, State], id ID) (*TaskOf[Spec, State], error) {
-	op, err := c.operator(ctx)
+// Get reads a task of a kind. It returns [ErrNotFound] for a task of another kind.
+// Generated packages have a Get of their own.
+func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State, Result], id ID) (*Typed[Spec, State, Result], error) {
+	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t, err := op.Task(ctx, id)
 	if err != nil {
-		return nil, public(err)
+		return nil, c.public(ctx, err)
 	}
 	if !k.is(t.Kind) {
-		return nil, k.other(fromStore(t))
+		return nil, k.otherKind(fromStore(t))
 	}
-	out := &TaskOf[Spec, State]{Task: *fromStore(t)}
+	out := &Typed[Spec, State, Result]{Task: *fromStore(t)}
 	if len(t.Spec) > 0 {
 		if err := k.readSpec(t.SpecRevision, t.Spec, &out.Spec); err != nil {
 			return nil, fmt.Errorf("taskkit: task %s: %w", id, err)
@@ -38,36 +38,28 @@ func Get[Spec, State any](ctx context.Context, c *Client, k *Kind[Spec, State], 
 	if err := k.readState(t.Revision, t.State, &out.State); err != nil {
 		return nil, fmt.Errorf("taskkit: task %s: %w", id, err)
 	}
-	return out, nil
-}
-
-// TaskWith is a task with its spec, its state and, once there is one, its result
-// decoded.
-type TaskWith[Spec, State, Result any] struct {
-	TaskOf[Spec, State]
-	Result *Result // nil: there is none, or not yet
-}
-
-// GetWith is [Get] for a kind with a result. Generated packages call it Get.
-func GetWith[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State], codec Codec[Result], id ID) (*TaskWith[Spec, State, Result], error) {
-	t, err := Get(ctx, c, k, id)
+	if !k.hasResult() {
+		return out, nil
+	}
+	raw, revision, err := op.Result(ctx, id)
+	switch {
+	case err != nil:
+		return nil, c.public(ctx, err)
+	case raw == nil:
+		return out, nil
+	}
+	r, err := k.DecodeResult(revision, raw)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("taskkit: task %s: %w", id, err)
 	}
-	out := &TaskWith[Spec, State, Result]{TaskOf: *t}
-	switch r, err := fetch(ctx, c, k, codec, id); {
-	case err == nil:
-		out.Result = &r
-	case !errors.Is(err, ErrNoResult):
-		return nil, err
-	}
+	out.Result = &r
 	return out, nil
 }
 
-// FetchResult reads the result of a task of a kind. [ErrNoResult] when it has
-// none. Generated packages have a Fetch of their own. A task of another kind is
-// [ErrNotFound].
-func FetchResult[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State], codec Codec[Result], id ID) (Result, error) {
+// Fetch reads the result of a task of a kind and records when it was first fetched.
+// No other call does that. It returns [ErrNoResult] when the task has none, and [ErrNotFound] for a task of another kind. Generated packages
+// have a Fetch of their own.
+func Fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State, Result], id ID) (Result, error) {
 	var none Result
 	found, err := c.Tasks(ctx, Filter{IDs: []ID{id}})
 	switch {
@@ -76,55 +68,49 @@ func FetchResult[Spec, State, Result any](ctx context.Context, c *Client, k *Kin
 	case len(found) == 0:
 		return none, ErrNotFound
 	case !k.is(found[0].Kind):
-		return none, k.other(found[0])
+		return none, k.otherKind(found[0])
 	}
-	return fetch(ctx, c, k, codec, id)
-}
-
-// fetch reads the result of a task that is known to be of the kind.
-func fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State], codec Codec[Result], id ID) (Result, error) {
-	var r Result
-	raw, revision, err := c.result(ctx, id)
+	op, err := c.tables(ctx)
 	if err != nil {
-		return r, err
+		return none, err
 	}
-	if _, err := read(&k.revisions, partResult, revision, raw, codec.Decode, &r); err != nil {
-		return r, fmt.Errorf("taskkit: task %s: %w", id, err)
+	raw, revision, err := op.Fetch(ctx, id)
+	switch {
+	case err != nil:
+		return none, c.public(ctx, err)
+	case raw == nil:
+		return none, ErrNoResult
+	}
+	r, err := k.DecodeResult(revision, raw)
+	if err != nil {
+		return none, fmt.Errorf("taskkit: task %s: %w", id, err)
 	}
 	return r, nil
 }
 
-// Result reads the result of a task as JSON, as it was written.
+// Result reads the result of a task as JSON, as it is stored. It does not count as
+// fetching; see [Fetch].
 func (c *Client) Result(ctx context.Context, id ID) ([]byte, error) {
-	raw, _, err := c.result(ctx, id)
-	return raw, err
-}
-
-// result reads a result and its revision.
-func (c *Client) result(ctx context.Context, id ID) ([]byte, int, error) {
-	op, err := c.operator(ctx)
+	op, err := c.tables(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	raw, revision, err := op.Result(ctx, id)
+	raw, _, err := op.Result(ctx, id)
 	if err != nil {
-		return nil, 0, public(err)
+		return nil, c.public(ctx, err)
 	}
 	if raw == nil {
-		return nil, 0, ErrNoResult
+		return nil, ErrNoResult
 	}
-	return raw, revision, nil
+	return raw, nil
 }
 
-// other says that a task is of another kind.
-func (k *Kind[Spec, State]) other(t *Task) error {
+// otherKind returns the error for a task of another kind.
+func (k *Kind[Spec, State, Result]) otherKind(t *Task) error {
 	return fmt.Errorf("%w: %s is of kind %s, not %s", ErrNotFound, t.ID, t.Kind, k.Name())
 }
 
-// is reports whether a stored name is this kind's, or one of its aliases.
-func (k *Kind[Spec, State]) is(name string) bool {
-	if name == k.def.Name {
-		return true
-	}
-	return slices.Contains(k.def.Aliases, name)
+// is reports whether a stored name is the kind's name or one of its aliases.
+func (k *Kind[Spec, State, Result]) is(name string) bool {
+	return name == k.def.Name || slices.Contains(k.def.Aliases, name)
 }

@@ -6,48 +6,46 @@ import (
 	"strings"
 	"testing"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// lax is a codec that passes on whatever there is.
-func lax(strict bool) taskkit.Codec[json.RawMessage] {
-	return taskkit.Codec[json.RawMessage]{
-		Append: func(dst []byte, v *json.RawMessage) ([]byte, error) { return append(dst, *v...), nil },
-		Decode: func(src []byte, v *json.RawMessage) error { *v = src; return nil },
-		Strict: strict,
-	}
+// uncheckedCodec is a codec of functions that check nothing.
+func uncheckedCodec() taskjson.Codec[json.RawMessage] {
+	return taskjson.NewCodec(
+		func(dst []byte, v *json.RawMessage) ([]byte, error) { return append(dst, *v...), nil },
+		func(src []byte, v *json.RawMessage) error { *v = src; return nil })
 }
 
-// What a codec that does not call itself strict reads and writes is held to the
-// rules; one that does is taken at its word, but for the size of what it writes.
-func TestCodecStrict(t *testing.T) {
+// TestCodecs: what a codec by reflection reads and writes is checked. The functions
+// of a generated codec check by themselves, except for the size of what they write.
+func TestCodecs(t *testing.T) {
 	t.Parallel()
 	tooLarge := `"` + strings.Repeat("x", taskkit.MaxJSON) + `"`
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
 		for name, c := range map[string]struct {
-			strict  bool
+			codec   taskjson.Codec[json.RawMessage]
 			json    string
 			problem taskjson.Problem // "": stored
 		}{
-			"lax and good":           {false, `{"a":1}`, ""},
-			"lax, a name twice":      {false, `{"a":1,"a":2}`, taskjson.DuplicateName},
-			"lax, NUL":               {false, `{"a":"\u0000"}`, taskjson.NUL},
-			"lax and too large":      {false, tooLarge, taskjson.TooLarge},
-			"strict and good":        {true, `{"a":1}`, ""},
-			"strict, a name twice":   {true, `{"a":1,"a":2}`, ""},
-			"strict and too large":   {true, tooLarge, taskjson.TooLarge},
-			"strict and just so big": {true, tooLarge[:taskkit.MaxJSON-1] + `"`, ""},
+			"reflected and good":        {taskjson.Codec[json.RawMessage]{}, `{"a":1}`, ""},
+			"reflected, a name twice":   {taskjson.Codec[json.RawMessage]{}, `{"a":1,"a":2}`, taskjson.DuplicateName},
+			"reflected, NUL":            {taskjson.Codec[json.RawMessage]{}, `{"a":"\u0000"}`, taskjson.NUL},
+			"reflected and too large":   {taskjson.Codec[json.RawMessage]{}, tooLarge, taskjson.TooLarge},
+			"generated and good":        {uncheckedCodec(), `{"a":1}`, ""},
+			"generated, a name twice":   {uncheckedCodec(), `{"a":1,"a":2}`, ""},
+			"generated and too large":   {uncheckedCodec(), tooLarge, taskjson.TooLarge},
+			"generated and just so big": {uncheckedCodec(), tooLarge[:taskkit.MaxJSON-1] + `"`, ""},
 		} {
-			k := taskkit.NewKind(taskkit.Definition[json.RawMessage, countState]{
-				Name: "raw", Spec: lax(c.strict), State: taskkit.Reflected[countState](),
+			k := taskkit.NewKind(taskkit.Definition[json.RawMessage, countState, string]{
+				Name: "raw", Spec: c.codec,
 			})
 			r := registered(k, &funcs[json.RawMessage, countState]{})
-			in := taskkit.InSchema(schemaOf(db))
-			_, typed := taskkit.Submit(t.Context(), db.DB, k, json.RawMessage(c.json), in)
-			_, text := r.SubmitJSON(t.Context(), db.DB, "raw", []byte(c.json), in)
+			in := taskkit.WithSchema(schemaOf(db))
+			_, typed := taskkit.Submit(t.Context(), db.DB, k, json.RawMessage(c.json), in, taskkit.System())
+			_, text := r.SubmitJSON(t.Context(), db.DB, "raw", []byte(c.json), in, taskkit.System())
 			for way, err := range map[string]error{"Submit": typed, "SubmitJSON": text} {
 				spec, refused := errors.AsType[*taskkit.SpecError](err)
 				problem, _ := errors.AsType[*taskkit.JSONError](err)

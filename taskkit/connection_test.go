@@ -4,12 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/jackc/pgx/v5"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -41,18 +42,18 @@ func TestConnections(t *testing.T) {
 			for range 10 {
 				ids = append(ids, submitted(t, db, countKind, countSpec{Items: 2000}))
 			}
-			id, err := taskkit.Submit(t.Context(), db.DB, countKind, countSpec{Items: 1}, taskkit.InSchema(schemaOf(db)), taskkit.UniqueKey("one"))
+			id, err := taskkit.Submit(t.Context(), db.DB, countKind, countSpec{Items: 1}, taskkit.WithSchema(schemaOf(db)), taskkit.WithUniqueKey("one"), taskkit.System())
 			if err != nil {
 				t.Fatalf("submit with a key: %v", err)
 			}
 			var dup *taskkit.DuplicateError
-			if _, err := taskkit.Submit(t.Context(), db.DB, countKind, countSpec{}, taskkit.InSchema(schemaOf(db)), taskkit.UniqueKey("one")); !errors.As(err, &dup) || dup.ID != id {
+			if _, err := taskkit.Submit(t.Context(), db.DB, countKind, countSpec{}, taskkit.WithSchema(schemaOf(db)), taskkit.WithUniqueKey("one"), taskkit.System()); !errors.As(err, &dup) || dup.ID != id {
 				t.Errorf("submit with the same key: %v", err)
 			}
 			started(t, db, registered(countKind, counting("w")), c)
 			for _, id := range ids {
-				if task := ended(t, db, id); task.Status != taskkit.Completed {
-					t.Errorf("task ended in %s: %s", task.Status, task.Desc)
+				if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
+					t.Errorf("task ended in %s: %s", task.Status, task.StatusDetail)
 				}
 				checkTouched(t, db.DB, id, 2000)
 			}
@@ -69,7 +70,7 @@ func TestPgxTx(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	in := taskkit.InSchema(schemaOf(db))
+	in := taskkit.WithSchema(schemaOf(db))
 	for name, end := range map[string]func(pgx.Tx) error{
 		"commit":   func(tx pgx.Tx) error { return tx.Commit(t.Context()) },
 		"rollback": func(tx pgx.Tx) error { return tx.Rollback(t.Context()) },
@@ -78,16 +79,16 @@ func TestPgxTx(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{Items: 1}, in, taskkit.UniqueKey("one"))
+		id, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{Items: 1}, in, taskkit.WithUniqueKey("one"), taskkit.System())
 		if err != nil {
 			t.Fatalf("submit: %v", err)
 		}
 		var dup *taskkit.DuplicateError
 		var option *taskkit.OptionError
-		if _, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{}, in, taskkit.UniqueKey("one")); !errors.As(err, &dup) {
+		if _, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{}, in, taskkit.WithUniqueKey("one"), taskkit.System()); !errors.As(err, &dup) {
 			t.Errorf("%s: the same key again: %v, want *DuplicateError", name, err)
 		}
-		if _, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{}, in, taskkit.Coalesce("x")); !errors.As(err, &option) {
+		if _, err := taskkit.Submit(t.Context(), taskkit.PgxTx(tx), countKind, countSpec{}, in, taskkit.WithCoalescing("x"), taskkit.System()); !errors.As(err, &option) {
 			t.Errorf("%s: coalesced through a handle that cannot ask: %v, want *OptionError", name, err)
 		}
 		if err := end(tx); err != nil {
@@ -110,7 +111,7 @@ func TestEntDriver(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, testdb.Postgres(t))
 	x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
-		driver := taskkit.EntDriver(b.Tx)
+		driver := b.EntDriver()
 		var rows entsql.Rows
 		ctx = entsql.WithVar(ctx, "application_name", "a viewer")
 		if err := driver.Query(ctx, "SELECT current_setting('application_name')", []any{}, &rows); err != nil {
@@ -132,8 +133,9 @@ func TestEntDriver(t *testing.T) {
 	}}
 	id := submitted(t, db, countKind, countSpec{})
 	started(t, db, registered(countKind, x), quick(t, db))
-	if task := ended(t, db, id); task.Status != taskkit.Completed {
-		t.Errorf("ended in %s: %s", task.Status, task.Desc)
+	// The statements are refused, and a batch that ignores that does not commit.
+	if task := ended(t, db, id); task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "misuse: ") {
+		t.Errorf("ended in %s: %s; want FAILURE with misuse", task.Status, task.StatusDetail)
 	}
 }
 

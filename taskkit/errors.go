@@ -1,12 +1,14 @@
 package taskkit
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 )
 
@@ -26,7 +28,7 @@ type UnknownKindError struct {
 
 func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("taskkit: unknown kind %q: register its executor; known are %s",
-		e.Kind, orNone(e.Known))
+		shorten(e.Kind), orNone(e.Known))
 }
 
 // MissingExecutorError: a kind was registered without an executor.
@@ -48,32 +50,59 @@ type SpecError struct {
 	Kind   string
 	Index  int // in SubmitMany; 0 otherwise
 	Fields []FieldError
-	Err    error // what Validate returned, or what encoding found; may be nil
+	// Omitted is how many more fields break their rules; Fields has the first 100.
+	Omitted int
+	Err     error // what Validate returned, or what encoding found; may be nil
 }
 
-// FieldError is one field that does not keep its rule.
+// FieldError is one field that breaks a rule.
 type FieldError struct {
-	Path  string // by JSON names: people[3].id
-	Rule  string // the tag and its parameter: max=100000
-	Value string // what it is, shortened
+	Path  string `json:"path"`  // by JSON names: people[3].id
+	Rule  string `json:"rule"`  // the tag and its parameter: max=100000
+	Value string `json:"value"` // the field's value, shortened; "***" for a secret
 }
+
+// The most of an invalid spec that Error prints.
+const (
+	printedFields = 10
+	printedText   = 1000
+)
 
 func (e *SpecError) Error() string {
 	var parts []string
-	for _, f := range e.Fields {
+	for _, f := range e.Fields[:min(len(e.Fields), printedFields)] {
 		parts = append(parts, fmt.Sprintf("%s breaks the rule %s (it is %s)", f.Path, f.Rule, f.Value))
 	}
+	if n := len(e.Fields) + e.Omitted; n > printedFields {
+		parts = append(parts, fmt.Sprintf("and %d more", n-printedFields))
+	}
 	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
+		parts = append(parts, shortenTo(e.Err.Error(), printedText))
 	}
 	return fmt.Sprintf("taskkit: spec of %s refused, nothing was stored: %s", e.Kind, strings.Join(parts, "; "))
+}
+
+// MarshalJSON writes {"kind", "index", "fields", "omitted", "error"}, for the
+// answer to a client. The last three are left out where they are empty.
+func (e *SpecError) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Kind    string       `json:"kind"`
+		Index   int          `json:"index"`
+		Fields  []FieldError `json:"fields,omitempty"`
+		Omitted int          `json:"omitted,omitempty"`
+		Error   string       `json:"error,omitempty"`
+	}{Kind: e.Kind, Index: e.Index, Fields: e.Fields, Omitted: e.Omitted}
+	if e.Err != nil {
+		out.Error = shortenTo(e.Err.Error(), printedText)
+	}
+	return json.Marshal(out)
 }
 
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// RevisionError: what is stored of a task is of a revision that this program
-// cannot read. Nothing is wrong with the task.
+// RevisionError: a task was stored at a revision that this program cannot read.
+// The task itself is valid.
 type RevisionError struct {
 	Kind     string
 	Revision int
@@ -92,25 +121,59 @@ func (e *RevisionError) Error() string {
 type RetiredKindError struct{ Kind string }
 
 func (e *RetiredKindError) Error() string {
-	return fmt.Sprintf("taskkit: kind %s is retired: its tasks are run, but none are submitted any more; nothing was stored", e.Kind)
+	return fmt.Sprintf("taskkit: kind %s is retired and accepts no new tasks; nothing was stored", e.Kind)
 }
 
-// OptionError: an option of Submit or of a worker cannot be used as it is.
+// OptionError: an option or argument cannot be used as it is, such as a nil
+// database handle or a field of [Config].
 type OptionError struct{ Option, Problem string }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("taskkit: %s: %s", e.Option, e.Problem) }
 
 // DuplicateError: a task with the same unique key or idempotency key exists.
-// The caller's transaction is not spoiled, and may commit without the task.
+// The caller's transaction remains usable and may commit without the task.
 type DuplicateError struct {
 	Kind string
 	Key  string
-	// ID is the task that has the key; zero where the handle cannot ask.
+	// ID is the task that has the key; zero if the handle cannot query.
 	ID ID
 }
 
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("taskkit: a %s task with key %q exists already (%s)", e.Kind, e.Key, e.ID)
+}
+
+// CoalesceError: a submission with [WithCoalescing] met a waiting task of the same
+// reference into which it may not be merged, since the work would then be done
+// with the rights of another person, or elsewhere. Nothing was stored, and the
+// caller's transaction is not spoiled.
+type CoalesceError struct {
+	Kind      string
+	Reference string
+	ID        ID // the waiting task
+	// Differs names what differs: "owner", "run-as", "queue" or "unique key".
+	Differs []string
+}
+
+func (e *CoalesceError) Error() string {
+	return fmt.Sprintf("taskkit: cannot merge the submission into the waiting %s task %s with reference %q: %s differ; "+
+		"nothing was stored: use another reference, such as one that names the owner, or submit again once the task has started",
+		e.Kind, e.ID, shorten(e.Reference), strings.Join(e.Differs, ", "))
+}
+
+// PausedError: a submission with [WithCoalescing] was merged into a task that is
+// paused, so nothing is done until somebody resumes it. Submit returns it together
+// with the id of the task. In a transaction the merge is kept by Commit and
+// dropped by Rollback.
+type PausedError struct {
+	Kind      string
+	Reference string
+	ID        ID // the paused task
+}
+
+func (e *PausedError) Error() string {
+	return fmt.Sprintf("taskkit: merged into %s task %s with reference %q, which is paused; resume it, or roll back to drop this submission",
+		e.Kind, e.ID, shorten(e.Reference))
 }
 
 // StateError: a request that the task's status does not allow.
@@ -122,7 +185,7 @@ type StateError struct {
 }
 
 func (e *StateError) Error() string {
-	hint := map[string]string{
+	allowed := map[string]string{
 		"pause":  "only a task that has not ended can be paused",
 		"resume": "only a paused task can be resumed",
 		"retry":  "only a task in ERROR or FAILURE can be retried",
@@ -132,10 +195,10 @@ func (e *StateError) Error() string {
 	if e.Control != "" {
 		state += " with " + string(e.Control) + " requested"
 	}
-	return fmt.Sprintf("taskkit: cannot %s task %s: it is %s; %s", e.Action, e.ID, state, hint)
+	return fmt.Sprintf("taskkit: cannot %s task %s: it is %s; %s", e.Action, e.ID, state, allowed)
 }
 
-// IDError: text that names no task, or more than one.
+// IDError: text that identifies no task, or more than one.
 type IDError struct {
 	Text    string
 	Problem string
@@ -143,7 +206,7 @@ type IDError struct {
 }
 
 func (e *IDError) Error() string {
-	return fmt.Sprintf("taskkit: %q is no task: %s", e.Text, e.Problem)
+	return fmt.Sprintf("taskkit: %q does not identify a task: %s", e.Text, e.Problem)
 }
 
 // ConnectError: the database cannot be reached or used.
@@ -168,20 +231,31 @@ func ParseID(s string) (ID, error) {
 // public turns an error of the store into one of this package.
 func public(err error) error {
 	var (
-		state *store.StateError
-		dup   *store.DuplicateError
+		state  *store.StateError
+		dup    *store.DuplicateError
+		differ *store.CoalesceError
+		paused *store.PausedError
+		schema *migrate.SchemaError
 	)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrNotFound):
 		return ErrNotFound
+	case errors.As(err, &schema):
+		return &SchemaError{Schema: schema.Schema, Have: schema.Have, Want: schema.Want, err: schema}
 	case errors.As(err, &state):
 		return &StateError{ID: state.ID, Action: string(state.Action), Status: Status(state.Status), Control: Control(state.Control)}
-	case errors.Is(err, store.ErrCannotAsk):
-		return &OptionError{"Coalesce", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
+	case errors.Is(err, store.ErrNoSkip):
+		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
+	case errors.Is(err, store.ErrCannotQuery):
+		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
 	case errors.As(err, &dup):
 		return &DuplicateError{Kind: dup.Kind, Key: dup.Key, ID: dup.ID}
+	case errors.As(err, &differ):
+		return &CoalesceError{Kind: differ.Kind, Reference: differ.Reference, ID: differ.ID, Differs: differ.Differs}
+	case errors.As(err, &paused):
+		return &PausedError{Kind: paused.Kind, Reference: paused.Reference, ID: paused.ID}
 	default:
 		return fmt.Errorf("taskkit: %w", err)
 	}

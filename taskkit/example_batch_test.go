@@ -18,7 +18,7 @@ func ExampleTake() {
 		fmt.Println("a batch of", people, "then", next)
 		return next, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}}, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
 	fmt.Println(task.Status, task.Progress.Done, "of", task.Progress.Total)
 	// Output:
@@ -40,14 +40,14 @@ func ExampleBatch_Fail() {
 		}
 		return next, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
 	failures, _ := taskkit.NewClient(db).Failures(ctx, id, taskkit.ID{}, 10)
 	fmt.Println(task.Status, task.Progress.Done, task.Progress.Failed, failures[0].Item, failures[0].Code)
 	// Output: COMPLETED 1 1 Kurt no_address
 }
 
-// What a failed Try wrote is undone; the batch goes on.
+// A failed Try is rolled back, and the batch continues.
 func ExampleBatch_Try() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -65,7 +65,7 @@ func ExampleBatch_Try() {
 		}
 		return next, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}}, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
 	var n int
 	_ = db.QueryRow(`SELECT count(*) FROM greeting`).Scan(&n)
@@ -73,7 +73,7 @@ func ExampleBatch_Try() {
 	// Output: COMPLETED 2 greeted, 1 failed
 }
 
-// The key of an item is the same on every attempt: a receiver can drop a repeat.
+// The key of an item is the same on every attempt, so a receiver can ignore repetitions.
 func ExampleBatch_Key() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -85,23 +85,23 @@ func ExampleBatch_Key() {
 		}
 		return taskkit.Done, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{Backoff: time.Millisecond})
 	fmt.Println(len(keys), "key in two attempts")
 	// Output: 1 key in two attempts
 }
 
-// An executor that does not Take counts by itself.
+// An executor that does not use Take counts its items itself.
 func ExampleBatch_Advance() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
 		b.Total(100)
-		b.Advance(40) // dealt with 40
-		b.Skip(10)    // 10 of which needed nothing
+		b.Advance(40) // 40 processed
+		b.Skip(10)    // 10 of them needed no change
 		return taskkit.Done, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	fmt.Printf("%+v\n", runToEnd(db, r, id, taskkit.Config{}).Progress)
 	// Output: {Total:100 Done:30 Failed:0 Skipped:10}
 }
@@ -116,21 +116,38 @@ func ExampleLater() {
 		}
 		return taskkit.Done, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
 	fmt.Println(task.Status, task.Fence, "holds,", task.Attempts, "attempts spent")
 	// Output: COMPLETED 3 holds, 0 attempts spent
 }
 
-// EntDriver is what an ent client inside the batch is made of:
+// A batch that has to wait says until when, and why.
+func ExampleLaterAt() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	opens := time.Now().Add(50 * time.Millisecond)
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
+		if time.Now().Before(opens) {
+			return taskkit.LaterAt(opens, "the office is closed"), nil
+		}
+		return taskkit.Done, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	task := runToEnd(db, r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Attempts, "attempts spent")
+	// Output: COMPLETED 0 attempts spent
+}
+
+// EntDriver makes an ent client that works inside the batch:
 //
-//	client := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
-func ExampleEntDriver() {
+//	client := ent.NewClient(ent.Driver(b.EntDriver()))
+func ExampleBatch_EntDriver() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	_, _ = db.Exec(`CREATE TABLE greeting (person text)`)
 	r := greeting(func(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
-		driver := taskkit.EntDriver(b.Tx)
+		driver := b.EntDriver()
 		people, next := taskkit.Take(b, b.Spec.People)
 		for _, p := range people {
 			if err := driver.Exec(ctx, `INSERT INTO greeting VALUES ($1)`, []any{p}, nil); err != nil {
@@ -143,7 +160,7 @@ func ExampleEntDriver() {
 		}
 		return next, tx.Commit()
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}}, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{})
 	var n int
 	_ = db.QueryRow(`SELECT count(*) FROM greeting`).Scan(&n)

@@ -12,7 +12,7 @@ func ExampleClient_Tasks() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	for range 3 {
-		_, _ = taskkit.Submit(ctx, db, greetKind, nobody)
+		_, _ = taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	}
 	client, page := taskkit.NewClient(db), taskkit.Filter{Kinds: []string{"greet"}, Limit: 2}
 	for {
@@ -32,17 +32,17 @@ func ExampleClient_Tasks() {
 func ExampleClient_Explain() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	fmt.Println(taskkit.NewClient(db).Explain(ctx, id))
 	// Output: It is due but no worker can take it: no worker is alive. <nil>
 }
 
-// A person names a task by its id, by the end of it, or by @last.
+// A task can be identified by its id, by the end of the id, or by @last.
 func ExampleClient_Resolve() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	last, _ := client.Resolve(ctx, "@last")
 	short, _ := client.Resolve(ctx, id.String()[28:])
 	_, err := client.Resolve(ctx, "x")
@@ -50,14 +50,14 @@ func ExampleClient_Resolve() {
 	fmt.Println(err)
 	// Output:
 	// true true
-	// taskkit: "x" is no task: want a full id, its last 4 or more characters, or @last
+	// taskkit: "x" does not identify a task: want a full id, its last 4 or more characters, or @last
 }
 
 // A client on a transaction takes part in it.
 func ExampleNewClient() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	tx, _ := db.BeginTx(ctx, nil)
 	_, _ = taskkit.NewClient(tx).Delete(ctx, id)
 	_ = tx.Rollback()
@@ -70,9 +70,9 @@ func ExampleClient_Task() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.WithReason("her birthday"))
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.WithReason("her birthday"), taskkit.System())
 	task, err := client.Task(ctx, id)
-	fmt.Println(task.Kind, task.Status, string(task.Spec), task.Reason, err)
+	fmt.Println(task.Kind, task.Status, string(task.SpecJSON), task.Reason, err)
 	_, err = client.Task(ctx, taskkit.ID{})
 	fmt.Println(errors.Is(err, taskkit.ErrNotFound))
 	// Output:
@@ -80,19 +80,19 @@ func ExampleClient_Task() {
 	// true
 }
 
-// Wait looks until the task has ended; each look may be shown to somebody.
+// Wait polls until the task has ended, and calls a function with every poll.
 func ExampleClient_Wait() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	task, err := client.Wait(ctx, id, func(t *taskkit.Task) {
 		fmt.Println(t.Status)
 		if !t.Ended() {
 			_, _ = client.Stop(ctx, id)
 		}
 	})
-	fmt.Println(task.Partial(), err)
+	fmt.Println(task.Partial, err)
 	// Output:
 	// QUEUED
 	// COMPLETED
@@ -109,7 +109,7 @@ func ExampleClient_Failures() {
 		}
 		return next, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}}, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{})
 	client, last := taskkit.NewClient(db), taskkit.ID{}
 	for {
@@ -128,12 +128,12 @@ func ExampleClient_Failures() {
 	// Emmy asleep
 }
 
-// Workers lists who lives, and who ended in the last hour and why.
+// Workers lists the live workers, and those that ended in the last hour and why.
 func ExampleClient_Workers() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{Slots: 4})
 	workers, err := taskkit.NewClient(db).Workers(ctx)
 	for _, w := range workers {
@@ -148,7 +148,7 @@ func ExampleClient_Workers() {
 func ExampleClient_Counts() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	_, _ = taskkit.SubmitMany(ctx, db, greetKind, []greetSpec{nobody, nobody})
+	_, _ = taskkit.SubmitMany(ctx, db, greetKind, []greetSpec{nobody, nobody}, taskkit.System())
 	fmt.Println(taskkit.NewClient(db).Counts(ctx, "greet"))
 	// Output: map[QUEUED:2] <nil>
 }
@@ -157,8 +157,8 @@ func ExampleClient_Counts() {
 func ExampleGet() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.System())
 	task, err := taskkit.Get(ctx, taskkit.NewClient(db), greetKind, id)
-	fmt.Println(task.Status, task.Spec.People, task.State.Greeted, err)
+	fmt.Println(task.Task.Status, task.Spec.People, task.State.Greeted, err)
 	// Output: QUEUED [Ada Kurt] 0 <nil>
 }

@@ -28,22 +28,20 @@ func ExampleAborter() {
 	taskkit.Register[greetSpec, greetState](&r, greetKind, tidy{func(context.Context, *greetBatch) (taskkit.Next, error) {
 		return taskkit.More, taskkit.Permanent("rain", nil)
 	}})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	fmt.Println(runToEnd(db, &r, id, taskkit.Config{}).Status)
 	// Output:
 	// abort: failed
 	// FAILURE
 }
 
-// A Reporter's result is fetched by whoever asked. Generated packages have a
-// Fetch of their own.
+// Fetch reads the result of a Reporter. Generated packages have a Fetch of their
+// own.
 func ExampleReporter() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	text := taskkit.Reflected[string]()
-	kind := taskkit.NewKind(taskkit.Definition[greetSpec, greetState]{
-		Name: "greet_and_tell", Spec: taskkit.Reflected[greetSpec](), State: taskkit.Reflected[greetState](),
-		Report: taskkit.ReportWith[greetSpec, greetState](text),
+	kind := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, string]{
+		Name: "greet_and_tell",
 	})
 	var r taskkit.Registry
 	taskkit.Register[greetSpec, greetState](&r, kind, tidy{func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -51,8 +49,8 @@ func ExampleReporter() {
 		b.State.Greeted += len(people)
 		return next, nil
 	}})
-	id, _ := taskkit.Submit(ctx, db, kind, greetSpec{People: []string{"Ada", "Kurt"}})
+	id, _ := taskkit.Submit(ctx, db, kind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.System())
 	runToEnd(db, &r, id, taskkit.Config{})
-	fmt.Println(taskkit.FetchResult(ctx, taskkit.NewClient(db), kind, text, id))
+	fmt.Println(taskkit.Fetch(ctx, taskkit.NewClient(db), kind, id))
 	// Output: greeted 2 <nil>
 }

@@ -15,9 +15,9 @@ func ExamplePermanent() {
 	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
 		return taskkit.More, taskkit.Permanent("party_cancelled", errors.New("no cake"))
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
-	fmt.Println(task.Status, task.Desc)
+	fmt.Println(task.Status, task.StatusDetail)
 	// Output: FAILURE party_cancelled: no cake
 }
 
@@ -34,7 +34,7 @@ func ExampleClassify() {
 	// permanent
 }
 
-// RetryAfter asks for patience that the backoff does not have.
+// RetryAfter makes the delay of a retry longer than the backoff.
 func ExampleRetryAfter() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -44,15 +44,15 @@ func ExampleRetryAfter() {
 		}
 		return taskkit.Done, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{Backoff: time.Millisecond})
 	attempts, _ := taskkit.NewClient(db).Attempts(ctx, id, 10)
 	fmt.Println(task.Status, "after", len(attempts), "failed attempt:", attempts[0].Class, attempts[0].Detail)
 	// Output: COMPLETED after 1 failed attempt: transient 429 too many greetings
 }
 
-// Transient says that a retry may mend what would otherwise be permanent, such
-// as a constraint that another transaction is about to satisfy.
+// Transient marks an error that would otherwise be permanent, such as a violated
+// constraint that another transaction is about to satisfy.
 func ExampleTransient() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()

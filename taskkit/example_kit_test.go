@@ -61,10 +61,9 @@ type greetState struct {
 	Greeted int `json:"greeted"`
 }
 
-// greetKind is what taskgen would have made.
-var greetKind = taskkit.NewKind(taskkit.Definition[greetSpec, greetState]{
-	Name: "greet", Batch: 2,
-	Spec: taskkit.Reflected[greetSpec](), State: taskkit.Reflected[greetState](),
+// greetKind is a kind as taskgen generates it.
+var greetKind = taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+	Name: "greet", BatchSize: 2,
 })
 
 type greetBatch = taskkit.Batch[greetSpec, greetState]

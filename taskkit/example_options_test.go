@@ -12,57 +12,83 @@ import (
 )
 
 // At most one live task of a kind has a unique key.
-func ExampleUniqueKey() {
+func ExampleWithUniqueKey() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.UniqueKey("cohort:7"))
-	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.UniqueKey("cohort:7"))
+	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithUniqueKey("cohort:7"), taskkit.System())
+	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithUniqueKey("cohort:7"), taskkit.System())
 	var dup *taskkit.DuplicateError
 	fmt.Println(errors.As(err, &dup) && dup.ID == first)
 	// Output: true
 }
 
-// A request that a client repeats is submitted once, also after it has run.
-func ExampleIdempotencyKey() {
+// A request that a client repeats is submitted once, even after its task has run.
+func ExampleWithIdempotencyKey() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.IdempotencyKey("request 4711"))
-	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.IdempotencyKey("request 4711"))
+	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithIdempotencyKey("request 4711"), taskkit.System())
+	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithIdempotencyKey("request 4711"), taskkit.System())
 	var dup *taskkit.DuplicateError
 	fmt.Println(errors.As(err, &dup) && dup.ID == first)
 	// Output: true
 }
 
-// Tasks about one thing are merged while they wait.
-func ExampleCoalesce() {
+// Waiting tasks with the same reference are merged.
+func ExampleWithCoalescing() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	first, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.Coalesce("person 7"))
-	second, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.Coalesce("person 7"))
+	first, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.WithCoalescing("person 7"), taskkit.System())
+	second, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.WithCoalescing("person 7"), taskkit.System())
 	task, _ := taskkit.Get(ctx, taskkit.NewClient(db), greetKind, second)
 	fmt.Println(first == second, task.Spec.People)
 	// Output: true [Ada Kurt]
 }
 
-func ExampleDelay() {
+// A task that is merged into a waiting one must be of the same person.
+func ExampleCoalesceError() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.Delay(time.Hour), taskkit.InQueue("night"))
+	reference := taskkit.WithCoalescing("person 7")
+	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, reference, taskkit.OwnedBy(taskkit.ID{15: 1}))
+	_, err := taskkit.Submit(ctx, db, greetKind, nobody, reference, taskkit.OwnedBy(taskkit.ID{15: 2}))
+	var differ *taskkit.CoalesceError
+	fmt.Println(errors.As(err, &differ), differ.ID == first, differ.Differs)
+	// Output: true true [owner run-as]
+}
+
+// A schedule or a consumer of events submits as the system.
+func ExampleSystem() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	task, _ := taskkit.NewClient(db).Task(ctx, id)
+	fmt.Println(task.Owner == taskkit.SystemOwner, task.RunAs)
+	_, err := taskkit.Submit(ctx, db, greetKind, nobody)
+	fmt.Println(err)
+	// Output:
+	// true 00000000-0000-8000-8000-73797374656d
+	// taskkit: Submit: the task has no owner: add OwnedBy(person), or System() if no person asked for it
+}
+
+func ExampleWithDelay() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithDelay(time.Hour), taskkit.WithQueue("night"), taskkit.System())
 	task, _ := taskkit.NewClient(db).Task(ctx, id)
 	fmt.Println(task.Status, task.Queue, task.Wait.Round(time.Minute))
 	// Output: QUEUED night 1h0m0s
 }
 
-func ExampleNotBefore() {
+func ExampleWithNotBefore() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.NotBefore(time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)))
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithNotBefore(time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)), taskkit.System())
 	task, _ := taskkit.NewClient(db).Task(ctx, id)
 	fmt.Println(task.NotBefore.UTC().Format(time.DateOnly))
 	// Output: 2040-01-01
 }
 
-// The owner asked; the task runs as the owner unless RunAs says otherwise.
+// The task runs as its owner unless RunAs names another person.
 func ExampleOwnedBy() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -75,7 +101,7 @@ func ExampleOwnedBy() {
 
 // A queue is served by the workers that name it, in Config.Queues. Of the tasks
 // that are due, those of the highest priority are claimed first.
-func ExampleInQueue() {
+func ExampleWithQueue() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	var order []string
@@ -83,17 +109,17 @@ func ExampleInQueue() {
 		order = append(order, b.Spec.People[0])
 		return taskkit.Done, nil
 	})
-	night := taskkit.InQueue("night")
-	_, _ = taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, night)
-	last, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Kurt"}}, night, taskkit.WithPriority(taskkit.PriorityIdle))
-	_, _ = taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Emmy"}}, night, taskkit.WithPriority(taskkit.PriorityHigh))
+	night := taskkit.WithQueue("night")
+	_, _ = taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, night, taskkit.System())
+	last, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Kurt"}}, night, taskkit.WithPriority(taskkit.PriorityIdle), taskkit.System())
+	_, _ = taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Emmy"}}, night, taskkit.WithPriority(taskkit.PriorityHigh), taskkit.System())
 	task := runToEnd(db, r, last, taskkit.Config{Queues: []string{"night"}, Slots: 1})
 	fmt.Println(order, task.Queue)
 	// Output: [Emmy Ada Kurt] night
 }
 
 // A task that another submits names it as its parent.
-func ExampleChildOf() {
+func ExampleWithParent() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -101,10 +127,10 @@ func ExampleChildOf() {
 			return taskkit.Done, nil
 		}
 		// In the transaction of the batch: the child exists if the batch commits.
-		_, err := taskkit.Submit(ctx, b.Tx, greetKind, nobody, taskkit.ChildOf(b.Task), taskkit.OwnedBy(b.Owner))
+		_, err := taskkit.Submit(ctx, b.Tx, greetKind, nobody, taskkit.WithParent(b.Task), taskkit.OwnedBy(b.Owner))
 		return taskkit.Done, err
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{})
 	children, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Parent: id})
 	fmt.Println(len(children), err)

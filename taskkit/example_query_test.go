@@ -7,21 +7,20 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// leaveSpec says whom to let go: all of a status.
+// leaveSpec selects people by their status.
 type leaveSpec struct {
 	Status string `json:"status" validate:"required"`
 }
 
-// leaveState is how far the walk is. Last is decided by the first batch, so that
-// who comes later does not keep the task from ending.
+// leaveState is the position in the table. The first batch sets Last, so that people
+// who are added later do not prevent the task from ending.
 type leaveState struct {
 	After int `json:"after"`
 	Last  int `json:"last"`
 }
 
-var leaveKind = taskkit.NewKind(taskkit.Definition[leaveSpec, leaveState]{
-	Name: "leave", Batch: 2,
-	Spec: taskkit.Reflected[leaveSpec](), State: taskkit.Reflected[leaveState](),
+var leaveKind = taskkit.NewKind(taskkit.Definition[leaveSpec, leaveState, struct{}]{
+	Name: "leave", BatchSize: 2,
 })
 
 // leaver is an executor whose targets are a query.
@@ -86,8 +85,8 @@ func peopleAfter(ctx context.Context, tx taskkit.ExecQuerier, status string, aft
 	return ids, rows.Err()
 }
 
-// An executor that walks a table keeps in its state where it was, by key. It may
-// change the very column that it filters by.
+// An executor that iterates over a table keeps the last key in its state. It may
+// change the column that it filters by.
 func ExampleExecutor_query() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -95,7 +94,7 @@ func ExampleExecutor_query() {
 	_, _ = db.Exec(`INSERT INTO person (status) VALUES ('active'), ('exited'), ('active'), ('active'), ('active')`)
 	r := &taskkit.Registry{}
 	taskkit.Register[leaveSpec, leaveState](r, leaveKind, leaver{})
-	id, _ := taskkit.Submit(ctx, db, leaveKind, leaveSpec{Status: "active"})
+	id, _ := taskkit.Submit(ctx, db, leaveKind, leaveSpec{Status: "active"}, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
 	var exited int
 	_ = db.QueryRow(`SELECT count(*) FROM person WHERE status = 'exited'`).Scan(&exited)

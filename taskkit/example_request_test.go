@@ -4,19 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/taskkit"
 )
 
-// A stop keeps what was done. A task that nobody has begun ends at once.
+// A stop keeps the completed batches. A task that no worker has begun ends at once.
 func ExampleClient_Stop() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
-	task, err := taskkit.NewClient(db).Stop(ctx, id, taskkit.By(uuid.New()), taskkit.Because("wrong people"))
-	fmt.Println(task.Status, task.Partial(), err)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	task, err := taskkit.NewClient(db).Stop(ctx, id, taskkit.WithActor(uuid.New()), taskkit.WithReason("wrong people"))
+	fmt.Println(task.Status, task.Partial, err)
 	// Output: COMPLETED true <nil>
 }
 
@@ -24,7 +25,7 @@ func ExampleClient_Pause() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	_, _ = client.Pause(ctx, id)
 	fmt.Println(client.Explain(ctx, id))
 	_, _ = client.Resume(ctx, id)
@@ -32,11 +33,11 @@ func ExampleClient_Pause() {
 	var state *taskkit.StateError
 	fmt.Println(errors.As(err, &state))
 	// Output:
-	// It is paused at checkpoint 0; resume lets it go on. <nil>
+	// It is paused at checkpoint 0; resume continues it. <nil>
 	// true
 }
 
-// A retry goes on from the last checkpoint with a fresh budget.
+// A retry continues from the last checkpoint with a new budget of attempts.
 func ExampleClient_Retry() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -47,7 +48,7 @@ func ExampleClient_Retry() {
 		}
 		return taskkit.Done, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	fmt.Println(runToEnd(db, r, id, taskkit.Config{}).Status)
 	mended = true
 	_, _ = client.Retry(ctx, id)
@@ -61,10 +62,36 @@ func ExampleClient_Delete() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	_, _ = client.Delete(ctx, id)
 	_, err := client.Task(ctx, id)
 	events, _ := client.Events(ctx, id, 1)
 	fmt.Println(errors.Is(err, taskkit.ErrNotFound), events[0].Action)
 	// Output: true delete
+}
+
+// Events are kept until they are pruned, a page in each transaction.
+func ExampleClient_PruneEvents() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	_, _ = client.Pause(ctx, id)
+	const page = 1000
+	for {
+		n, err := client.PruneEvents(ctx, 90*24*time.Hour, page)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("deleted", n)
+		if n < page {
+			break
+		}
+	}
+	events, err := client.Events(ctx, id, 1)
+	fmt.Println("kept", len(events), err)
+	// Output:
+	// deleted 0
+	// kept 1 <nil>
 }

@@ -9,8 +9,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// A field of the spec has got another name. taskgen asks for the function; tasks
-// of the revision before go through it wherever they are read.
+// A field of the spec was renamed. taskgen requires the upgrade function, and specs of
+// the previous revision are converted by it wherever they are read.
 func ExampleUpgrade() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -18,18 +18,15 @@ func ExampleUpgrade() {
 	// What the release before has submitted.
 	before := taskkit.NewKind(taskkit.Definition[struct {
 		Names []string `json:"names"`
-	}, greetState]{
-		Name: "greet", State: taskkit.Reflected[greetState](), Spec: taskkit.Reflected[struct {
-			Names []string `json:"names"`
-		}](),
+	}, greetState, struct{}]{
+		Name: "greet",
 	})
 	id, _ := taskkit.Submit(ctx, db, before, struct {
 		Names []string `json:"names"`
-	}{[]string{"Ada", "Kurt"}})
+	}{[]string{"Ada", "Kurt"}}, taskkit.System())
 
-	now := taskkit.NewKind(taskkit.Definition[greetSpec, greetState]{
-		Name: "greet", Revision: 2, Batch: 1,
-		Spec: taskkit.Reflected[greetSpec](), State: taskkit.Reflected[greetState](),
+	now := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+		Name: "greet", Revision: 2, BatchSize: 1,
 		Upgrades: []taskkit.Upgrade{{From: 1, Spec: func(old json.RawMessage) (json.RawMessage, error) {
 			return bytes.Replace(old, []byte(`"names"`), []byte(`"people"`), 1), nil
 		}}},
@@ -47,7 +44,7 @@ func ExampleUpgrade() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("spec of revision %d, state of %d: %v\n", task.SpecRevision, task.Revision, task.Spec.People)
+	fmt.Printf("spec of revision %d, state of %d: %v\n", task.Task.SpecRevision, task.Task.Revision, task.Spec.People)
 	// Output:
 	// hello, Ada
 	// hello, Kurt
@@ -58,11 +55,10 @@ func ExampleUpgrade() {
 func ExampleDefinition_aliases() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 
-	welcome := taskkit.NewKind(taskkit.Definition[greetSpec, greetState]{
+	welcome := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
 		Name: "welcome", Aliases: []string{"greet"},
-		Spec: taskkit.Reflected[greetSpec](), State: taskkit.Reflected[greetState](),
 	})
 	var r taskkit.Registry
 	taskkit.Register[greetSpec, greetState](&r, welcome, greeter(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -77,7 +73,7 @@ func ExampleDefinition_aliases() {
 	// greet COMPLETED
 }
 
-// Secrets are for the executor. Whoever shows a task shows "***".
+// Only the executor and typed reads get secrets. A shown task has "***" instead.
 func ExampleDefinition_secrets() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -85,15 +81,14 @@ func ExampleDefinition_secrets() {
 		User  string `json:"user"`
 		Token string `json:"token"` // with taskgen: `taskkit:"secret"`
 	}
-	kind := taskkit.NewKind(taskkit.Definition[spec, struct{}]{
+	kind := taskkit.NewKind(taskkit.Definition[spec, struct{}, struct{}]{
 		Name: "login", Secrets: []string{"/spec/token"},
-		Spec: taskkit.Reflected[spec](), State: taskkit.Reflected[struct{}](),
 	})
-	id, _ := taskkit.Submit(ctx, db, kind, spec{"ada", "hunter2"})
+	id, _ := taskkit.Submit(ctx, db, kind, spec{"ada", "hunter2"}, taskkit.System())
 
 	client := taskkit.NewClient(db)
 	task, _ := client.Task(ctx, id)
-	fmt.Printf("%s\n", task.Spec)
+	fmt.Printf("%s\n", task.SpecJSON)
 	typed, _ := taskkit.Get(ctx, client, kind, id)
 	fmt.Println(typed.Spec.Token)
 	// Output:
@@ -101,14 +96,14 @@ func ExampleDefinition_secrets() {
 	// hunter2
 }
 
-// A retired kind takes no new tasks, and runs those that are there.
+// A retired kind accepts no new tasks and runs the existing ones.
 func ExampleRetiredKindError() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	retired := taskkit.NewKind(taskkit.Definition[greetSpec, greetState]{
-		Name: "greet", Retired: true, Spec: taskkit.Reflected[greetSpec](), State: taskkit.Reflected[greetState](),
+	retired := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+		Name: "greet", Retired: true,
 	})
-	_, err := taskkit.Submit(ctx, db, retired, nobody)
+	_, err := taskkit.Submit(ctx, db, retired, nobody, taskkit.System())
 	fmt.Println(err)
-	// Output: taskkit: kind greet is retired: its tasks are run, but none are submitted any more; nothing was stored
+	// Output: taskkit: kind greet is retired and accepts no new tasks; nothing was stored
 }

@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// CheckSchema names the command that helps.
+// The error of CheckSchema names the command to run.
 func ExampleCheckSchema() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()

@@ -9,20 +9,20 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// What is submitted to a transaction exists if it commits.
+// A task submitted in a transaction exists if the transaction commits.
 func ExampleSubmit() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
 
 	tx, _ := db.BeginTx(ctx, nil)
-	id, err := taskkit.Submit(ctx, tx, greetKind, greetSpec{People: []string{"Ada", "Kurt"}})
+	id, err := taskkit.Submit(ctx, tx, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.System())
 	fmt.Println("submitted:", err)
 	_ = tx.Rollback()
 	_, err = client.Task(ctx, id)
 	fmt.Println("after a rollback:", err)
 
-	_, err = taskkit.Submit(ctx, db, greetKind, greetSpec{})
+	_, err = taskkit.Submit(ctx, db, greetKind, greetSpec{}, taskkit.System())
 	fmt.Println(err)
 	// Output:
 	// submitted: <nil>
@@ -34,7 +34,7 @@ func ExampleSubmitMany() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	ids, err := taskkit.SubmitMany(ctx, db, greetKind, []greetSpec{{People: []string{"Ada"}}, {People: []string{"Kurt"}}},
-		taskkit.WithPriority(taskkit.PriorityLow), taskkit.WithReason("the new year"), taskkit.Quiet())
+		taskkit.WithPriority(taskkit.PriorityLow), taskkit.WithReason("the new year"), taskkit.WithoutNotify(), taskkit.System())
 	fmt.Println(len(ids), err)
 	// Output: 2 <nil>
 }
@@ -52,7 +52,7 @@ func ExamplePgxTx() {
 		return
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
-	if _, err := taskkit.Submit(ctx, taskkit.PgxTx(tx), greetKind, nobody); err != nil {
+	if _, err := taskkit.Submit(ctx, taskkit.PgxTx(tx), greetKind, nobody, taskkit.System()); err != nil {
 		return
 	}
 	_ = tx.Commit(ctx)
@@ -64,9 +64,9 @@ func ExampleRegistry_SubmitJSON() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
-	_, err := r.SubmitJSON(ctx, db, "greet", []byte(`{"people":["Ada"]}`))
+	_, err := r.SubmitJSON(ctx, db, "greet", []byte(`{"people":["Ada"]}`), taskkit.System())
 	fmt.Println(err)
-	_, err = r.SubmitJSON(ctx, db, "fax", []byte(`{}`))
+	_, err = r.SubmitJSON(ctx, db, "fax", []byte(`{}`), taskkit.System())
 	fmt.Println(err)
 	// Output:
 	// <nil>

@@ -18,7 +18,7 @@ func ExampleWorker_Run() {
 		_, next := taskkit.Take(b, b.Spec.People)
 		return next, nil
 	})
-	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 
 	w, err := taskkit.NewWorker(db, r, taskkit.Config{Slots: 4})
 	if err != nil {
@@ -38,7 +38,7 @@ func ExampleWorker_Run() {
 	// <nil>
 }
 
-// A forgotten executor is found before anything starts.
+// A missing executor is reported before the worker starts.
 func ExampleRegister() {
 	db := exampleDB()
 	defer db.Close()
@@ -66,16 +66,18 @@ func ExampleConfig_context() {
 			return ctx, nil // with a viewer in it
 		},
 	})
-	fmt.Println(task.Status, task.Desc[:14])
+	fmt.Println(task.Status, task.StatusDetail[:14])
 	// Output: FAILURE access_revoked
 }
 
-// NewWorker finds what is wrong with a configuration, and starts nothing.
+// NewWorker reports all mistakes in a configuration at once, and starts nothing.
 func ExampleNewWorker() {
 	db := exampleDB()
 	defer db.Close()
 	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
-	_, err := taskkit.NewWorker(db, r, taskkit.Config{DeadAfter: time.Second})
+	_, err := taskkit.NewWorker(db, r, taskkit.Config{BatchTimeout: time.Second, DeadAfter: 10 * time.Second, Slots: -1})
 	fmt.Println(err)
-	// Output: taskkit: Config.DeadAfter: 1s is less than 30s
+	// Output:
+	// taskkit: Config.DeadAfter: 10s is less than three times Heartbeat (the default 10s): other workers would take over the tasks of a live worker whose heartbeat is late
+	// taskkit: Config.Slots: -1 is not between 1 and 10,000
 }

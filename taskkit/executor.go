@@ -2,77 +2,119 @@ package taskkit
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
-// Executor is a bulk action. The runtime calls Execute until it says [Done],
-// as a reader is called until EOF. Nothing survives a call but b.State, so the
-// path after a crash is the only path there is.
+// Executor is a bulk action. The runtime calls Execute until it returns [Done],
+// as a reader is called until io.EOF. Only b.State survives a call, so a task that
+// continues after a crash takes the same path as one that never stopped.
 //
-// One Executor serves many tasks at once: its fields are shared, and must be
-// safe for concurrent use.
+// One Executor serves many tasks at once. Its fields are shared and must be safe
+// for concurrent use.
 type Executor[Spec, State any] interface {
 	// Execute performs one batch of the task described by b.Spec.
 	//
-	// When it returns a nil error, b.State and all that was written through
-	// b.Tx are committed in one transaction. When it returns an error nothing
-	// is, b.State is restored, and [Classify] decides whether the batch is
+	// When it returns a nil error, b.State and everything written through b.Tx
+	// are committed in one transaction. When it returns an error, nothing is
+	// committed, b.State is restored, and [Classify] decides whether the batch is
 	// tried again.
 	//
-	// The context ends when the batch takes longer than Config.BatchTimeout,
-	// when the worker must give the task up, and when the drain time of a
-	// shutdown is over; [context.Cause] says which.
+	// The context ends when the batch takes longer than Config.BatchTimeout, when
+	// the worker has to give up the task, and when the drain time of a shutdown is
+	// over; [context.Cause] says which.
 	Execute(ctx context.Context, b *Batch[Spec, State]) (Next, error)
 }
 
 // Aborter is an [Executor] that cleans up when a task ends without being done:
 // after a permanent error, when its attempts are used up, and on a stop or a
-// delete; b.Ending says which. Its writes through b.Tx commit together with the
-// task's end, what it does to b.State is not kept. On a stop it is called before
-// Report.
+// delete. b.Ending tells which. Its writes through b.Tx are committed together
+// with the task's end; changes to b.State are not kept. On a stop it is called
+// before Report.
 //
-// An Abort that keeps failing does not keep the task from ending; its error is
+// An Abort that keeps failing does not prevent the task from ending. Its error is
 // recorded for operators.
 type Aborter[Spec, State any] interface {
 	Abort(ctx context.Context, b *Batch[Spec, State]) error
 }
 
-// Reporter is an [Executor] with a typed result for whoever asked. Report is
-// called once the task is done, and also after a stop, when the result is
-// partial. The result commits together with the task's end.
+// Reporter is an [Executor] with a typed result for whoever submitted the task.
+// Report is called when the task is done, and also after a stop, when the result
+// is partial. The result is committed together with the task's end.
 type Reporter[Spec, State, Result any] interface {
 	Report(ctx context.Context, b *Batch[Spec, State]) (Result, error)
 }
 
-// Next is what an executor wants after a batch that succeeded: [More], [Done],
-// or [Later]. In each case the batch is committed.
-type Next int64
-
-const (
-	// More asks for another batch. It is the zero value.
-	More Next = 0
-	// Done says that the task is complete.
-	Done Next = -1
-)
-
-// Later asks for another batch no sooner than d from now. The worker gives the
-// task back meanwhile; no attempt is spent. A d of zero or less is [More].
-func Later(d time.Duration) Next {
-	if d <= 0 {
-		return More
-	}
-	return Next(d)
+// Next is what an executor asks for after a successful batch: [More], [Done] or
+// the value of [Later] or [LaterAt]. In each case the batch is committed. Values of
+// Next can be compared; the zero value is More.
+type Next struct {
+	done   bool
+	wait   time.Duration
+	at     time.Time
+	reason string
 }
 
-// String returns "more", "done" or "later 1s".
+var (
+	// More asks for another batch. It is a permanent error with the code no_progress
+	// when nothing can follow: in a batch that counts nothing and called Take after it had
+	// returned all elements before, and after 100 batches in a row that changed
+	// nothing in b.State and counted nothing.
+	More = Next{}
+	// Done says that the task is complete.
+	Done = Next{done: true}
+)
+
+// Later asks for another batch no sooner than d from now. The worker releases the
+// task meanwhile, and no attempt is spent: attempts are as before the claim, or
+// zero if the batch counted progress. A d of zero or less is [More].
+func Later(d time.Duration) Next { return Next{wait: max(d, 0)} }
+
+// LaterAt asks for another batch no sooner than t, by the database's clock
+// (CER-20). As with [Later], the worker releases the task and no attempt is spent.
+// The reason says why the task waits, for the people who read it in the task and in
+// [Client.Explain]. Times are in milliseconds, rounded up, and between the years 1
+// and 9999. After a t in the past the task is released and due at once; the zero
+// time is [More].
+func LaterAt(t time.Time, reason string) Next {
+	if t.IsZero() {
+		return More
+	}
+	t = t.UTC().Add(time.Millisecond - 1).Truncate(time.Millisecond)
+	switch y := t.Year(); {
+	case y < 1:
+		t = time.Date(1, 1, 1, 0, 0, 1, 0, time.UTC)
+	case y > 9999:
+		t = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	}
+	return Next{at: t, reason: reason}
+}
+
+// String returns "more", "done" or, for example, "later 1s".
 func (n Next) String() string {
 	switch {
-	case n == More:
-		return "more"
-	case n < 0:
+	case n.done:
 		return "done"
+	case n.wait > 0:
+		return "later " + n.wait.String()
+	case !n.at.IsZero():
+		return "later at " + n.at.Format(time.RFC3339)
 	default:
-		return fmt.Sprint("later ", time.Duration(n))
+		return "more"
+	}
+}
+
+// find returns the part of an executor that implements T: the executor itself or
+// one that it wraps, which it returns from a method Unwrap() any.
+func find[T any](x any) (T, bool) {
+	for {
+		if t, ok := x.(T); ok {
+			return t, true
+		}
+		u, ok := x.(interface{ Unwrap() any })
+		if !ok {
+			var none T
+			return none, false
+		}
+		x = u.Unwrap()
 	}
 }

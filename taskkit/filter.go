@@ -5,27 +5,27 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
-// filterMost bounds the lists of a filter: the databases differ in how many
+// filterMost bounds the lists of a filter. The databases differ in how many
 // parameters a statement may have.
 const filterMost = 10_000
 
-// check refuses what one database would refuse, in words of its own, and the
-// other would not find.
+// check refuses values that one database would reject with its own error and the
+// other would silently not find.
 func (f *Filter) check() error {
 	for _, l := range []struct {
 		name string
 		n    int
 	}{{"IDs", len(f.IDs)}, {"Kinds", len(f.Kinds)}, {"Statuses", len(f.Statuses)}} {
 		if l.n > filterMost {
-			return &OptionError{"Filter." + l.name, fmt.Sprintf("%d values, more than %d: ask in parts", l.n, filterMost)}
+			return &OptionError{"Filter." + l.name, fmt.Sprintf("%d values, more than %d: split the query", l.n, filterMost)}
 		}
 	}
 	for _, s := range f.Statuses {
-		if !workflow.Status(s).Valid() {
-			return &OptionError{"Filter.Statuses", fmt.Sprintf("%q is no status", string(s))}
+		if !lifecycle.Status(s).Valid() {
+			return &OptionError{"Filter.Statuses", fmt.Sprintf("%q is not a status", string(s))}
 		}
 	}
 	for _, k := range f.Kinds {
@@ -43,7 +43,7 @@ func (f *Filter) check() error {
 
 func checkFilterText(field, v string) error {
 	if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-		return &OptionError{"Filter." + field, "holds a NUL or is not valid UTF-8: no task has such a one"}
+		return &OptionError{"Filter." + field, "contains a NUL byte or invalid UTF-8, which no task can have"}
 	}
 	return nil
 }

@@ -3,12 +3,12 @@ package taskkit_test
 import (
 	"testing"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// A worker that starts where another has ended, with the same name on the same
-// machine, is somebody else: it is not taken for the one that has left.
+// A worker that starts with the name of one that has ended, on the same machine, has
+// another identity and is not mistaken for it.
 func TestRestartUnderOneName(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -17,8 +17,8 @@ func TestRestartUnderOneName(t *testing.T) {
 		for range 2 {
 			id := submitted(t, db, countKind, countSpec{Items: 10})
 			stop := started(t, db, registered(countKind, counting("w")), quick(t, db))
-			if task := ended(t, db, id); task.Status != taskkit.Completed {
-				t.Errorf("ended in %s %q", task.Status, task.Desc)
+			if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
+				t.Errorf("ended in %s %q", task.Status, task.StatusDetail)
 			}
 			stop()
 			checkTouched(t, db.DB, id, 10)

@@ -2,74 +2,93 @@ package taskkit
 
 import (
 	"fmt"
-	"regexp"
+	"reflect"
 	"slices"
 	"sync/atomic"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // Defaults of a [Definition].
 const (
-	DefaultQueue = "default"
-	DefaultBatch = 100
+	DefaultQueue     = "default"
+	DefaultBatchSize = 100
 )
 
 // Definition describes a kind. taskgen writes it.
-type Definition[Spec, State any] struct {
-	// Name is stored with every task and must never follow a rename in Go.
-	// Lower case letters, digits and underscores, at most 63.
+type Definition[Spec, State, Result any] struct {
+	// Name is stored with every task and must not change when Go code is renamed.
+	// It consists of at most 63 lower case letters, digits and underscores.
 	Name string
-	// Aliases are former names whose tasks this kind still runs.
+	// Aliases are former names. Tasks stored with them are run by this kind.
 	Aliases []string
-	// Revision is that of Spec, State and Result, stored with each task.
-	// Defaults to 1.
+	// Revision is the revision of Spec, State and Result and is stored with each
+	// task. Defaults to 1.
 	Revision int
 	// Reads lists the revisions that a worker with this code may claim, none
 	// above Revision. Defaults to 1 up to Revision.
 	Reads []int
-	// Batch is the number of items a batch begins with. The runtime steers
-	// b.Limit between 1 and ten times Batch towards Config.BatchTarget.
+	// BatchSize is the number of items of the first batch. The runtime adjusts
+	// b.Limit between 1 and ten times BatchSize to reach Config.BatchTarget.
 	// Defaults to 100.
-	Batch int
-	// Queue is where tasks wait unless InQueue says otherwise. Defaults to
-	// "default".
+	BatchSize int
+	// MaxBatchSize bounds the number of items in a batch, for statements that
+	// accept no more parameters. Defaults to 0, which is no bound but ten times
+	// BatchSize.
+	MaxBatchSize int
+	// SkipPoison says what happens to an item that is alone in its batch and
+	// kills the worker again and again. True counts the item as failed and
+	// continues the task; false, the default, ends the task in ERROR.
+	SkipPoison bool
+	// Queue is the queue of the kind's tasks, unless [WithQueue] names another.
+	// Defaults to "default".
 	Queue string
-	// Spec and State are required.
-	Spec  Codec[Spec]
-	State Codec[State]
-	// Report is nil for a kind without a result.
-	Report Report[Spec, State]
-	// Upgrades make what former revisions wrote readable, where the types of
-	// today cannot read it as it is.
+	// Spec, State and Result encode and decode what is stored. Each defaults to a
+	// codec that works by reflection.
+	Spec   taskjson.Codec[Spec]
+	State  taskjson.Codec[State]
+	Result taskjson.Codec[Result]
+	// Upgrades convert what former revisions wrote, where the current types cannot
+	// read it as it is.
 	Upgrades []Upgrade
-	// Retired refuses new tasks; those there are still run.
+	// Retired kinds accept no new tasks. Existing tasks are still run.
 	Retired bool
-	// Secrets are JSON pointers over an object of spec and state, in which * is
-	// any element or member: /spec/token. What they point to is masked wherever
-	// a task is shown.
+	// Secrets are JSON pointers into an object of spec and state, such as
+	// /spec/token, in which * stands for any element or member. The values they
+	// point to are masked wherever a task is shown.
 	Secrets []string
 	// SpecSchema and ResultSchema are JSON Schemas (2020-12), or nil.
 	SpecSchema, ResultSchema []byte
 }
 
-// Kind is a bulk action as services and workers name it: its stored name and
-// how its spec and state are written. Make one with [NewKind]; it is immutable.
-type Kind[Spec, State any] struct {
-	def       Definition[Spec, State]
+// Kind is a bulk action as services and workers refer to it: its stored name, and
+// how its spec, state and result are stored. A Result of struct{} means that the
+// kind has none. Make a Kind with [NewKind]; it is immutable and safe for
+// concurrent use.
+type Kind[Spec, State, Result any] struct {
+	def       Definition[Spec, State, Result]
 	revisions revisions
-	// notified is when a submission last carried a hint, in Unix nanoseconds.
+	// notified is when a submission last carried a wake-up, in Unix nanoseconds.
 	notified atomic.Int64
 }
 
-// NewKind makes a kind. It panics when the definition is not usable, which is a
-// mistake in generated code or in a test, not in data.
-func NewKind[Spec, State any](d Definition[Spec, State]) *Kind[Spec, State] {
+// NewKind makes a kind. It panics when the definition is invalid, which is a
+// mistake in generated code or in a test and never caused by data.
+func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[Spec, State, Result] {
 	for _, name := range append([]string{d.Name}, d.Aliases...) {
-		if !kindName.MatchString(name) {
-			panic(fmt.Sprintf("taskkit: kind name %q is not of the form %s", name, kindName))
+		if !lifecycle.ValidKind(name) {
+			panic(fmt.Sprintf("taskkit: kind name %q is not valid: use %s", name, lifecycle.KindRule))
 		}
 	}
-	if d.Spec.Append == nil || d.Spec.Decode == nil || d.State.Append == nil || d.State.Decode == nil {
-		panic(fmt.Sprintf("taskkit: kind %s has no codec for its Spec or State", d.Name))
+	if d.Spec.IsZero() {
+		d.Spec = taskjson.Reflected[Spec]()
+	}
+	if d.State.IsZero() {
+		d.State = taskjson.Reflected[State]()
+	}
+	if d.Result.IsZero() {
+		d.Result = taskjson.Reflected[Result]()
 	}
 	if d.Revision == 0 {
 		d.Revision = 1
@@ -83,41 +102,51 @@ func NewKind[Spec, State any](d Definition[Spec, State]) *Kind[Spec, State] {
 		panic(fmt.Sprintf("taskkit: kind %s cannot read its own revision %d", d.Name, d.Revision))
 	}
 	for _, r := range d.Reads {
-		// One that read what is to come would write it back as its own revision,
-		// without what it does not know.
+		// Code that read a later revision would write it back as its own, without
+		// the fields that it does not know.
 		if r < 1 || r > d.Revision {
 			panic(fmt.Sprintf("taskkit: kind %s cannot read revision %d: there are 1 to %d", d.Name, r, d.Revision))
 		}
 	}
 	for _, s := range d.Secrets {
 		if !secretPointer.MatchString(s) {
-			panic(fmt.Sprintf("taskkit: kind %s: %q points to no secret: write /spec/ or /state/ and names, in which * is any element or member", d.Name, s))
+			panic(fmt.Sprintf("taskkit: kind %s: %q is not a pointer to a secret: write /spec/ or /state/ and names, in which * is any element or member", d.Name, s))
 		}
 	}
-	if d.Batch <= 0 {
-		d.Batch = DefaultBatch
+	if d.BatchSize <= 0 {
+		d.BatchSize = DefaultBatchSize
+	}
+	if d.MaxBatchSize > 0 {
+		d.BatchSize = min(d.BatchSize, d.MaxBatchSize)
 	}
 	if d.Queue == "" {
 		d.Queue = DefaultQueue
 	}
-	return &Kind[Spec, State]{def: d, revisions: newRevisions(d.Name, d.Reads, d.Upgrades)}
+	if !lifecycle.ValidQueue(d.Queue) {
+		panic(fmt.Sprintf("taskkit: kind %s: queue %q is not a valid name: use %s", d.Name, d.Queue, lifecycle.QueueRule))
+	}
+	return &Kind[Spec, State, Result]{def: d, revisions: newRevisions(d.Name, d.Reads, d.Upgrades)}
 }
 
 // Name returns the stored name.
-func (k *Kind[Spec, State]) Name() string { return k.def.Name }
+func (k *Kind[Spec, State, Result]) Name() string { return k.def.Name }
 
 // Revision returns the revision that new tasks are stored with.
-func (k *Kind[Spec, State]) Revision() int { return k.def.Revision }
+func (k *Kind[Spec, State, Result]) Revision() int { return k.def.Revision }
 
 // Schemas returns the JSON Schemas (2020-12) of the kind's spec and result, or
-// nil. They must not be changed.
-func (k *Kind[Spec, State]) Schemas() (spec, result []byte) {
+// nil. The caller must not modify them.
+func (k *Kind[Spec, State, Result]) Schemas() (spec, result []byte) {
 	return k.def.SpecSchema, k.def.ResultSchema
 }
 
-// Codecs returns how the kind's spec and state are written, for programs that
-// take or show them as JSON.
-func (k *Kind[Spec, State]) Codecs() (Codec[Spec], Codec[State]) { return k.def.Spec, k.def.State }
+// Codecs returns the codecs of the kind's spec, state and result, for programs
+// that accept or show them as JSON.
+func (k *Kind[Spec, State, Result]) Codecs() (taskjson.Codec[Spec], taskjson.Codec[State], taskjson.Codec[Result]) {
+	return k.def.Spec, k.def.State, k.def.Result
+}
 
-// kindName is what a kind may be called, in a database, a metric and a shell.
-var kindName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+// hasResult reports whether tasks of the kind have a result.
+func (k *Kind[Spec, State, Result]) hasResult() bool {
+	return reflect.TypeFor[Result]() != reflect.TypeFor[struct{}]()
+}

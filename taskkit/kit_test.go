@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -33,7 +33,7 @@ func migrated(tb testing.TB, db *testdb.DB) *testdb.DB {
 }
 
 func clientOf(db *testdb.DB) *taskkit.Client {
-	return taskkit.NewClient(db.DB, taskkit.InSchema(schemaOf(db)))
+	return taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db)))
 }
 
 // quick is a configuration in which seconds become milliseconds.
@@ -93,8 +93,8 @@ func ended(tb testing.TB, db *testdb.DB, id taskkit.ID) *taskkit.Task {
 	return t
 }
 
-// patience is how long a test waits for what must happen. The museum, whose
-// trees are broken on purpose, has less of it.
+// patience is how long a test waits for what must happen. The mutants' runs, in
+// which it does not happen, set a shorter time.
 func patience(tb testing.TB) time.Duration {
 	tb.Helper()
 	s := os.Getenv("TASKKIT_TEST_PATIENCE")
@@ -124,9 +124,10 @@ func until(tb testing.TB, what string, f func() bool) {
 }
 
 // submitted submits a task.
-func submitted[Spec, State any](tb testing.TB, db *testdb.DB, k *taskkit.Kind[Spec, State], spec Spec, opts ...taskkit.SubmitOption) taskkit.ID {
+func submitted[Spec, State, Result any](tb testing.TB, db *testdb.DB, k *taskkit.Kind[Spec, State, Result], spec Spec, opts ...taskkit.SubmitOption) taskkit.ID {
 	tb.Helper()
-	id, err := taskkit.Submit(tb.Context(), db.DB, k, spec, append(opts, taskkit.InSchema(schemaOf(db)))...)
+	opts = append([]taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(schemaOf(db))}, opts...)
+	id, err := taskkit.Submit(tb.Context(), db.DB, k, spec, opts...)
 	if err != nil {
 		tb.Fatalf("submit: %v", err)
 	}
@@ -168,22 +169,21 @@ type countState struct {
 }
 
 // newKind makes a kind for a test.
-func newKind[Spec, State any](name string, batch int) *taskkit.Kind[Spec, State] {
-	return taskkit.NewKind(taskkit.Definition[Spec, State]{
-		Name: name, Batch: batch,
-		Spec: taskkit.Reflected[Spec](), State: taskkit.Reflected[State](),
-		Report: taskkit.ReportWith[Spec, State](taskkit.Reflected[string]()),
+func newKind[Spec, State any](name string, batch int) *taskkit.Kind[Spec, State, string] {
+	return taskkit.NewKind(taskkit.Definition[Spec, State, string]{
+		Name: name, BatchSize: batch,
 	})
 }
 
 // registered makes a registry of one executor.
-func registered[Spec, State any](k *taskkit.Kind[Spec, State], x taskkit.Executor[Spec, State]) *taskkit.Registry {
+func registered[Spec, State, Result any](k *taskkit.Kind[Spec, State, Result], x taskkit.Executor[Spec, State]) *taskkit.Registry {
 	var r taskkit.Registry
 	taskkit.Register(&r, k, x)
 	return &r
 }
 
-// makeTouch makes the ledger: who dealt with which item, with no constraint.
+// makeTouch creates the ledger of which worker processed which item, without
+// constraints.
 func makeTouch(tb testing.TB, db *sql.DB) {
 	tb.Helper()
 	if _, err := db.ExecContext(tb.Context(), `CREATE TABLE touch (task text NOT NULL, item integer NOT NULL, worker text NOT NULL)`); err != nil {

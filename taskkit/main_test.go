@@ -20,7 +20,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -39,6 +39,8 @@ type workerArgs struct {
 	BeforeTx  bool
 	DeadAfter time.Duration
 	Drain     time.Duration
+	// MaxAttempts is that of the worker's Config; 0 is its default.
+	MaxAttempts int
 }
 
 func TestMain(m *testing.M) {
@@ -72,11 +74,14 @@ func workerProcess(raw string) error {
 	defer db.Close()
 	db.SetMaxOpenConns(12)
 	db.SetMaxIdleConns(12)
-	w, err := taskkit.NewWorker(db, registered(countKind, holding(a)), taskkit.Config{
+	reg := registered(countKind, holding(a))
+	taskkit.Register(reg, skippingKind, killedByItems())
+	taskkit.Register(reg, failingKind, killedByItems())
+	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 4,
 		Heartbeat: a.DeadAfter / 5, DeadAfter: a.DeadAfter, BatchTimeout: a.DeadAfter * 3 / 4,
 		BatchTarget: 100 * time.Millisecond, Drain: a.Drain,
-		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
+		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond, MaxAttempts: a.MaxAttempts,
 		Backoff: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})

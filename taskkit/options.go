@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -23,50 +24,80 @@ const (
 	PriorityIdle   Priority = 4
 )
 
-// SubmitOption changes how a task is stored. See [Submit].
-type SubmitOption interface{ applySubmit(*submission) }
+// A SubmitOption is an option of [Submit], [SubmitMany] and
+// [Registry.SubmitJSON]. Only this package implements it.
+type SubmitOption interface{ applySubmit(s *submission) }
 
-// submission collects options.
+// submission collects the options of one call.
 type submission struct {
 	store.NewTask
-	schema string
-	quiet  bool
-	errs   []error
+	schema        string
+	withoutNotify bool
+	owned         bool // there was OwnedBy or System
+	errs          []error
 }
 
 type submitOption func(*submission)
 
 func (f submitOption) applySubmit(s *submission) { f(s) }
 
-// OwnedBy names the person who asked. Defaults to the zero UUID, the system
-// itself. Unless RunAs says otherwise the task also runs as this person.
+// SystemOwner is the owner of tasks that no person asked for, see [System]. It is
+// 00000000-0000-8000-8000-73797374656d, which ends with "system" in ASCII. The
+// zero UUID is never an owner: where it is stored, the person is unknown.
+var SystemOwner = uuid.UUID{6: 0x80, 8: 0x80, 10: 's', 11: 'y', 12: 's', 13: 't', 14: 'e', 15: 'm'}
+
+// OwnedBy names the person who asked. Each submission needs either OwnedBy or
+// [System]. The task also runs as this person unless [RunAs] names another. The
+// zero UUID is refused.
 func OwnedBy(person uuid.UUID) SubmitOption {
-	return submitOption(func(s *submission) { s.Owner = person })
-}
-
-// RunAs names the person as whom the task executes. Defaults to the owner.
-func RunAs(person uuid.UUID) SubmitOption {
-	return submitOption(func(s *submission) { s.NewTask.RunAs = person })
-}
-
-// NotBefore sets the earliest start. The database's clock decides when it has
-// come. Defaults to now. Years from 1 to 9999 can be stored.
-func NotBefore(t time.Time) SubmitOption {
 	return submitOption(func(s *submission) {
-		if y := t.UTC().Year(); y < 1 || y > 9999 {
-			s.fail("NotBefore", fmt.Sprintf("the year %d is not between 1 and 9999", y))
-		}
-		s.NewTask.NotBefore = t
+		s.Owner = s.person("OwnedBy", person)
+		s.owned = true
 	})
 }
 
-// Delay sets the earliest start relative to the database's now.
-func Delay(d time.Duration) SubmitOption {
+// System says that no person asked, but the application itself, such as a
+// schedule or a consumer of events. The owner is [SystemOwner].
+func System() SubmitOption { return OwnedBy(SystemOwner) }
+
+// RunAs names the person as whom the task executes. Defaults to the owner. The
+// zero UUID is refused.
+func RunAs(person uuid.UUID) SubmitOption {
+	return submitOption(func(s *submission) { s.NewTask.RunAs = s.person("RunAs", person) })
+}
+
+// An ActorOption is an option of [Submit] and of the requests of a [Client]. See
+// [WithActor].
+type ActorOption struct{ person uuid.UUID }
+
+// WithActor names the person who makes the call. That of Submit is kept as
+// Task.CreatedBy, which defaults to the owner. That of a request is kept in the
+// task's events and, while the request stands, with the task; without it the
+// actor is unknown.
+func WithActor(person uuid.UUID) ActorOption { return ActorOption{person} }
+
+func (o ActorOption) applySubmit(s *submission) { s.Actor = s.person("WithActor", o.person) }
+
+func (o ActorOption) applyRequest(r *store.Request) { r.Actor = o.person }
+
+// WithNotBefore sets the earliest start, compared with the database's clock.
+// Defaults to now. The year must be between 1 and 9999.
+func WithNotBefore(t time.Time) SubmitOption {
+	return submitOption(func(s *submission) {
+		if y := t.UTC().Year(); y < 1 || y > 9999 {
+			s.fail("WithNotBefore", fmt.Sprintf("the year %d is not between 1 and 9999", y))
+		}
+		s.NotBefore = t
+	})
+}
+
+// WithDelay sets the earliest start relative to the database's current time.
+func WithDelay(d time.Duration) SubmitOption {
 	return submitOption(func(s *submission) {
 		if d < 0 {
-			s.fail("Delay", "negative")
+			s.fail("WithDelay", "negative")
 		}
-		s.NewTask.Delay = d
+		s.Delay = d
 	})
 }
 
@@ -77,44 +108,60 @@ func WithPriority(p Priority) SubmitOption {
 		if p < PriorityHigh || p > PriorityIdle {
 			s.fail("WithPriority", fmt.Sprintf("%d is not between %d and %d", p, PriorityHigh, PriorityIdle))
 		}
-		s.NewTask.Priority = int(p)
+		s.Priority = int(p)
 	})
 }
 
-// InQueue sets the queue. Workers name the queues that they serve. Defaults to
+// WithQueue sets the queue. Only workers that serve the queue run the task, see
+// Config.Queues. A name consists of at most 63 lower case letters, digits,
+// underscores, dots and hyphens, and begins with a letter or digit. Defaults to
 // the kind's queue.
-func InQueue(name string) SubmitOption {
-	return submitOption(func(s *submission) { s.Queue = s.text("InQueue", name, 100) })
+func WithQueue(name string) SubmitOption {
+	return submitOption(func(s *submission) {
+		if !lifecycle.ValidQueue(name) {
+			s.fail("WithQueue", queueProblem(name))
+		}
+		s.Queue = name
+	})
 }
 
-// WithReason says why the task was submitted, for people who look at the queue.
-func WithReason(reason string) SubmitOption {
-	return submitOption(func(s *submission) { s.Reason = s.text("WithReason", reason, 1000) })
+// WithUniqueKey allows only one live task of the kind with this key. A second
+// Submit returns a *[DuplicateError], stores nothing and leaves the transaction
+// usable.
+func WithUniqueKey(key string) SubmitOption {
+	return submitOption(func(s *submission) { s.UniqueKey = s.text("WithUniqueKey", key, 500) })
 }
 
-// UniqueKey allows one live task of the kind with this key. A second Submit
-// returns a *[DuplicateError], stores nothing and leaves the transaction usable.
-func UniqueKey(key string) SubmitOption {
-	return submitOption(func(s *submission) { s.NewTask.UniqueKey = s.text("UniqueKey", key, 500) })
+// WithIdempotencyKey allows only one task of the kind with this key, for as long
+// as its row is kept, even after the task has ended. It is for requests that a
+// client may repeat. A second Submit returns a *[DuplicateError].
+func WithIdempotencyKey(key string) SubmitOption {
+	return submitOption(func(s *submission) { s.IdempotencyKey = s.text("WithIdempotencyKey", key, 500) })
 }
 
-// IdempotencyKey allows one task of the kind with this key for as long as its
-// row is kept, also after it has ended: for requests that a client may repeat.
-// A second Submit returns a *[DuplicateError].
-func IdempotencyKey(key string) SubmitOption {
-	return submitOption(func(s *submission) { s.NewTask.IdempotencyKey = s.text("IdempotencyKey", key, 500) })
+// WithCoalescing merges submissions of the kind that concern the same thing
+// (CER-4, CER-14). While a task with the same reference waits, for its first claim
+// or for a retry, Submit replaces it and returns its id: the task takes the new
+// spec, reason and priority, and begins anew with an empty state, counters of zero
+// and fresh attempts. The earlier of the two times is kept. A task that runs, that
+// has ended or is to be stopped or deleted is left alone, and a new one is stored.
+//
+// Tasks submitted for a later time, by [WithDelay] or [WithNotBefore], are merged
+// only with each other.
+//
+// Owner, run-as and queue must be those of the waiting task, and unique keys must
+// be equal if both have one; otherwise Submit returns a *[CoalesceError] and stores
+// nothing. A unique or idempotency key is checked as without a reference, and
+// belongs to the merged task afterwards. For a paused task the submission is merged
+// and Submit returns a *[PausedError] together with the id.
+//
+// The handle must be an [ExecQuerier]. Outside a transaction, use a *sql.DB.
+func WithCoalescing(reference string) SubmitOption {
+	return submitOption(func(s *submission) { s.Reference = s.text("WithCoalescing", reference, 500) })
 }
 
-// Coalesce merges tasks of the kind about one thing (CER-4, CER-14): while a
-// task with the same reference waits and has never been claimed, Submit
-// replaces its spec, reason and time and returns its id. The handle must be an
-// [ExecQuerier].
-func Coalesce(reference string) SubmitOption {
-	return submitOption(func(s *submission) { s.Reference = s.text("Coalesce", reference, 500) })
-}
-
-// ChildOf records the task that submitted this one, as b.Task.
-func ChildOf(parent ID) SubmitOption {
+// WithParent records the task that submitted this one, usually b.Task.
+func WithParent(parent ID) SubmitOption {
 	return submitOption(func(s *submission) { s.Parent = parent })
 }
 
@@ -123,7 +170,8 @@ func WithTraceparent(tp string) SubmitOption {
 	return submitOption(func(s *submission) { s.Traceparent = s.text("WithTraceparent", tp, 200) })
 }
 
-// WithTotal sets the number of items, for progress before the first batch.
+// WithTotal sets the number of items, so that progress is known before the first
+// batch.
 func WithTotal(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 0 {
@@ -133,16 +181,32 @@ func WithTotal(n int) SubmitOption {
 	})
 }
 
-// Quiet leaves out the hint that wakes workers at once: they find the task at
-// their next look. For very large numbers of submissions.
-func Quiet() SubmitOption { return submitOption(func(s *submission) { s.quiet = true }) }
+// WithoutNotify omits the wake-up, the notification that lets workers claim the
+// task at once. They find it at their next poll. It is for very large numbers of
+// submissions.
+func WithoutNotify() SubmitOption {
+	return submitOption(func(s *submission) { s.withoutNotify = true })
+}
 
-// SchemaOption is an option of [Submit] and of [NewClient].
+// A ReasonOption is an option of [Submit] and of the requests of a [Client]. See
+// [WithReason].
+type ReasonOption struct{ reason string }
+
+// WithReason says why a task is submitted, or why something is requested of it,
+// for the people who read it later. That of a request is kept in the task's
+// events.
+func WithReason(reason string) ReasonOption { return ReasonOption{reason} }
+
+func (o ReasonOption) applySubmit(s *submission) { s.Reason = s.text("WithReason", o.reason, 1000) }
+
+func (o ReasonOption) applyRequest(r *store.Request) { r.Reason = o.reason }
+
+// A SchemaOption is an option of [Submit] and of [NewClient]. See [WithSchema].
 type SchemaOption struct{ name string }
 
-// InSchema names the PostgreSQL schema that holds the tables, where it is not
+// WithSchema names the PostgreSQL schema that holds the tables. Defaults to
 // [DefaultSchema]. SQLite ignores it.
-func InSchema(name string) SchemaOption { return SchemaOption{name} }
+func WithSchema(name string) SchemaOption { return SchemaOption{name} }
 
 func (o SchemaOption) applySubmit(s *submission) {
 	if err := checkSchemaName(o.name); err != nil {
@@ -162,15 +226,28 @@ func (s *submission) fail(option, problem string) {
 	s.errs = append(s.errs, &OptionError{option, problem})
 }
 
-// text checks text that goes into a column and perhaps into an index.
+// person checks the id of a person.
+func (s *submission) person(option string, id uuid.UUID) uuid.UUID {
+	if id == uuid.Nil {
+		s.fail(option, "the zero UUID names nobody: name a person, or use System for a task that no person asked for")
+	}
+	return id
+}
+
+// text checks text that is stored in a column and perhaps indexed.
 func (s *submission) text(option, v string, most int) string {
 	switch {
 	case v == "":
 		s.fail(option, "empty")
 	case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
-		s.fail(option, "holds a NUL or is not valid UTF-8")
+		s.fail(option, "contains a NUL byte or invalid UTF-8")
 	case len(v) > most:
 		s.fail(option, fmt.Sprintf("%d bytes, more than %d", len(v), most))
 	}
 	return v
+}
+
+// queueProblem says why a queue cannot have this name.
+func queueProblem(name string) string {
+	return fmt.Sprintf("%q is not a valid name of a queue: use %s", shorten(name), lifecycle.QueueRule)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -33,8 +33,8 @@ func TestStoppedWorkerCommitsNothing(t *testing.T) {
 
 		launch(t, db, workerArgs{Name: "second", Dir: dir})
 		task := ended(t, db, id)
-		if task.Status != taskkit.Completed {
-			t.Fatalf("task ended in %s: %s", task.Status, task.Desc)
+		if task.Status != taskkit.StatusCompleted {
+			t.Fatalf("task ended in %s: %s", task.Status, task.StatusDetail)
 		}
 		fence, checkpoints := task.Fence, task.Checkpoints
 		if fence < 2 {
@@ -67,7 +67,7 @@ func TestStoppedWorkerCommitsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatalf("read task: %v", err)
 		}
-		if after.Fence != fence || after.Checkpoints != checkpoints || after.Status != taskkit.Completed {
+		if after.Fence != fence || after.Checkpoints != checkpoints || after.Status != taskkit.StatusCompleted {
 			t.Errorf("the row changed after the end: %+v", after)
 		}
 	})
@@ -130,8 +130,8 @@ func TestRollingRestart(t *testing.T) {
 		t.Logf("longest time from SIGTERM to exit: %v (drain time %v)", longest, drain)
 		for _, id := range ids {
 			task := ended(t, db, id)
-			if task.Status != taskkit.Completed || task.Attempts != 0 {
-				t.Errorf("task %s: %s, attempts %d: %s", id, task.Status, task.Attempts, task.Desc)
+			if task.Status != taskkit.StatusCompleted || task.Attempts != 0 {
+				t.Errorf("task %s: %s, attempts %d: %s", id, task.Status, task.Attempts, task.StatusDetail)
 			}
 			attempts, err := clientOf(db).Attempts(t.Context(), id, 10)
 			if err != nil {
@@ -181,8 +181,8 @@ func TestMillionItemsKilledTenTimes(t *testing.T) {
 		last.signal(t, syscall.SIGTERM)
 		t.Logf("1,000,000 items in %v with %d kills, peak RSS of a worker %d MiB, %d batches, %d holds",
 			time.Since(begin).Round(time.Millisecond), kills, peak>>20, task.Checkpoints, task.Fence)
-		if task.Status != taskkit.Completed || task.Progress.Done != items {
-			t.Errorf("task ended in %s with %+v: %s", task.Status, task.Progress, task.Desc)
+		if task.Status != taskkit.StatusCompleted || task.Progress.Done != items {
+			t.Errorf("task ended in %s with %+v: %s", task.Status, task.Progress, task.StatusDetail)
 		}
 		if peak > 256<<20 {
 			t.Errorf("peak RSS %d MiB: memory is not flat", peak>>20)

@@ -6,23 +6,24 @@ import (
 	"fmt"
 	"slices"
 
-	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/taskkit/taskjson"
 )
 
-// Upgrade makes what one revision of a kind wrote readable by the next. Each
-// function takes the JSON of revision From and returns that of the revision
-// after it; nil is a part that needs nothing. They are chained from the revision
-// that was stored to the one now, and what comes out is decoded as strictly as
-// anything. taskgen asks for them when a change needs one.
+// Upgrade converts what one revision of a kind wrote to the next revision. Each
+// function takes JSON of revision From and returns JSON of the revision after it;
+// nil means that the part needs no conversion. Upgrades are chained from the
+// stored revision to the current one, and the outcome is decoded as strictly as
+// any other JSON. taskgen reports when a change needs one.
 type Upgrade struct {
 	From                int
 	Spec, State, Result UpgradeFunc
 }
 
-// UpgradeFunc makes JSON of one revision into JSON of the next.
+// UpgradeFunc converts JSON of one revision to JSON of the next.
 type UpgradeFunc func(old json.RawMessage) (json.RawMessage, error)
 
-// part is what of a task is read.
+// part is one of the stored values of a task.
 type part string
 
 const (
@@ -43,16 +44,15 @@ func (u Upgrade) of(p part) UpgradeFunc {
 	}
 }
 
-// revisions is what a kind can read: the one place where stored JSON of any age
-// becomes a value.
+// revisions decodes stored JSON of every revision that a kind can read.
 type revisions struct {
 	kind     string
 	reads    []int // ascending, the present one last
 	upgrades map[int]Upgrade
 }
 
-// newRevisions checks what a definition says of its revisions. It panics on what
-// makes no sense, as [NewKind] does.
+// newRevisions checks the revisions of a definition. Like [NewKind] it panics when
+// they are inconsistent.
 func newRevisions(kind string, reads []int, upgrades []Upgrade) revisions {
 	r := revisions{kind: kind, reads: slices.Sorted(slices.Values(reads)), upgrades: map[int]Upgrade{}}
 	now := r.reads[len(r.reads)-1]
@@ -65,8 +65,8 @@ func newRevisions(kind string, reads []int, upgrades []Upgrade) revisions {
 	return r
 }
 
-// read decodes what was stored at a revision, and reports whether a function of
-// the user's has changed it on the way.
+// read decodes what was stored at a revision, and reports whether an upgrade
+// function has changed it.
 func read[T any](r *revisions, p part, revision int, stored []byte, decode func([]byte, *T) error, v *T) (upgraded bool, err error) {
 	if !slices.Contains(r.reads, revision) {
 		return false, &RevisionError{Kind: r.kind, Revision: revision, Known: r.reads}
@@ -80,7 +80,7 @@ func read[T any](r *revisions, p part, revision int, stored []byte, decode func(
 		upgraded = true
 		data, err = protect(u, bytes.Clone(data))
 		if err == nil {
-			err = checkJSON(data)
+			err = taskjson.CheckStorable(data)
 		}
 		if err != nil {
 			return true, fmt.Errorf("upgrade the %s of kind %s from revision %d: %w", p, r.kind, from, err)
@@ -88,26 +88,26 @@ func read[T any](r *revisions, p part, revision int, stored []byte, decode func(
 	}
 	switch err := decode(data, v); {
 	case err != nil && upgraded:
-		return true, fmt.Errorf("upgrade the %s of kind %s from revision %d: what came of it cannot be read: %w", p, r.kind, revision, err)
+		return true, fmt.Errorf("upgrade the %s of kind %s from revision %d: the outcome cannot be read: %w", p, r.kind, revision, err)
 	case err != nil:
 		return false, fmt.Errorf("decode %s of revision %d: %w", p, revision, err)
 	}
 	return upgraded, nil
 }
 
-// protect calls an upgrade function, which is the user's and may panic.
+// protect calls an upgrade function of the user's, which may panic.
 func protect(u UpgradeFunc, old json.RawMessage) (_ json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = errclass.Panic(v)
+			err = classify.Panic(v)
 		}
 	}()
 	return u(old)
 }
 
-// readSpec decodes the spec of a task. One that a function of the user's has
-// changed is validated anew.
-func (k *Kind[Spec, State]) readSpec(revision int, stored []byte, v *Spec) error {
+// readSpec decodes the spec of a task. A spec that an upgrade function has changed
+// is validated again.
+func (k *Kind[Spec, State, Result]) readSpec(revision int, stored []byte, v *Spec) error {
 	upgraded, err := read(&k.revisions, partSpec, revision, stored, k.def.Spec.Decode, v)
 	if err == nil && upgraded {
 		err = validateSpec(k.def.Name, k.def.Secrets, v)
@@ -115,9 +115,9 @@ func (k *Kind[Spec, State]) readSpec(revision int, stored []byte, v *Spec) error
 	return err
 }
 
-// readState decodes the state of a task. That of a task without a checkpoint is
-// {}, at any revision, and zero.
-func (k *Kind[Spec, State]) readState(revision int, stored []byte, v *State) error {
+// readState decodes the state of a task. Without a checkpoint the state is {} at
+// any revision, and its value is zero.
+func (k *Kind[Spec, State, Result]) readState(revision int, stored []byte, v *State) error {
 	if len(stored) == 0 || string(stored) == "{}" {
 		return nil
 	}
@@ -125,39 +125,25 @@ func (k *Kind[Spec, State]) readState(revision int, stored []byte, v *State) err
 	return err
 }
 
-// Specimen is JSON as a database may hold it, of one part ("spec", "state" or
-// "result") and revision of a kind.
-type Specimen struct {
-	Part     string
-	Revision int
-	JSON     string
+// DecodeSpec decodes a spec that was stored at a revision, after the upgrades that
+// it needs. It does not validate it. A revision that the kind cannot read is a
+// *[RevisionError].
+func (k *Kind[Spec, State, Result]) DecodeSpec(revision int, stored []byte) (Spec, error) {
+	var v Spec
+	_, err := read(&k.revisions, partSpec, revision, stored, k.def.Spec.Decode, &v)
+	return v, err
 }
 
-// CheckSpecimens reports whether everything that may be stored of a kind can be
-// read: each specimen is upgraded and decoded as the runtime would. taskgen
-// writes a test that calls it. The codec is that of the kind's result, or nil.
-func CheckSpecimens[Spec, State any](k *Kind[Spec, State], decodeResult func([]byte) error, specimens []Specimen) error {
-	for _, s := range specimens {
-		var (
-			err error
-			raw = []byte(s.JSON)
-		)
-		switch part(s.Part) {
-		case partSpec:
-			_, err = read(&k.revisions, partSpec, s.Revision, raw, k.def.Spec.Decode, new(Spec))
-		case partState:
-			err = k.readState(s.Revision, raw, new(State))
-		case partResult:
-			if decodeResult == nil {
-				return fmt.Errorf("taskkit: kind %s: a specimen of a result, and no way to read one", k.Name())
-			}
-			_, err = read(&k.revisions, partResult, s.Revision, raw, func(data []byte, _ *struct{}) error { return decodeResult(data) }, new(struct{}))
-		default:
-			err = fmt.Errorf("a specimen of %q", s.Part)
-		}
-		if err != nil {
-			return fmt.Errorf("taskkit: kind %s, %s of revision %d: %s: %w", k.Name(), s.Part, s.Revision, s.JSON, err)
-		}
-	}
-	return nil
+// DecodeState decodes a state as [Kind.DecodeSpec] does a spec.
+func (k *Kind[Spec, State, Result]) DecodeState(revision int, stored []byte) (State, error) {
+	var v State
+	err := k.readState(revision, stored, &v)
+	return v, err
+}
+
+// DecodeResult decodes a result as [Kind.DecodeSpec] does a spec.
+func (k *Kind[Spec, State, Result]) DecodeResult(revision int, stored []byte) (Result, error) {
+	var v Result
+	_, err := read(&k.revisions, partResult, revision, stored, k.def.Result.Decode, &v)
+	return v, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -42,10 +42,9 @@ func step(at *int, items int) taskkit.Next {
 }
 
 // oldKind is the kind before.
-func oldKind() *taskkit.Kind[oldSpec, oldState] {
-	return taskkit.NewKind(taskkit.Definition[oldSpec, oldState]{
-		Name: "moved", Spec: taskkit.Reflected[oldSpec](), State: taskkit.Reflected[oldState](),
-		Report: taskkit.ReportWith[oldSpec, oldState](taskkit.Reflected[string]()),
+func oldKind() *taskkit.Kind[oldSpec, oldState, string] {
+	return taskkit.NewKind(taskkit.Definition[oldSpec, oldState, string]{
+		Name: "moved",
 	})
 }
 
@@ -68,15 +67,13 @@ func oldWork(hold int) *taskkit.Registry {
 }
 
 // newer is the kind at a revision, with upgrades from the one before it.
-func newer(revision int, up ...taskkit.Upgrade) *taskkit.Kind[newSpec, newState] {
-	return taskkit.NewKind(taskkit.Definition[newSpec, newState]{
+func newer(revision int, up ...taskkit.Upgrade) *taskkit.Kind[newSpec, newState, string] {
+	return taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
 		Name: "moved", Revision: revision, Upgrades: up,
-		Spec: taskkit.Reflected[newSpec](), State: taskkit.Reflected[newState](),
-		Report: taskkit.ReportWith[newSpec, newState](taskkit.Reflected[string]()),
 	})
 }
 
-func newWork(k *taskkit.Kind[newSpec, newState]) *taskkit.Registry {
+func newWork(k *taskkit.Kind[newSpec, newState, string]) *taskkit.Registry {
 	return registered(k, &aborting[newSpec, newState]{
 		funcs: funcs[newSpec, newState]{execute: func(_ context.Context, b *taskkit.Batch[newSpec, newState]) (taskkit.Next, error) {
 			b.Advance(1)
@@ -89,8 +86,8 @@ func newWork(k *taskkit.Kind[newSpec, newState]) *taskkit.Registry {
 	})
 }
 
-// moves is the upgrade from the old types to the new.
-var moves = taskkit.Upgrade{
+// upgradeOld is the upgrade from the old types to the new.
+var upgradeOld = taskkit.Upgrade{
 	From: 1,
 	Spec: func(old json.RawMessage) (json.RawMessage, error) {
 		var was oldSpec
@@ -125,17 +122,17 @@ func TestUpgrade(t *testing.T) {
 	for name, c := range map[string]struct {
 		done   int // items done at revision 1
 		items  int
-		kind   *taskkit.Kind[newSpec, newState]
+		kind   *taskkit.Kind[newSpec, newState, string]
 		result string
 		state  newState
 	}{
-		"before the first checkpoint":                 {0, 3, newer(2, moves), `new 3 since ""`, newState{At: 3}},
-		"all in one batch":                            {0, 1, newer(2, moves), `new 1 since ""`, newState{At: 1}},
-		"in the middle":                               {2, 4, newer(2, moves), `new 4 since "revision 1"`, newState{4, "revision 1"}},
-		"the last batch":                              {2, 3, newer(2, moves), `new 3 since "revision 1"`, newState{3, "revision 1"}},
-		"over two revisions":                          {1, 3, newer(3, marks, moves), `new 3 since "revisions 1 and 2"`, newState{3, "revisions 1 and 2"}},
-		"over one that needed nothing":                {1, 3, newer(3, moves), `new 3 since "revision 1"`, newState{3, "revision 1"}},
-		"done before, so that only its reader is new": {3, 3, newer(2, moves), "old 3, upgraded", newState{3, "revision 1"}},
+		"before the first checkpoint":                 {0, 3, newer(2, upgradeOld), `new 3 since ""`, newState{At: 3}},
+		"all in one batch":                            {0, 1, newer(2, upgradeOld), `new 1 since ""`, newState{At: 1}},
+		"in the middle":                               {2, 4, newer(2, upgradeOld), `new 4 since "revision 1"`, newState{4, "revision 1"}},
+		"the last batch":                              {2, 3, newer(2, upgradeOld), `new 3 since "revision 1"`, newState{3, "revision 1"}},
+		"over two revisions":                          {1, 3, newer(3, marks, upgradeOld), `new 3 since "revisions 1 and 2"`, newState{3, "revisions 1 and 2"}},
+		"over one that needed nothing":                {1, 3, newer(3, upgradeOld), `new 3 since "revision 1"`, newState{3, "revision 1"}},
+		"done before, so that only its reader is new": {3, 3, newer(2, upgradeOld), "old 3, upgraded", newState{3, "revision 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,10 +154,10 @@ func TestUpgrade(t *testing.T) {
 					stop()
 				}
 				started(t, db, newWork(c.kind), quick(t, db))
-				if task := ended(t, db, id); task.Status != taskkit.Completed {
-					t.Fatalf("ended in %s %q", task.Status, task.Desc)
+				if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
+					t.Fatalf("ended in %s %q", task.Status, task.StatusDetail)
 				}
-				got, err := taskkit.GetWith(t.Context(), clientOf(db), c.kind, taskkit.Reflected[string](), id)
+				got, err := taskkit.Get(t.Context(), clientOf(db), c.kind, id)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -203,18 +200,18 @@ func TestUpgradeFails(t *testing.T) {
 				stop()
 
 				for part, u := range map[string]taskkit.Upgrade{
-					"spec": {From: 1, Spec: c.f, State: moves.State}, "state": {From: 1, Spec: moves.Spec, State: c.f},
+					"spec": {From: 1, Spec: c.f, State: upgradeOld.State}, "state": {From: 1, Spec: upgradeOld.Spec, State: c.f},
 				} {
 					k := newer(2, u)
 					stop := started(t, db, newWork(k), quick(t, db))
 					task := ended(t, db, id)
-					status, code := taskkit.Failure, "undecodable_state: "
+					status, code := taskkit.StatusFailure, "undecodable_state: "
 					if part == "spec" {
-						status, code = taskkit.Error, "undecodable: "
+						status, code = taskkit.StatusError, "undecodable: "
 					}
 					for _, want := range []string{code, c.says, "upgrade", "the " + part + " of kind moved from revision 1"} {
-						if task.Status != status || !strings.Contains(task.Desc, want) {
-							t.Errorf("%s: ended in %s %q, want %s with %q", part, task.Status, task.Desc, status, want)
+						if task.Status != status || !strings.Contains(task.StatusDetail, want) {
+							t.Errorf("%s: ended in %s %q, want %s with %q", part, task.Status, task.StatusDetail, status, want)
 						}
 					}
 					if _, err := taskkit.Get(t.Context(), clientOf(db), k, id); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -226,9 +223,9 @@ func TestUpgradeFails(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				started(t, db, newWork(newer(2, moves)), quick(t, db))
-				if task := ended(t, db, id); task.Status != taskkit.Completed || task.Progress.Done != 3 {
-					t.Errorf("with the right function it ended in %s %q, %+v", task.Status, task.Desc, task.Progress)
+				started(t, db, newWork(newer(2, upgradeOld)), quick(t, db))
+				if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || task.Progress.Done != 3 {
+					t.Errorf("with the right function it ended in %s %q, %+v", task.Status, task.StatusDetail, task.Progress)
 				}
 			})
 		})
@@ -241,9 +238,9 @@ func TestUpgradedSpecIsValidated(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
 		id := submitted(t, db, oldKind(), oldSpec{Items: 1001})
-		started(t, db, newWork(newer(2, moves)), quick(t, db))
-		if task := ended(t, db, id); task.Status != taskkit.Error || !strings.Contains(task.Desc, "count breaks the rule max=1000") {
-			t.Errorf("ended in %s %q, want ERROR and the rule", task.Status, task.Desc)
+		started(t, db, newWork(newer(2, upgradeOld)), quick(t, db))
+		if task := ended(t, db, id); task.Status != taskkit.StatusError || !strings.Contains(task.StatusDetail, "count breaks the rule max=1000") {
+			t.Errorf("ended in %s %q, want ERROR and the rule", task.Status, task.StatusDetail)
 		}
 	})
 }
@@ -261,11 +258,11 @@ func TestRevisionUnknown(t *testing.T) {
 		stop()
 		waits := submitted(t, db, newer(5), newSpec{Count: 1})
 
-		between := taskkit.NewKind(taskkit.Definition[newSpec, newState]{
-			Name: "moved", Revision: 4, Reads: []int{4, 3}, Spec: taskkit.Reflected[newSpec](), State: taskkit.Reflected[newState](),
+		between := taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
+			Name: "moved", Revision: 4, Reads: []int{4, 3},
 		})
 		_, specErr := taskkit.Get(t.Context(), c, between, id)
-		_, resultErr := taskkit.FetchResult(t.Context(), c, between, taskkit.Reflected[string](), id)
+		_, resultErr := taskkit.Fetch(t.Context(), c, between, id)
 		for part, err := range map[string]error{"task": specErr, "result": resultErr} {
 			var re *taskkit.RevisionError
 			if !errors.As(err, &re) || re.Kind != "moved" || re.Revision != 5 || fmt.Sprint(re.Known) != "[3 4]" {
@@ -279,10 +276,10 @@ func TestRevisionUnknown(t *testing.T) {
 		if _, err := taskkit.Get(t.Context(), c, between, first); err == nil || !strings.Contains(err.Error(), "Definition.Reads") {
 			t.Errorf("revision 1: read with %v, want what to do", err)
 		}
-		if _, err := taskkit.FetchResult(t.Context(), c, countKind, taskkit.Reflected[string](), id); !errors.Is(err, taskkit.ErrNotFound) || !strings.Contains(err.Error(), "of kind moved, not count") {
+		if _, err := taskkit.Fetch(t.Context(), c, countKind, id); !errors.Is(err, taskkit.ErrNotFound) || !strings.Contains(err.Error(), "of kind moved, not count") {
 			t.Errorf("the result as one of another kind: %v, want ErrNotFound", err)
 		}
-		if _, err := taskkit.FetchResult(t.Context(), c, between, taskkit.Reflected[string](), uuid.New()); !errors.Is(err, taskkit.ErrNotFound) {
+		if _, err := taskkit.Fetch(t.Context(), c, between, uuid.New()); !errors.Is(err, taskkit.ErrNotFound) {
 			t.Errorf("the result of no task: %v, want ErrNotFound", err)
 		}
 
@@ -294,7 +291,7 @@ func TestRevisionUnknown(t *testing.T) {
 			ended(t, db, submitted(t, db, newer(3), newSpec{Count: 2}))
 		}
 		task, err := c.Task(t.Context(), waits)
-		if err != nil || task.Status != taskkit.Queued || task.Fence != 0 {
+		if err != nil || task.Status != taskkit.StatusQueued || task.Fence != 0 {
 			t.Errorf("a task of revision 5 beside a worker of 3 and 4: %+v, %v", task, err)
 		}
 	})
@@ -324,9 +321,8 @@ func TestNewKindRefusesRevisions(t *testing.T) {
 					t.Errorf("panicked with %q, want %q in it", said, c.says)
 				}
 			}()
-			taskkit.NewKind(taskkit.Definition[newSpec, newState]{
+			taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
 				Name: "moved", Revision: c.revision, Reads: c.reads, Upgrades: c.upgrades,
-				Spec: taskkit.Reflected[newSpec](), State: taskkit.Reflected[newState](),
 			})
 		})
 	}
@@ -339,27 +335,26 @@ func TestRetiredKind(t *testing.T) {
 		migrated(t, db)
 		makeTouch(t, db.DB)
 		there := submitted(t, db, countKind, countSpec{Items: 5})
-		retired := taskkit.NewKind(taskkit.Definition[countSpec, countState]{
+		retired := taskkit.NewKind(taskkit.Definition[countSpec, countState, struct{}]{
 			Name: countKind.Name(), Retired: true,
-			Spec: taskkit.Reflected[countSpec](), State: taskkit.Reflected[countState](),
 		})
 		r := registered(retired, counting("w"))
-		in := taskkit.InSchema(schemaOf(db))
-		_, one := taskkit.Submit(t.Context(), db.DB, retired, countSpec{Items: 1}, in)
-		_, many := taskkit.SubmitMany(t.Context(), db.DB, retired, []countSpec{{Items: 1}, {Items: 2}}, in)
-		_, none := taskkit.SubmitMany(t.Context(), db.DB, retired, nil, in)
-		_, text := r.SubmitJSON(t.Context(), db.DB, retired.Name(), []byte(`{"items":1}`), in)
+		in := taskkit.WithSchema(schemaOf(db))
+		_, one := taskkit.Submit(t.Context(), db.DB, retired, countSpec{Items: 1}, in, taskkit.System())
+		_, many := taskkit.SubmitMany(t.Context(), db.DB, retired, []countSpec{{Items: 1}, {Items: 2}}, in, taskkit.System())
+		_, none := taskkit.SubmitMany(t.Context(), db.DB, retired, nil, in, taskkit.System())
+		_, text := r.SubmitJSON(t.Context(), db.DB, retired.Name(), []byte(`{"items":1}`), in, taskkit.System())
 		for way, err := range map[string]error{"Submit": one, "SubmitMany": many, "SubmitMany of none": none, "SubmitJSON": text} {
 			if re, ok := errors.AsType[*taskkit.RetiredKindError](err); !ok || re.Kind != retired.Name() {
 				t.Errorf("%s: %v, want a *RetiredKindError", way, err)
 			}
 		}
 		started(t, db, r, quick(t, db))
-		if task := ended(t, db, there); task.Status != taskkit.Completed {
-			t.Errorf("what was there ended in %s %q", task.Status, task.Desc)
+		if task := ended(t, db, there); task.Status != taskkit.StatusCompleted {
+			t.Errorf("what was there ended in %s %q", task.Status, task.StatusDetail)
 		}
 		counts, err := clientOf(db).Counts(t.Context(), "")
-		if err != nil || len(counts) != 1 || counts[taskkit.Completed] != 1 {
+		if err != nil || len(counts) != 1 || counts[taskkit.StatusCompleted] != 1 {
 			t.Errorf("there are %v, %v; want the one task that was there", counts, err)
 		}
 	})

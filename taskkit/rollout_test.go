@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	one "taskkit.dev/taskkit/testdata/rollout/v1"
 	gen1 "taskkit.dev/taskkit/testdata/rollout/v1/gen"
@@ -42,7 +42,7 @@ type release struct {
 	stop   func()
 }
 
-// give lets a release deal with n more people.
+// give lets a release process n more people.
 func (r *release) give(n int) {
 	for range n {
 		r.tokens <- struct{}{}
@@ -50,14 +50,14 @@ func (r *release) give(n int) {
 }
 
 // touch is what the executors of all releases do to a person.
-func (r *release) touch(ctx context.Context, tx taskkit.ExecQuerier, task taskkit.ID, person uuid.UUID, standing, note string) error {
+func (r *release) touch(ctx context.Context, tx taskkit.ExecQuerier, task taskkit.ID, person uuid.UUID, standing, remark string) error {
 	select {
 	case <-r.tokens:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO standing (task, person, standing, note, release) VALUES ($1, $2, $3, $4, $5)`,
-		task.String(), person.String(), standing, note, r.name)
+		task.String(), person.String(), standing, remark, r.name)
 	return err
 }
 
@@ -107,33 +107,32 @@ func (o *rollout) asks(id taskkit.ID, err error) taskkit.ID {
 }
 
 // here is the option that all submissions need.
-func (o *rollout) here() taskkit.SubmitOption { return taskkit.InSchema(schemaOf(o.db)) }
+func (o *rollout) here() taskkit.SubmitOption { return taskkit.WithSchema(schemaOf(o.db)) }
 
-// reaches waits until so many people of a task have been dealt with and
+// reaches waits until so many people of a task have been processed and
 // committed.
 func (o *rollout) reaches(id taskkit.ID, done int64) {
 	o.Helper()
-	until(o.T, "the task has come so far", func() bool {
+	until(o.T, "the task has reached this progress", func() bool {
 		t, err := o.client.Task(o.Context(), id)
 		if err != nil {
 			o.Fatal(err)
 		}
 		if t.Ended() {
-			o.Fatalf("task %s has ended in %s: %s", id, t.Status, t.Desc)
+			o.Fatalf("task %s has ended in %s: %s", id, t.Status, t.StatusDetail)
 		}
 		return t.Progress.Done >= done
 	})
 }
 
-// waits fails the test unless a task waits, and whoever asks why is told that its
-// revision or kind is known to nobody.
+// waits fails the test unless a task waits and Explain gives the reason why.
 func (o *rollout) waits(id taskkit.ID, why string) {
 	o.Helper()
 	t, err := o.client.Task(o.Context(), id)
 	if err != nil {
 		o.Fatal(err)
 	}
-	if t.Status != taskkit.Queued {
+	if t.Status != taskkit.StatusQueued {
 		o.Errorf("task %s is %s, want QUEUED", id, t.Status)
 	}
 	if told, err := o.client.Explain(o.Context(), id); err != nil || !strings.Contains(told, why) {
@@ -141,13 +140,13 @@ func (o *rollout) waits(id taskkit.ID, why string) {
 	}
 }
 
-// completes waits for a task's end and checks that each person was dealt with
-// once, by the releases given, and as was asked.
-func (o *rollout) completes(id taskkit.ID, standing, note string, by ...string) {
+// completes waits for a task's end and checks that each person was processed once,
+// by the given releases, and with the given values.
+func (o *rollout) completes(id taskkit.ID, standing, remark string, by ...string) {
 	o.Helper()
 	t := ended(o.T, o.db, id)
-	if t.Status != taskkit.Completed {
-		o.Fatalf("task %s ended in %s: %s", id, t.Status, t.Desc)
+	if t.Status != taskkit.StatusCompleted {
+		o.Fatalf("task %s ended in %s: %s", id, t.Status, t.StatusDetail)
 	}
 	rows, err := o.db.DB.QueryContext(o.Context(), `SELECT person, standing, note, release FROM standing WHERE task = $1`, id.String())
 	if err != nil {
@@ -161,11 +160,11 @@ func (o *rollout) completes(id taskkit.ID, standing, note string, by ...string) 
 			o.Fatal(err)
 		}
 		touched = append(touched, person)
-		if s != standing || n != note && release != "one" {
-			o.Errorf("%s dealt with a person of task %s as %q, %q; want %q, %q", release, id, s, n, standing, note)
+		if s != standing || n != remark && release != "one" {
+			o.Errorf("%s processed a person of task %s as %q, %q; want %q, %q", release, id, s, n, standing, remark)
 		}
 		if !slices.Contains(by, release) {
-			o.Errorf("%s dealt with a person of task %s, want only %v", release, id, by)
+			o.Errorf("%s processed a person of task %s, want only %v", release, id, by)
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -202,13 +201,13 @@ func TestRollout(t *testing.T) {
 
 		// Release one runs, and is in the middle of a task.
 		first := o.one()
-		begun := o.asks(task1.Submit(ctx, db.DB, task1.Spec{People: o.people, Status: "paused"}, o.here()))
+		begun := o.asks(task1.Submit(ctx, db.DB, task1.Spec{People: o.people, Status: "paused"}, o.here(), taskkit.System()))
 		first.give(2)
 		o.reaches(begun, 2)
 
 		// Release two comes beside it. What its services submit, only its workers run.
 		second := o.two()
-		noted := o.asks(task2.Submit(ctx, db.DB, task2.Spec{People: o.people, Status: "active", Note: "new"}, o.here()))
+		noted := o.asks(task2.Submit(ctx, db.DB, task2.Spec{People: o.people, Status: "active", Note: "new"}, o.here(), taskkit.System()))
 		second.give(6)
 		o.completes(noted, "active", "new", "two")
 
@@ -221,17 +220,17 @@ func TestRollout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.SpecRevision != 1 || got.Revision != 2 || got.State.Changed != 4 || !slices.Equal(got.State.Trail, []string{"two", "two"}) {
-			t.Errorf("in the middle of release two: spec of %d, state of %d: %+v", got.SpecRevision, got.Revision, got.State)
+		if got.Task.SpecRevision != 1 || got.Task.Revision != 2 || got.State.Changed != 4 || !slices.Equal(got.State.Trail, []string{"two", "two"}) {
+			t.Errorf("in the middle of release two: spec of %d, state of %d: %+v", got.Task.SpecRevision, got.Task.Revision, got.State)
 		}
-		waiting := o.asks(task2.Submit(ctx, db.DB, task2.Spec{People: o.people, Status: "held", Note: "kept"}, o.here(), taskkit.WithPriority(taskkit.PriorityLow)))
+		waiting := o.asks(task2.Submit(ctx, db.DB, task2.Spec{People: o.people, Status: "held", Note: "kept"}, o.here(), taskkit.WithPriority(taskkit.PriorityLow), taskkit.System()))
 
 		// A rollback. Release one runs its own tasks, and leaves alone what two
 		// has touched, however long it waits.
 		second.stop()
 		first = o.one()
 		first.give(100)
-		own := o.asks(task1.Submit(ctx, db.DB, task1.Spec{People: o.people, Status: "exited"}, o.here()))
+		own := o.asks(task1.Submit(ctx, db.DB, task1.Spec{People: o.people, Status: "exited"}, o.here(), taskkit.System()))
 		o.completes(own, "exited", "", "one")
 		o.waits(begun, "revision 2")
 		o.waits(waiting, "revision 2")
@@ -251,28 +250,28 @@ func TestRollout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := []string{"two", "two", "three", "three"}; renamed.State.Moved != 6 || !slices.Equal(renamed.State.Trail, want) ||
-			renamed.Spec.Standing != "paused" || renamed.SpecRevision != 1 || renamed.Revision != 3 {
-			t.Errorf("after release three: spec of %d, state of %d: %+v %+v", renamed.SpecRevision, renamed.Revision, renamed.Spec, renamed.State)
+			renamed.Spec.Standing != "paused" || renamed.Task.SpecRevision != 1 || renamed.Task.Revision != 3 {
+			t.Errorf("after release three: spec of %d, state of %d: %+v %+v", renamed.Task.SpecRevision, renamed.Task.Revision, renamed.Spec, renamed.State)
 		}
 		// A service of release one that is still there.
-		late := o.asks(task1.Submit(ctx, db.DB, task1.Spec{People: o.people, Status: "late"}, o.here()))
+		late := o.asks(task1.Submit(ctx, db.DB, task1.Spec{People: o.people, Status: "late"}, o.here(), taskkit.System()))
 		o.completes(late, "late", "", "three")
 
 		// Release four, in which the kind has another name. It runs tasks of both.
 		third.stop()
-		former := o.asks(task3.Submit(ctx, db.DB, task3.Spec{People: o.people, Standing: "former"}, o.here()))
+		former := o.asks(task3.Submit(ctx, db.DB, task3.Spec{People: o.people, Standing: "former"}, o.here(), taskkit.System()))
 		fourth := o.four()
 		fourth.give(100)
 		o.completes(former, "former", "", "four")
-		latter := o.asks(task4.Submit(ctx, db.DB, task4.Spec{People: o.people, Standing: "latter"}, o.here()))
+		latter := o.asks(task4.Submit(ctx, db.DB, task4.Spec{People: o.people, Standing: "latter"}, o.here(), taskkit.System()))
 		o.completes(latter, "latter", "", "four")
 
 		// Back to three: it does not know the new name, and its tasks wait.
 		fourth.stop()
-		stranded := o.asks(task4.Submit(ctx, db.DB, task4.Spec{People: o.people, Standing: "stranded"}, o.here()))
+		stranded := o.asks(task4.Submit(ctx, db.DB, task4.Spec{People: o.people, Standing: "stranded"}, o.here(), taskkit.System()))
 		third = o.three()
 		third.give(100)
-		again := o.asks(task3.Submit(ctx, db.DB, task3.Spec{People: o.people, Standing: "again"}, o.here()))
+		again := o.asks(task3.Submit(ctx, db.DB, task3.Spec{People: o.people, Standing: "again"}, o.here(), taskkit.System()))
 		o.completes(again, "again", "", "three")
 		o.waits(stranded, "membership")
 		third.stop()

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 
-	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/migrate"
 )
 
 // SchemaError is a database whose tables are not those that this version of the
 // package needs. Its text names the command that helps.
 type SchemaError struct {
 	Schema string // empty on SQLite
-	Have   int64  // version found; 0: there are no tables
+	Have   int64  // version found; 0: there are no tables; -1: another one, which cannot be read
 	Want   int64  // version needed
 	err    error
 }
@@ -32,7 +33,14 @@ func (e *SchemaError) Error() string { return "taskkit: " + e.err.Error() }
 //
 // A service need not have that right: run `taskkit migrate` beforehand.
 func Migrate(ctx context.Context, db *sql.DB, schema string) error {
-	if err := store.Migrate(ctx, db, schema); err != nil {
+	if err := checkHandle("db", db); err != nil {
+		return err
+	}
+	err := migrate.Migrate(ctx, db, schema)
+	if name, ok := errors.AsType[*dialect.SchemaNameError](err); ok {
+		return &OptionError{"Schema", name.Error()}
+	}
+	if err != nil {
 		return fmt.Errorf("taskkit: %w", err)
 	}
 	return nil
@@ -53,9 +61,15 @@ func ready(ctx context.Context, db *sql.DB, schema string) error {
 // and otherwise a *[SchemaError], or a *[ConnectError] when it cannot find out. It
 // changes nothing.
 func CheckSchema(ctx context.Context, db ExecQuerier, schema string) error {
-	err := store.CheckSchema(ctx, db, schema)
-	if s, ok := errors.AsType[*store.SchemaError](err); ok {
-		return &SchemaError{Schema: s.Schema, Have: s.Have, Want: s.Want, err: s}
+	if err := checkHandle("db", db); err != nil {
+		return err
+	}
+	err := migrate.Check(ctx, db, schema)
+	if name, ok := errors.AsType[*dialect.SchemaNameError](err); ok {
+		return &OptionError{"Schema", name.Error()}
+	}
+	if _, ok := errors.AsType[*migrate.SchemaError](err); ok {
+		return public(err)
 	}
 	if err != nil {
 		return &ConnectError{err}

@@ -30,7 +30,7 @@ func parseSecrets(pointers []string) (out secrets) {
 	return out
 }
 
-// below returns what of the secrets lies in a member or element.
+// below returns the secrets within a member or element.
 func (s secrets) below(name string) (out secrets) {
 	for _, path := range s {
 		if len(path) > 0 && (path[0] == name || path[0] == "*") {
@@ -45,9 +45,9 @@ func (s secrets) whole() bool {
 	return slices.ContainsFunc(s, func(path []string) bool { return len(path) == 0 })
 }
 
-// mask replaces every secret in JSON by "***", and leaves the rest byte for
-// byte. Where the JSON has not the shape that was expected there is nothing to
-// replace; what is no JSON is replaced whole.
+// mask replaces every secret in JSON by "***" and copies the rest byte for byte. A
+// pointer that matches nothing in the JSON is ignored. Text that is not JSON is
+// replaced as a whole.
 func (s secrets) mask(raw json.RawMessage) json.RawMessage {
 	if len(s) == 0 || len(raw) == 0 {
 		return raw
@@ -106,10 +106,10 @@ func (s secrets) copy(dst []byte, d *jsontext.Decoder) ([]byte, error) {
 	return append(dst, byte(end.Kind())), nil
 }
 
-// hides reports whether a field of a spec that validator names, rows[3].ssn, may
-// be a secret. Its paths name embedded structs, which JSON does not, and names
-// with dots as they are, so the last name of a pointer decides, wherever it
-// stands: rather one value too many is hidden.
+// hides reports whether a field of a spec, as validator names it (rows[3].ssn), may
+// be a secret. Validator's paths contain embedded structs, which are not in the JSON,
+// and names with unescaped dots. So it is enough that the last name of a pointer is
+// somewhere in the path: too many values are masked rather than too few.
 func (s secrets) hides(field string) bool {
 	within := words(field)
 	return slices.ContainsFunc(s.below("spec"), func(path []string) bool {
@@ -128,14 +128,14 @@ func (s secrets) hides(field string) bool {
 	})
 }
 
-// words are the parts of a name or path that validator writes.
+// words splits a name or path of validator into its parts.
 func words(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == ']' })
 }
 
-// secretPointer is a pointer to a secret: to something of a spec or state, with
-// no line break, since they are stored one a line.
+// secretPointer matches a pointer to a secret: into a spec or state, and without a
+// line break, since pointers are stored one per line.
 var secretPointer = regexp.MustCompile(`^/(spec|state)(/([^~/\n\x00]|~[01])*)*$`)
 
 // hidden returns the pointers to a kind's secrets as they are stored.
-func (k *Kind[Spec, State]) hidden() string { return strings.Join(k.def.Secrets, "\n") }
+func (k *Kind[Spec, State, Result]) hidden() string { return strings.Join(k.def.Secrets, "\n") }

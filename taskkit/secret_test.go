@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -34,10 +34,9 @@ type (
 	}
 )
 
-func loginKind(revision int, secrets ...string) *taskkit.Kind[loginSpec, loginState] {
-	return taskkit.NewKind(taskkit.Definition[loginSpec, loginState]{
+func loginKind(revision int, secrets ...string) *taskkit.Kind[loginSpec, loginState, struct{}] {
+	return taskkit.NewKind(taskkit.Definition[loginSpec, loginState, struct{}]{
 		Name: "login", Revision: revision, Secrets: secrets,
-		Spec: taskkit.Reflected[loginSpec](), State: taskkit.Reflected[loginState](),
 	})
 }
 
@@ -96,17 +95,17 @@ func TestSecrets(t *testing.T) {
 		config := quick(t, db)
 		config.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		started(t, db, registered(k, logging(t)), config)
-		if task := ended(t, db, id); task.Status != taskkit.Failure || task.Checkpoints != 1 {
-			t.Fatalf("ended in %s %q after %d checkpoints", task.Status, task.Desc, task.Checkpoints)
+		if task := ended(t, db, id); task.Status != taskkit.StatusFailure || task.Checkpoints != 1 {
+			t.Fatalf("ended in %s %q after %d checkpoints", task.Status, task.StatusDetail, task.Checkpoints)
 		}
 		task, err := c.Task(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := string(task.Spec), `{"user":"ada","token":"***","rows":[{"name":"x","ssn":"***"},{"name":"y","ssn":"***"}]}`; got != want {
+		if got, want := string(task.SpecJSON), `{"user":"ada","token":"***","rows":[{"name":"x","ssn":"***"},{"name":"y","ssn":"***"}]}`; got != want {
 			t.Errorf("spec shown as %s, want %s", got, want)
 		}
-		if got, want := string(task.State), `{"session":"***","steps":1}`; got != want {
+		if got, want := string(task.StateJSON), `{"session":"***","steps":1}`; got != want {
 			t.Errorf("state shown as %s, want %s", got, want)
 		}
 
@@ -140,13 +139,13 @@ func TestSecrets(t *testing.T) {
 		if got.Spec.Token != hunter || got.Spec.Rows[0].SSN != hunter || got.State.Session != hunter {
 			t.Errorf("typed: %+v, %+v", got.Spec, got.State)
 		}
-		if strings.Contains(string(got.Task.Spec)+string(got.Task.State), hunter) {
-			t.Errorf("beside the typed: %s, %s", got.Task.Spec, got.Task.State)
+		if strings.Contains(string(got.Task.SpecJSON)+string(got.Task.StateJSON), hunter) {
+			t.Errorf("beside the typed: %s, %s", got.Task.SpecJSON, got.Task.StateJSON)
 		}
 		// A request is answered with the task.
 		again, err := c.Retry(t.Context(), id)
-		if err != nil || strings.Contains(string(again.Spec), hunter) || len(again.Spec) == 0 {
-			t.Errorf("retried: %s, %v", again.Spec, err)
+		if err != nil || strings.Contains(string(again.SpecJSON), hunter) || len(again.SpecJSON) == 0 {
+			t.Errorf("retried: %s, %v", again.SpecJSON, err)
 		}
 	})
 }
@@ -164,7 +163,7 @@ func TestSecretsOfNewerRevision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if shown := string(task.Spec) + string(task.State); strings.Contains(shown, hunter) || !strings.Contains(shown, "steps") {
+		if shown := string(task.SpecJSON) + string(task.StateJSON); strings.Contains(shown, hunter) || !strings.Contains(shown, "steps") {
 			t.Errorf("shown: %s", shown)
 		}
 	})
@@ -177,7 +176,7 @@ func TestSecretsInRefusals(t *testing.T) {
 		migrated(t, db)
 		k := loginKind(1, "/spec/token", "/spec/rows/*/ssn")
 		long := strings.Repeat(hunter, 10)
-		_, err := taskkit.Submit(t.Context(), db.DB, k, loginSpec{Token: long, Rows: []loginRow{{"x", long}}}, taskkit.InSchema(schemaOf(db)))
+		_, err := taskkit.Submit(t.Context(), db.DB, k, loginSpec{Token: long, Rows: []loginRow{{"x", long}}}, taskkit.WithSchema(schemaOf(db)), taskkit.System())
 		refused, ok := errors.AsType[*taskkit.SpecError](err)
 		if !ok || len(refused.Fields) != 2 || strings.Contains(err.Error(), hunter) {
 			t.Fatalf("refused with %v, want a *SpecError with two fields and no secret", err)
@@ -192,7 +191,7 @@ func TestSecretsInRefusals(t *testing.T) {
 		for _, raw := range []string{
 			`{"token":"` + hunter + `","token":"` + hunter + `"}`, `{"token":["` + hunter + `"]}`, `{"rows":[{"ssn":{"` + hunter + `":1}}]}`, `{"token":"` + hunter,
 		} {
-			if _, err := r.SubmitJSON(t.Context(), db.DB, "login", []byte(raw), taskkit.InSchema(schemaOf(db))); err == nil || strings.Contains(err.Error(), hunter) {
+			if _, err := r.SubmitJSON(t.Context(), db.DB, "login", []byte(raw), taskkit.WithSchema(schemaOf(db)), taskkit.System()); err == nil || strings.Contains(err.Error(), hunter) {
 				t.Errorf("%s: refused with %v", raw, err)
 			}
 		}
@@ -206,7 +205,7 @@ func TestNewKindRefusesSecrets(t *testing.T) {
 		t.Run(pointer, func(t *testing.T) {
 			t.Parallel()
 			defer func() {
-				if said := fmt.Sprint(recover()); !strings.Contains(said, "points to no secret") {
+				if said := fmt.Sprint(recover()); !strings.Contains(said, "is not a pointer to a secret") {
 					t.Errorf("%q: panicked with %q", pointer, said)
 				}
 			}()

@@ -3,48 +3,53 @@ package taskkit
 import (
 	"context"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 )
 
 // DefaultSchema is the PostgreSQL schema of taskkit's tables.
-const DefaultSchema = "taskkit"
+const DefaultSchema = dialect.DefaultSchema
 
-// notifyEvery is how often a kind's submissions carry a hint: a COMMIT with a
-// NOTIFY takes a lock on the whole cluster, and a worker that was woken looks
-// again for a while by itself.
+// notifyEvery is the least time between two wake-ups of a kind's submissions. A
+// COMMIT with a NOTIFY takes a lock on the whole cluster, and a worker that was
+// woken polls for a while by itself.
 const notifyEvery = 5 * time.Millisecond
 
-// Submit stores a task through tx, in one statement and without touching
-// anything else: what is submitted to a transaction exists if it commits.
+// Submit stores a task through tx in one statement and touches nothing else.
+// Given a transaction, the task exists if the transaction commits.
 //
-// The spec is validated first, by its validate tags and by its own Validate
-// method if it has one; a spec that is refused is a *[SpecError] and stores
-// nothing. A key that is taken is a *[DuplicateError].
-func Submit[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, State], spec Spec, opts ...SubmitOption) (ID, error) {
+// The options must name the owner, by [OwnedBy] or [System]; otherwise Submit
+// returns an *[OptionError]. The spec is validated first, by its validate tags and by its Validate method
+// if it has one. For an invalid spec Submit stores nothing and returns a
+// *[SpecError]. For a key that is taken it returns a *[DuplicateError], for a nil
+// tx an *[OptionError], and for a database without the tables a *[SchemaError].
+func Submit[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind[Spec, State, Result], spec Spec, opts ...SubmitOption) (ID, error) {
 	ids, err := SubmitMany(ctx, tx, k, []Spec{spec}, opts...)
-	if err != nil {
+	if len(ids) == 0 {
 		return ID{}, err
 	}
-	return ids[0], nil
+	return ids[0], err // a *PausedError comes with the id
 }
 
 // SubmitMany stores many tasks of a kind with the same options, in as few
-// statements as the database's limit on parameters allows. Either all are
-// stored or, with an error, the caller must roll back. Keys and references,
-// which name one task, are refused for more than one spec.
-func SubmitMany[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, State], specs []Spec, opts ...SubmitOption) ([]ID, error) {
+// statements as the database's limit on parameters allows. After an error the
+// caller must roll back. Keys and references identify one task, so they are
+// refused for more than one spec.
+func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind[Spec, State, Result], specs []Spec, opts ...SubmitOption) ([]ID, error) {
 	if k == nil {
 		return nil, &UnknownKindError{Kind: "(nil)"}
 	}
 	if k.def.Retired {
 		return nil, &RetiredKindError{Kind: k.def.Name}
+	}
+	if err := checkHandle("tx", tx); err != nil {
+		return nil, err
 	}
 	if len(specs) == 0 {
 		return nil, nil
@@ -54,7 +59,7 @@ func SubmitMany[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, S
 		return nil, err
 	}
 	if len(specs) > 1 && (s.NewTask.UniqueKey != "" || s.NewTask.IdempotencyKey != "" || s.Reference != "") {
-		return nil, &OptionError{"SubmitMany", "UniqueKey, IdempotencyKey and Coalesce name one task; submit one by one"}
+		return nil, &OptionError{"SubmitMany", "WithUniqueKey, WithIdempotencyKey and WithCoalescing name one task: submit the specs one by one"}
 	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
@@ -69,18 +74,19 @@ func SubmitMany[Spec, State any](ctx context.Context, tx Execer, k *Kind[Spec, S
 		tasks[i].ID = uuid.Must(uuid.NewV7())
 		tasks[i].Spec = raw
 	}
-	if err := store.Insert(ctx, tx, s.schema, tasks, !s.quiet && k.mayNotify()); err != nil {
-		return nil, public(err)
+	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
+	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
+		return nil, public(migrate.Explain(ctx, tx, s.schema, err))
 	}
 	ids := make([]ID, len(tasks))
 	for i := range tasks {
 		ids[i] = tasks[i].ID // Insert sets that of a task it coalesced with
 	}
-	return ids, nil
+	return ids, public(err)
 }
 
 // submission applies options to the kind's defaults.
-func (k *Kind[Spec, State]) submission(opts []SubmitOption) (*submission, error) {
+func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission, error) {
 	s := &submission{schema: DefaultSchema, NewTask: store.NewTask{
 		Kind: k.def.Name, Revision: k.def.Revision, Queue: k.def.Queue,
 		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(),
@@ -88,48 +94,49 @@ func (k *Kind[Spec, State]) submission(opts []SubmitOption) (*submission, error)
 	for _, o := range opts {
 		o.applySubmit(s)
 	}
+	if !s.owned {
+		s.fail("Submit", "the task has no owner: add OwnedBy(person), or System() if no person asked for it")
+	}
 	if s.NewTask.RunAs == uuid.Nil {
 		s.NewTask.RunAs = s.Owner
 	}
 	if !s.NewTask.NotBefore.IsZero() && s.NewTask.Delay != 0 {
-		s.fail("Delay", "used together with NotBefore: use one of the two")
+		s.fail("WithDelay", "used together with WithNotBefore: use one of the two")
 	}
 	return s, errors.Join(s.errs...)
 }
 
 // encodeSpec validates a spec and returns its JSON.
-func (k *Kind[Spec, State]) encodeSpec(spec *Spec) ([]byte, error) {
+func (k *Kind[Spec, State, Result]) encodeSpec(spec *Spec) ([]byte, error) {
 	if err := validateSpec(k.def.Name, k.def.Secrets, spec); err != nil {
 		return nil, err
 	}
-	raw, err := k.def.Spec.encode(spec)
+	raw, err := k.def.Spec.Append(nil, spec)
 	if err != nil {
 		return nil, &SpecError{Kind: k.def.Name, Err: err}
 	}
 	return raw, nil
 }
 
-// mayNotify reports whether a hint is due. Of those who ask at once, one is
-// told yes.
-func (k *Kind[Spec, State]) mayNotify() bool {
+// mayNotify reports whether a wake-up is due. Of concurrent callers only one gets
+// true.
+func (k *Kind[Spec, State, Result]) mayNotify() bool {
 	now := time.Now().UnixNano()
 	last := k.notified.Load()
 	return now-last >= int64(notifyEvery) && k.notified.CompareAndSwap(last, now)
 }
 
-// schemaName is what a schema may be called without quoting surprises.
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,47}$`)
-
+// checkSchemaName refuses a name that [Migrate] would refuse.
 func checkSchemaName(name string) error {
-	if !schemaName.MatchString(name) {
-		return &OptionError{"Schema", fmt.Sprintf("%q is not of the form %s", name, schemaName)}
+	if err := dialect.CheckSchema(name); err != nil {
+		return &OptionError{"Schema", err.Error()}
 	}
 	return nil
 }
 
-// SubmitJSON submits by a kind's name and a spec in JSON: for programs that
-// learn the kind at run time. The registry must know the kind; the spec is
-// decoded strictly and validated.
+// SubmitJSON submits a task given the name of its kind and its spec as JSON, for
+// programs that learn the kind at run time. The kind must be registered. The spec
+// is decoded strictly and validated.
 func (r *Registry) SubmitJSON(ctx context.Context, tx Execer, kind string, spec []byte, opts ...SubmitOption) (ID, error) {
 	submit, ok := r.submit[kind]
 	if !ok {

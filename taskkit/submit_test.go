@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// mailSpec has rules of both sorts.
+// mailSpec has validate tags and a Validate method.
 type mailSpec struct {
 	People  []mailPerson `json:"people" validate:"max=3,dive"`
 	Subject string       `json:"subject" validate:"required"`
@@ -33,7 +33,7 @@ func (s *mailSpec) Validate() error {
 	return nil
 }
 
-// A spec that is refused is named by its fields' paths, and nothing is stored.
+// The error of a refused spec has the paths of its fields, and nothing is stored.
 func TestSubmitRefusesSpecs(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -52,7 +52,7 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 			"UTF-8":    {mailSpec{Subject: "a\xffb"}, nil, nil},
 			"size":     {mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, nil, nil},
 		} {
-			_, err := taskkit.Submit(t.Context(), db.DB, k, tc.spec, taskkit.InSchema(schemaOf(db)))
+			_, err := taskkit.Submit(t.Context(), db.DB, k, tc.spec, taskkit.WithSchema(schemaOf(db)), taskkit.System())
 			var se *taskkit.SpecError
 			if !errors.As(err, &se) || se.Kind != "mail" {
 				t.Errorf("%s: %v, want *SpecError of mail", name, err)
@@ -70,7 +70,7 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 			}
 		}
 		var size *taskkit.JSONError
-		_, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, taskkit.InSchema(schemaOf(db)))
+		_, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, taskkit.WithSchema(schemaOf(db)), taskkit.System())
 		if !errors.As(err, &size) || size.Problem != taskjson.TooLarge {
 			t.Errorf("too large: %v, want a *JSONError of the problem too_large", err)
 		}
@@ -82,24 +82,24 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 			"depth": strings.Repeat("[", 200) + strings.Repeat("]", 200),
 		} {
 			var se *taskkit.SpecError
-			if _, err := r.SubmitJSON(t.Context(), db.DB, "mail", []byte(raw), taskkit.InSchema(schemaOf(db))); !errors.As(err, &se) {
+			if _, err := r.SubmitJSON(t.Context(), db.DB, "mail", []byte(raw), taskkit.WithSchema(schemaOf(db)), taskkit.System()); !errors.As(err, &se) {
 				t.Errorf("JSON with %s: %v, want *SpecError", name, err)
 			}
 		}
 		var unknown *taskkit.UnknownKindError
-		if _, err := r.SubmitJSON(t.Context(), db.DB, "fax", []byte(`{}`)); !errors.As(err, &unknown) || unknown.Kind != "fax" {
+		if _, err := r.SubmitJSON(t.Context(), db.DB, "fax", []byte(`{}`), taskkit.System()); !errors.As(err, &unknown) || unknown.Kind != "fax" {
 			t.Errorf("unknown kind: %v, want *UnknownKindError", err)
 		}
-		if _, err := taskkit.Submit[mailSpec, struct{}](t.Context(), db.DB, nil, mailSpec{}); !errors.As(err, &unknown) {
+		if _, err := taskkit.Submit[mailSpec, struct{}, struct{}](t.Context(), db.DB, nil, mailSpec{}, taskkit.System()); !errors.As(err, &unknown) {
 			t.Errorf("nil kind: %v, want *UnknownKindError", err)
 		}
 		var option *taskkit.OptionError
 		for name, o := range map[string][]taskkit.SubmitOption{
-			"priority": {taskkit.WithPriority(9)}, "queue": {taskkit.InQueue("")}, "NUL": {taskkit.UniqueKey("a\x00")},
-			"schema": {taskkit.InSchema("x; DROP TABLE y")}, "delay": {taskkit.Delay(-time.Second)},
-			"both times": {taskkit.Delay(time.Second), taskkit.NotBefore(time.Now())}, "total": {taskkit.WithTotal(-1)},
+			"priority": {taskkit.WithPriority(9)}, "queue": {taskkit.WithQueue("")}, "NUL": {taskkit.WithUniqueKey("a\x00")},
+			"schema": {taskkit.WithSchema("x; DROP TABLE y")}, "delay": {taskkit.WithDelay(-time.Second)},
+			"both times": {taskkit.WithDelay(time.Second), taskkit.WithNotBefore(time.Now())}, "total": {taskkit.WithTotal(-1)},
 		} {
-			if _, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: "x"}, o...); !errors.As(err, &option) {
+			if _, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: "x"}, append(o, taskkit.System())...); !errors.As(err, &option) {
 				t.Errorf("%s: %v, want *OptionError", name, err)
 			}
 		}
@@ -109,17 +109,17 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 	})
 }
 
-// What is submitted to a transaction exists if it commits.
+// A task submitted in a transaction exists if the transaction commits.
 func TestSubmitInTransaction(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
-		in := taskkit.InSchema(schemaOf(db))
+		in := taskkit.WithSchema(schemaOf(db))
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rolledBack, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in)
+		rolledBack, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.System())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,14 +131,14 @@ func TestSubmitInTransaction(t *testing.T) {
 		}
 		owner, runAs := uuid.New(), uuid.New()
 		committed, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{Items: 7}, in, taskkit.OwnedBy(owner),
-			taskkit.RunAs(runAs), taskkit.WithPriority(taskkit.PriorityHigh), taskkit.InQueue("night"),
-			taskkit.WithReason("a test"), taskkit.UniqueKey("k"), taskkit.Delay(time.Hour), taskkit.WithTotal(7))
+			taskkit.RunAs(runAs), taskkit.WithPriority(taskkit.PriorityHigh), taskkit.WithQueue("night"),
+			taskkit.WithReason("a test"), taskkit.WithUniqueKey("k"), taskkit.WithDelay(time.Hour), taskkit.WithTotal(7))
 		if err != nil {
 			t.Fatal(err)
 		}
 		// A duplicate is told, and does not spoil the transaction.
 		var dup *taskkit.DuplicateError
-		if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.UniqueKey("k")); !errors.As(err, &dup) || dup.ID != committed {
+		if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.WithUniqueKey("k"), taskkit.System()); !errors.As(err, &dup) || dup.ID != committed {
 			t.Errorf("second task with the key: %v, want *DuplicateError with %s", err, committed)
 		}
 		if err := tx.Commit(); err != nil {
@@ -152,60 +152,37 @@ func TestSubmitInTransaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if task.Spec.Items != 7 || task.Owner != owner || task.RunAs != runAs || task.Priority != taskkit.PriorityHigh ||
-			task.Queue != "night" || task.Reason != "a test" || task.UniqueKey != "k" || task.Status != taskkit.Queued ||
-			task.Progress.Total != 7 || task.Wait < 59*time.Minute {
+		if task.Spec.Items != 7 || task.Task.Owner != owner || task.Task.RunAs != runAs || task.Task.Priority != taskkit.PriorityHigh ||
+			task.Task.Queue != "night" || task.Task.Reason != "a test" || task.Task.UniqueKey != "k" || task.Task.Status != taskkit.StatusQueued ||
+			task.Task.Progress.Total != 7 || task.Task.Wait < 59*time.Minute {
 			t.Errorf("stored %+v", task)
 		}
 	})
 }
 
-// Coalescing replaces what waits and has never been claimed (CER-14).
-func TestSubmitCoalesces(t *testing.T) {
-	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
-		first := submitted(t, db, countKind, countSpec{Items: 1}, taskkit.Coalesce("person 7"), taskkit.Delay(time.Hour))
-		second := submitted(t, db, countKind, countSpec{Items: 2}, taskkit.Coalesce("person 7"), taskkit.WithReason("again"))
-		other := submitted(t, db, countKind, countSpec{Items: 3}, taskkit.Coalesce("person 8"))
-		if second != first || other == first {
-			t.Fatalf("ids %s, %s, %s: want the first two equal", first, second, other)
-		}
-		task, err := taskkit.Get(t.Context(), clientOf(db), countKind, first)
-		if err != nil || task.Spec.Items != 2 || task.Reason != "again" || task.Wait > 0 {
-			t.Errorf("after coalescing: %+v, %v", task, err)
-		}
-		started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: doneAtOnce}), quick(t, db))
-		ended(t, db, first)
-		if third := submitted(t, db, countKind, countSpec{Items: 4}, taskkit.Coalesce("person 7")); third == first {
-			t.Errorf("coalesced with a task that has run")
-		}
-	})
-}
-
-// Many specs travel in few statements, or not at all.
+// SubmitMany stores many specs in few statements, or none of them.
 func TestSubmitMany(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
-		in := taskkit.InSchema(schemaOf(db))
-		ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 10_000), in)
+		in := taskkit.WithSchema(schemaOf(db))
+		ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 10_000), in, taskkit.System())
 		if err != nil || len(ids) != 10_000 {
 			t.Fatalf("%d ids, %v", len(ids), err)
 		}
 		counts, err := clientOf(db).Counts(t.Context(), "")
-		if err != nil || counts[taskkit.Queued] != 10_000 {
+		if err != nil || counts[taskkit.StatusQueued] != 10_000 {
 			t.Errorf("counts %v, %v", counts, err)
 		}
 		var se *taskkit.SpecError
-		if _, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, []countSpec{{1}, {-1}}, in); !errors.As(err, &se) || se.Index != 1 {
+		if _, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, []countSpec{{1}, {-1}}, in, taskkit.System()); !errors.As(err, &se) || se.Index != 1 {
 			t.Errorf("one bad spec: %v, want *SpecError with index 1", err)
 		}
 		var option *taskkit.OptionError
-		if _, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 2), in, taskkit.UniqueKey("k")); !errors.As(err, &option) {
+		if _, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 2), in, taskkit.WithUniqueKey("k"), taskkit.System()); !errors.As(err, &option) {
 			t.Errorf("a key for two: %v, want *OptionError", err)
 		}
-		if ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, nil, in); err != nil || len(ids) != 0 {
+		if ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, nil, in, taskkit.System()); err != nil || len(ids) != 0 {
 			t.Errorf("nothing to submit: %v, %v", ids, err)
 		}
 	})

@@ -7,51 +7,52 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/workflow"
 )
 
-// Status is where a task stands.
+// Status is the status of a task.
 type Status string
 
 // The statuses (SSP-16 to SSP-21).
 const (
-	Queued     = Status(workflow.Queued)     // waits: for a worker, or for its time
-	Scheduling = Status(workflow.Scheduling) // held by a worker, not begun
-	Executing  = Status(workflow.Executing)  // held by a worker, begun
-	Completed  = Status(workflow.Completed)  // done; or stopped, see Task.Partial
-	Error      = Status(workflow.Error)      // the mechanism could not run it
-	Failure    = Status(workflow.Failure)    // the task's own problem
+	StatusQueued     = Status(lifecycle.Queued)     // waits for a worker or for its time
+	StatusScheduling = Status(lifecycle.Scheduling) // claimed by a worker, not started
+	StatusExecuting  = Status(lifecycle.Executing)  // running on a worker
+	StatusCompleted  = Status(lifecycle.Completed)  // done, or stopped: see Task.Partial
+	StatusError      = Status(lifecycle.Error)      // the runtime could not run it
+	StatusFailure    = Status(lifecycle.Failure)    // the task itself failed
 )
 
-// Ended reports whether a task in status s has reached an end.
-func (s Status) Ended() bool { return workflow.Status(s).Terminal() }
+// Ended reports whether a task in status s has ended.
+func (s Status) Ended() bool { return lifecycle.Status(s).Terminal() }
 
-// Control is what has been asked of a task and is not yet done. On a COMPLETED
-// task [ControlStop] says that it was stopped.
+// Control is a request that a task has received and not yet carried out. A task
+// that has ended has none; see Task.Partial.
 type Control string
 
 // The requests.
 const (
-	ControlNone   = Control(workflow.None)
-	ControlStop   = Control(workflow.Stop)
-	ControlPause  = Control(workflow.Pause)
-	ControlDelete = Control(workflow.Delete)
+	ControlNone   = Control(lifecycle.None)
+	ControlStop   = Control(lifecycle.Stop)
+	ControlPause  = Control(lifecycle.Pause)
+	ControlDelete = Control(lifecycle.Delete)
 )
 
-// Task is a task as an operator sees it. Do not hand State and Desc to clients
-// (SSP-32): they may hold anything. Secrets in Spec and State are masked, as
-// "***"; the typed [Get] reads them. Times are the database's.
+// Task is a task as operators see it. Do not pass StateJSON and StatusDetail to
+// clients (SSP-32): they may contain anything. Secrets in SpecJSON and StateJSON
+// are masked as "***"; [Get] reads them. All times are the database's.
 type Task struct {
 	ID           ID              `json:"id"`
 	Kind         string          `json:"kind"`
-	Revision     int             `json:"revision"`      // of State
-	SpecRevision int             `json:"spec_revision"` // of Spec, at most Revision
-	Spec         json.RawMessage `json:"spec,omitempty"`
-	State        json.RawMessage `json:"state,omitempty"`
+	Revision     int             `json:"revision"`      // of StateJSON
+	SpecRevision int             `json:"spec_revision"` // of SpecJSON, at most Revision
+	SpecJSON     json.RawMessage `json:"spec,omitempty"`
+	StateJSON    json.RawMessage `json:"state,omitempty"`
 
 	Status        Status    `json:"status"`
-	Desc          string    `json:"desc,omitempty"` // error code, then detail
+	Partial       bool      `json:"partial,omitempty"`       // COMPLETED by a stop, before it was done
+	StatusDetail  string    `json:"status_detail,omitempty"` // error code, then detail
 	Control       Control   `json:"control,omitempty"`
 	ControlBy     uuid.UUID `json:"control_by,omitzero"`
 	ControlReason string    `json:"control_reason,omitempty"`
@@ -59,26 +60,31 @@ type Task struct {
 
 	Owner     uuid.UUID     `json:"owner"`
 	RunAs     uuid.UUID     `json:"run_as"`
+	CreatedBy uuid.UUID     `json:"created_by"` // see WithActor
 	Created   time.Time     `json:"created"`
 	Modified  time.Time     `json:"modified"`
 	NotBefore time.Time     `json:"not_before"`
-	Wait      time.Duration `json:"-"` // until NotBefore; negative when due
+	Wait      time.Duration `json:"-"` // until NotBefore, negative when due
 	Scheduled *time.Time    `json:"scheduled,omitempty"`
-	Started   *time.Time    `json:"started,omitempty"`
-	Stopped   *time.Time    `json:"stopped,omitempty"`
-	Elapsed   time.Duration `json:"elapsed_ns"` // since Created, until it ended
+	Started   *time.Time    `json:"started,omitempty"` // for the first time
+	// LeaseStarted is the start under the last lease, nil if that has not started.
+	LeaseStarted *time.Time    `json:"lease_started,omitempty"`
+	Stopped      *time.Time    `json:"stopped,omitempty"`
+	Elapsed      time.Duration `json:"elapsed_ns"` // from Created to now or to its end
 
-	Queue       string   `json:"queue"`
-	Priority    Priority `json:"priority"`
-	Reference   string   `json:"reference,omitempty"`
-	Reason      string   `json:"reason,omitempty"` // why it waits
-	UniqueKey   string   `json:"unique_key,omitempty"`
-	Parent      ID       `json:"parent,omitzero"`
-	Worker      string   `json:"worker,omitempty"` // who holds it
-	Fence       int64    `json:"fence"`
-	Checkpoints int64    `json:"checkpoints"`
-	Attempts    int      `json:"attempts"` // since the last checkpoint
-	Traceparent string   `json:"traceparent,omitempty"`
+	Queue     string   `json:"queue"`
+	Priority  Priority `json:"priority"`
+	Reference string   `json:"reference,omitempty"`
+	Reason    string   `json:"reason,omitempty"` // why it was submitted
+	// WaitingReason is why it waits, if it is QUEUED and was not just submitted.
+	WaitingReason string `json:"waiting_reason,omitempty"`
+	UniqueKey     string `json:"unique_key,omitempty"`
+	Parent        ID     `json:"parent,omitzero"`
+	Worker        string `json:"worker,omitempty"` // that has claimed it
+	Fence         int64  `json:"fence"`
+	Checkpoints   int64  `json:"checkpoints"`
+	Attempts      int    `json:"attempts"` // since the last checkpoint
+	Traceparent   string `json:"traceparent,omitempty"`
 }
 
 // Progress counts items.
@@ -89,17 +95,14 @@ type Progress struct {
 	Skipped int64 `json:"skipped"`
 }
 
-// Dealt returns the number of items dealt with, in whatever way.
-func (p Progress) Dealt() int64 { return p.Done + p.Failed + p.Skipped }
+// Processed returns the number of items processed: done, failed or skipped.
+func (p Progress) Processed() int64 { return p.Done + p.Failed + p.Skipped }
 
-// Ended reports whether the task has reached an end.
+// Ended reports whether the task has ended.
 func (t *Task) Ended() bool { return t.Status.Ended() }
 
-// Partial reports whether the task was stopped before it was done.
-func (t *Task) Partial() bool { return t.Status == Completed && t.Control == ControlStop }
-
-// fromStore makes the public task. It is the one place where tasks get out, and
-// where secrets do not.
+// fromStore converts a task and masks its secrets. All tasks that leave the
+// package pass through it.
 func fromStore(t store.Task) *Task {
 	var hidden secrets
 	if t.Secrets != "" {
@@ -107,31 +110,30 @@ func fromStore(t store.Task) *Task {
 	}
 	return &Task{
 		ID: t.ID, Kind: t.Kind, Revision: t.Revision, SpecRevision: t.SpecRevision,
-		Spec: hidden.below("spec").mask(t.Spec), State: hidden.below("state").mask(t.State),
-		Status: Status(t.Status), Desc: t.Desc, Control: Control(t.Control),
+		SpecJSON: hidden.below("spec").mask(t.Spec), StateJSON: hidden.below("state").mask(t.State),
+		Status: Status(t.Status), Partial: t.Partial, StatusDetail: t.StatusDetail, Control: Control(t.Control),
 		ControlBy: t.ControlBy, ControlReason: t.ControlReason,
-		Progress: Progress{Total: t.Progress.Total, Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped},
-		Owner:    t.Owner, RunAs: t.RunAs, Created: t.Created, Modified: t.Modified,
-		NotBefore: t.NotBefore, Wait: t.Wait, Scheduled: t.Scheduled, Started: t.Started,
+		Progress: progress(t.Progress),
+		Owner:    t.Owner, RunAs: t.RunAs, CreatedBy: t.CreatedBy, Created: t.Created, Modified: t.Modified,
+		NotBefore: t.NotBefore, Wait: t.Wait, Scheduled: t.Scheduled, Started: t.Started, LeaseStarted: t.LeaseStarted,
 		Stopped: t.Stopped, Elapsed: t.Elapsed,
-		Queue: t.Queue, Priority: Priority(t.Priority), Reference: t.Reference, Reason: t.Reason,
+		Queue: t.Queue, Priority: Priority(t.Priority), Reference: t.Reference, Reason: t.Reason, WaitingReason: t.WaitingReason,
 		UniqueKey: t.UniqueKey, Parent: t.Parent, Worker: t.Process, Fence: t.Fence,
 		Checkpoints: t.Seq, Attempts: t.Attempts, Traceparent: t.Traceparent,
 	}
 }
 
-// ItemFailure is one item that will never work.
+// ItemFailure is an item that failed permanently.
 type ItemFailure struct {
 	ID      uuid.UUID `json:"id"`
 	Created time.Time `json:"created"`
 	Item    string    `json:"item"`
 	Code    string    `json:"code"`
-	Detail  string    `json:"detail"` // operators only
+	Detail  string    `json:"detail"` // for operators only
 	Attempt int       `json:"attempt"`
 }
 
-// Attempt is one failed attempt of a batch: when, where, at which checkpoint,
-// and why.
+// Attempt is a failed attempt of a batch.
 type Attempt struct {
 	Created    time.Time `json:"created"`
 	Worker     string    `json:"worker"`
@@ -140,19 +142,19 @@ type Attempt struct {
 	Attempt    int       `json:"attempt"`
 	Class      Class     `json:"class"`
 	Code       string    `json:"code"`
-	Detail     string    `json:"detail"` // operators only
+	Detail     string    `json:"detail"` // for operators only
 }
 
-// Event is one action of an operator.
+// Event is a request that was made of a task.
 type Event struct {
-	Created time.Time `json:"created"`
-	Action  string    `json:"action"`
-	Actor   uuid.UUID `json:"actor,omitzero"`
-	Reason  string    `json:"reason,omitempty"`
-	Was     Status    `json:"was"`
+	Created    time.Time `json:"created"`
+	Action     string    `json:"action"`
+	Actor      uuid.UUID `json:"actor,omitzero"`
+	Reason     string    `json:"reason,omitempty"`
+	FromStatus Status    `json:"from_status"` // the task's status before
 }
 
-// WorkerInfo is a worker process as the database knows it.
+// WorkerInfo is a worker process as recorded in the database.
 type WorkerInfo struct {
 	ID        string           `json:"id"`
 	Version   string           `json:"version"`
@@ -167,5 +169,5 @@ type WorkerInfo struct {
 	DeadAfter time.Duration    `json:"dead_after_ns"`
 	Alive     bool             `json:"alive"`
 	Ended     *time.Time       `json:"ended,omitempty"`
-	Why       string           `json:"why,omitempty"`
+	EndReason string           `json:"end_reason,omitempty"`
 }

@@ -4,23 +4,21 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"fmt"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
-	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/engine"
 )
 
-// Execer is what [Submit] needs of a database: *sql.DB, *sql.Conn, *sql.Tx and
-// every ent client or transaction generated with the sql/execquery feature are
-// one as they are. What is submitted through a transaction exists if that
-// transaction commits.
+// Execer is what [Submit] needs of a database. *sql.DB, *sql.Conn, *sql.Tx and
+// every ent client or transaction generated with the sql/execquery feature
+// implement it.
 type Execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// ExecQuerier is an [Execer] that can also ask. A batch's Tx is one.
+// ExecQuerier is an [Execer] that can also query. A batch's Tx is one.
 type ExecQuerier interface {
 	Execer
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -28,13 +26,16 @@ type ExecQuerier interface {
 
 // PgxTx adapts a pgx.Tx, *pgx.Conn or *pgxpool.Pool to [Execer]:
 //
-//	taskkit.Submit(ctx, taskkit.PgxTx(tx), kind, spec)
+//	taskkit.Submit(ctx, taskkit.PgxTx(tx), kind, spec, taskkit.OwnedBy(person))
 //
 // The type argument is inferred.
 func PgxTx[Tag interface{ RowsAffected() int64 }](tx interface {
 	Exec(ctx context.Context, query string, args ...any) (Tag, error)
 },
 ) Execer {
+	if isNil(tx) {
+		return nil // Submit refuses it
+	}
 	return execFunc(func(ctx context.Context, query string, args ...any) (sql.Result, error) {
 		tag, err := tx.Exec(ctx, query, args...)
 		if err != nil {
@@ -52,31 +53,18 @@ func (f execFunc) ExecContext(ctx context.Context, query string, args ...any) (s
 	return f(ctx, query, args...)
 }
 
-// EntDriver returns an ent driver that works inside a batch's transaction:
+// EntDriver returns an ent driver that works inside the batch's transaction:
 //
-//	client := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+//	client := ent.NewClient(ent.Driver(b.EntDriver()))
 //
-// Such a client takes part in the batch and cannot commit it: Tx on it returns
-// a client of the same transaction whose Commit and Rollback do nothing. It
-// panics when tx is not the Tx of a [Batch]; for other handles ent's own
-// drivers exist.
-func EntDriver(tx ExecQuerier) dialect.Driver {
-	t, ok := tx.(batchTx)
-	if !ok {
-		panic(fmt.Sprintf("taskkit: EntDriver wants the Tx of a Batch, not %T", tx))
-	}
-	return entDriver{t}
-}
-
-// batchTx is what EntDriver needs of a batch's transaction.
-type batchTx interface {
-	ExecQuerier
-	Dialect() string
-	Raw(ctx context.Context, query string) (store.Querier, error)
+// Such a client cannot commit the batch: its Tx method returns a client of the
+// same transaction, whose Commit and Rollback do nothing.
+func (b *Batch[Spec, State]) EntDriver() dialect.Driver {
+	return entDriver{b.runtime().Tx}
 }
 
 // entDriver is an ent driver over a batch's transaction.
-type entDriver struct{ tx batchTx }
+type entDriver struct{ tx *engine.LazyTx }
 
 // Exec implements [dialect.Driver].
 func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {
@@ -84,7 +72,9 @@ func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {
 	if err != nil {
 		return err
 	}
-	return conn.Exec(ctx, query, args, v)
+	err = conn.Exec(ctx, query, args, v)
+	d.tx.Record(query, err)
+	return err
 }
 
 // Query implements [dialect.Driver].
@@ -93,14 +83,16 @@ func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
 	if err != nil {
 		return err
 	}
-	return conn.Query(ctx, query, args, v)
+	err = conn.Query(ctx, query, args, v)
+	d.tx.Record(query, err)
+	return err
 }
 
 // conn returns ent's view of the handle beneath the transaction, which begins
 // here at the latest: ent's session variables (entsql.WithVar) are set on a
 // *sql.Tx and on nothing that wraps one.
 func (d entDriver) conn(ctx context.Context, query string) (entsql.Conn, error) {
-	q, err := d.tx.Raw(ctx, query)
+	q, err := d.tx.Handle(ctx, query)
 	return entsql.Conn{ExecQuerier: q}, err
 }
 

@@ -11,76 +11,148 @@ import (
 	"github.com/go-playground/validator/v10"
 )
 
+// maxFields bounds the fields that a [SpecError] lists: with a rule for each
+// element, a list of thousands breaks it thousands of times.
+const maxFields = 100
+
 // specValidator returns the validator of all specs. It is made at first use;
 // it caches what it learns of types and is safe for concurrent use.
 var specValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	// Fields are called by their JSON names, which is what clients know.
-	v.RegisterTagNameFunc(func(f reflect.StructField) string {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" {
-			return f.Name
-		}
-		return name
-	})
+	v.RegisterTagNameFunc(jsonName)
 	return v
 })
 
-// validateSpec checks the validate tags, then the spec's own Validate. What it
-// says shows no secret.
-func validateSpec[Spec any](kind string, hidden []string, spec *Spec) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // a tag that validator does not know
-			err = &SpecError{Kind: kind, Err: fmt.Errorf("its validate tags cannot be used: %v", v)}
-		}
-	}()
+// validateSpec checks the validate tags, then the spec's own Validate. The error
+// contains no secret.
+func validateSpec[Spec any](kind string, hidden []string, spec *Spec) error {
 	if reflect.TypeFor[Spec]().Kind() == reflect.Struct {
-		if invalid, ok := errors.AsType[validator.ValidationErrors](specValidator().Struct(spec)); ok {
-			e := &SpecError{Kind: kind}
-			secret := parseSecrets(hidden)
-			for _, f := range invalid {
-				told := fieldError(f)
-				if secret.hides(told.Path) {
-					told.Value = masked
-				}
-				e.Fields = append(e.Fields, told)
-			}
-			return e
+		invalid, err := checkTags(spec)
+		if err != nil {
+			return &SpecError{Kind: kind, Err: err}
+		}
+		if len(invalid) > 0 {
+			return tagError(kind, hidden, reflect.TypeFor[Spec](), invalid)
 		}
 	}
 	if v, ok := any(spec).(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
+		if err := callValidate(v.Validate); err != nil {
 			return &SpecError{Kind: kind, Err: err}
 		}
 	}
 	return nil
 }
 
-func fieldError(f validator.FieldError) FieldError {
+// checkTags checks the validate tags of a spec. The error is about the tags
+// themselves.
+func checkTags(spec any) (invalid validator.ValidationErrors, err error) {
+	defer func() {
+		if v := recover(); v != nil { // an unknown tag, or one that the type of the field does not allow
+			err = fmt.Errorf("its validate tags cannot be used: %v", v)
+		}
+	}()
+	invalid, _ = errors.AsType[validator.ValidationErrors](specValidator().Struct(spec))
+	return invalid, nil
+}
+
+// callValidate calls a spec's Validate method and returns a panic as an error.
+func callValidate(validate func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("its Validate method panicked: %v", v)
+		}
+	}()
+	return validate()
+}
+
+// tagError returns the error for a spec of type t that breaks rules of its tags.
+func tagError(kind string, hidden []string, t reflect.Type, invalid validator.ValidationErrors) *SpecError {
+	e := &SpecError{Kind: kind, Omitted: max(len(invalid)-maxFields, 0)}
+	secret := parseSecrets(hidden)
+	for _, f := range invalid[:len(invalid)-e.Omitted] {
+		field := fieldError(t, f)
+		if secret.hides(field.Path) {
+			field.Value = masked
+		}
+		field.Path = shortenTo(field.Path, 200)
+		e.Fields = append(e.Fields, field)
+	}
+	return e
+}
+
+func fieldError(t reflect.Type, f validator.FieldError) FieldError {
 	_, path, _ := strings.Cut(f.Namespace(), ".") // without the type's name
 	rule := f.Tag()
 	if f.Param() != "" {
-		rule += "=" + f.Param()
+		rule += "=" + jsonParam(t, f)
 	}
-	value := fmt.Sprintf("%v", f.Value())
-	switch v := reflect.ValueOf(f.Value()); v.Kind() {
-	case reflect.Struct: // with fields that may be secrets
-		if _, ok := f.Value().(time.Time); !ok {
-			value = "an object"
-		}
-	case reflect.Slice, reflect.Map, reflect.Array:
-		value = fmt.Sprintf("of length %d", v.Len())
-	case reflect.String:
-		value = fmt.Sprintf("%q", shorten(v.String()))
-	default:
-		value = shorten(value)
-	}
-	return FieldError{Path: path, Rule: rule, Value: value}
+	return FieldError{Path: path, Rule: rule, Value: describe(f)}
 }
 
-func shorten(s string) string {
-	if len(s) > 60 {
-		return strings.ToValidUTF8(s[:60], "") + "..."
+// describe returns the value that broke a rule, shortened.
+func describe(f validator.FieldError) string {
+	switch v := reflect.ValueOf(f.Value()); v.Kind() {
+	case reflect.Struct: // with fields that may be secrets
+		if at, ok := f.Value().(time.Time); ok {
+			return at.String()
+		}
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		if f.Tag() == "unique" {
+			if s := duplicate(v, f.Param()); s != "" {
+				return s
+			}
+		}
+		return fmt.Sprintf("of length %d", v.Len())
+	case reflect.Map:
+		return fmt.Sprintf("of length %d", v.Len())
+	default:
+		return show(v)
+	}
+}
+
+// show writes a single value, shortened.
+func show(v reflect.Value) string {
+	if v.Kind() == reflect.String {
+		return fmt.Sprintf("%q", shorten(v.String()))
+	}
+	if !v.IsValid() {
+		return "null"
+	}
+	return shorten(fmt.Sprint(v.Interface()))
+}
+
+// duplicate describes the first element of a list that repeats an earlier one, by
+// the field of that name or, for "", as a whole. It returns "" if it finds none.
+func duplicate(list reflect.Value, field string) string {
+	first := make(map[any]int, list.Len())
+	for i := range list.Len() {
+		v := reflect.Indirect(list.Index(i))
+		if field != "" && v.Kind() == reflect.Struct {
+			v = reflect.Indirect(v.FieldByName(field))
+		}
+		if !v.IsValid() || !v.Comparable() || !v.CanInterface() {
+			return ""
+		}
+		if j, ok := first[v.Interface()]; ok {
+			what := "an object"
+			if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]() {
+				what = show(v)
+			}
+			return fmt.Sprintf("of length %d and [%d] repeats [%d]: %s", list.Len(), i, j, what)
+		}
+		first[v.Interface()] = i
+	}
+	return ""
+}
+
+func shorten(s string) string { return shortenTo(s, 60) }
+
+// shortenTo returns s, or its first n bytes and dots.
+func shortenTo(s string, n int) string {
+	if len(s) > n {
+		return strings.ToValidUTF8(s[:n], "") + "..."
 	}
 	return s
 }

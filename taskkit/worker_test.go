@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -28,8 +28,8 @@ func TestWorkerRunsTask(t *testing.T) {
 		id := submitted(t, db, countKind, countSpec{Items: 1234})
 		started(t, db, registered(countKind, counting("w")), quick(t, db))
 		task := ended(t, db, id)
-		if task.Status != taskkit.Completed || task.Partial() {
-			t.Fatalf("ended in %s: %s", task.Status, task.Desc)
+		if task.Status != taskkit.StatusCompleted || task.Partial {
+			t.Fatalf("ended in %s: %s", task.Status, task.StatusDetail)
 		}
 		if want := (taskkit.Progress{Total: 1234, Done: 1234}); task.Progress != want {
 			t.Errorf("progress %+v, want %+v", task.Progress, want)
@@ -41,7 +41,7 @@ func TestWorkerRunsTask(t *testing.T) {
 	})
 }
 
-// Many tiny tasks without a transaction of their own travel in the group commit.
+// Many tiny tasks without a transaction of their own are written by the group commit.
 func TestWorkerRunsManyTinyTasks(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -53,7 +53,7 @@ func TestWorkerRunsManyTinyTasks(t *testing.T) {
 			return taskkit.Done, nil
 		}}
 		const n = 2000
-		ids, err := taskkit.SubmitMany(t.Context(), db.DB, k, make([]countSpec, n), taskkit.InSchema(schemaOf(db)))
+		ids, err := taskkit.SubmitMany(t.Context(), db.DB, k, make([]countSpec, n), taskkit.WithSchema(schemaOf(db)), taskkit.System())
 		if err != nil {
 			t.Fatalf("submit: %v", err)
 		}
@@ -63,7 +63,7 @@ func TestWorkerRunsManyTinyTasks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("count: %v", err)
 			}
-			return counts[taskkit.Completed] == n
+			return counts[taskkit.StatusCompleted] == n
 		})
 		if got := ran.Load(); got != n {
 			t.Errorf("%d calls of Execute for %d tasks", got, n)
@@ -91,30 +91,30 @@ func TestWorkerErrors(t *testing.T) {
 	}{
 		"permanent": {func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.More, taskkit.Permanent("no_such_program", errors.New("program 7 is gone"))
-		}, outcome{taskkit.Failure, "no_such_program: ", 1}},
+		}, outcome{taskkit.StatusFailure, "no_such_program: ", 1}},
 		"transient without end": {func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.More, errPlanned
-		}, outcome{taskkit.Failure, "error: gave up after 3 tries", 3}},
+		}, outcome{taskkit.StatusFailure, "error: gave up after 3 tries", 3}},
 		"transient twice": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			if b.Attempt < 3 {
 				return taskkit.More, errPlanned
 			}
 			return count(ctx, b, "w")
-		}, outcome{taskkit.Completed, "", 2}},
+		}, outcome{taskkit.StatusCompleted, "", 2}},
 		"panic": {func(context.Context, *countBatch) (taskkit.Next, error) {
 			panic("nobody expects")
-		}, outcome{taskkit.Failure, "panic: nobody expects\n", 1}},
+		}, outcome{taskkit.StatusFailure, "panic: nobody expects\n", 1}},
 		"goexit": {func(context.Context, *countBatch) (taskkit.Next, error) {
 			runtime.Goexit()
 			return taskkit.Done, nil
-		}, outcome{taskkit.Failure, "goexit: ", 1}},
+		}, outcome{taskkit.StatusFailure, "goexit: ", 1}},
 		"nasty text": {func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.More, taskkit.Permanent("bad\x00code", errors.New("\xff\x00"+strings.Repeat("long", 1<<20)))
-		}, outcome{taskkit.Failure, "bad\uFFFDcode: ", 1}},
+		}, outcome{taskkit.StatusFailure, "bad\uFFFDcode: ", 1}},
 		"wrong statement": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			_, err := b.Tx.ExecContext(ctx, "SELECT no_such_column")
 			return taskkit.More, err
-		}, outcome{taskkit.Failure, "database: ", 1}},
+		}, outcome{taskkit.StatusFailure, "database: ", 1}},
 		"error after work": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			batch := fmt.Sprint(b.Task, b.State.Next)
 			next, err := count(ctx, b, "w")
@@ -122,7 +122,7 @@ func TestWorkerErrors(t *testing.T) {
 				return next, errPlanned // after b.State has been changed
 			}
 			return next, err
-		}, outcome{taskkit.Completed, "", 1}},
+		}, outcome{taskkit.StatusCompleted, "", 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -132,20 +132,20 @@ func TestWorkerErrors(t *testing.T) {
 				id := submitted(t, db, k, countSpec{Items: 1000})
 				started(t, db, registered(k, &funcs[countSpec, countState]{execute: tc.execute}), quick(t, db))
 				task := ended(t, db, id)
-				if task.Status != tc.want.status || !strings.HasPrefix(task.Desc, tc.want.code) {
-					t.Fatalf("ended in %s %q, want %s %q", task.Status, task.Desc, tc.want.status, tc.want.code)
+				if task.Status != tc.want.status || !strings.HasPrefix(task.StatusDetail, tc.want.code) {
+					t.Fatalf("ended in %s %q, want %s %q", task.Status, task.StatusDetail, tc.want.status, tc.want.code)
 				}
 				attempts, err := clientOf(db).Attempts(t.Context(), id, 100)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tc.want.status == taskkit.Completed {
+				if tc.want.status == taskkit.StatusCompleted {
 					checkTouched(t, db.DB, id, 1000)
 				} else {
 					checkTouched(t, db.DB, id, 0)
 				}
 				// How many batches a task that completes takes is the limit's affair.
-				if n := len(attempts); n < tc.want.attempts || tc.want.status == taskkit.Failure && n > tc.want.attempts {
+				if n := len(attempts); n < tc.want.attempts || tc.want.status == taskkit.StatusFailure && n > tc.want.attempts {
 					t.Errorf("%d failed attempts recorded, want %d", n, tc.want.attempts)
 				}
 			})
@@ -153,7 +153,7 @@ func TestWorkerErrors(t *testing.T) {
 	}
 }
 
-// A spec that cannot be decoded is the mechanism's problem.
+// A spec that cannot be decoded ends its task with an error of the runtime.
 func TestWorkerUndecodableSpec(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -163,8 +163,8 @@ func TestWorkerUndecodableSpec(t *testing.T) {
 		id := submitted(t, db, other, map[string]string{"unknown": "field"})
 		started(t, db, registered(countKind, counting("w")), quick(t, db))
 		task := ended(t, db, id)
-		if task.Status != taskkit.Error || !strings.HasPrefix(task.Desc, "undecodable: ") {
-			t.Errorf("ended in %s %q, want ERROR undecodable", task.Status, task.Desc)
+		if task.Status != taskkit.StatusError || !strings.HasPrefix(task.StatusDetail, "undecodable: ") {
+			t.Errorf("ended in %s %q, want ERROR undecodable", task.Status, task.StatusDetail)
 		}
 	})
 }
@@ -181,20 +181,20 @@ func TestWorkerCrashLoop(t *testing.T) {
 			t.Fatal(err)
 		}
 		started(t, db, registered(countKind, counting("w")), quick(t, db))
-		if task := ended(t, db, id); task.Status != taskkit.Error || !strings.HasPrefix(task.Desc, "crash_loop: claimed 3 times") {
-			t.Errorf("ended in %s %q, want ERROR crash_loop", task.Status, task.Desc)
+		if task := ended(t, db, id); task.Status != taskkit.StatusError || !strings.HasPrefix(task.StatusDetail, "crash_loop: claimed 3 times") {
+			t.Errorf("ended in %s %q, want ERROR crash_loop", task.Status, task.StatusDetail)
 		}
 		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if task := ended(t, db, id); task.Status != taskkit.Completed {
-			t.Errorf("after a retry it ended in %s %q", task.Status, task.Desc)
+		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
+			t.Errorf("after a retry it ended in %s %q", task.Status, task.StatusDetail)
 		}
 		checkTouched(t, db.DB, id, 10)
 	})
 }
 
-// Later gives the task back without spending an attempt.
+// Later releases the task without spending an attempt.
 func TestWorkerLater(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -211,14 +211,14 @@ func TestWorkerLater(t *testing.T) {
 			return taskkit.Done, nil
 		}}), quick(t, db))
 		task := ended(t, db, id)
-		if task.Status != taskkit.Completed || task.Fence != 5 || task.Checkpoints != 5 {
-			t.Errorf("ended in %s %q with fence %d and %d checkpoints, want 5 and 5", task.Status, task.Desc, task.Fence, task.Checkpoints)
+		if task.Status != taskkit.StatusCompleted || task.Fence != 5 || task.Checkpoints != 5 {
+			t.Errorf("ended in %s %q with fence %d and %d checkpoints, want 5 and 5", task.Status, task.StatusDetail, task.Fence, task.Checkpoints)
 		}
 	})
 }
 
-// An executor that ignores its context is left behind; the task goes on.
-func TestWorkerLeavesDeafExecutorBehind(t *testing.T) {
+// An executor that ignores its context is abandoned, and its task continues.
+func TestWorkerAbandonsUnresponsiveExecutor(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
@@ -242,10 +242,10 @@ func TestWorkerLeavesDeafExecutorBehind(t *testing.T) {
 		task := ended(t, db, id)
 		close(release)
 		if err := <-late; err == nil {
-			t.Error("the executor that was left behind could still use its transaction")
+			t.Error("the abandoned executor could still use its transaction")
 		}
-		if task.Status != taskkit.Completed {
-			t.Errorf("ended in %s %q", task.Status, task.Desc)
+		if task.Status != taskkit.StatusCompleted {
+			t.Errorf("ended in %s %q", task.Status, task.StatusDetail)
 		}
 		checkTouched(t, db.DB, id, 10)
 	})
@@ -286,8 +286,8 @@ func TestWorkerFailsItems(t *testing.T) {
 		id := submitted(t, db, k, spec{People: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}})
 		started(t, db, registered(k, x), quick(t, db))
 		task := ended(t, db, id)
-		if want := (taskkit.Progress{Total: 10, Done: 5, Failed: 3, Skipped: 2}); task.Progress != want || task.Status != taskkit.Completed {
-			t.Errorf("%s %q with progress %+v, want %+v", task.Status, task.Desc, task.Progress, want)
+		if want := (taskkit.Progress{Total: 10, Done: 5, Failed: 3, Skipped: 2}); task.Progress != want || task.Status != taskkit.StatusCompleted {
+			t.Errorf("%s %q with progress %+v, want %+v", task.Status, task.StatusDetail, task.Progress, want)
 		}
 		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
 		if err != nil {
@@ -345,8 +345,8 @@ func TestWorkerContext(t *testing.T) {
 		id := submitted(t, db, k, countSpec{}, taskkit.OwnedBy(owner), taskkit.RunAs(runAs))
 		started(t, db, registered[countSpec, countState](k, x), c)
 		task := ended(t, db, id)
-		if task.Status != taskkit.Failure || !strings.HasPrefix(task.Desc, "access_revoked") || task.Checkpoints != 3 {
-			t.Errorf("ended in %s %q after %d checkpoints, want FAILURE access_revoked after 3", task.Status, task.Desc, task.Checkpoints)
+		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "access_revoked") || task.Checkpoints != 3 {
+			t.Errorf("ended in %s %q after %d checkpoints, want FAILURE access_revoked after 3", task.Status, task.StatusDetail, task.Checkpoints)
 		}
 		// One for the start, three for the batches, one for the batch that was
 		// refused, at least one for the end.
@@ -356,7 +356,7 @@ func TestWorkerContext(t *testing.T) {
 	})
 }
 
-// A task that has had its quantum makes way for one that waits.
+// A task that has used up its quantum yields to one that waits.
 func TestWorkerQuantum(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -387,17 +387,17 @@ func TestWorkerQuantum(t *testing.T) {
 			return err == nil && task.Checkpoints > 1
 		})
 		short := submitted(t, db, k, countSpec{Items: 1})
-		if task := ended(t, db, short); task.Status != taskkit.Completed {
-			t.Errorf("short task: %s %q", task.Status, task.Desc)
+		if task := ended(t, db, short); task.Status != taskkit.StatusCompleted {
+			t.Errorf("short task: %s %q", task.Status, task.StatusDetail)
 		}
 		task := ended(t, db, long)
-		if task.Status != taskkit.Completed || task.Attempts != 0 || task.Fence < 2 {
-			t.Errorf("long task: %s %q, attempts %d, fence %d", task.Status, task.Desc, task.Attempts, task.Fence)
+		if task.Status != taskkit.StatusCompleted || task.Attempts != 0 || task.Fence < 2 {
+			t.Errorf("long task: %s %q, attempts %d, fence %d", task.Status, task.StatusDetail, task.Attempts, task.Fence)
 		}
 	})
 }
 
-// What a worker is given wrong is said before it starts.
+// Mistakes in the arguments of a worker are reported before it starts.
 func TestNewWorkerRefuses(t *testing.T) {
 	t.Parallel()
 	good := func() *taskkit.Registry { return registered(countKind, counting("w")) }

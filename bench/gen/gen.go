@@ -4,10 +4,11 @@
 package gen
 
 import (
+	"taskkit.dev/taskkit"
+
 	"taskkit.dev/bench/gen/peopletask"
 	"taskkit.dev/bench/gen/tinytask"
 	"taskkit.dev/bench/gen/touchtask"
-	"taskkit.dev/taskkit"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each

@@ -3,8 +3,13 @@
 // Usage:
 //
 //	taskgen [flags] [packages]
+//	taskgen init [-module PATH] [DIR]
 //
-// It reads the packages, ./executors/... by default, and finds the types with a
+// Taskgen init starts a module in DIR that works: an executor, the directive of go
+// generate, and a program that runs a bulk action on SQLite. In a checkout of taskkit
+// the module uses that checkout.
+//
+// Otherwise it reads the packages, ./executors/... by default, and finds the types with a
 // directive in their doc comment and an Execute method:
 //
 //	//taskkit:executor program_status batch=500 queue=bulk alias=set_status
@@ -15,8 +20,10 @@
 // The name is what is stored with every task; it does not follow a rename in
 // Go. After it there may be:
 //
-//	batch=N       items that a batch begins with
+//	batch=N       number of items in the first batch
+//	max=N         upper bound for the number of items in a batch
 //	queue=Q       where tasks wait
+//	poison=skip   fail an item that keeps killing its worker, and go on with the task
 //	alias=OLD     a former name, whose tasks this executor still runs; repeatable
 //	reserved=OLD  a former name that has no tasks any more; repeatable
 //	retired       tasks are run, but not submitted any more
@@ -24,8 +31,10 @@
 // For each kind it writes gen/<name>task, with Kind, Submit, SubmitMany, Get,
 // and Fetch for executors with a Report method, the marshalling of Spec, State
 // and Result, their JSON Schemas, and a test of specimens; and gen/gen.go with
-// Executors, Register and Kinds; and gen/tasks.lock, which remembers every field
-// that a database may hold. Commit what it writes.
+// Executors, Register and Kinds. Types that several kinds store are marshalled once,
+// in a package for each package that declares them: gen/targetsjson. Beside the
+// directive of go generate it writes tasks.lock, which remembers every field that a
+// database may hold. Commit what it writes.
 //
 // Every field of a Spec, State or Result is exported and has a json tag. It may
 // be a string, boolean, integer or float, a type declared as one of those, an
@@ -49,12 +58,15 @@
 //	-o, -out DIR  where to write; default gen
 //	-pkg NAME     the package that registers all; default the last element of DIR
 //	-suffix END   the end of the names of the kinds' packages; default task
-//	-base FILE    the lock file to compare with; default tasks.lock in DIR
+//	-lock FILE    the lock file; default tasks.lock in the working directory
+//	-base FILE    the lock file to compare with; default that of -lock
+//	-newlock      begin a new lock file although git or generated code shows that
+//	              there was one; only when no task is stored anywhere
 //	-check        write nothing; print what would change, and exit with 1 if
 //	              anything would
 //	-v            name the kinds found and the files changed
 //
-// Packages and DIR are relative to the working directory. It works from go
+// Packages, DIR and FILE are relative to the working directory. It works from go
 // generate in one line:
 //
 //	//go:generate go run taskkit.dev/cmd/taskgen -o ../gen ./...
@@ -84,6 +96,9 @@ func main() {
 
 // run is the command. It returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "init" {
+		return runInit(ctx, args[1:], stdout, stderr)
+	}
 	var (
 		o       taskgen.Options
 		check   bool
@@ -95,11 +110,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.Out, "out", "gen", "the same as -o `dir`")
 	flags.StringVar(&o.Package, "pkg", "", "`name` of the package that registers all; default the last element of -o")
 	flags.StringVar(&o.Suffix, "suffix", "task", "`end` of the names of the packages of kinds")
-	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with; default tasks.lock in -o")
+	flags.StringVar(&o.Lock, "lock", "tasks.lock", "remember all stored fields in `file`")
+	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with; default that of -lock")
+	flags.BoolVar(&o.NewLock, "newlock", false, "begin a new lock file although there was one")
 	flags.BoolVar(&check, "check", false, "write nothing; exit with 1 when something would change")
 	flags.BoolVar(&verbose, "v", false, "name the kinds found and the files changed")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: taskgen [flags] [packages]   (see go doc taskkit.dev/cmd/taskgen)")
+		fmt.Fprintln(stderr, "usage: taskgen [flags] [packages], or taskgen init   (see go doc taskkit.dev/cmd/taskgen)")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -119,7 +136,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, d)
 	}
 	if n := len(out.Diagnostics); n > 0 {
-		fmt.Fprintf(stderr, "taskgen: nothing was written; to mend: %d\n", n)
+		fmt.Fprintf(stderr, "taskgen: nothing was written; errors: %d\n", n)
 		return 1
 	}
 	if verbose {
@@ -142,7 +159,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	}
-	if err := taskgen.Commit(out.Dir, changes); err != nil {
+	if err := taskgen.Commit(changes); err != nil {
 		fmt.Fprintln(stderr, "taskgen:", err)
 		return 1
 	}

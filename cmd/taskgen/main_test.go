@@ -140,6 +140,31 @@ func TestCommand(t *testing.T) {
 		t.Error("stale output builds")
 	} else {
 		contains(string(out), "watchtask.go")
+		contains(string(out), "runGoGenerate_typeHasChanged")
+	}
+
+	// All generated code removed: the lock file is not among it, and a change that
+	// breaks stored tasks is still refused.
+	if err := os.RemoveAll(filepath.Join(dir, "gen")); err != nil {
+		t.Fatal(err)
+	}
+	_, errs = command(1)
+	contains(errs, "FIELD_NO_DELETE")
+	write(t, source, executor)
+	command(0)
+
+	// The lock file lost: the generated code shows that there was one.
+	lockFile := filepath.Join(dir, "tasks.lock")
+	locked := read(t, lockFile)
+	if err := os.Remove(lockFile); err != nil {
+		t.Fatal(err)
+	}
+	_, errs = command(1)
+	contains(errs, "tasks.lock is missing")
+	command(1, "-check")
+	command(0, "-newlock")
+	if read(t, lockFile) != locked {
+		t.Error("the new lock file is not that of the first run")
 	}
 
 	// A renamed kind: the old package goes.
@@ -166,7 +191,7 @@ func TestCommand(t *testing.T) {
 	before := read(t, filepath.Join(dir, "gen/gen.go"))
 	write(t, source, strings.Replace(executor, "Who string", "Who func()", 1))
 	_, errs = command(1)
-	contains(errs, "executors/watch/watch.go:12:2: Spec.Who: a func cannot be stored as JSON: leave it out")
+	contains(errs, "executors/watch/watch.go:12:2: Spec.Who: a func cannot be stored as JSON: remove it")
 	contains(errs, "nothing was written")
 	if read(t, filepath.Join(dir, "gen/gen.go")) != before {
 		t.Error("something was written")

@@ -16,7 +16,7 @@ import (
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 	if out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
-	// What is given to Cleanup ends the process.
+	// The function given to Cleanup ends the process.
 	testdb.LeakMain(m, goleak.Cleanup(func(status int) {
 		_ = os.RemoveAll(dir)
 		os.Exit(status)
 	}))
 }
 
-// ran runs the command and returns its status and what it printed.
+// ran runs the command and returns its exit status and output.
 func ran(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -56,7 +56,7 @@ func ran(t *testing.T, args ...string) (status int, out, errs string) {
 	return cmd.ProcessState.ExitCode(), o.String(), e.String()
 }
 
-// expect runs the command and checks its status and a part of what it printed.
+// expect runs the command and checks its exit status and a part of its output.
 func expect(t *testing.T, status int, part string, args ...string) {
 	t.Helper()
 	got, out, errs := ran(t, args...)
@@ -90,7 +90,7 @@ func TestCommands(t *testing.T) {
 			id, err := watchtask.Submit(t.Context(), db.DB, watchtask.Spec{
 				Action:  watch.Start,
 				Targets: targets.Targets{Query: &targets.Query{Everyone: true}},
-			}, taskkit.InSchema(schema))
+			}, taskkit.WithSchema(schema), taskkit.System())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,19 +113,19 @@ func TestCommands(t *testing.T) {
 		expect(t, 4, "", args("watch", short)...)
 		expect(t, 0, "stopped", args("explain", short)...)
 		expect(t, 0, "", args("rm", id)...)
-		expect(t, 1, "there is no task", args("show", id)...)
-		expect(t, 2, "names no task", args("show", "zz")...)
+		expect(t, 1, "no task ", args("show", id)...)
+		expect(t, 2, "is not a task", args("show", "zz")...)
 		expect(t, 2, "", args("ls", "--no-such-flag")...)
 	})
-	expect(t, 2, "no database is named", "ls")
+	expect(t, 2, "no database given", "ls")
 	expect(t, 2, "frob", "frob")
 	got, out, errs := ran(t, "ls", "-d", "postgres://me:secret@127.0.0.1:1/none?connect_timeout=2")
 	if got != 1 || strings.Contains(out+errs, "secret") {
-		t.Errorf("a server that is not there: status %d\n%s%s", got, out, errs)
+		t.Errorf("an unreachable server: status %d\n%s%s", got, out, errs)
 	}
 }
 
-// The main job, small, with a worker killed in the middle.
+// The demonstration, with few people and a worker killed in the middle.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -133,6 +133,6 @@ func TestDev(t *testing.T) {
 		if db.Schema != "" {
 			args = append(args, "--database-url", db.DSN, "--workers", "3", "--kills", "2")
 		}
-		expect(t, 0, "touched twice: 0, missed: 0", args...)
+		expect(t, 0, "processed twice: 0, missed: 0", args...)
 	})
 }

@@ -10,11 +10,11 @@ import (
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// What is wrong is said in one sentence, with the right status, and before
+// Wrong input is reported in one sentence, with the right exit status, and before
 // anything is done.
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
@@ -33,38 +33,43 @@ func TestWrongInput(t *testing.T) {
 		part   string
 		args   []string
 	}{
-		{2, "no database is named", []string{"ls"}},
-		{2, `there is no command "frob"`, []string{"frob"}},
-		{2, "takes no argument", []string{"ls", "frob", "-d", missing}},
+		{2, "no database given", []string{"ls"}},
+		{2, `unknown command "frob"`, []string{"frob"}},
+		{2, "takes no arguments", []string{"ls", "frob", "-d", missing}},
 		{2, "unknown flag", []string{"ls", "--frob"}},
 		{2, "table or json", []string{"ls", "-o", "xml", "-d", missing}},
-		{2, "is no status", []string{"ls", "--status", "busy", "-d", missing}},
-		{2, "want a UUID", []string{"ls", "--owner", "me", "-d", missing}},
+		{2, `unknown status "busy"`, []string{"ls", "--status", "busy", "-d", missing}},
+		{2, "not a UUID", []string{"ls", "--owner", "me", "-d", missing}},
 		{2, "1 to 1000", []string{"ls", "-n", "0", "-d", missing}},
-		{2, "names no task", []string{"ls", "--before", "x", "-d", missing}},
-		{2, "no task is named", []string{"show", "-d", missing}},
+		{2, "is not a task", []string{"ls", "--before", "x", "-d", missing}},
+		{2, "no task given", []string{"show", "-d", missing}},
 		{2, "takes one task", []string{"watch", "1234", "5678", "-d", missing}},
-		{2, "names no task", []string{"stop", "12", "-d", missing}},
+		{2, "is not a task", []string{"stop", "12", "-d", missing}},
 		{2, "36 characters", []string{"rm", "01890a5d-ac96-774b-bcce-b302099a805-", "-d", missing}},
-		{2, "want a UUID", []string{"stop", "1234", "--by", "me", "-d", missing}},
-		{2, "no support for mysql", []string{"ls", "-d", "mysql://me@host/x"}},
+		{2, "not a UUID", []string{"stop", "1234", "--by", "me", "-d", missing}},
+		{2, "--older-than is missing", []string{"prune-events", "-d", missing}},
+		{2, "not a positive duration", []string{"prune-events", "--older-than", "0d", "-d", missing}},
+		{2, "not a positive duration", []string{"prune-events", "--older-than", "-1h", "-d", missing}},
+		{2, "not a positive duration", []string{"prune-events", "--older-than", "999999999d", "-d", missing}},
+		{2, "--limit accepts", []string{"prune-events", "--older-than", "90d", "--limit", "0", "-d", missing}},
+		{2, "mysql databases are not supported", []string{"ls", "-d", "mysql://me@host/x"}},
 		{2, "escape special characters", []string{"ls", "-d", "postgres://me:sec%zzret@host/x"}},
-		{2, "belongs to one process", []string{"ls", "-d", ":memory:"}},
-		{2, "dev writes for people", []string{"dev", "-o", "json"}},
-		{2, "--kills takes", []string{"dev", "--kills", "6"}},
-		{2, "--workers takes", []string{"dev", "--workers", "0"}},
-		{2, "--people-count takes", []string{"dev", "--people-count", "0"}},
-		{2, "leave out --people-count", []string{"dev", "--people", csv, "--people-count", "3"}},
-		{2, "two databases", []string{"dev", "--database", missing, "-d", missing}},
+		{2, "visible to one process only", []string{"ls", "-d", ":memory:"}},
+		{2, "dev has no JSON output", []string{"dev", "-o", "json"}},
+		{2, "--kills accepts", []string{"dev", "--kills", "6"}},
+		{2, "--workers accepts", []string{"dev", "--workers", "0"}},
+		{2, "--people-count accepts", []string{"dev", "--people-count", "0"}},
+		{2, "omit --people-count", []string{"dev", "--people", csv, "--people-count", "3"}},
+		{2, "both name a database", []string{"dev", "--database", missing, "-d", missing}},
 		{2, "use -d for PostgreSQL", []string{"dev", "--database", "postgres://me@host/x"}},
-		{1, "there is no SQLite file", []string{"ls", "-d", missing}},
+		{1, "does not exist", []string{"ls", "-d", missing}},
 		{1, "not a database", []string{"ls", "-d", text}},
 		{1, "cannot reach", []string{"migrate", "-d", filepath.Join(dir, "no", "such", "place.db")}},
 		{1, "cannot reach postgres://me:xxxxx@127.0.0.1:1/x", []string{"ls", "-d", "postgres://me:secret@127.0.0.1:1/x"}},
 		{1, "password=xxxxx", []string{"ls", "-d", "host=127.0.0.1 port=1 password=secret"}},
 		{1, "no such file", []string{"dev", "--exit", "--people", missing}},
 		{1, "last_name: this column is missing", []string{"dev", "--exit", "--people", csv}},
-		{1, "is what `taskkit dev` runs", []string{"dev-worker"}},
+		{1, "is run by `taskkit dev`", []string{"dev-worker"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -76,24 +81,24 @@ func TestWrongInput(t *testing.T) {
 				t.Errorf("a password is printed:\n%s%s", out, errs)
 			}
 			if _, err := os.Stat(missing); err == nil {
-				t.Error("a file was made")
+				t.Error("a file was created")
 			}
 		})
 	}
 }
 
-// A suffix that several tasks have is refused, and says which they are.
+// A suffix that matches several tasks is an error that lists them.
 func TestAmbiguousSuffix(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s := migrated(t, db)
-		// Of so many, two end with the same four characters: the chance that
-		// none do is below one in ten million.
+		// With this many ids two end with the same four characters: the chance
+		// that none do is below one in ten million.
 		specs := make([]watchtask.Spec, 1500)
 		for i := range specs {
 			specs[i] = watchtask.Spec{Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}}}
 		}
-		ids, err := watchtask.SubmitMany(t.Context(), db.DB, specs, taskkit.InSchema(s.schema), taskkit.Quiet())
+		ids, err := watchtask.SubmitMany(t.Context(), db.DB, specs, taskkit.WithSchema(s.schema), taskkit.WithoutNotify(), taskkit.System())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +115,11 @@ func TestAmbiguousSuffix(t *testing.T) {
 			expect(t, 0, id.String(), s.args("show", strings.ToUpper(id.String()[24:]))...)
 			return
 		}
-		t.Fatal("no two ids end alike")
+		t.Fatal("no two ids have the same ending")
 	})
 }
 
-// Which text changes from run to run, and what it is written as.
+// Text that differs between runs, which the comparison replaces.
 var (
 	idText   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timeText = regexp.MustCompile(` \d+\.\ds`)
@@ -127,14 +132,14 @@ func steady(s string) string {
 	return zone.ReplaceAllString(s, "WHEN")
 }
 
-// What is not written to a terminal is plain text: no colours, no frames.
+// Output that does not go to a terminal is plain text: no colours, no frames.
 func TestPlainText(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s := migrated(t, db)
 		owner := "01890a5d-ac96-474b-bcce-b302099a8057"
 		first := s.submit(t, taskkit.WithTotal(40_000), taskkit.WithReason("start of term"))
-		second := s.submit(t, taskkit.InQueue("night"))
+		second := s.submit(t, taskkit.WithQueue("night"))
 		third := s.submit(t)
 		for _, args := range [][]string{
 			{"pause", first.String(), "--reason", "not now", "--by", owner},
@@ -153,32 +158,33 @@ ID  watch  QUEUED     0/40,000          default  0.0s  paused
 `, ""},
 			{[]string{"ls", "--queue", "night", "-n", "1"}, `ID                                    KIND   STATUS     ITEMS  FAILED  QUEUE  TIME  NOTE
 ID  watch  COMPLETED      0          night  0.0s  stopped
-`, "there may be more: --before ID\n"},
+`, "there may be more: use --before ID\n"},
 			{[]string{"ls", "--status", "failure,error"}, "", "no tasks\n"},
 			{[]string{"ls", "--kind", "send_email"}, "", "no tasks\n"},
 			{[]string{"ls", "--before", first.String()}, "", "no tasks\n"},
-			{[]string{"workers"}, "", "no workers: none lives, and none has ended in the last hour\n"},
+			{[]string{"workers"}, "", "no workers are running, and none ended in the last hour\n"},
 			{[]string{"explain", third.String()}, "It is due but no worker can take it: no worker is alive.\n", ""},
-			{[]string{"explain", first.String()}, "It is paused by " + owner + " (not now) at checkpoint 0; resume lets it go on.\n", ""},
+			{[]string{"explain", first.String()}, "It is paused by " + owner + " (not now) at checkpoint 0; resume continues it.\n", ""},
 			{[]string{"show", first.String()}, `id         ID
 kind       watch (revision 1)
 status     QUEUED
-           It is paused by ` + owner + ` (not now) at checkpoint 0; resume lets it go on.
+           It is paused by ` + owner + ` (not now) at checkpoint 0; resume continues it.
 items      0 of 40,000 (done 0, failed 0, skipped 0)
 queue      default, priority 2
-owner      00000000-0000-0000-0000-000000000000
-runs as    00000000-0000-0000-0000-000000000000
+owner      system
+runs as    system
+submitted by system
 submitted  WHEN
-holds      0, checkpoints 0, attempts since the last 0
+fence      0, checkpoints 0, attempts since the last checkpoint 0
 reason     start of term
 spec       {"targets":{"query":{"everyone":true}},"action":"watch"}
 state      {}
 
-What was asked of it, newest first
-WHEN                     ACTION  WAS     BY                                    REASON
+Requests, newest first
+WHEN                     ACTION  FROM STATUS     ACTOR                                    REASON
 WHEN  pause   QUEUED  ` + owner + `  not now
 `, ""},
-			{[]string{"rm", third.String()}, "task ID is removed\n", ""},
+			{[]string{"rm", third.String()}, "task ID is deleted\n", ""},
 		} {
 			status, out, errs := ran(t, s.args(c.args...)...)
 			if status != 0 || squeeze(steady(out)) != squeeze(c.want) || steady(errs) != c.errs {
@@ -188,17 +194,26 @@ WHEN  pause   QUEUED  ` + owner + `  not now
 	})
 }
 
-// squeeze makes runs of blanks one: how wide a column is depends on ids and
+// squeeze replaces runs of blanks by one: the width of a column depends on ids and
 // times.
 func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString(s, " ") }
 
-// Help is short and has an example.
+// Help is short and has an example, and the summaries have one style.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range []string{"dev", "migrate", "ls", "show", "watch", "stop", "pause", "resume", "retry", "rm", "explain", "workers"} {
+	for _, c := range []string{"dev", "migrate", "ls", "show", "watch", "stop", "pause", "resume", "retry", "rm", "prune-events", "explain", "workers"} {
 		status, out, _ := ran(t, "help", c)
 		if status != 0 || !strings.Contains(out, "Examples:\n  taskkit "+c) || strings.Count(out, "\n") > 45 {
 			t.Errorf("taskkit help %s: status %d, want an example within 45 lines:\n%s", c, status, out)
+		}
+	}
+	_, out, _ := ran(t, "--help")
+	if first, _, _ := strings.Cut(out, "\n"); first != "Inspect and control tasks." {
+		t.Errorf("the first line of the help is %q", first)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  [a-z-]+  +(\S.*)$`).FindAllStringSubmatch(out, -1) {
+		if short := m[1]; short[0] < 'A' || short[0] > 'Z' || strings.HasSuffix(short, ".") {
+			t.Errorf("the summary %q does not begin with a capital letter or ends with a full stop", short)
 		}
 	}
 	expect(t, 0, "Exit status", "--help")

@@ -1,6 +1,6 @@
-// Taskkit is the operator's command line: it lists tasks, says why one waits,
-// and asks things of them. `taskkit dev` is a demonstration that runs whole.
-// See `taskkit help`.
+// Taskkit is the command line for operators. It lists tasks, explains why one is
+// waiting, and controls them. `taskkit dev` runs a demonstration that needs no
+// setup. See `taskkit help`.
 package main
 
 import (

@@ -4,27 +4,26 @@ import (
 	"strings"
 	"testing"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// hidden is a spec of a kind that the command has never heard of: what of it is
-// secret stands beside it in the database.
+// hidden is the spec of a kind that is not compiled into the command: which of its
+// fields are secret is stored in the database.
 type hidden struct {
 	User  string `json:"user"`
 	Token string `json:"token"`
 }
 
-// No command shows a secret, in no form of output.
+// No command prints a secret, in any output format.
 func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
-	kind := taskkit.NewKind(taskkit.Definition[hidden, struct{}]{
+	kind := taskkit.NewKind(taskkit.Definition[hidden, struct{}, struct{}]{
 		Name: "login", Secrets: []string{"/spec/token"},
-		Spec: taskkit.Reflected[hidden](), State: taskkit.Reflected[struct{}](),
 	})
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s := migrated(t, db)
-		id, err := taskkit.Submit(t.Context(), s.DB, kind, hidden{"ada", "hunter2"}, taskkit.InSchema(s.schema))
+		id, err := taskkit.Submit(t.Context(), s.DB, kind, hidden{"ada", "hunter2"}, taskkit.WithSchema(s.schema), taskkit.System())
 		if err != nil {
 			t.Fatal(err)
 		}

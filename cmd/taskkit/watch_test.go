@@ -15,18 +15,18 @@ import (
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// execute is an executor that is a function.
+// execute is an executor function.
 type execute func(ctx context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error)
 
 func (f execute) Execute(ctx context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
 	return f(ctx, b)
 }
 
-// site is a migrated database, how the command names it, and a client.
+// site is a migrated database with a client for it.
 type site struct {
 	*testdb.DB
 	schema string
@@ -42,11 +42,11 @@ func migrated(t *testing.T, db *testdb.DB) *site {
 	if err := taskkit.Migrate(t.Context(), db.DB, s.schema); err != nil {
 		t.Fatal(err)
 	}
-	s.client = taskkit.NewClient(db.DB, taskkit.InSchema(s.schema))
+	s.client = taskkit.NewClient(db.DB, taskkit.WithSchema(s.schema))
 	return s
 }
 
-// args adds the flags that name the database.
+// args appends the flags that name the database.
 func (s *site) args(args ...string) []string {
 	return append(args, "-d", s.DSN, "--schema", s.schema)
 }
@@ -55,7 +55,7 @@ func (s *site) submit(t *testing.T, opts ...taskkit.SubmitOption) taskkit.ID {
 	t.Helper()
 	id, err := watchtask.Submit(t.Context(), s.DB, watchtask.Spec{
 		Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}},
-	}, append(opts, taskkit.InSchema(s.schema))...)
+	}, append([]taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(s.schema)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,8 @@ func (s *site) work(t *testing.T, f execute) {
 	})
 }
 
-// How a task ends is the exit status of watch.
-func TestWatchSaysHowItEnded(t *testing.T) {
+// The exit status of watch tells how the task ended.
+func TestWatchExitStatus(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s := migrated(t, db)
@@ -102,7 +102,7 @@ func TestWatchSaysHowItEnded(t *testing.T) {
 			case bad:
 				return taskkit.More, taskkit.Permanent("out_of_paper", errors.New("the tray\x1b[31m is empty"))
 			default:
-				// It goes on until it is stopped.
+				// It continues until it is stopped.
 				b.Advance(1)
 				select {
 				case <-time.After(10 * time.Millisecond):
@@ -118,32 +118,32 @@ func TestWatchSaysHowItEnded(t *testing.T) {
 		expect(t, 0, "no_such_person", s.args("show", good.String())...)
 		expect(t, 0, "failures", s.args("show", good.String(), "-o", "json")...)
 		if _, out, errs := ran(t, s.args("show", bad.String())...); strings.Contains(out+errs, "\x1b") {
-			t.Error("an escape sequence in an error's text gets through to the terminal")
+			t.Error("an escape sequence in an error reaches the terminal")
 		}
-		expect(t, 0, "goes on from checkpoint 0", s.args("retry", bad.String())...)
+		expect(t, 0, "will continue from checkpoint 0", s.args("retry", bad.String())...)
 		expect(t, 3, "FAILURE", s.args("watch", bad.String())...)
 
 		endless := s.submit(t)
-		expect(t, 5, "it goes on", s.args("watch", endless.String(), "--timeout", "300ms")...)
-		expect(t, 0, "is stopped, with", s.args("stop", endless.String(), "--wait", "--reason", "enough")...)
+		expect(t, 5, "it continues. Last status: ", s.args("watch", endless.String(), "--timeout", "300ms")...)
+		expect(t, 0, "is stopped after", s.args("stop", endless.String(), "--wait", "--reason", "enough")...)
 		expect(t, 4, "was stopped", s.args("watch", endless.String())...)
-		expect(t, 0, "had ended before", s.args("stop", endless.String())...)
+		expect(t, 0, "had already ended", s.args("stop", endless.String())...)
 		expect(t, 0, "alive", s.args("workers")...)
 		expect(t, 0, "enough", s.args("show", endless.String())...)
 
 		gone := s.submit(t)
 		w := begin(t, s.args("watch", gone.String())...)
 		w.until("EXECUTING")
-		expect(t, 0, "removed", s.args("rm", gone.String())...)
+		expect(t, 0, "deleted", s.args("rm", gone.String())...)
 		if status := w.end(); status != 4 {
 			t.Errorf("watching a task that is deleted: status %d, want 4: %s", status, w.errs.String())
 		}
-		// Each is told of, and one that fails does not keep the others from it.
-		expect(t, 1, "is removed", s.args("rm", "01890a5d-ac96-774b-bcce-b302099a8057", good.String())...)
+		// A task that fails does not keep the others from being deleted.
+		expect(t, 1, "is deleted", s.args("rm", "01890a5d-ac96-774b-bcce-b302099a8057", good.String())...)
 	})
 }
 
-// Ctrl-C ends the watching, and nothing else.
+// Ctrl-C ends the command and does not affect the task.
 func TestWatchDetaches(t *testing.T) {
 	t.Parallel()
 	s := migrated(t, testdb.SQLite(t))
@@ -154,17 +154,17 @@ func TestWatchDetaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := w.end(); status != 130 || !strings.Contains(w.errs.String(), "taskkit watch "+id.String()+" -d ") {
-		t.Errorf("status %d, want 130 and how to come back: %s", status, w.errs.String())
+		t.Errorf("status %d, want 130 and the command to watch again: %s", status, w.errs.String())
 	}
 	task, err := s.client.Task(t.Context(), id)
-	if err != nil || task.Status != taskkit.Queued || task.Control != taskkit.ControlNone {
+	if err != nil || task.Status != taskkit.StatusQueued || task.Control != taskkit.ControlNone {
 		t.Errorf("the task is %+v (%v), want it as it was", task, err)
 	}
 }
 
-// Without --exit the workers stay, the other commands work beside them, and
-// Ctrl-C ends it all in order.
-func TestDevStays(t *testing.T) {
+// Without --exit the workers keep running, other commands can be used in the
+// meantime, and Ctrl-C ends all of them in order.
+func TestDevKeepsRunning(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "dev.db")
 	d := begin(t, "dev", "--people-count", "100", "--kills", "0", "--database", file)
@@ -180,7 +180,7 @@ func TestDevStays(t *testing.T) {
 	if _, out, _ := ran(t, "workers", "-d", file); strings.Contains(out, "alive") || strings.Count(out, "ended") != 2 {
 		t.Errorf("want both workers ended in order:\n%s", out)
 	}
-	expect(t, 1, "holds an earlier demonstration", "dev", "--exit", "--database", file)
+	expect(t, 1, "contains an earlier demonstration", "dev", "--exit", "--database", file)
 }
 
 // running is a command that has not ended yet.
@@ -217,11 +217,11 @@ func (r *running) until(word string) {
 	r.t.Fatalf("%v ended without %q: %s", r.Args[1:], word, r.errs.String())
 }
 
-// end waits for the end and returns the status.
+// end waits until the command ends and returns its exit status.
 func (r *running) end() int {
 	for r.lines.Scan() {
-		continue // what else it says is of no interest
+		continue // the rest of the output is not checked
 	}
-	_ = r.Wait() // the status says it
+	_ = r.Wait() // the exit status tells
 	return r.ProcessState.ExitCode()
 }

@@ -17,6 +17,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"golang.org/x/sync/errgroup"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
 	"taskkit.dev/taskkit"
 
 	"example.com/campus/ent"
@@ -50,7 +51,7 @@ func run(ctx context.Context, out io.Writer, url, file string) error {
 	if err := taskkit.Migrate(ctx, db, taskkit.DefaultSchema); err != nil { // taskkit's
 		return err
 	}
-	cohort, err := enrol(ctx, client, 2000)
+	cohort, err := createCohort(ctx, client, 2000)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func run(ctx context.Context, out io.Writer, url, file string) error {
 			return err
 		}
 		_, err = fmt.Fprintf(out, "%s: %d of %d students, %d changed\n",
-			t.Status, t.Progress.Done, t.Progress.Total, t.State.Changed)
+			t.Task.Status, t.Task.Progress.Done, t.Task.Progress.Total, t.State.Changed)
 		return err
 	})
 	return g.Wait()
@@ -100,8 +101,8 @@ func open(url, file string) (*sql.DB, *ent.Client, error) {
 	return db, ent.NewClient(ent.Driver(entsql.OpenDB(name, db))), nil
 }
 
-// enrol makes a cohort of n students.
-func enrol(ctx context.Context, client *ent.Client, n int) (int, error) {
+// createCohort makes a cohort of n students.
+func createCohort(ctx context.Context, client *ent.Client, n int) (int, error) {
 	c, err := client.Cohort.Create().SetName("2026").Save(ctx)
 	if err != nil {
 		return 0, err

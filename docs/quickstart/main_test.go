@@ -12,6 +12,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 
@@ -50,7 +51,7 @@ func TestGenerated(t *testing.T) {
 			t.Fatalf("go %v: %v\n%s", args, err, out)
 		}
 	}
-	for _, generated := range []string{"ent", "gen"} {
+	for _, generated := range []string{"ent", "gen", "executors"} {
 		want, got := files(t, filepath.Join(dir, generated)), files(t, generated)
 		for name := range want {
 			if got[name] != want[name] {
@@ -89,7 +90,7 @@ func TestSetStatus(t *testing.T) {
 	client := func(db *sql.DB) *ent.Client {
 		return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.SQLite, db)))
 	}
-	tasktest.TestExecutor(t, tasktest.Case[setstatus.Spec, setstatus.State]{
+	tasktest.TestExecutor(t, tasktest.Case[setstatus.Spec, setstatus.State, struct{}]{
 		Kind: setstatustask.Kind,
 		New: func(testing.TB, *sql.DB) taskkit.Executor[setstatus.Spec, setstatus.State] {
 			return &setstatus.Executor{}
@@ -98,7 +99,7 @@ func TestSetStatus(t *testing.T) {
 			if err := client(db).Schema.Create(ctx); err != nil {
 				return err
 			}
-			_, err := enrol(ctx, client(db), 10)
+			_, err := createCohort(ctx, client(db), 10)
 			return err
 		},
 		Spec:  setstatus.Spec{Students: []int{1, 2, 3, 4, 5, 6, 7}, Status: "paused"},

@@ -9,6 +9,30 @@ import (
 	"taskkit.dev/ent"
 )
 
+// The EventPruneFunc type is an adapter to allow the use of ordinary
+// function as EventPrune mutator.
+type EventPruneFunc func(context.Context, *ent.EventPruneMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f EventPruneFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.EventPruneMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.EventPruneMutation", m)
+}
+
+// The MergedKeyFunc type is an adapter to allow the use of ordinary
+// function as MergedKey mutator.
+type MergedKeyFunc func(context.Context, *ent.MergedKeyMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f MergedKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.MergedKeyMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MergedKeyMutation", m)
+}
+
 // The QueuedTaskFunc type is an adapter to allow the use of ordinary
 // function as QueuedTask mutator.
 type QueuedTaskFunc func(context.Context, *ent.QueuedTaskMutation) (ent.Value, error)

@@ -7,6 +7,8 @@ import "context"
 // SchemaConfig represents alternative schema names for all tables
 // that can be passed at runtime.
 type SchemaConfig struct {
+	EventPrune  string // EventPrune table.
+	MergedKey   string // MergedKey table.
 	QueuedTask  string // QueuedTask table.
 	TaskAttempt string // TaskAttempt table.
 	TaskEvent   string // TaskEvent table.

@@ -6,6 +6,12 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// EventPrune is the predicate function for eventprune builders.
+type EventPrune func(*sql.Selector)
+
+// MergedKey is the predicate function for mergedkey builders.
+type MergedKey func(*sql.Selector)
+
 // QueuedTask is the predicate function for queuedtask builders.
 type QueuedTask func(*sql.Selector)
 

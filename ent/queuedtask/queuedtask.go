@@ -8,7 +8,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 const (
@@ -50,6 +50,8 @@ const (
 	FieldPriority = "priority"
 	// FieldStalled holds the string denoting the stalled field in the database.
 	FieldStalled = "stalled"
+	// FieldPartial holds the string denoting the partial field in the database.
+	FieldPartial = "partial"
 	// FieldWorkflowStatus holds the string denoting the workflow_status field in the database.
 	FieldWorkflowStatus = "workflow_status"
 	// FieldControl holds the string denoting the control field in the database.
@@ -60,12 +62,16 @@ const (
 	FieldSchedulingStartedDate = "scheduling_started_date"
 	// FieldExecutionStartedDate holds the string denoting the execution_started_date field in the database.
 	FieldExecutionStartedDate = "execution_started_date"
+	// FieldFirstStartedDate holds the string denoting the first_started_date field in the database.
+	FieldFirstStartedDate = "first_started_date"
 	// FieldWorkflowStoppedDate holds the string denoting the workflow_stopped_date field in the database.
 	FieldWorkflowStoppedDate = "workflow_stopped_date"
 	// FieldExecutionState holds the string denoting the execution_state field in the database.
 	FieldExecutionState = "execution_state"
 	// FieldWorkflowStatusDesc holds the string denoting the workflow_status_desc field in the database.
 	FieldWorkflowStatusDesc = "workflow_status_desc"
+	// FieldWaitingReason holds the string denoting the waiting_reason field in the database.
+	FieldWaitingReason = "waiting_reason"
 	// FieldReason holds the string denoting the reason field in the database.
 	FieldReason = "reason"
 	// FieldItemsTotal holds the string denoting the items_total field in the database.
@@ -86,6 +92,8 @@ const (
 	FieldExecutionSpec = "execution_spec"
 	// FieldReference holds the string denoting the reference field in the database.
 	FieldReference = "reference"
+	// FieldDelayed holds the string denoting the delayed field in the database.
+	FieldDelayed = "delayed"
 	// FieldUniqueKey holds the string denoting the unique_key field in the database.
 	FieldUniqueKey = "unique_key"
 	// FieldIdempotencyKey holds the string denoting the idempotency_key field in the database.
@@ -100,6 +108,8 @@ const (
 	EdgeFailedAttempts = "failed_attempts"
 	// EdgeResult holds the string denoting the result edge name in mutations.
 	EdgeResult = "result"
+	// EdgeMergedKeys holds the string denoting the merged_keys edge name in mutations.
+	EdgeMergedKeys = "merged_keys"
 	// Table holds the table name of the queuedtask in the database.
 	Table = "taskkit_queued_task"
 	// FailedItemsTable is the table that holds the failed_items relation/edge.
@@ -123,6 +133,13 @@ const (
 	ResultInverseTable = "taskkit_task_result"
 	// ResultColumn is the table column denoting the result relation/edge.
 	ResultColumn = "task_id"
+	// MergedKeysTable is the table that holds the merged_keys relation/edge.
+	MergedKeysTable = "taskkit_merged_key"
+	// MergedKeysInverseTable is the table name for the MergedKey entity.
+	// It exists in this package in order to avoid circular dependency with the "mergedkey" package.
+	MergedKeysInverseTable = "taskkit_merged_key"
+	// MergedKeysColumn is the table column denoting the merged_keys relation/edge.
+	MergedKeysColumn = "task_id"
 )
 
 // Columns holds all SQL columns for queuedtask fields.
@@ -145,14 +162,17 @@ var Columns = []string{
 	FieldAttempts,
 	FieldPriority,
 	FieldStalled,
+	FieldPartial,
 	FieldWorkflowStatus,
 	FieldControl,
 	FieldScheduledByProcess,
 	FieldSchedulingStartedDate,
 	FieldExecutionStartedDate,
+	FieldFirstStartedDate,
 	FieldWorkflowStoppedDate,
 	FieldExecutionState,
 	FieldWorkflowStatusDesc,
+	FieldWaitingReason,
 	FieldReason,
 	FieldItemsTotal,
 	FieldSpecRevision,
@@ -163,6 +183,7 @@ var Columns = []string{
 	FieldQueue,
 	FieldExecutionSpec,
 	FieldReference,
+	FieldDelayed,
 	FieldUniqueKey,
 	FieldIdempotencyKey,
 	FieldParentID,
@@ -206,16 +227,20 @@ var (
 	DefaultPriority int16
 	// DefaultStalled holds the default value on creation for the "stalled" field.
 	DefaultStalled bool
+	// DefaultPartial holds the default value on creation for the "partial" field.
+	DefaultPartial bool
 	// DefaultControl holds the default value on creation for the "control" field.
-	DefaultControl workflow.Control
+	DefaultControl lifecycle.Control
 	// DefaultQueue holds the default value on creation for the "queue" field.
 	DefaultQueue string
+	// DefaultDelayed holds the default value on creation for the "delayed" field.
+	DefaultDelayed bool
 )
 
-const DefaultWorkflowStatus workflow.Status = "QUEUED"
+const DefaultWorkflowStatus lifecycle.Status = "QUEUED"
 
 // WorkflowStatusValidator is a validator for the "workflow_status" field enum values. It is called by the builders before save.
-func WorkflowStatusValidator(ws workflow.Status) error {
+func WorkflowStatusValidator(ws lifecycle.Status) error {
 	switch ws {
 	case "QUEUED", "SCHEDULING", "EXECUTING", "COMPLETED", "ERROR", "FAILURE":
 		return nil
@@ -317,6 +342,11 @@ func ByStalled(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStalled, opts...).ToFunc()
 }
 
+// ByPartial orders the results by the partial field.
+func ByPartial(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPartial, opts...).ToFunc()
+}
+
 // ByWorkflowStatus orders the results by the workflow_status field.
 func ByWorkflowStatus(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldWorkflowStatus, opts...).ToFunc()
@@ -342,6 +372,11 @@ func ByExecutionStartedDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldExecutionStartedDate, opts...).ToFunc()
 }
 
+// ByFirstStartedDate orders the results by the first_started_date field.
+func ByFirstStartedDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFirstStartedDate, opts...).ToFunc()
+}
+
 // ByWorkflowStoppedDate orders the results by the workflow_stopped_date field.
 func ByWorkflowStoppedDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldWorkflowStoppedDate, opts...).ToFunc()
@@ -350,6 +385,11 @@ func ByWorkflowStoppedDate(opts ...sql.OrderTermOption) OrderOption {
 // ByWorkflowStatusDesc orders the results by the workflow_status_desc field.
 func ByWorkflowStatusDesc(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldWorkflowStatusDesc, opts...).ToFunc()
+}
+
+// ByWaitingReason orders the results by the waiting_reason field.
+func ByWaitingReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWaitingReason, opts...).ToFunc()
 }
 
 // ByReason orders the results by the reason field.
@@ -395,6 +435,11 @@ func ByQueue(opts ...sql.OrderTermOption) OrderOption {
 // ByReference orders the results by the reference field.
 func ByReference(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldReference, opts...).ToFunc()
+}
+
+// ByDelayed orders the results by the delayed field.
+func ByDelayed(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDelayed, opts...).ToFunc()
 }
 
 // ByUniqueKey orders the results by the unique_key field.
@@ -451,6 +496,20 @@ func ByResultField(field string, opts ...sql.OrderTermOption) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newResultStep(), sql.OrderByField(field, opts...))
 	}
 }
+
+// ByMergedKeysCount orders the results by merged_keys count.
+func ByMergedKeysCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newMergedKeysStep(), opts...)
+	}
+}
+
+// ByMergedKeys orders the results by merged_keys terms.
+func ByMergedKeys(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newMergedKeysStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newFailedItemsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -470,5 +529,12 @@ func newResultStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ResultInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2O, false, ResultTable, ResultColumn),
+	)
+}
+func newMergedKeysStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(MergedKeysInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, MergedKeysTable, MergedKeysColumn),
 	)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"taskkit.dev/ent/internal"
 	"taskkit.dev/ent/predicate"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // ID filters vertices based on their ID field.
@@ -143,8 +143,13 @@ func Stalled(v bool) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldStalled, v))
 }
 
+// Partial applies equality check predicate on the "partial" field. It's identical to PartialEQ.
+func Partial(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldPartial, v))
+}
+
 // Control applies equality check predicate on the "control" field. It's identical to ControlEQ.
-func Control(v workflow.Control) predicate.QueuedTask {
+func Control(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldEQ(FieldControl, vc))
 }
@@ -164,6 +169,11 @@ func ExecutionStartedDate(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldExecutionStartedDate, v))
 }
 
+// FirstStartedDate applies equality check predicate on the "first_started_date" field. It's identical to FirstStartedDateEQ.
+func FirstStartedDate(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldFirstStartedDate, v))
+}
+
 // WorkflowStoppedDate applies equality check predicate on the "workflow_stopped_date" field. It's identical to WorkflowStoppedDateEQ.
 func WorkflowStoppedDate(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStoppedDate, v))
@@ -172,6 +182,11 @@ func WorkflowStoppedDate(v time.Time) predicate.QueuedTask {
 // WorkflowStatusDesc applies equality check predicate on the "workflow_status_desc" field. It's identical to WorkflowStatusDescEQ.
 func WorkflowStatusDesc(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatusDesc, v))
+}
+
+// WaitingReason applies equality check predicate on the "waiting_reason" field. It's identical to WaitingReasonEQ.
+func WaitingReason(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldWaitingReason, v))
 }
 
 // Reason applies equality check predicate on the "reason" field. It's identical to ReasonEQ.
@@ -217,6 +232,11 @@ func Queue(v string) predicate.QueuedTask {
 // Reference applies equality check predicate on the "reference" field. It's identical to ReferenceEQ.
 func Reference(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldReference, v))
+}
+
+// Delayed applies equality check predicate on the "delayed" field. It's identical to DelayedEQ.
+func Delayed(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldDelayed, v))
 }
 
 // UniqueKey applies equality check predicate on the "unique_key" field. It's identical to UniqueKeyEQ.
@@ -889,20 +909,30 @@ func StalledNEQ(v bool) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldNEQ(FieldStalled, v))
 }
 
+// PartialEQ applies the EQ predicate on the "partial" field.
+func PartialEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldPartial, v))
+}
+
+// PartialNEQ applies the NEQ predicate on the "partial" field.
+func PartialNEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldPartial, v))
+}
+
 // WorkflowStatusEQ applies the EQ predicate on the "workflow_status" field.
-func WorkflowStatusEQ(v workflow.Status) predicate.QueuedTask {
+func WorkflowStatusEQ(v lifecycle.Status) predicate.QueuedTask {
 	vc := v
 	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStatus, vc))
 }
 
 // WorkflowStatusNEQ applies the NEQ predicate on the "workflow_status" field.
-func WorkflowStatusNEQ(v workflow.Status) predicate.QueuedTask {
+func WorkflowStatusNEQ(v lifecycle.Status) predicate.QueuedTask {
 	vc := v
 	return predicate.QueuedTask(sql.FieldNEQ(FieldWorkflowStatus, vc))
 }
 
 // WorkflowStatusIn applies the In predicate on the "workflow_status" field.
-func WorkflowStatusIn(vs ...workflow.Status) predicate.QueuedTask {
+func WorkflowStatusIn(vs ...lifecycle.Status) predicate.QueuedTask {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -911,7 +941,7 @@ func WorkflowStatusIn(vs ...workflow.Status) predicate.QueuedTask {
 }
 
 // WorkflowStatusNotIn applies the NotIn predicate on the "workflow_status" field.
-func WorkflowStatusNotIn(vs ...workflow.Status) predicate.QueuedTask {
+func WorkflowStatusNotIn(vs ...lifecycle.Status) predicate.QueuedTask {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -920,19 +950,19 @@ func WorkflowStatusNotIn(vs ...workflow.Status) predicate.QueuedTask {
 }
 
 // ControlEQ applies the EQ predicate on the "control" field.
-func ControlEQ(v workflow.Control) predicate.QueuedTask {
+func ControlEQ(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldEQ(FieldControl, vc))
 }
 
 // ControlNEQ applies the NEQ predicate on the "control" field.
-func ControlNEQ(v workflow.Control) predicate.QueuedTask {
+func ControlNEQ(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldNEQ(FieldControl, vc))
 }
 
 // ControlIn applies the In predicate on the "control" field.
-func ControlIn(vs ...workflow.Control) predicate.QueuedTask {
+func ControlIn(vs ...lifecycle.Control) predicate.QueuedTask {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = string(vs[i])
@@ -941,7 +971,7 @@ func ControlIn(vs ...workflow.Control) predicate.QueuedTask {
 }
 
 // ControlNotIn applies the NotIn predicate on the "control" field.
-func ControlNotIn(vs ...workflow.Control) predicate.QueuedTask {
+func ControlNotIn(vs ...lifecycle.Control) predicate.QueuedTask {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = string(vs[i])
@@ -950,55 +980,55 @@ func ControlNotIn(vs ...workflow.Control) predicate.QueuedTask {
 }
 
 // ControlGT applies the GT predicate on the "control" field.
-func ControlGT(v workflow.Control) predicate.QueuedTask {
+func ControlGT(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldGT(FieldControl, vc))
 }
 
 // ControlGTE applies the GTE predicate on the "control" field.
-func ControlGTE(v workflow.Control) predicate.QueuedTask {
+func ControlGTE(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldGTE(FieldControl, vc))
 }
 
 // ControlLT applies the LT predicate on the "control" field.
-func ControlLT(v workflow.Control) predicate.QueuedTask {
+func ControlLT(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldLT(FieldControl, vc))
 }
 
 // ControlLTE applies the LTE predicate on the "control" field.
-func ControlLTE(v workflow.Control) predicate.QueuedTask {
+func ControlLTE(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldLTE(FieldControl, vc))
 }
 
 // ControlContains applies the Contains predicate on the "control" field.
-func ControlContains(v workflow.Control) predicate.QueuedTask {
+func ControlContains(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldContains(FieldControl, vc))
 }
 
 // ControlHasPrefix applies the HasPrefix predicate on the "control" field.
-func ControlHasPrefix(v workflow.Control) predicate.QueuedTask {
+func ControlHasPrefix(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldHasPrefix(FieldControl, vc))
 }
 
 // ControlHasSuffix applies the HasSuffix predicate on the "control" field.
-func ControlHasSuffix(v workflow.Control) predicate.QueuedTask {
+func ControlHasSuffix(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldHasSuffix(FieldControl, vc))
 }
 
 // ControlEqualFold applies the EqualFold predicate on the "control" field.
-func ControlEqualFold(v workflow.Control) predicate.QueuedTask {
+func ControlEqualFold(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldEqualFold(FieldControl, vc))
 }
 
 // ControlContainsFold applies the ContainsFold predicate on the "control" field.
-func ControlContainsFold(v workflow.Control) predicate.QueuedTask {
+func ControlContainsFold(v lifecycle.Control) predicate.QueuedTask {
 	vc := string(v)
 	return predicate.QueuedTask(sql.FieldContainsFold(FieldControl, vc))
 }
@@ -1178,6 +1208,56 @@ func ExecutionStartedDateNotNil() predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldNotNull(FieldExecutionStartedDate))
 }
 
+// FirstStartedDateEQ applies the EQ predicate on the "first_started_date" field.
+func FirstStartedDateEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldFirstStartedDate, v))
+}
+
+// FirstStartedDateNEQ applies the NEQ predicate on the "first_started_date" field.
+func FirstStartedDateNEQ(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldFirstStartedDate, v))
+}
+
+// FirstStartedDateIn applies the In predicate on the "first_started_date" field.
+func FirstStartedDateIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldFirstStartedDate, vs...))
+}
+
+// FirstStartedDateNotIn applies the NotIn predicate on the "first_started_date" field.
+func FirstStartedDateNotIn(vs ...time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldFirstStartedDate, vs...))
+}
+
+// FirstStartedDateGT applies the GT predicate on the "first_started_date" field.
+func FirstStartedDateGT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldFirstStartedDate, v))
+}
+
+// FirstStartedDateGTE applies the GTE predicate on the "first_started_date" field.
+func FirstStartedDateGTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldFirstStartedDate, v))
+}
+
+// FirstStartedDateLT applies the LT predicate on the "first_started_date" field.
+func FirstStartedDateLT(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldFirstStartedDate, v))
+}
+
+// FirstStartedDateLTE applies the LTE predicate on the "first_started_date" field.
+func FirstStartedDateLTE(v time.Time) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldFirstStartedDate, v))
+}
+
+// FirstStartedDateIsNil applies the IsNil predicate on the "first_started_date" field.
+func FirstStartedDateIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldFirstStartedDate))
+}
+
+// FirstStartedDateNotNil applies the NotNil predicate on the "first_started_date" field.
+func FirstStartedDateNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldFirstStartedDate))
+}
+
 // WorkflowStoppedDateEQ applies the EQ predicate on the "workflow_stopped_date" field.
 func WorkflowStoppedDateEQ(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldWorkflowStoppedDate, v))
@@ -1301,6 +1381,81 @@ func WorkflowStatusDescEqualFold(v string) predicate.QueuedTask {
 // WorkflowStatusDescContainsFold applies the ContainsFold predicate on the "workflow_status_desc" field.
 func WorkflowStatusDescContainsFold(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldContainsFold(FieldWorkflowStatusDesc, v))
+}
+
+// WaitingReasonEQ applies the EQ predicate on the "waiting_reason" field.
+func WaitingReasonEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldWaitingReason, v))
+}
+
+// WaitingReasonNEQ applies the NEQ predicate on the "waiting_reason" field.
+func WaitingReasonNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldWaitingReason, v))
+}
+
+// WaitingReasonIn applies the In predicate on the "waiting_reason" field.
+func WaitingReasonIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldWaitingReason, vs...))
+}
+
+// WaitingReasonNotIn applies the NotIn predicate on the "waiting_reason" field.
+func WaitingReasonNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldWaitingReason, vs...))
+}
+
+// WaitingReasonGT applies the GT predicate on the "waiting_reason" field.
+func WaitingReasonGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldWaitingReason, v))
+}
+
+// WaitingReasonGTE applies the GTE predicate on the "waiting_reason" field.
+func WaitingReasonGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldWaitingReason, v))
+}
+
+// WaitingReasonLT applies the LT predicate on the "waiting_reason" field.
+func WaitingReasonLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldWaitingReason, v))
+}
+
+// WaitingReasonLTE applies the LTE predicate on the "waiting_reason" field.
+func WaitingReasonLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldWaitingReason, v))
+}
+
+// WaitingReasonContains applies the Contains predicate on the "waiting_reason" field.
+func WaitingReasonContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldWaitingReason, v))
+}
+
+// WaitingReasonHasPrefix applies the HasPrefix predicate on the "waiting_reason" field.
+func WaitingReasonHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldWaitingReason, v))
+}
+
+// WaitingReasonHasSuffix applies the HasSuffix predicate on the "waiting_reason" field.
+func WaitingReasonHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldWaitingReason, v))
+}
+
+// WaitingReasonIsNil applies the IsNil predicate on the "waiting_reason" field.
+func WaitingReasonIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldWaitingReason))
+}
+
+// WaitingReasonNotNil applies the NotNil predicate on the "waiting_reason" field.
+func WaitingReasonNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldWaitingReason))
+}
+
+// WaitingReasonEqualFold applies the EqualFold predicate on the "waiting_reason" field.
+func WaitingReasonEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldWaitingReason, v))
+}
+
+// WaitingReasonContainsFold applies the ContainsFold predicate on the "waiting_reason" field.
+func WaitingReasonContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldWaitingReason, v))
 }
 
 // ReasonEQ applies the EQ predicate on the "reason" field.
@@ -1893,6 +2048,16 @@ func ReferenceContainsFold(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldContainsFold(FieldReference, v))
 }
 
+// DelayedEQ applies the EQ predicate on the "delayed" field.
+func DelayedEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldDelayed, v))
+}
+
+// DelayedNEQ applies the NEQ predicate on the "delayed" field.
+func DelayedNEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldDelayed, v))
+}
+
 // UniqueKeyEQ applies the EQ predicate on the "unique_key" field.
 func UniqueKeyEQ(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldUniqueKey, v))
@@ -2247,6 +2412,35 @@ func HasResultWith(preds ...predicate.TaskResult) predicate.QueuedTask {
 		schemaConfig := internal.SchemaConfigFromContext(s.Context())
 		step.To.Schema = schemaConfig.TaskResult
 		step.Edge.Schema = schemaConfig.TaskResult
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasMergedKeys applies the HasEdge predicate on the "merged_keys" edge.
+func HasMergedKeys() predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, MergedKeysTable, MergedKeysColumn),
+		)
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.MergedKey
+		step.Edge.Schema = schemaConfig.MergedKey
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasMergedKeysWith applies the HasEdge predicate on the "merged_keys" edge with a given conditions (other predicates).
+func HasMergedKeysWith(preds ...predicate.MergedKey) predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := newMergedKeysStep()
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.MergedKey
+		step.Edge.Schema = schemaConfig.MergedKey
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

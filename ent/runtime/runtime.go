@@ -7,7 +7,7 @@ import (
 	"taskkit.dev/ent/schema"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // The init function reads all schema descriptors with runtime code
@@ -58,14 +58,22 @@ func init() {
 	queuedtaskDescStalled := queuedtaskFields[17].Descriptor()
 	// queuedtask.DefaultStalled holds the default value on creation for the stalled field.
 	queuedtask.DefaultStalled = queuedtaskDescStalled.Default.(bool)
+	// queuedtaskDescPartial is the schema descriptor for partial field.
+	queuedtaskDescPartial := queuedtaskFields[18].Descriptor()
+	// queuedtask.DefaultPartial holds the default value on creation for the partial field.
+	queuedtask.DefaultPartial = queuedtaskDescPartial.Default.(bool)
 	// queuedtaskDescControl is the schema descriptor for control field.
-	queuedtaskDescControl := queuedtaskFields[19].Descriptor()
+	queuedtaskDescControl := queuedtaskFields[20].Descriptor()
 	// queuedtask.DefaultControl holds the default value on creation for the control field.
-	queuedtask.DefaultControl = workflow.Control(queuedtaskDescControl.Default.(string))
+	queuedtask.DefaultControl = lifecycle.Control(queuedtaskDescControl.Default.(string))
 	// queuedtaskDescQueue is the schema descriptor for queue field.
-	queuedtaskDescQueue := queuedtaskFields[33].Descriptor()
+	queuedtaskDescQueue := queuedtaskFields[36].Descriptor()
 	// queuedtask.DefaultQueue holds the default value on creation for the queue field.
 	queuedtask.DefaultQueue = queuedtaskDescQueue.Default.(string)
+	// queuedtaskDescDelayed is the schema descriptor for delayed field.
+	queuedtaskDescDelayed := queuedtaskFields[39].Descriptor()
+	// queuedtask.DefaultDelayed holds the default value on creation for the delayed field.
+	queuedtask.DefaultDelayed = queuedtaskDescDelayed.Default.(bool)
 	taskprocessFields := schema.TaskProcess{}.Fields()
 	_ = taskprocessFields
 	// taskprocessDescBusy is the schema descriptor for busy field.

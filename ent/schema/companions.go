@@ -133,8 +133,59 @@ func (TaskResult) Edges() []ent.Edge {
 		Field("task_id").Unique().Required().Immutable()}
 }
 
-// TaskEvent is one action of an operator. The log is append-only and outlives
-// the task.
+// MergedKey is an idempotency key of a submission that was coalesced into a
+// waiting task with another one.
+type MergedKey struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (MergedKey) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_merged_key"}}
+}
+
+// Fields implements [ent.Interface].
+func (MergedKey) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Text("execution_component_name").Immutable().Comment("the kind"),
+		field.Text("idempotency_key").Immutable(),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (MergedKey) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("merged_keys").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (MergedKey) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("execution_component_name", "idempotency_key").Unique().StorageKey("taskkit_merged_key_key"),
+		index.Fields("task_id").StorageKey("taskkit_merged_key_task"),
+	}
+}
+
+// EventPrune lets events go. The log of what operators asked is append-only,
+// except for a transaction that has inserted a row here: it may delete the events
+// that are older. The cleaner removes its row before it commits.
+type EventPrune struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (EventPrune) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_event_prune"}}
+}
+
+// Fields implements [ent.Interface].
+func (EventPrune) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.Time("before_date").Immutable().Comment("events created earlier may be deleted"),
+	}
+}
+
+// TaskEvent is one action of an operator. The log is append-only for everybody
+// but the cleaner (see EventPrune) and outlives the task.
 type TaskEvent struct{ ent.Schema }
 
 // Annotations implements [ent.Interface].

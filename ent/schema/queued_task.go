@@ -13,7 +13,7 @@ import (
 	"entgo.io/ent/schema/index"
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // jsonType keeps JSON as it was written: PostgreSQL's jsonb reorders and
@@ -33,7 +33,7 @@ type QueuedTask struct{ ent.Schema }
 
 // Annotations implements [ent.Interface]. The checks say what must hold in
 // every row, whoever writes it. On SQLite they are CHECKs, on PostgreSQL
-// internal/schemaplan makes triggers of them. They are short: PostgreSQL reads
+// internal/cmd/schemaplan makes triggers of them. They are short: PostgreSQL reads
 // them anew for each statement that sets one of their columns.
 func (QueuedTask) Annotations() []schema.Annotation {
 	return []schema.Annotation{entsql.Annotation{
@@ -100,13 +100,16 @@ func holdFields() []ent.Field {
 			Comment("1 (first) to 4 (last)"),
 		field.Bool("stalled").Default(false).Annotations(no()).
 			Comment("taken from a dead worker; claimed before new tasks (SSP-40)"),
-		field.Enum("workflow_status").GoType(workflow.Queued).SchemaType(textType).
-			Default(string(workflow.Queued)).Annotations(entsql.Default(string(workflow.Queued))),
-		field.Text("control").GoType(workflow.None).
-			Default(string(workflow.None)).Annotations(entsql.Default("")),
+		field.Bool("partial").Default(false).Annotations(no()).
+			Comment("ended by a stop, before it was done"),
+		field.Enum("workflow_status").GoType(lifecycle.Queued).SchemaType(textType).
+			Default(string(lifecycle.Queued)).Annotations(entsql.Default(string(lifecycle.Queued))),
+		field.Text("control").GoType(lifecycle.None).
+			Default(string(lifecycle.None)).Annotations(entsql.Default("")),
 		field.Text("scheduled_by_process").Optional().Nillable(),
 		field.Time("scheduling_started_date").Optional().Nillable(),
-		field.Time("execution_started_date").Optional().Nillable(),
+		field.Time("execution_started_date").Optional().Nillable().Comment("of the last lease (SSP-17)"),
+		field.Time("first_started_date").Optional().Nillable().Comment("of the first lease; a coalesced submission clears it"),
 		field.Time("workflow_stopped_date").Optional().Nillable(),
 		field.JSON("execution_state", json.RawMessage{}).SchemaType(jsonType).
 			Annotations(entsql.Default("{}")),
@@ -117,7 +120,8 @@ func holdFields() []ent.Field {
 func noteFields() []ent.Field {
 	return []ent.Field{
 		field.Text("workflow_status_desc").Optional().Nillable(),
-		field.Text("reason").Optional().Nillable().Comment("why it waits (CER-11)"),
+		field.Text("waiting_reason").Optional().Nillable().Comment("why it waits (CER-11); null unless it is QUEUED"),
+		field.Text("reason").Optional().Nillable().Comment("why it was submitted"),
 		field.Int64("items_total").Optional().Nillable().Comment("null while unknown"),
 		field.Int("spec_revision").SchemaType(intType).Optional().Nillable().
 			Comment("of the spec, once a checkpoint has had another"),
@@ -135,6 +139,8 @@ func askedFields() []ent.Field {
 		field.Text("queue").Immutable().Default("default").Annotations(entsql.Default("default")),
 		field.JSON("execution_spec", json.RawMessage{}).Optional().SchemaType(jsonType),
 		field.Text("reference").Optional().Nillable().Immutable(),
+		field.Bool("delayed").Default(false).Immutable().Annotations(no()).
+			Comment("submitted for later; coalesced only with others of those (CER-13)"),
 		field.Text("unique_key").Optional().Nillable().Immutable(),
 		field.Text("idempotency_key").Optional().Nillable().Immutable(),
 		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable(),
@@ -149,6 +155,7 @@ func (QueuedTask) Edges() []ent.Edge {
 		edge.To("failed_items", TaskFailure.Type).Annotations(cascade),
 		edge.To("failed_attempts", TaskAttempt.Type).Annotations(cascade),
 		edge.To("result", TaskResult.Type).Unique().Annotations(cascade),
+		edge.To("merged_keys", MergedKey.Type).Annotations(cascade),
 	}
 }
 
@@ -178,8 +185,14 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("execution_component_name", "idempotency_key").Unique().
 			StorageKey("taskkit_idempotency_key").
 			Annotations(entsql.IndexWhere("idempotency_key IS NOT NULL")),
-		index.Fields("execution_component_name", "reference").Unique().
+		// Among the tasks that were never claimed. One that comes back to the queue may
+		// find that another was submitted meanwhile.
+		index.Fields("execution_component_name", "reference", "delayed").Unique().
 			StorageKey("taskkit_reference").
 			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0")),
+		// All that a submission with the reference may be merged into.
+		index.Fields("execution_component_name", "reference").
+			StorageKey("taskkit_waiting_reference").
+			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED'")),
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Hooks implements [ent.Interface]. The statements of internal/store guard
@@ -24,7 +24,7 @@ const (
 	columnStatus  = "workflow_status"
 	columnFence   = "fence"
 	columnStarted = "execution_started_date"
-	columnControl = "control"
+	columnPartial = "partial"
 )
 
 // taskMutation is what the guard needs of ent's generated mutation, which this
@@ -70,8 +70,8 @@ func touches(m ent.Mutation) bool {
 
 // guardCreate lets a task begin its life as QUEUED only.
 func guardCreate(m ent.Mutation) error {
-	if s, ok := m.Field(columnStatus); ok && s != workflow.Queued {
-		return fmt.Errorf("a new task is %s, not %v", workflow.Queued, s)
+	if s, ok := m.Field(columnStatus); ok && s != lifecycle.Queued {
+		return fmt.Errorf("a new task is %s, not %v", lifecycle.Queued, s)
 	}
 	if f, ok := m.Field(columnFence); ok && f != int64(0) {
 		return fmt.Errorf("a new task has fence 0, not %v", f)
@@ -86,7 +86,7 @@ func guardUpdate(ctx context.Context, m taskMutation) error {
 	if !m.Op().Is(ent.OpUpdateOne) {
 		return errors.New("change the status or fence of tasks one by one: for many at once the status of each is not known")
 	}
-	status, err := old[workflow.Status](ctx, m, columnStatus)
+	status, err := old[lifecycle.Status](ctx, m, columnStatus)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func guardUpdate(ctx context.Context, m taskMutation) error {
 	}
 	to := status
 	if s, ok := m.Field(columnStatus); ok {
-		if to, err = as[workflow.Status](s, columnStatus); err != nil {
+		if to, err = as[lifecycle.Status](s, columnStatus); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,8 @@ func guardUpdate(ctx context.Context, m taskMutation) error {
 }
 
 // legal checks a transition and its condition on the row.
-func legal(ctx context.Context, m ent.Mutation, from, to workflow.Status, fences int64) error {
-	e, ok := workflow.Find(from, to)
+func legal(ctx context.Context, m ent.Mutation, from, to lifecycle.Status, fences int64) error {
+	e, ok := lifecycle.Find(from, to)
 	if !ok {
 		return fmt.Errorf("%s to %s is not a legal transition", from, to)
 	}
@@ -144,13 +144,13 @@ func legal(ctx context.Context, m ent.Mutation, from, to workflow.Status, fences
 			return fmt.Errorf("%s to %s needs %s", from, to, columnStarted)
 		}
 	}
-	if e.Requested {
-		control, err := after[workflow.Control](ctx, m, columnControl)
+	if e.Partial {
+		partial, err := after[bool](ctx, m, columnPartial)
 		if err != nil {
 			return err
 		}
-		if control != workflow.Stop {
-			return fmt.Errorf("%s to %s needs %s = %s", from, to, columnControl, workflow.Stop)
+		if !partial {
+			return fmt.Errorf("%s to %s needs %s", from, to, columnPartial)
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func guardDelete(ctx context.Context, m taskMutation, next ent.Mutator) (ent.Val
 		return nil, fmt.Errorf("find the tasks to remove: %w", err)
 	}
 	one := m.Op().Is(ent.OpDeleteOne)
-	m.WhereP(sql.FieldNotIn(columnStatus, workflow.Scheduling, workflow.Executing))
+	m.WhereP(sql.FieldNotIn(columnStatus, lifecycle.Scheduling, lifecycle.Executing))
 	if !one {
 		free, err := m.IDs(ctx)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
 )
 
@@ -54,7 +54,7 @@ type Executor struct {
 // Execute implements [taskkit.Executor]. The mail task is submitted in the
 // transaction of the last batch: it exists if, and only if, all alerts do.
 func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
-	c := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
 	if err != nil {
 		return next, err
@@ -71,7 +71,7 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 		// Not the targets of this task: a query of its own would choose anew.
 		alerted := targets.Targets{Query: &targets.Query{Alert: b.Task}}
 		_, err = x.SubmitMail(ctx, b.Tx, sendemail.Spec{Targets: alerted, Letter: *b.Spec.Mail},
-			taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.ChildOf(b.Task), taskkit.WithTotal(b.State.Raised))
+			taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.WithParent(b.Task), taskkit.WithTotal(b.State.Raised))
 	}
 	return next, err
 }

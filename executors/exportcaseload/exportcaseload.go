@@ -12,8 +12,8 @@ import (
 	"errors"
 
 	"taskkit.dev/executors/targets"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
 )
 
@@ -70,7 +70,7 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 	if b.State.Complete {
 		return taskkit.Done, nil
 	}
-	c := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
 	if err != nil {
 		return next, err
@@ -102,7 +102,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 		return Result{}, err
 	}
 	defer f.discard()
-	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx))), b.Task); err != nil {
+	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task); err != nil {
 		return Result{}, err
 	}
 	where := x.path(b)
@@ -115,7 +115,7 @@ func (x *Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) err
 	if b.Ending() == taskkit.EndStop {
 		return nil
 	}
-	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx))), b.Task); err != nil {
+	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task); err != nil {
 		return err
 	}
 	return errors.Join(remove(x.path(b)), x.sweep(b))

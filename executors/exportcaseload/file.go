@@ -16,7 +16,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
 )
 

@@ -5,8 +5,8 @@ import (
 	"context"
 
 	"taskkit.dev/executors/targets"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
 )
 
@@ -36,7 +36,7 @@ type Executor struct{}
 
 // Execute implements [taskkit.Executor].
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
-	c := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx)))
+	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
 	if err != nil {
 		return next, err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
 )
 
@@ -52,7 +52,7 @@ func (x *Executor) compose(ctx context.Context, b *taskkit.Batch[Spec, State], p
 	return drafts, nil
 }
 
-// deliver sends the drafts and judges what became of them. It returns the
+// deliver sends the drafts and classifies the results. It returns the
 // letters that are settled, and the error that kept the others from it, if any.
 func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], drafts []draft) (letters []caseload.Letter, stopped error) {
 	var mails []Mail

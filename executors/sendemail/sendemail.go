@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/executors/targets"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
 )
 
@@ -128,5 +128,5 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 	if stopped == nil {
 		b.State.Cursor, next = page.After, page.Next
 	}
-	return next, caseload.Record(ctx, ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx))), b.Task, letters)
+	return next, caseload.Record(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task, letters)
 }

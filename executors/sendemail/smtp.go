@@ -113,14 +113,14 @@ func (c *connection) send(ctx context.Context, m Mail) error {
 		c.close()
 		if c.smtp, err = c.client.DialToSMTPClientWithContext(ctx); err != nil {
 			c.smtp = nil
-			return fmt.Errorf("connect to the mail server: %w", judgeDial(err))
+			return fmt.Errorf("connect to the mail server: %w", classifyDial(err))
 		}
 		conn := c.smtp
 		c.used, c.cut = 0, context.AfterFunc(ctx, func() { _ = conn.Close() })
 	}
 	c.used++
 	if err := c.client.SendWithSMTPClient(c.smtp, msg); err != nil && !msg.IsDelivered() {
-		err = judge(err)
+		err = classify(err)
 		if !errors.Is(err, ErrRefused) {
 			c.drop() // what state it is in nobody knows
 		}
@@ -162,8 +162,8 @@ func (c *connection) drop() {
 	c.smtp = nil
 }
 
-// judgeDial finds out whether a server that did not let us in asks to wait.
-func judgeDial(err error) error {
+// classifyDial finds out whether a server that did not let us in asks to wait.
+func classifyDial(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code >= 400 && answer.Code < 500 {
 		return fmt.Errorf("%w: %w", ErrThrottled, err)
@@ -171,8 +171,8 @@ func judgeDial(err error) error {
 	return err
 }
 
-// judge tells apart what the server's answer to a mail means.
-func judge(err error) error {
+// classify tells apart what the server's answer to a mail means.
+func classify(err error) error {
 	var e *mail.SendError
 	if !errors.As(err, &e) {
 		return err

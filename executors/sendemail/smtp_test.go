@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/executors/sendemail"
-	"taskkit.dev/internal/mailserver"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/demo/mailserver"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
 )
 
@@ -20,7 +20,7 @@ import (
 // OFFSET. The walk is bounded when it begins: Last is the greatest id that the
 // query chose then, and since ids grow with time nobody who comes later is met.
 // Who is moved into or out of the query by others, ahead of the cursor, is
-// judged when the walk gets there.
+// examined when the walk gets there.
 type Cursor struct {
 	// Taken counts the people of Targets.People that were taken.
 	Taken int `json:"taken,omitempty"`
@@ -38,13 +38,13 @@ type Cursor struct {
 type Page struct {
 	People []uuid.UUID
 	Here   Cursor       // where the page begins, now bounded
-	After  Cursor       // what the State holds once they are dealt with
+	After  Cursor       // the State once they are processed
 	Next   taskkit.Next // [taskkit.More], or [taskkit.Done] with the last of them
 	Total  int          // of the whole task
 }
 
 // Take returns the next people, at most b.Limit, and moves the cursor behind
-// them. It sets the task's total and counts them as dealt with, as
+// them. It sets the task's total and counts them as processed, as
 // [taskkit.Take] does for a plain list.
 func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
 	p, err := t.Page(ctx, c, *cursor, b.Limit)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 )
 
 // Most is the greatest number of people that a task may be for.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/executors/targets"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 

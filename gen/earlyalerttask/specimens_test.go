@@ -7,21 +7,17 @@ package earlyalerttask
 import (
 	"testing"
 
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens reads everything that a database may hold of kind early_alert: a
-// least and a full value of every revision there was, through the upgrade
-// functions.
+// TestSpecimens decodes everything that a database may contain of kind early_alert:
+// a minimal and a full value of every revision, through the upgrade functions.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
-	err := taskkit.CheckSpecimens(Kind, nil, []taskkit.Specimen{
+	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{"category":"attendance","reason":"text"}`},
 		{Part: "spec", Revision: 1, JSON: `{"category":"attendance","mail":{"body":"text","subject":"text"},"reason":"text","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":{"alert":"0190b3a1-7c3e-7000-8000-000000000001","coach":"text","everyone":true,"max":0,"name":"text","program":"text","status":"active"}}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"cursor":{"after":"0190b3a1-7c3e-7000-8000-000000000001","bounded":true,"last":"0190b3a1-7c3e-7000-8000-000000000001","taken":1,"total":1},"raised":1}`},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

@@ -7,12 +7,12 @@ package exportcaseloadtask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 
-	"github.com/google/uuid"
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -20,57 +20,42 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ exportcaseload.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[exportcaseload.Spec](struct {
 		Targets targets.Targets `json:"targets"`
 		Format  string          `json:"format" validate:"required,oneof=csv xlsx"`
-	}{}
-	_ targets.Targets = struct {
-		People []uuid.UUID    `json:"people,omitempty" validate:"max=100000,unique"`
-		Query  *targets.Query `json:"query,omitempty"`
-		None   bool           `json:"none,omitempty"`
-	}{}
-	_ targets.Query = struct {
-		Program  string    `json:"program,omitempty" validate:"max=100"`
-		Status   string    `json:"status,omitempty" validate:"omitempty,oneof=active paused exited"`
-		Coach    string    `json:"coach,omitempty" validate:"max=200"`
-		Name     string    `json:"name,omitempty" validate:"max=200"`
-		Alert    uuid.UUID `json:"alert,omitzero"`
-		Everyone bool      `json:"everyone,omitempty"`
-		Max      int       `json:"max,omitempty" validate:"min=0,max=1000000"`
-	}{}
-	_ exportcaseload.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[exportcaseload.State](struct {
 		Cursor   targets.Cursor `json:"cursor"`
 		Parts    int            `json:"parts,omitempty"`
 		Rows     int            `json:"rows,omitempty"`
 		Complete bool           `json:"complete,omitempty"`
-	}{}
-	_ targets.Cursor = struct {
-		Taken   int       `json:"taken,omitempty"`
-		After   uuid.UUID `json:"after,omitzero"`
-		Last    uuid.UUID `json:"last,omitzero"`
-		Total   int       `json:"total,omitempty"`
-		Bounded bool      `json:"bounded,omitempty"`
-	}{}
-	_ exportcaseload.Result = struct {
+	}{})
+	runGoGenerate_typeHasChanged[exportcaseload.Result](struct {
 		Where string `json:"where"`
 		Rows  int    `json:"rows"`
 		Bytes int64  `json:"bytes"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State]         = (*exportcaseload.Executor)(nil)
-	_ taskkit.Reporter[Spec, State, Result] = (*exportcaseload.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*exportcaseload.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*exportcaseload.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind export_caseload is asked to do.
 	Spec = exportcaseload.Spec
 	// State is what a task of kind export_caseload remembers between batches.
 	State = exportcaseload.State
-	// Result is what a task of kind export_caseload leaves for whoever asked.
+	// Result is what a task of kind export_caseload returns to whoever submitted it.
 	Result = exportcaseload.Result
+	// Task is a task of kind export_caseload as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -80,18 +65,16 @@ var (
 	specSchema string
 	//go:embed result.schema.json
 	resultSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind export_caseload.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:         "export_caseload",
 	Revision:     1,
-	Batch:        1000,
-	Spec:         taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:        taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
-	Report:       taskkit.ReportWith[Spec, State](resultCodec),
+	BatchSize:    1000,
+	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
+	State:        taskjson.NewCodec(appendState, decodeState),
+	Result:       taskjson.NewCodec(appendResult, decodeResult),
 	SpecSchema:   []byte(specSchema),
 	ResultSchema: []byte(resultSchema),
 })
@@ -112,17 +95,13 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind export_caseload with its spec, its state, its progress and,
-// once there is one, its result. See [taskkit.GetWith].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskWith[Spec, State, Result], error) {
-	return taskkit.GetWith(ctx, c, Kind, resultCodec, id)
+// Get reads a task of kind export_caseload. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
+	return taskkit.Get(ctx, c, Kind, id)
 }
 
-// Fetch returns the result of a task of kind export_caseload that has ended.
-// See [taskkit.FetchResult].
+// Fetch reads the result of a task of kind export_caseload that has ended.
+// See [taskkit.Fetch].
 func Fetch(ctx context.Context, c *taskkit.Client, id taskkit.ID) (Result, error) {
-	return taskkit.FetchResult(ctx, c, Kind, resultCodec, id)
+	return taskkit.Fetch(ctx, c, Kind, id)
 }
-
-// resultCodec writes and reads results.
-var resultCodec = taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult, Strict: true}

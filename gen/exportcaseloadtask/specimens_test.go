@@ -7,18 +7,14 @@ package exportcaseloadtask
 import (
 	"testing"
 
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens reads everything that a database may hold of kind export_caseload: a
-// least and a full value of every revision there was, through the upgrade
-// functions.
+// TestSpecimens decodes everything that a database may contain of kind export_caseload:
+// a minimal and a full value of every revision, through the upgrade functions.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
-	err := taskkit.CheckSpecimens(Kind, func(src []byte) error {
-		var v Result
-		return decodeResult(src, &v)
-	}, []taskkit.Specimen{
+	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{"format":"csv"}`},
 		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":{"alert":"0190b3a1-7c3e-7000-8000-000000000001","coach":"text","everyone":true,"max":0,"name":"text","program":"text","status":"active"}}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
@@ -26,7 +22,4 @@ func TestSpecimens(t *testing.T) {
 		{Part: "result", Revision: 1, JSON: `{}`},
 		{Part: "result", Revision: 1, JSON: `{"bytes":1,"rows":1,"where":"text"}`},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

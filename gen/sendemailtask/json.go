@@ -5,9 +5,9 @@
 package sendemailtask
 
 import (
-	"github.com/google/uuid"
 	"taskkit.dev/executors/sendemail"
-	"taskkit.dev/executors/targets"
+	"taskkit.dev/gen/sendemailjson"
+	"taskkit.dev/gen/targetsjson"
 	"taskkit.dev/taskkit/taskjson"
 )
 
@@ -21,7 +21,7 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readSpec(d, v)
 	return d.Finish()
 }
@@ -36,7 +36,7 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readState(d, v)
 	return d.Finish()
 }
@@ -44,9 +44,9 @@ func decodeState(src []byte, v *State) error {
 // writeSpec writes a sendemail.Spec.
 func writeSpec(e *taskjson.Encoder, v *sendemail.Spec) {
 	e.Open(`{"targets":`)
-	writeTargets(e, &v.Targets)
+	targetsjson.WriteTargets(e, &v.Targets)
 	e.Next(`,"letter":`)
-	writeLetter(e, &v.Letter)
+	sendemailjson.WriteLetter(e, &v.Letter)
 	e.EndObject()
 }
 
@@ -60,200 +60,12 @@ func readSpec(d *taskjson.Decoder, v *sendemail.Spec) {
 		switch name := d.Name(); string(name) {
 		case "targets":
 			d.Once(&seen, 0)
-			readTargets(d, &v.Targets)
+			targetsjson.ReadTargets(d, &v.Targets)
 		case "letter":
 			d.Once(&seen, 1)
-			readLetter(d, &v.Letter)
+			sendemailjson.ReadLetter(d, &v.Letter)
 		default:
 			d.Unknown(name, "targets", "letter")
-		}
-	}
-	d.End()
-}
-
-// writeTargets writes a targets.Targets.
-func writeTargets(e *taskjson.Encoder, v *targets.Targets) {
-	e.BeginObject()
-	if len(v.People) != 0 {
-		e.Name("people")
-		writeSliceOfUUID(e, v.People)
-	}
-	if v.Query != nil {
-		e.Name("query")
-		writePointerToQuery(e, v.Query)
-	}
-	if v.None {
-		e.Name("none")
-		e.Bool(v.None)
-	}
-	e.EndObject()
-}
-
-// readTargets reads a targets.Targets.
-func readTargets(d *taskjson.Decoder, v *targets.Targets) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "people":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.People)
-		case "query":
-			d.Once(&seen, 1)
-			readPointerToQuery(d, &v.Query)
-		case "none":
-			d.Once(&seen, 2)
-			v.None = d.Bool()
-		default:
-			d.Unknown(name, "people", "query", "none")
-		}
-	}
-	d.End()
-}
-
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Hint(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writePointerToQuery writes a *targets.Query.
-func writePointerToQuery(e *taskjson.Encoder, v *targets.Query) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	writeQuery(e, v)
-}
-
-// readPointerToQuery reads a *targets.Query.
-func readPointerToQuery(d *taskjson.Decoder, v **targets.Query) {
-	if d.Null() {
-		return
-	}
-	*v = new(targets.Query)
-	readQuery(d, *v)
-}
-
-// writeQuery writes a targets.Query.
-func writeQuery(e *taskjson.Encoder, v *targets.Query) {
-	e.BeginObject()
-	if v.Program != "" {
-		e.Name("program")
-		e.String(v.Program)
-	}
-	if v.Status != "" {
-		e.Name("status")
-		e.String(v.Status)
-	}
-	if v.Coach != "" {
-		e.Name("coach")
-		e.String(v.Coach)
-	}
-	if v.Name != "" {
-		e.Name("name")
-		e.String(v.Name)
-	}
-	if v.Alert != (uuid.UUID{}) {
-		e.Name("alert")
-		e.UUID(v.Alert)
-	}
-	if v.Everyone {
-		e.Name("everyone")
-		e.Bool(v.Everyone)
-	}
-	if v.Max != 0 {
-		e.Name("max")
-		e.Int(int64(v.Max))
-	}
-	e.EndObject()
-}
-
-// readQuery reads a targets.Query.
-func readQuery(d *taskjson.Decoder, v *targets.Query) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "program":
-			d.Once(&seen, 0)
-			v.Program = d.String()
-		case "status":
-			d.Once(&seen, 1)
-			v.Status = d.String()
-		case "coach":
-			d.Once(&seen, 2)
-			v.Coach = d.String()
-		case "name":
-			d.Once(&seen, 3)
-			v.Name = d.String()
-		case "alert":
-			d.Once(&seen, 4)
-			v.Alert = d.UUID()
-		case "everyone":
-			d.Once(&seen, 5)
-			v.Everyone = d.Bool()
-		case "max":
-			d.Once(&seen, 6)
-			v.Max = int(d.Int(0))
-		default:
-			d.Unknown(name, "program", "status", "coach", "name", "alert", "everyone", "max")
-		}
-	}
-	d.End()
-}
-
-// writeLetter writes a sendemail.Letter.
-func writeLetter(e *taskjson.Encoder, v *sendemail.Letter) {
-	e.Open(`{"subject":`)
-	e.String(v.Subject)
-	e.Next(`,"body":`)
-	e.String(v.Body)
-	e.EndObject()
-}
-
-// readLetter reads a sendemail.Letter.
-func readLetter(d *taskjson.Decoder, v *sendemail.Letter) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "subject":
-			d.Once(&seen, 0)
-			v.Subject = d.String()
-		case "body":
-			d.Once(&seen, 1)
-			v.Body = d.String()
-		default:
-			d.Unknown(name, "subject", "body")
 		}
 	}
 	d.End()
@@ -262,7 +74,7 @@ func readLetter(d *taskjson.Decoder, v *sendemail.Letter) {
 // writeState writes a sendemail.State.
 func writeState(e *taskjson.Encoder, v *sendemail.State) {
 	e.Open(`{"cursor":`)
-	writeCursor(e, &v.Cursor)
+	targetsjson.WriteCursor(e, &v.Cursor)
 	if v.Sent != 0 {
 		e.Next(`,"sent":`)
 		e.Int(int64(v.Sent))
@@ -284,7 +96,7 @@ func readState(d *taskjson.Decoder, v *sendemail.State) {
 		switch name := d.Name(); string(name) {
 		case "cursor":
 			d.Once(&seen, 0)
-			readCursor(d, &v.Cursor)
+			targetsjson.ReadCursor(d, &v.Cursor)
 		case "sent":
 			d.Once(&seen, 1)
 			v.Sent = int(d.Int(0))
@@ -293,62 +105,6 @@ func readState(d *taskjson.Decoder, v *sendemail.State) {
 			v.Refused = int(d.Int(0))
 		default:
 			d.Unknown(name, "cursor", "sent", "refused")
-		}
-	}
-	d.End()
-}
-
-// writeCursor writes a targets.Cursor.
-func writeCursor(e *taskjson.Encoder, v *targets.Cursor) {
-	e.BeginObject()
-	if v.Taken != 0 {
-		e.Name("taken")
-		e.Int(int64(v.Taken))
-	}
-	if v.After != (uuid.UUID{}) {
-		e.Name("after")
-		e.UUID(v.After)
-	}
-	if v.Last != (uuid.UUID{}) {
-		e.Name("last")
-		e.UUID(v.Last)
-	}
-	if v.Total != 0 {
-		e.Name("total")
-		e.Int(int64(v.Total))
-	}
-	if v.Bounded {
-		e.Name("bounded")
-		e.Bool(v.Bounded)
-	}
-	e.EndObject()
-}
-
-// readCursor reads a targets.Cursor.
-func readCursor(d *taskjson.Decoder, v *targets.Cursor) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "taken":
-			d.Once(&seen, 0)
-			v.Taken = int(d.Int(0))
-		case "after":
-			d.Once(&seen, 1)
-			v.After = d.UUID()
-		case "last":
-			d.Once(&seen, 2)
-			v.Last = d.UUID()
-		case "total":
-			d.Once(&seen, 3)
-			v.Total = int(d.Int(0))
-		case "bounded":
-			d.Once(&seen, 4)
-			v.Bounded = d.Bool()
-		default:
-			d.Unknown(name, "taken", "after", "last", "total", "bounded")
 		}
 	}
 	d.End()

@@ -7,12 +7,12 @@ package sendemailtask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 
-	"github.com/google/uuid"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -20,52 +20,35 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ sendemail.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[sendemail.Spec](struct {
 		Targets targets.Targets  `json:"targets"`
 		Letter  sendemail.Letter `json:"letter"`
-	}{}
-	_ targets.Targets = struct {
-		People []uuid.UUID    `json:"people,omitempty" validate:"max=100000,unique"`
-		Query  *targets.Query `json:"query,omitempty"`
-		None   bool           `json:"none,omitempty"`
-	}{}
-	_ targets.Query = struct {
-		Program  string    `json:"program,omitempty" validate:"max=100"`
-		Status   string    `json:"status,omitempty" validate:"omitempty,oneof=active paused exited"`
-		Coach    string    `json:"coach,omitempty" validate:"max=200"`
-		Name     string    `json:"name,omitempty" validate:"max=200"`
-		Alert    uuid.UUID `json:"alert,omitzero"`
-		Everyone bool      `json:"everyone,omitempty"`
-		Max      int       `json:"max,omitempty" validate:"min=0,max=1000000"`
-	}{}
-	_ sendemail.Letter = struct {
-		Subject string `json:"subject" validate:"required,max=200"`
-		Body    string `json:"body" validate:"required,max=100000"`
-	}{}
-	_ sendemail.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[sendemail.State](struct {
 		Cursor  targets.Cursor `json:"cursor"`
 		Sent    int            `json:"sent,omitempty"`
 		Refused int            `json:"refused,omitempty"`
-	}{}
-	_ targets.Cursor = struct {
-		Taken   int       `json:"taken,omitempty"`
-		After   uuid.UUID `json:"after,omitzero"`
-		Last    uuid.UUID `json:"last,omitzero"`
-		Total   int       `json:"total,omitempty"`
-		Bounded bool      `json:"bounded,omitempty"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*sendemail.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*sendemail.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind send_email is asked to do.
 	Spec = sendemail.Spec
 	// State is what a task of kind send_email remembers between batches.
 	State = sendemail.State
+	// Result is empty: tasks of kind send_email have no result.
+	Result = struct{}
+	// Task is a task of kind send_email as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -73,18 +56,16 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind send_email.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "send_email",
 	Revision:   1,
-	Batch:      100,
+	BatchSize:  100,
 	Queue:      "mail",
-	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
 	SpecSchema: []byte(specSchema),
 })
 
@@ -104,8 +85,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind send_email with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind send_email. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

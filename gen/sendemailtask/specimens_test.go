@@ -7,21 +7,17 @@ package sendemailtask
 import (
 	"testing"
 
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens reads everything that a database may hold of kind send_email: a
-// least and a full value of every revision there was, through the upgrade
-// functions.
+// TestSpecimens decodes everything that a database may contain of kind send_email:
+// a minimal and a full value of every revision, through the upgrade functions.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
-	err := taskkit.CheckSpecimens(Kind, nil, []taskkit.Specimen{
+	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{"letter":{"body":"text","subject":"text"}}`},
 		{Part: "spec", Revision: 1, JSON: `{"letter":{"body":"text","subject":"text"},"targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":{"alert":"0190b3a1-7c3e-7000-8000-000000000001","coach":"text","everyone":true,"max":0,"name":"text","program":"text","status":"active"}}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"cursor":{"after":"0190b3a1-7c3e-7000-8000-000000000001","bounded":true,"last":"0190b3a1-7c3e-7000-8000-000000000001","taken":1,"total":1},"refused":1,"sent":1}`},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

@@ -7,12 +7,12 @@ package watchtask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 
-	"github.com/google/uuid"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -20,46 +20,33 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ watch.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[watch.Spec](struct {
 		Targets targets.Targets `json:"targets"`
 		Action  string          `json:"action" validate:"required,oneof=watch unwatch"`
-	}{}
-	_ targets.Targets = struct {
-		People []uuid.UUID    `json:"people,omitempty" validate:"max=100000,unique"`
-		Query  *targets.Query `json:"query,omitempty"`
-		None   bool           `json:"none,omitempty"`
-	}{}
-	_ targets.Query = struct {
-		Program  string    `json:"program,omitempty" validate:"max=100"`
-		Status   string    `json:"status,omitempty" validate:"omitempty,oneof=active paused exited"`
-		Coach    string    `json:"coach,omitempty" validate:"max=200"`
-		Name     string    `json:"name,omitempty" validate:"max=200"`
-		Alert    uuid.UUID `json:"alert,omitzero"`
-		Everyone bool      `json:"everyone,omitempty"`
-		Max      int       `json:"max,omitempty" validate:"min=0,max=1000000"`
-	}{}
-	_ watch.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[watch.State](struct {
 		Cursor targets.Cursor `json:"cursor"`
-	}{}
-	_ targets.Cursor = struct {
-		Taken   int       `json:"taken,omitempty"`
-		After   uuid.UUID `json:"after,omitzero"`
-		Last    uuid.UUID `json:"last,omitzero"`
-		Total   int       `json:"total,omitempty"`
-		Bounded bool      `json:"bounded,omitempty"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*watch.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*watch.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind watch is asked to do.
 	Spec = watch.Spec
 	// State is what a task of kind watch remembers between batches.
 	State = watch.State
+	// Result is empty: tasks of kind watch have no result.
+	Result = struct{}
+	// Task is a task of kind watch as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -67,17 +54,15 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind watch.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "watch",
 	Revision:   1,
-	Batch:      500,
-	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	BatchSize:  500,
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
 	SpecSchema: []byte(specSchema),
 })
 
@@ -97,8 +82,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind watch with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind watch. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

@@ -23,6 +23,10 @@ const (
 	SQLite   Name = "sqlite3"
 )
 
+// SQLiteNow is the SQL of the present time on SQLite, as its columns store times:
+// UTC and of a fixed width, so that times compare as text.
+const SQLiteNow = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+
 // Querier is the part of a handle that asks.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // One text is two statements, in every way pgx can send it.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/memstore"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/testkit/memstore"
 )
 
 // stuck is a store whose first transaction begins and is not answered before it
@@ -23,7 +23,7 @@ type stuck struct {
 	undone chan struct{} // closed when that transaction is rolled back
 }
 
-func (s *stuck) Begin(ctx context.Context, h store.Hold, l store.Limits) (store.Tx, error) {
+func (s *stuck) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	tx, err := s.Store.Begin(ctx, h, l)
 	if err != nil || s.used.Swap(true) {
 		return tx, err
@@ -51,27 +51,27 @@ type writes struct {
 	failed chan error // a statement's error
 }
 
-func (x *writes) Execute(ctx context.Context, s *engine.Step, _ json.RawMessage) (int64, json.RawMessage, error) {
+func (x *writes) Execute(ctx context.Context, s *engine.Step, _ json.RawMessage) (engine.Next, json.RawMessage, error) {
 	if x.calls.Add(1) == 1 && x.hasty {
 		go func() { _ = x.write(context.WithoutCancel(ctx), s) }()
 		synctest.Wait() // until it waits for the transaction
-		return -1, json.RawMessage(`{}`), nil
+		return engine.Next{Done: true}, json.RawMessage(`{}`), nil
 	}
-	return -1, json.RawMessage(`{}`), x.write(ctx, s)
+	return engine.Next{Done: true}, json.RawMessage(`{}`), x.write(ctx, s)
 }
 
 func (x *writes) write(ctx context.Context, s *engine.Step) error {
-	_, err := s.Tx.ExecContext(ctx, "INSERT INTO ledger (item) VALUES ($1)", "x")
+	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
 	if err != nil {
 		x.failed <- err
 	}
 	return err
 }
 
-// A transaction that does not begin keeps no session: its executor is left behind
-// like any other that does not return, and an executor that has returned without
-// waiting for it has not done its batch. The next try does it. What has begun too
-// late is rolled back.
+// A transaction that does not begin does not block its session: the executor is
+// abandoned like any other that does not return, and the batch of an executor that
+// returned without waiting for it is not done. The next try repeats the batch. A
+// transaction that begins too late is rolled back.
 func TestBeginThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	for name, hasty := range map[string]bool{"waited for": false, "overlooked": true} {
@@ -79,7 +79,7 @@ func TestBeginThatDoesNotEnd(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &stuck{Store: memstore.New(), may: make(chan struct{}), undone: make(chan struct{})}
-				s.CreateTable("ledger")
+				s.Accept(insertItem)
 				id := submit(t, s.Store)
 				call := &writes{hasty: hasty, failed: make(chan error, 1)}
 				time.AfterFunc(45*time.Second, func() { close(s.may) })
@@ -93,8 +93,8 @@ func TestBeginThatDoesNotEnd(t *testing.T) {
 					t.Error("a statement was executed after its batch had ended")
 				}
 				task, err := s.Task(t.Context(), id)
-				if err != nil || task.Status != workflow.Completed || task.Seq != 1 {
-					t.Errorf("ended in %s %q at checkpoint %d (%v), want COMPLETED at 1", task.Status, task.Desc, task.Seq, err)
+				if err != nil || task.Status != lifecycle.Completed || task.Seq != 1 {
+					t.Errorf("ended in %s %q at checkpoint %d (%v), want COMPLETED at 1", task.Status, task.StatusDetail, task.Seq, err)
 				}
 				if rows := s.Rows(); len(rows) != 1 || call.calls.Load() != 2 {
 					t.Errorf("%d rows were written by %d executions, want 1 by 2", len(rows), call.calls.Load())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/backoff"
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 )
 
@@ -20,42 +20,46 @@ type Config struct {
 	Slots   int
 
 	BatchTimeout  time.Duration // longest batch
-	BatchTarget   time.Duration // towards which Limit is steered
+	BatchTarget   time.Duration // towards which the size of batches is adapted
 	Drain         time.Duration // from the end of Run's context to its return
-	Quantum       time.Duration // after which a task makes way for others
+	Quantum       time.Duration // after which a task yields to others
 	Heartbeat     time.Duration
 	DeadAfter     time.Duration
 	Poll          time.Duration // without a listener
-	PollListening time.Duration // behind a listener
-	Call          time.Duration // deadline of one call of the runtime
+	PollListening time.Duration // with a listener
+	Call          time.Duration // timeout of one call of the runtime
 	LockTimeout   time.Duration // inside a batch's transaction
 
 	MaxAttempts int
-	Backoff     backoff.Policy
-	SpecMax     int  // bytes of a spec that travels with a claim
-	FixedLimit  bool // Limit is not steered
+	Backoff     classify.Backoff
+	SpecMax     int  // bytes of a spec that comes with a claim
+	FixedLimit  bool // the size of batches is not adapted
 
 	// Identity installs the security context before each transaction.
 	Identity func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)
 	Log      *slog.Logger
+	// Observe is called with each event, on the goroutine that it happens on. Nil:
+	// events are only logged.
+	Observe func(ctx context.Context, e Event)
 }
 
-// limits are the server-side bounds of a batch's transaction: the server ends
-// it a little after this worker would have.
-func (c Config) limits() store.Limits {
-	return store.Limits{
+// limits are the server's limits of a batch's transaction: the server ends it a
+// little after this worker would have.
+func (c Config) limits() store.TxTimeouts {
+	return store.TxTimeouts{
 		Idle:      c.BatchTimeout + time.Second,
 		Statement: c.BatchTimeout,
 		Lock:      c.LockTimeout,
 	}
 }
 
-// reapEvery is how often the reaper looks: often enough that a takeover takes
+// reapEvery is how often the reaper runs: often enough that a takeover takes
 // little longer than DeadAfter, seldom enough to cost nothing.
 func (c Config) reapEvery() time.Duration {
 	return min(max(c.DeadAfter/10, 50*time.Millisecond), 5*time.Second)
 }
 
-// lease is how long after its last good heartbeat a worker trusts that nobody
-// has declared it dead: others wait for DeadAfter, the worker less.
-func (c Config) lease() time.Duration { return c.DeadAfter - c.DeadAfter/5 }
+// heartbeatDeadline is how long after its last successful heartbeat a worker
+// assumes that nobody has declared it dead: others wait for DeadAfter, the worker
+// less.
+func (c Config) heartbeatDeadline() time.Duration { return c.DeadAfter - c.DeadAfter/5 }

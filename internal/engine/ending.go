@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/workflow"
 )
 
 // abortTries is how often Abort and Report may fail before the task ends
@@ -18,152 +18,157 @@ const abortTries = 3
 
 // ending is how a session ends its task without the executor being done.
 type ending struct {
-	status  workflow.Status
-	how     Ending
-	verdict errclass.Verdict // of an error; zero for a stop
+	status lifecycle.Status
+	how    Ending
+	class  classify.Classification // of an error; zero for a stop
 }
 
-// failed decides what an error means for the task, and records it. It reports
-// whether the session goes on, which it does after a write of unknown outcome
-// that turns out to have happened.
-func (s *session) failed(ctx context.Context, err error) bool {
-	if errors.Is(err, store.ErrLost) {
-		err = errclass.ErrLost
+// failed decides what an error means for the task, and records it. The session
+// continues after a write of unknown outcome that turns out to have happened.
+func (s *session) failed(ctx context.Context, err error) flow { return s.react(ctx, err, 0) }
+
+// react is failed for the error of a batch that could take limit items at most. If
+// a smaller batch may succeed, the session continues with one.
+func (s *session) react(ctx context.Context, err error, limit int) flow {
+	c := classified(ctx, err)
+	reaction, delay := lifecycle.AfterError(lifecycle.BatchError{
+		Class: c.Class, Attempt: s.tries, MaxAttempts: s.config.MaxAttempts,
+		Backoff: s.config.Backoff.Delay(s.tries), After: c.After, TooLarge: c.TooLarge, Limit: limit,
+	})
+	switch reaction {
+	case lifecycle.Shrink:
+		s.limit.lowerMax(limit / 2)
+		s.events.report(BatchShrunk{TaskRef: s.ref(), Limit: limit, NewLimit: s.limit.size, Detail: c.Detail})
+		return continueSession
+	case lifecycle.Verify:
+		return s.verifyLease(c.Detail)
+	case lifecycle.Release:
+		return s.release(reasonShutdown)
+	case lifecycle.Fail:
+		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: c})
+	case lifecycle.GiveUp:
+		c.Detail = fmt.Sprintf("gave up after %d tries without progress: %s", s.tries, c.Detail)
+		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: c})
+	case lifecycle.Retry:
 	}
-	v := judge(ctx, err)
-	switch v.Class {
-	case errclass.Lost:
-		return s.lost(v.Detail)
-	case errclass.Interrupted:
-		return s.release("interrupted: its worker shut down")
-	case errclass.Permanent:
-		return s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
-	case errclass.Transient:
-	}
-	if s.tries >= s.config.MaxAttempts {
-		v.Detail = fmt.Sprintf("gave up after %d tries without progress: %s", s.tries, v.Detail)
-		return s.end(ending{status: workflow.Failure, how: EndFailed, verdict: v})
-	}
-	delay := max(s.config.Backoff.Delay(s.tries), v.After)
-	s.log.Warn("batch failed and will be tried again", "try", s.tries, "in", delay, "code", v.Code, "error", v.Detail)
 	return s.write(store.Write{
-		Hold: s.hold, To: workflow.Queued, Attempts: s.tries, Delay: delay,
-		Reason:  errclass.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), v.Code)),
-		Attempt: s.attempt(v),
+		Lease: s.lease, To: lifecycle.Queued, Attempts: s.tries, Delay: delay,
+		Reason:  classify.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
+		Attempt: s.attempt(c),
 	})
 }
 
-// lost looks where the task stands after the database has said that it does not
-// stand where this session left it. Mostly it is gone. But a commit that was
-// believed not to have happened may have been on its way still, and have
-// happened since: then the task is this worker's, one checkpoint on, and nobody
-// else would ever take it. It reports whether the session goes on.
-func (s *session) lost(detail string) bool {
+// verifyLease reads the task back after the database has said that it is not where
+// this session left it. Mostly the task lease is gone. But a commit that seemed
+// not to have happened may have been under way still, and have happened since:
+// then the task is this worker's, one checkpoint on, and nobody else would ever
+// take it.
+func (s *session) verifyLease(detail string) flow {
 	if s.ctx.Err() != nil {
-		s.log.Warn("task lost during a batch; nothing was written", "error", detail)
-		return false
+		s.reportLost(detail)
+		return endSession
 	}
-	return s.reconcile(store.Write{Hold: s.hold})
+	return s.reconcile(store.Write{Lease: s.lease})
 }
 
 // attempt is the record of a failed attempt.
-func (s *session) attempt(v errclass.Verdict) *store.Attempt {
+func (s *session) attempt(c classify.Classification) *store.Attempt {
 	return &store.Attempt{
-		Process: s.process, Fence: s.hold.Fence, Seq: s.hold.Seq,
-		Attempt: s.tries, Class: string(v.Class), Code: v.Code, Detail: v.Detail,
+		Process: s.process, Fence: s.lease.Fence, Seq: s.lease.Seq,
+		Attempt: s.tries, Class: string(c.Class), Code: c.Code, Detail: c.Detail,
 	}
 }
 
-// release gives the task back with no attempt spent.
-func (s *session) release(reason string) bool {
-	s.log.Debug("task released", "reason", reason)
-	return s.write(store.Write{Hold: s.hold, To: workflow.Queued, Attempts: max(s.stored-1, 0), Reason: reason})
+// release gives the task back without spending an attempt.
+func (s *session) release(reason string) flow {
+	return s.write(store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Reason: reason})
 }
 
-// write makes a write without a transaction that is meant to end the session,
-// and reports whether the session goes on all the same.
-func (s *session) write(w store.Write) bool {
-	a, err := s.flush.apply(w)
+// write makes a write without a transaction that is meant to end the session. The
+// session continues if the write is not applied and the task is still its own.
+func (s *session) write(w store.Write) flow {
+	a, err := s.flusher.apply(w)
 	switch {
 	case err == nil && a.OK:
-		s.note(w, a)
-		return false
+		s.reportWritten(w)
+		return endSession
 	case err == nil:
 		return s.reconcile(w)
-	case errors.Is(err, errclass.ErrLost):
-		s.log.Warn("task lost before it could be given back; another worker will take it over")
+	case errors.Is(err, classify.ErrLost):
+		s.reportLost(reasonWorkerEnded)
 	default:
-		s.log.Error("the database refuses a write; the task is released when this worker ends", "error", err)
+		s.events.report(WriteRefused{TaskRef: s.ref(), Err: err})
 	}
-	return false
+	return endSession
 }
 
-// errUncertain: an end whose commit was uncertain has not happened.
-var errUncertain = errors.New("the end of the task was not committed")
+// errEndNotWritten: an end whose commit was uncertain has not happened.
+var errEndNotWritten = errors.New("the end of the task was not committed")
 
 // end ends the task: Abort, after a stop Report, and the terminal status, in
 // one transaction. When the executor's part keeps failing the task ends
 // without it.
 //
-// It reports whether the session goes on instead: when a commit that was believed
-// not to have happened turns out to have been late. Then the batch that failed was
-// not the next one, and its error is void.
-func (s *session) end(e ending) (on bool) {
+// The session continues when a commit that seemed not to have happened turns out
+// to have been late: then the batch that failed was not the next one, and its
+// error does not count.
+func (s *session) end(e ending) flow {
 	var problem error
-	at := s.hold.Seq
-	void := func() bool { return e.how == EndFailed && s.hold.Seq != at }
+	seq := s.lease.Seq
+	advanced := func() bool { return e.how == EndFailed && s.lease.Seq != seq }
 	for try := 1; try <= abortTries; try++ {
-		done, err := s.tryEnd(e)
-		if done {
-			return false
+		f, err := s.tryEnd(e)
+		if f == endSession {
+			return endSession
 		}
-		if void() {
-			return true
+		if advanced() {
+			return continueSession
 		}
 		problem = err
-		s.log.Warn("the task's end failed and is tried again", "try", try, "error", err)
-		if s.ctx.Err() != nil || judge(s.ctx, err).Class == errclass.Permanent {
+		delay := time.Duration(try) * s.config.Backoff.Delay(1) / 10
+		s.events.report(EndingFailed{TaskRef: s.ref(), Try: try, RetryIn: delay, Err: err})
+		if s.ctx.Err() != nil || classified(s.ctx, err).Class == lifecycle.Permanent {
 			break
 		}
-		sleep(s.ctx, time.Duration(try)*s.config.Backoff.Delay(1)/10)
+		sleep(s.ctx, delay)
 	}
 	if s.ctx.Err() != nil {
-		return false // not ours any more, or given back by the worker's end
+		return endSession // the lease is gone, or is released when the worker ends
 	}
-	for more := true; more; {
-		if void() {
-			return true
+	for f := continueSession; f == continueSession; {
+		if advanced() {
+			return continueSession
 		}
 		w := s.endWrite(e)
-		w.Desc = errclass.Clean(fmt.Sprintf("%s [its end could not be completed: %v]", w.Desc, problem))
-		more = s.write(w)
+		w.StatusDetail = classify.Clean(fmt.Sprintf("%s [its end could not be completed: %v]", w.StatusDetail, problem))
+		f = s.write(w)
 	}
-	return false
+	return endSession
 }
 
 // endWrite is the terminal write of an ending.
 func (s *session) endWrite(e ending) store.Write {
-	w := store.Write{Hold: s.hold, To: e.status, Attempts: s.tries}
-	if e.verdict.Code != "" {
-		w.Desc = errclass.Clean(e.verdict.Code + ": " + e.verdict.Detail)
-		w.Attempt = s.attempt(e.verdict)
-		w.ClearControl = true
+	w := store.Write{Lease: s.lease, To: e.status, Attempts: s.tries, Partial: e.how == EndStop}
+	if e.class.Code != "" {
+		w.StatusDetail = classify.Clean(e.class.Code + ": " + e.class.Detail)
+		w.Attempt = s.attempt(e.class)
 	}
 	return w
 }
 
-// tryEnd makes one try at an ending and reports whether the session is over.
-func (s *session) tryEnd(e ending) (bool, error) {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, errclass.ErrBatchTimeout)
+// tryEnd tries once to end the task. The session continues, with the reason in the
+// error, when the end was not written.
+func (s *session) tryEnd(e ending) (flow, error) {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
-	tx := newLazyTx(s.store, s.hold, s.config.limits())
-	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.now, Attempt: s.tries, Ending: e.how, Log: s.log}, s.progress)
+	tx := newLazyTx(s.store, s.lease, s.config.limits())
+	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log}, s.progress)
 
 	var result json.RawMessage
 	abort := s.call != nil && s.kind.HasAbort
 	report := s.call != nil && s.kind.HasReport && e.how == EndStop
 	if abort || report {
-		err := s.guarded(ctx, step, func(ctx context.Context) (err error) {
+		err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
 			if abort {
 				err = s.call.Abort(ctx, step, s.state)
 			}
@@ -173,17 +178,17 @@ func (s *session) tryEnd(e ending) (bool, error) {
 			return err
 		})
 		if err != nil {
-			tx.drop()
+			tx.rollback()
 			if errors.Is(err, store.ErrLost) {
-				return !s.lost(err.Error()), err
+				return s.verifyLease(err.Error()), err
 			}
-			return false, err
+			return continueSession, err
 		}
 	}
 	w := s.endWrite(e)
 	w.Result, w.Revision = result, s.kind.Revision
-	if s.commit(tx, w, true) {
-		return false, errUncertain
+	if s.commit(tx, w, endSession) == continueSession {
+		return continueSession, errEndNotWritten
 	}
-	return true, nil
+	return endSession, nil
 }

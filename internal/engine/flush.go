@@ -2,20 +2,19 @@ package engine
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/workflow"
 )
 
 const (
-	// startDelay is how long a start waits for its task's end, which would
-	// write both.
+	// startDelay is how long a start waits for its task's end, whose write
+	// includes it.
 	startDelay = 5 * time.Millisecond
 	// flushMax is the most writes that travel in one statement.
 	flushMax = 1000
@@ -27,17 +26,16 @@ const (
 // their own travel in one statement. One goroutine flushes, so the writes of a
 // task keep their order; while a flush is under way the next one gathers.
 //
-// An error from a flush says neither yes nor no. The flusher then reads back
-// where the tasks stand, and tries again what has not happened, until it has an
-// answer for each write or the worker has lost its tasks.
+// An error from a flush says neither yes nor no. The flusher then reads the tasks
+// back and tries again what has not happened, until it knows the outcome of each
+// write or the worker has lost its tasks.
 type flusher struct {
-	store   store.Store
+	store   Store
 	process string
-	call    time.Duration // deadline of one call
-	retry   func(n int) time.Duration
-	log     *slog.Logger
+	call    time.Duration // timeout of one call
+	events  *observer
 
-	bite *bite
+	size *sizer // of one statement; of the flushing goroutine
 
 	mu     sync.Mutex
 	room   *sync.Cond
@@ -47,6 +45,7 @@ type flusher struct {
 	wake   chan struct{}
 }
 
+// queued is a write that waits for its flush. done is called with its outcome.
 type queued struct {
 	write store.Write
 	done  func(store.Applied, error)
@@ -57,33 +56,34 @@ type queuedStart struct {
 	at    time.Time
 }
 
-func newFlusher(s store.Store, process string, call time.Duration, retry func(int) time.Duration, log *slog.Logger) *flusher {
+func newFlusher(s Store, process string, call time.Duration, o *observer) *flusher {
 	f := &flusher{
-		store: s, process: process, call: call, retry: retry, log: log,
-		bite: newBite(flushMax), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
+		store: s, process: process, call: call, events: o,
+		size: newStatementSizer(flushMax), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
 	}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }
 
-// begin hands over a start. Nobody waits for it: a start that is not applied
-// belongs to a hold that the next write will find lost, or that has ended.
-func (f *flusher) begin(h store.Hold, attempts int) {
+// queueStart queues a start. Nobody waits for it: when a start is not applied, the
+// next write of its task finds that the task lease is lost, or the task has ended.
+func (f *flusher) queueStart(h store.Lease, attempts int) {
 	f.mu.Lock()
-	f.starts[h.ID] = queuedStart{store.Write{Hold: h, To: workflow.Executing, Attempts: attempts}, time.Now()}
+	f.starts[h.ID] = queuedStart{store.Write{Lease: h, To: lifecycle.Executing, Attempts: attempts}, time.Now()}
 	f.mu.Unlock()
 	f.signal()
 }
 
-// forget drops a start that has not been written: something else will write it.
-func (f *flusher) forget(id uuid.UUID) {
+// cancelStart drops a start that has not been written: something else will write
+// it.
+func (f *flusher) cancelStart(id uuid.UUID) {
 	f.mu.Lock()
 	delete(f.starts, id)
 	f.mu.Unlock()
 }
 
-// add hands over a write; done is called from the flushing goroutine once its
-// outcome is known. add waits while too many writes are ahead.
+// add queues a write; done is called from the flushing goroutine once its outcome
+// is known. add waits while too many writes are queued.
 func (f *flusher) add(w store.Write, done func(store.Applied, error)) {
 	f.mu.Lock()
 	for len(f.queue) >= backlogMax && !f.closed {
@@ -91,7 +91,7 @@ func (f *flusher) add(w store.Write, done func(store.Applied, error)) {
 	}
 	if f.closed {
 		f.mu.Unlock()
-		done(store.Applied{}, errclass.ErrLost)
+		done(store.Applied{}, classify.ErrLost)
 		return
 	}
 	delete(f.starts, w.ID)
@@ -100,24 +100,19 @@ func (f *flusher) add(w store.Write, done func(store.Applied, error)) {
 	f.signal()
 }
 
-// apply hands over a write and waits for its outcome.
+// apply queues a write and waits for its outcome.
 func (f *flusher) apply(w store.Write) (store.Applied, error) {
-	type outcome struct {
+	type result struct {
 		a   store.Applied
 		err error
 	}
-	c := make(chan outcome, 1)
-	f.add(w, func(a store.Applied, err error) { c <- outcome{a, err} })
-	o := <-c
-	return o.a, o.err
+	c := make(chan result, 1)
+	f.add(w, func(a store.Applied, err error) { c <- result{a, err} })
+	r := <-c
+	return r.a, r.err
 }
 
-func (f *flusher) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
+func (f *flusher) signal() { wake(f.wake) }
 
 // close refuses further writes; run ends when the queue is empty.
 func (f *flusher) close() {
@@ -128,8 +123,8 @@ func (f *flusher) close() {
 	f.signal()
 }
 
-// run flushes until the flusher is closed and empty, or ctx ends, which is when
-// the worker may not write any more.
+// run flushes on one goroutine until the flusher is closed and empty, or ctx ends,
+// which is when the worker may not write any more.
 func (f *flusher) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -139,7 +134,7 @@ func (f *flusher) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			f.close()
 			for _, q := range batch {
-				q.done(store.Applied{}, errclass.ErrLost)
+				q.done(store.Applied{}, classify.ErrLost)
 			}
 			if empty {
 				return
@@ -159,14 +154,15 @@ func (f *flusher) run(ctx context.Context) {
 	}
 }
 
-// gather takes what is to be flushed now. Due is when the next start is; empty
+// gather takes from the queue what is to be flushed now, or, with all set, as much
+// as one statement may hold. Due is when the next start must be flushed; empty
 // says that the flusher is closed and nothing is left.
 func (f *flusher) gather(all bool) (batch []queued, due time.Duration, empty bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	most := flushMax
 	if !all {
-		most = f.bite.size(flushMax)
+		most = f.size.limit(flushMax)
 	}
 	n := min(len(f.queue), most)
 	batch = append(batch, f.queue[:n]...)
@@ -188,32 +184,32 @@ func (f *flusher) gather(all bool) (batch []queued, due time.Duration, empty boo
 	return batch, due, f.closed && len(f.queue) == 0 && len(f.starts) == 0
 }
 
-// flush writes a batch and answers each of its writes.
+// flush makes the writes of a batch and reports the outcome of each.
 func (f *flusher) flush(ctx context.Context, batch []queued) {
 	for n := 1; len(batch) > 0; n++ {
-		err := f.try(ctx, batch)
+		err := f.applyAll(ctx, batch)
 		if err == nil {
 			return
 		}
 		if ctx.Err() != nil {
 			for _, q := range batch {
-				q.done(store.Applied{}, errclass.ErrLost)
+				q.done(store.Applied{}, classify.ErrLost)
 			}
 			return
 		}
-		f.log.Warn("group commit failed; reading back what happened", "writes", len(batch), "try", n, "error", err)
-		batch = f.settle(ctx, batch)
-		if len(batch) > 0 && errclass.Judge(ctx, err).Class == errclass.Permanent {
-			batch = f.single(ctx, batch)
+		f.events.report(GroupCommitFailed{Worker: f.process, Writes: len(batch), Try: n, Err: err})
+		batch = f.reconcile(ctx, batch)
+		if len(batch) > 0 && classify.Classify(ctx, err).Class == lifecycle.Permanent {
+			batch = f.applyEach(ctx, batch)
 		}
 		if len(batch) > 0 {
-			sleep(ctx, f.retry(n))
+			sleep(ctx, min(time.Duration(n)*100*time.Millisecond, time.Second))
 		}
 	}
 }
 
-// try applies a batch and, when it knows the outcome, answers.
-func (f *flusher) try(ctx context.Context, batch []queued) error {
+// applyAll applies a batch and, when it knows the outcomes, reports them.
+func (f *flusher) applyAll(ctx context.Context, batch []queued) error {
 	writes := make([]store.Write, len(batch))
 	for i, q := range batch {
 		writes[i] = q.write
@@ -225,16 +221,16 @@ func (f *flusher) try(ctx context.Context, batch []queued) error {
 	if err != nil {
 		return err
 	}
-	f.bite.saw(len(writes), time.Since(began))
+	f.size.record(len(writes), time.Since(began))
 	for i, q := range batch {
 		q.done(applied[i], nil)
 	}
 	return nil
 }
 
-// settle answers the writes that turn out to have happened, and returns those
-// that have not.
-func (f *flusher) settle(ctx context.Context, batch []queued) []queued {
+// reconcile reads the tasks of a batch back, reports the writes whose outcome that
+// proves, and returns the others.
+func (f *flusher) reconcile(ctx context.Context, batch []queued) []queued {
 	ids := make([]uuid.UUID, len(batch))
 	for i, q := range batch {
 		ids[i] = q.write.ID
@@ -243,79 +239,41 @@ func (f *flusher) settle(ctx context.Context, batch []queued) []queued {
 	defer cancel()
 	at, err := f.store.Positions(cctx, ids)
 	if err != nil {
-		return batch // no answer yet
+		return batch // nothing is known yet
 	}
 	var rest []queued
 	for _, q := range batch {
 		p, exists := at[q.write.ID]
-		switch happened(q.write, p, exists) {
-		case yes:
+		switch lifecycle.ReadBack(q.write.Lifecycle(), position(p, exists)) {
+		case lifecycle.Happened:
 			q.done(store.Applied{OK: true, Control: p.Control}, nil)
-		case never:
+		case lifecycle.Lost:
 			q.done(store.Applied{}, nil)
-		default:
+		case lifecycle.NotYet:
 			rest = append(rest, q)
 		}
 	}
 	return rest
 }
 
-// single applies a batch's writes one by one, so that one that the database
-// refuses does not keep the others; it is answered with the error.
-func (f *flusher) single(ctx context.Context, batch []queued) []queued {
+// position is what a read-back has found of a task.
+func position(p store.Position, exists bool) lifecycle.Position {
+	return lifecycle.Position{Exists: exists, Fence: p.Fence, Seq: p.Seq, Status: p.Status}
+}
+
+// applyEach applies a batch's writes one by one, so that one that the database
+// refuses does not hold up the others; the error is its outcome.
+func (f *flusher) applyEach(ctx context.Context, batch []queued) []queued {
 	var rest []queued
 	for _, q := range batch {
-		err := f.try(ctx, []queued{q})
+		err := f.applyAll(ctx, []queued{q})
 		switch {
 		case err == nil:
-		case errclass.Judge(ctx, err).Class == errclass.Permanent:
+		case classify.Classify(ctx, err).Class == lifecycle.Permanent:
 			q.done(store.Applied{}, err)
 		default:
 			rest = append(rest, q)
 		}
 	}
 	return rest
-}
-
-type answer int
-
-const (
-	notYet answer = iota // the write may still be made
-	yes                  // the write has been made
-	never                // the hold is gone: it can never be made
-)
-
-// happened reads from a task's position whether a write took effect. With the
-// fence of the write on the row, only the writer can have moved checkpoint_seq
-// or the status.
-func happened(w store.Write, p store.Position, exists bool) answer {
-	switch {
-	case !exists:
-		// Only an end with a delete standing, or a delete after the end,
-		// removes a row.
-		if w.To.Terminal() {
-			return yes
-		}
-		return never
-	case p.Fence != w.Fence:
-		return never
-	case w.Checkpoint && p.Seq == w.Seq+1:
-		return yes
-	case !w.Checkpoint && p.Seq == w.Seq && p.Status == w.To:
-		return yes
-	case p.Seq == w.Seq && p.Status.InFlight():
-		return notYet
-	default:
-		return never
-	}
-}
-
-// sleep waits for d or for the end of ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -4,28 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
-
-	"taskkit.dev/internal/store"
 )
 
 // Kind is a registered bulk action without its types. Package taskkit makes one
 // from a typed executor: this is the seam between generics and plain code.
 type Kind struct {
-	Name      string
-	Revision  int    // written with every checkpoint
-	Reads     []int  // revisions that may be claimed
-	Secrets   string // pointers to the secrets of spec and state, one a line
-	Limit     int    // items a batch begins with
-	HasAbort  bool
-	HasReport bool
-	// Open decodes the spec of a task. The call is one session's; its error
-	// is the mechanism's problem and ends the task in ERROR.
+	Name     string
+	Revision int    // written with every checkpoint
+	Reads    []int  // revisions that may be claimed
+	Secrets  string // pointers to the secrets of spec and state, one a line
+	Limit    int    // items a batch begins with
+	MaxBatch int    // upper bound of a batch; 0 is none of the kind's own
+	// SkipPoison fails an item that is alone in its batch and kills its worker
+	// again, and continues the task. False ends the task in ERROR.
+	SkipPoison bool
+	HasAbort   bool
+	HasReport  bool
+	// Open decodes the spec of a task. The call belongs to one session. An error
+	// is one of the runtime, not of the executor, and ends the task in ERROR.
 	Open func(t Task, spec json.RawMessage) (Call, error)
 }
 
-// Task is what does not change while a session holds a task.
+// Task is what does not change during a session of a task.
 type Task struct {
 	ID       uuid.UUID
 	Kind     string // as stored, perhaps an alias
@@ -37,15 +40,26 @@ type Task struct {
 }
 
 // Call is an executor bound to one task. Every method is given the state as
-// JSON and decodes it anew, so that a batch after a batch sees exactly what a
-// batch after a crash would.
+// JSON and decodes it again, so that a batch that follows another sees exactly
+// what a batch after a crash would.
 type Call interface {
-	// Execute performs one batch and returns the new state. Next is as in
-	// taskkit.Next: 0 more, -1 done, otherwise a delay.
-	Execute(ctx context.Context, s *Step, state json.RawMessage) (next int64, out json.RawMessage, err error)
+	// Execute performs one batch and returns what is next and the new state.
+	Execute(ctx context.Context, s *Step, state json.RawMessage) (next Next, out json.RawMessage, err error)
 	Abort(ctx context.Context, s *Step, state json.RawMessage) error
 	Report(ctx context.Context, s *Step, state json.RawMessage) (json.RawMessage, error)
 }
+
+// Next is what an executor asks for after a successful batch. The zero value asks
+// for another batch.
+type Next struct {
+	Done   bool
+	Wait   time.Duration // positive: another batch after that long
+	At     time.Time     // not zero: another batch no sooner than then
+	Reason string        // why the task waits; "" is a default
+}
+
+// later reports whether the task is released until its next batch.
+func (n Next) later() bool { return n.Wait > 0 || !n.At.IsZero() }
 
 // Ending says why Abort or Report is called.
 type Ending string
@@ -67,6 +81,3 @@ type Env struct {
 	Ending  Ending
 	Log     *slog.Logger
 }
-
-// Store is the store that an engine works on.
-type Store = store.Store

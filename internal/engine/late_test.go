@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/memstore"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/testkit/memstore"
 )
 
 // slow is a store whose first COMMIT arrives late: after it was read back, and
@@ -23,7 +23,7 @@ type slow struct {
 	used atomic.Bool
 }
 
-func (s *slow) Begin(ctx context.Context, h store.Hold, l store.Limits) (store.Tx, error) {
+func (s *slow) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	tx, err := s.Store.Begin(ctx, h, l)
 	if err != nil || s.used.Swap(true) {
 		return tx, err
@@ -58,17 +58,17 @@ func (t *slowTx) Commit(ctx context.Context, w store.Write) (store.Applied, erro
 // twoBatches fails for good when it is asked to do again what it has done.
 type twoBatches struct{ first atomic.Bool }
 
-func (x *twoBatches) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (int64, json.RawMessage, error) {
+func (x *twoBatches) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
 	switch {
 	case string(raw) == `{"done":1}`:
-		return -1, raw, nil
+		return engine.Next{Done: true}, raw, nil
 	case x.first.Swap(true):
-		return 0, nil, errors.New("it is there already")
+		return engine.Next{}, nil, errors.New("it is there already")
 	}
-	if _, err := s.Tx.ExecContext(ctx, "INSERT INTO ledger (item) VALUES ($1)", "x"); err != nil {
-		return 0, nil, err
+	if _, err := s.Tx.ExecContext(ctx, insertItem, "x"); err != nil {
+		return engine.Next{}, nil, err
 	}
-	return 0, json.RawMessage(`{"done":1}`), nil
+	return engine.Next{}, json.RawMessage(`{"done":1}`), nil
 }
 
 // Abort fails, so that the end is written without it.
@@ -87,7 +87,7 @@ func TestLateCommitVoidsFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{Store: memstore.New()}
-		s.CreateTable("ledger")
+		s.Accept(insertItem)
 		id := submit(t, s.Store)
 		call := &twoBatches{}
 		once := config(t)
@@ -102,8 +102,8 @@ func TestLateCommitVoidsFailure(t *testing.T) {
 			t.Error(err)
 		}
 		task, err := s.Task(t.Context(), id)
-		if err != nil || task.Status != workflow.Completed || task.Seq != 2 {
-			t.Errorf("ended in %s %q at checkpoint %d (%v), want COMPLETED at 2", task.Status, task.Desc, task.Seq, err)
+		if err != nil || task.Status != lifecycle.Completed || task.Seq != 2 {
+			t.Errorf("ended in %s %q at checkpoint %d (%v), want COMPLETED at 2", task.Status, task.StatusDetail, task.Seq, err)
 		}
 	})
 }

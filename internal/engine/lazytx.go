@@ -6,33 +6,33 @@ import (
 	"errors"
 	"sync"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/txguard"
 )
 
-// errBeginning: an executor returned while a goroutine of its still waited for
+// errBeginning: an executor returned while one of its goroutines still waited for
 // the transaction. What it wanted to write is in none.
-var errBeginning = errors.New("the batch's first statement had not begun when the executor returned")
+var errBeginning = errors.New("the batch's transaction had not begun when the executor returned: wait for the goroutines that use it")
 
-// errSealed is what an executor gets that uses its transaction after the batch.
-var errSealed = errors.New("the batch has ended: its transaction cannot be used any more")
+// errClosed is what an executor gets that uses its transaction after the batch.
+var errClosed = errors.New("the batch has ended: its transaction cannot be used any more")
 
 // LazyTx is a batch's transaction. It begins with its first statement, so that
-// a batch that is busy elsewhere holds none open.
+// a batch that works elsewhere keeps none open.
 type LazyTx struct {
-	store  store.Store
-	hold   store.Hold
-	limits store.Limits
+	store  Store
+	lease  store.Lease
+	limits store.TxTimeouts
 
-	mu     sync.Mutex
-	begun  chan struct{} // nil unless somebody begins now; closed after that
-	tx     store.Tx
-	broken error // begin failed: the batch cannot succeed any more
-	sealed bool
+	mu        sync.Mutex
+	beginning chan struct{} // nil unless somebody begins now; closed after that
+	tx        *txguard.Tx
+	failed    error // it did not begin: the batch cannot succeed any more
+	closed    bool
 }
 
-func newLazyTx(s store.Store, h store.Hold, l store.Limits) *LazyTx {
-	return &LazyTx{store: s, hold: h, limits: l}
+func newLazyTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
+	return &LazyTx{store: s, lease: lease, limits: l}
 }
 
 // ExecContext implements [store.Querier].
@@ -56,28 +56,73 @@ func (t *LazyTx) QueryContext(ctx context.Context, query string, args ...any) (*
 // Dialect returns ent's name of the database.
 func (t *LazyTx) Dialect() string { return string(t.store.Dialect()) }
 
-// Raw begins the transaction and returns the driver's handle for one statement,
+// Handle begins the transaction and returns the driver's handle for one statement,
 // see [store.Tx].
-func (t *LazyTx) Raw(ctx context.Context, query string) (store.Querier, error) {
+func (t *LazyTx) Handle(ctx context.Context, query string) (store.Querier, error) {
 	tx, err := t.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return tx.Raw(query)
+	return tx.Handle(query)
+}
+
+// Record notes the error of a statement that ran on a handle of [LazyTx.Handle].
+func (t *LazyTx) Record(query string, err error) {
+	t.mu.Lock()
+	tx := t.tx
+	t.mu.Unlock()
+	if tx != nil {
+		tx.Record(query, err)
+	}
+}
+
+// savepoint, rollbackTo and releaseSavepoint are those of [store.Tx].
+func (t *LazyTx) savepoint(ctx context.Context, name string) error {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return tx.Savepoint(ctx, name)
+}
+
+func (t *LazyTx) rollbackTo(ctx context.Context, name string) error {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return tx.RollbackTo(ctx, name)
+}
+
+func (t *LazyTx) releaseSavepoint(ctx context.Context, name string) error {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	return tx.ReleaseSavepoint(ctx, name)
+}
+
+// closeSavepoint leaves a savepoint that could not be released.
+func (t *LazyTx) closeSavepoint() {
+	t.mu.Lock()
+	tx := t.tx
+	t.mu.Unlock()
+	if tx != nil {
+		tx.CloseSavepoint()
+	}
 }
 
 // begin returns the transaction. It may take long, and longer than ctx allows:
-// nobody who closes the transaction waits for it.
-func (t *LazyTx) begin(ctx context.Context) (store.Tx, error) {
+// nobody who closes the transaction waits for that.
+func (t *LazyTx) begin(ctx context.Context) (*txguard.Tx, error) {
 	for {
 		t.mu.Lock()
-		tx, begun, err := t.tx, t.begun, t.broken
-		if t.sealed {
-			err = errSealed
+		tx, beginning, err := t.tx, t.beginning, t.failed
+		if t.closed {
+			err = errClosed
 		}
-		first := err == nil && tx == nil && begun == nil
+		first := err == nil && tx == nil && beginning == nil
 		if first {
-			t.begun = make(chan struct{})
+			t.beginning = make(chan struct{})
 		}
 		t.mu.Unlock()
 		switch {
@@ -86,56 +131,58 @@ func (t *LazyTx) begin(ctx context.Context) (store.Tx, error) {
 		case tx != nil:
 			return tx, nil
 		case first:
-			tx, err = t.store.Begin(ctx, t.hold, t.limits)
-			return t.began(tx, err)
+			return t.onBegun(t.store.Begin(ctx, t.lease, t.limits))
 		}
 		select {
-		case <-begun:
+		case <-beginning:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// began takes what the store has begun. It is too late for a batch that has ended
+// onBegun handles the result of a begin. It is rolled back when the batch has ended
 // meanwhile.
-func (t *LazyTx) began(tx store.Tx, err error) (store.Tx, error) {
+func (t *LazyTx) onBegun(begun store.Tx, err error) (*txguard.Tx, error) {
+	var tx *txguard.Tx
+	if err == nil {
+		tx = txguard.New(begun, t.store.Dialect())
+	}
 	t.mu.Lock()
-	close(t.begun)
-	t.begun = nil
+	close(t.beginning)
+	t.beginning = nil
 	if err != nil {
-		t.broken = err
-	} else if !t.sealed {
+		t.failed = err
+	} else if !t.closed {
 		t.tx = tx
 	}
-	sealed := t.sealed
+	closed := t.closed
 	t.mu.Unlock()
 	switch {
 	case err != nil:
 		return nil, err
-	case sealed:
+	case closed:
 		tx.Rollback()
-		return nil, errSealed
+		return nil, errClosed
 	}
 	return tx, nil
 }
 
-// seal closes the transaction to its executor and returns what it was: nil when
-// it never began, and the error with which its begin failed, or that it had not
-// ended.
-func (t *LazyTx) seal() (store.Tx, error) {
+// close closes the transaction to its executor and returns it: nil when it never
+// began. The error is that of its begin, or says that it was still beginning.
+func (t *LazyTx) close() (*txguard.Tx, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sealed = true
-	if t.begun != nil && t.broken == nil {
-		t.broken = errBeginning
+	t.closed = true
+	if t.beginning != nil && t.failed == nil {
+		t.failed = errBeginning
 	}
-	return t.tx, t.broken
+	return t.tx, t.failed
 }
 
-// drop gives the transaction up.
-func (t *LazyTx) drop() {
-	if tx, _ := t.seal(); tx != nil {
+// rollback closes the transaction and rolls it back.
+func (t *LazyTx) rollback() {
+	if tx, _ := t.close(); tx != nil {
 		tx.Rollback()
 	}
 }
@@ -144,6 +191,3 @@ var _ interface {
 	store.Querier
 	Dialect() string
 } = (*LazyTx)(nil)
-
-// isSQLite reports whether one write lock serves the whole database.
-func isSQLite(s store.Store) bool { return s.Dialect() == dialect.SQLite }

@@ -3,7 +3,7 @@ package engine_test
 import (
 	"testing"
 
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }

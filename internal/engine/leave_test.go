@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/memstore"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
 )
 
 // mute is a store that refuses the end of a task and then never says what has
@@ -47,8 +47,8 @@ func (s *mute) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]st
 // atOnce is done with its first batch.
 type atOnce struct{}
 
-func (atOnce) Execute(context.Context, *engine.Step, json.RawMessage) (int64, json.RawMessage, error) {
-	return -1, json.RawMessage(`{}`), nil
+func (atOnce) Execute(context.Context, *engine.Step, json.RawMessage) (engine.Next, json.RawMessage, error) {
+	return engine.Next{Done: true}, json.RawMessage(`{}`), nil
 }
 func (atOnce) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
 func (atOnce) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/memstore"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
 )
 
 // stalling is a store whose first call of one method gets no answer, ever.
@@ -34,11 +34,11 @@ func (s *stalling) stall(ctx context.Context, method string) error {
 	return nil
 }
 
-func (s *stalling) Beat(ctx context.Context, process string, busy int, draining bool) error {
-	if err := s.stall(ctx, "Beat"); err != nil {
+func (s *stalling) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+	if err := s.stall(ctx, "Heartbeat"); err != nil {
 		return err
 	}
-	return s.Store.Beat(ctx, process, busy, draining)
+	return s.Store.Heartbeat(ctx, process, busy, draining)
 }
 
 func (s *stalling) Reap(ctx context.Context) (store.Reaped, error) {
@@ -48,9 +48,9 @@ func (s *stalling) Reap(ctx context.Context) (store.Reaped, error) {
 	return s.Store.Reap(ctx)
 }
 
-func (s *stalling) Claim(ctx context.Context, c store.Claim) (store.Claims, error) {
+func (s *stalling) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	if err := s.stall(ctx, "Claim"); err != nil {
-		return store.Claims{}, err
+		return store.ClaimResult{}, err
 	}
 	return s.Store.Claim(ctx, c)
 }
@@ -59,7 +59,7 @@ func (s *stalling) Claim(ctx context.Context, c store.Claim) (store.Claims, erro
 // on.
 func TestStalledCalls(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{"Beat", "Reap", "Claim"} {
+	for _, method := range []string{"Heartbeat", "Reap", "Claim"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -9,61 +9,61 @@ import (
 	"os"
 	"time"
 
-	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 )
 
 // Worker is one running process of the runtime.
 type Worker struct {
-	store  store.Store
+	store  Store
 	kinds  map[string]*Kind
 	config Config
 }
 
 // New makes a worker. It starts nothing.
-func New(s store.Store, kinds map[string]*Kind, c Config) *Worker {
+func New(s Store, kinds map[string]*Kind, c Config) *Worker {
 	return &Worker{store: s, kinds: kinds, config: c}
 }
 
-// errDead ends an incarnation whose identity is spent.
-var errDead = errors.New("this identity has been declared dead or could not be renewed")
+// errIdentityLost ends a registration whose process ID may not be used any more.
+var errIdentityLost = errors.New("the worker was declared dead, or its heartbeat could not be renewed")
 
-// Run works until ctx ends. Then it claims nothing more, lets the batches in
-// hand finish within the drain time, gives its tasks back with no attempt
-// spent, and returns nil. It returns an error only when it could not begin.
+// Run works until ctx ends. Then it claims nothing more, lets running batches
+// finish within the drain time, releases its tasks without spending an attempt,
+// and returns nil. It returns an error only when it could not register at first.
 func (w *Worker) Run(ctx context.Context) error {
 	defer func() {
-		// A session that was left behind may be writing still: then the end of its
-		// batch is not waited for.
+		// A session that was abandoned may still write: its batch is not waited
+		// for any longer.
 		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		w.store.Release(cctx)
 	}()
+	events := newObserver(ctx, w.config)
 	for first := true; ; first = false {
-		err := w.incarnate(ctx, first)
-		if ctx.Err() != nil || !errors.Is(err, errDead) {
+		err := w.runRegistered(ctx, events, first)
+		if ctx.Err() != nil || !errors.Is(err, errIdentityLost) {
 			return err
 		}
-		w.config.Log.Error("worker lost its identity and begins anew", "reason", err)
 	}
 }
 
-// incarnate enrols under a fresh identity and works until ctx ends (nil), or
-// until the identity is spent (errDead).
-func (w *Worker) incarnate(ctx context.Context, first bool) error {
-	process := identity(w.config.System)
+// runRegistered registers under a new process ID and works until ctx ends (nil) or
+// the heartbeat is lost (errIdentityLost).
+func (w *Worker) runRegistered(ctx context.Context, events *observer, first bool) error {
 	kinds := make(map[string][]int, len(w.kinds))
 	for name, k := range w.kinds {
 		kinds[name] = k.Reads
 	}
 	p := store.Process{
-		ID: process, Version: w.config.Version, Kinds: kinds,
+		ID: newProcessID(w.config.System), Version: w.config.Version, Kinds: kinds,
 		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter,
 	}
+	events = events.as(p.ID)
 	sent := time.Now()
 	for n := 1; ; n++ {
 		cctx, cancel := context.WithTimeout(ctx, w.config.Call)
-		err := w.store.Enrol(cctx, p)
+		err := w.store.RegisterWorker(cctx, p)
 		cancel()
 		if err == nil {
 			break
@@ -72,26 +72,27 @@ func (w *Worker) incarnate(ctx context.Context, first bool) error {
 			return nil //nolint:nilerr // asked to end before it had begun: that is no failure
 		}
 		if first {
-			return fmt.Errorf("enrol worker %s: %w", process, err)
+			return fmt.Errorf("register worker %s: %w", p.ID, err)
 		}
-		w.config.Log.Error("cannot enrol; trying again", "error", err)
-		sleep(ctx, w.config.Backoff.Delay(n))
+		delay := w.config.Backoff.Delay(n)
+		events.report(CallFailed{Worker: p.ID, Call: CallRegister, Try: n, RetryIn: delay, Err: err})
+		sleep(ctx, delay)
 		sent = time.Now()
 	}
-	i := newIncarnation(w, process, kinds, sent)
-	i.log.Info("worker started", "slots", w.config.Slots, "queues", w.config.Queues)
-	err := i.run(ctx)
-	i.log.Info("worker ended", "reason", err)
+	r := newRegistration(w, p, sent, events)
+	events.report(WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues})
+	err := r.run(ctx)
+	events.report(WorkerEnded{Worker: p.ID, Err: err})
 	return err
 }
 
-// identity returns <system>-<startup-timestamp>-<random> (SSP-24): a new one
-// for every incarnation, never reused.
-func identity(system string) string {
+// newProcessID returns <system>-<startup-timestamp>-<random> (SSP-24): a new ID
+// for every registration, never used again.
+func newProcessID(system string) string {
 	if system == "" {
 		system, _ = os.Hostname()
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails, see its documentation
-	return fmt.Sprintf("%s-%s-%s", errclass.Clean(system), time.Now().UTC().Format("20060102T150405.000Z"), hex.EncodeToString(b[:]))
+	return fmt.Sprintf("%s-%s-%s", classify.Clean(system), time.Now().UTC().Format("20060102T150405.000Z"), hex.EncodeToString(b[:]))
 }

@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/backoff"
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/memstore"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
 )
+
+// insertItem is the statement by which executors write.
+const insertItem = "INSERT INTO ledger (item) VALUES ($1)"
 
 // config is a worker's with one slot, and with times that a bubble's clock passes
 // at once.
@@ -22,7 +25,7 @@ func config(t *testing.T) engine.Config {
 		System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 3, SpecMax: 1 << 10,
 		BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
 		Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
-		Call: 10 * time.Second, LockTimeout: time.Second, Backoff: backoff.Policy{Base: time.Second, Cap: time.Minute},
+		Call: 10 * time.Second, LockTimeout: time.Second, Backoff: classify.Backoff{Base: time.Second, Cap: time.Minute},
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }

@@ -1,13 +1,13 @@
 // Package migrate brings a database to the schema that this version of taskkit
-// needs, and checks whether it is there.
+// needs, and checks whether it has it.
 //
-// goose applies the files of package migrations. Two things are ours, because
-// taskkit must migrate through a pooler that keeps no session and into a schema
-// of the user's choice:
+// goose applies the files of package migrations. Two parts are replaced, because
+// taskkit must be able to migrate through a pooler without sessions and into a
+// schema of the user's choice:
 //
 //   - Every PostgreSQL file begins by taking an advisory lock that ends with its
 //     transaction. goose's own locks belong to a session.
-//   - The version table lives beside the tables it speaks of, and a version
-//     stands in it at most once. A migrator that lost the race for one fails
-//     there, rolls back as a whole, looks again and goes on.
+//   - The version table is in the same schema as the tables, and contains each
+//     version at most once. A migrator that loses the race for a version fails
+//     on that constraint, rolls back its transaction and retries.
 package migrate

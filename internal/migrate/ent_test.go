@@ -14,7 +14,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/migrate"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // TestMigrationsAreTheEntSchema compares the catalog that the migrations leave
@@ -70,7 +70,7 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 }
 
 // ownerOfAll makes the one index that SQLite has otherwise than ent, see
-// internal/schemaplan.
+// internal/cmd/schemaplan.
 const ownerOfAll = "DROP INDEX taskkit_owner; CREATE INDEX taskkit_owner ON taskkit_queued_task (owner_id, id)"
 
 // entTables loads the ent schema as ent's own code generation does.

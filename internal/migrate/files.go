@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/migrations"
 )
 
-// directory returns a dialect's files with the schema's name in them.
+// directory returns a dialect's files, with the schema's name filled in.
 func directory(d dialect.Name, schema string) (fs.FS, error) {
 	dir, err := fs.Sub(migrations.FS, folder(d))
 	if err != nil {
@@ -17,8 +17,8 @@ func directory(d dialect.Name, schema string) (fs.FS, error) {
 	return qualified{dir, schema}, nil
 }
 
-// qualified is a file system whose files say {schema} and are read with the
-// name in its place.
+// qualified is a file system that replaces {schema} in its files by the name of
+// the schema.
 type qualified struct {
 	fs.FS
 	schema string
@@ -43,7 +43,7 @@ func (q qualified) Open(name string) (fs.File, error) {
 	return &file{bytes.NewReader(text), sized{info, int64(len(text))}}, nil
 }
 
-// file is an open file with its text in memory.
+// file is an open file whose text is in memory.
 type file struct {
 	*bytes.Reader
 	info fs.FileInfo

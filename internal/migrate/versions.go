@@ -10,9 +10,9 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
-// versions is goose's version table, in the schema of the tables, quoted, and
-// with each version at most once. Its columns are goose's, so that goose's own
-// command can read it.
+// versions is goose's version table: in the schema of the tables, with a quoted
+// name, and with each version at most once. Its columns are those of goose, so
+// that goose's own command can read it.
 type versions struct {
 	dialect dialect.Name
 	schema  string
@@ -28,11 +28,11 @@ func table(d dialect.Name, schema string) string {
 	return fmt.Sprintf(`"%s".taskkit_goose_version`, schema)
 }
 
-// version returns the newest version applied, 0 when there is no table.
+// version returns the newest applied version, 0 when there is no table.
 func version(ctx context.Context, q dialect.Querier, d dialect.Name, schema string) (int64, error) {
 	exists, err := exists(ctx, q, d, schema, "taskkit_goose_version")
 	if err != nil {
-		return 0, fmt.Errorf("look for the version table: %w", err)
+		return 0, fmt.Errorf("find the version table: %w", err)
 	}
 	if exists == 0 {
 		return 0, nil
@@ -44,7 +44,7 @@ func version(ctx context.Context, q dialect.Querier, d dialect.Name, schema stri
 	return v, nil
 }
 
-// exists counts the tables of a name: none or one.
+// exists returns 1 if the table exists, otherwise 0.
 func exists(ctx context.Context, q dialect.Querier, d dialect.Name, schema, table string) (int64, error) {
 	if d == dialect.SQLite {
 		return number(ctx, q, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '"+table+"'")
@@ -52,7 +52,7 @@ func exists(ctx context.Context, q dialect.Querier, d dialect.Name, schema, tabl
 	return number(ctx, q, "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = '"+schema+"' AND tablename = '"+table+"'")
 }
 
-// number runs a query whose answer is one number.
+// number runs a query that returns one number.
 func number(ctx context.Context, q dialect.Querier, query string) (n int64, err error) {
 	rows, err := q.QueryContext(ctx, query)
 	if err != nil {
@@ -70,15 +70,15 @@ func number(ctx context.Context, q dialect.Querier, query string) (n int64, err 
 // Tablename implements [database.Store].
 func (v versions) Tablename() string { return table(v.dialect, v.schema) }
 
-// TableExists lets goose ask before it creates.
+// TableExists lets goose check before it creates the table.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
 	n, err := exists(ctx, db, v.dialect, v.schema, "taskkit_goose_version")
 	return n > 0, err
 }
 
-// CreateVersionTable implements [database.Store]. It creates the schema too,
-// unless an administrator has done so: then the right to create one is not
-// needed.
+// CreateVersionTable implements [database.Store]. It also creates the schema,
+// unless it exists: a role without the right to create schemas can migrate into
+// one that an administrator has made.
 func (v versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
 	if v.dialect == dialect.SQLite {
 		return execute(ctx, db, `CREATE TABLE taskkit_goose_version (
@@ -108,8 +108,8 @@ func (v versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) 
 	)`, v.Tablename()))
 }
 
-// Insert implements [database.Store]. Version 0 marks a new table and may be
-// there already; for any other that is an error, which undoes the migration.
+// Insert implements [database.Store]. Version 0 marks a new table and may exist;
+// for any other version a duplicate is an error, which rolls the migration back.
 func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.InsertRequest) error {
 	query := "INSERT INTO " + v.Tablename() + " (version_id, is_applied) VALUES ($1, true)"
 	if r.Version == 0 {

@@ -1,22 +1,23 @@
-// Package store is the runtime's and the client's way to the database, and the
-// only importer of ent.
+// Package store is the contract between the runtime, the client and the database,
+// and the insertion of new tasks. Package dbstore opens a store; packages
+// postgres and sqlite implement it, and sqlbase is what those two share.
 //
 // # What holds here
 //
 //   - The database's clock decides. No time of this process is compared with a
 //     time of the database.
-//   - Every statement that changes a task names the status and the fence that
-//     it found; a statement that finds others changes nothing.
-//   - A batch's transaction begins by locking the task's row FOR KEY SHARE,
-//     which lets heartbeats and requests pass and keeps a takeover away, and
-//     ends with the write that advances checkpoint_seq.
-//   - All that a holder writes to its task is a [Write], applied by one piece
-//     of SQL whether it travels alone inside a batch's transaction or with
-//     others in a group commit.
-//   - Reading (tasks, failures, events) goes through ent; the statements of the
-//     runtime are written by hand, since ent has no row locks with ordering, no
-//     unnest, and no UPDATE from a list.
+//   - Every statement that changes a task names the status and the fence that it
+//     expects; when the row has others it changes nothing.
+//   - A batch's transaction begins by locking the task's row FOR KEY SHARE, which
+//     permits heartbeats and requests and prevents a takeover, and ends with the
+//     write that advances checkpoint_seq.
+//   - All that a holder writes to its task is a [Write], applied by the same
+//     statement whether it is alone in a batch's transaction or with others in a
+//     group commit.
+//   - Reading (tasks, failures, events) goes through ent. The statements of the
+//     runtime are written by hand, since ent has no ordered row locks, no unnest,
+//     and no UPDATE from a list.
 //
-// SQL that both databases read alike is written once, with $n parameters; the
-// rest stands in postgres_*.go and sqlite_*.go under the same names.
+// A statement that is the same on both databases is written once, in sqlbase,
+// with $n parameters; the others are in postgres and sqlite under the same names.
 package store

@@ -6,12 +6,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 var (
 	// ErrNotFound: there is no such task.
 	ErrNotFound = errors.New("no such task")
+	// ErrNoSkip: a retry cannot skip an item of this task.
+	ErrNoSkip = errors.New("no item to skip: the task is past the last one, or does not keep its position by taskkit.Take")
 	// ErrLost: the session no longer holds its task.
 	ErrLost = errors.New("the task is held by another or has ended")
 	// ErrDead: the process has been declared dead, or has left.
@@ -22,10 +24,8 @@ var (
 
 // StateError is a request that a task's status does not allow.
 type StateError struct {
-	ID      uuid.UUID
-	Action  Action
-	Status  workflow.Status
-	Control workflow.Control
+	ID uuid.UUID
+	lifecycle.RefusedError
 }
 
 func (e *StateError) Error() string {
@@ -42,6 +42,28 @@ type DuplicateError struct {
 
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("%s task with %s %q exists already", e.Kind, e.Column, e.Key)
+}
+
+// CoalesceError is a submission that cannot be merged into the task with the same
+// reference that waits.
+type CoalesceError struct {
+	Kind, Reference string
+	ID              uuid.UUID // the waiting task
+	Differs         []string  // as [lifecycle.Identity.Differences] names them
+}
+
+func (e *CoalesceError) Error() string {
+	return fmt.Sprintf("a %s task with reference %q waits and differs in %v", e.Kind, e.Reference, e.Differs)
+}
+
+// PausedError is a submission that was merged into a task that is paused.
+type PausedError struct {
+	Kind, Reference string
+	ID              uuid.UUID
+}
+
+func (e *PausedError) Error() string {
+	return fmt.Sprintf("the %s task with reference %q is paused", e.Kind, e.Reference)
 }
 
 // UnknownError is an error from COMMIT: the transaction may have committed or

@@ -9,8 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/store/sqlrows"
 )
 
 const (
@@ -20,28 +21,34 @@ const (
 	maxBytes = 4 << 20
 )
 
-// ErrCannotAsk: replacing a waiting task needs a handle that can also query.
-var ErrCannotAsk = errors.New("a task with a reference needs a handle that can query as well as execute")
+// ErrCannotQuery: replacing a waiting task needs a handle that can also query.
+var ErrCannotQuery = errors.New("a task with a reference needs a handle that can query as well as execute")
 
 // Insert stores tasks through any handle, without knowing which database is
 // behind it: the text of the statement says both.
 //
 // A key that is taken leaves the transaction usable and is a *[DuplicateError],
 // with the id of the task that has it where the handle can ask. A task with a
-// Reference replaces the waiting task of the same kind and reference, if there
-// is one that was never claimed, and takes its id. On a *sql.DB all tasks are
-// stored or none; on another handle that is up to the caller's transaction.
+// Reference is merged into the waiting task of the same kind and reference, if
+// there is one, and takes its id. If that is another person's or in another queue
+// it is a *[CoalesceError], and nothing is stored. If that is paused all is stored,
+// and the error is a *[PausedError]. On a *sql.DB all tasks are stored or none; on
+// another handle that is up to the caller's transaction.
 //
 // With notify, workers that listen are told when the transaction commits. The
 // caller limits how often: a COMMIT with a notification takes a lock on the
 // whole PostgreSQL cluster.
 func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notify bool) error {
-	schema, err := migrate.Schema(dialect.Postgres, schema)
+	schema, err := dialect.Schema(dialect.Postgres, schema)
 	if err != nil {
 		return err
 	}
 	all := make([]*NewTask, len(tasks))
+	hasActor := slices.ContainsFunc(tasks, func(t NewTask) bool { return t.Actor != uuid.Nil })
 	for i := range tasks {
+		if hasActor && tasks[i].Actor == uuid.Nil {
+			tasks[i].Actor = tasks[i].Owner
+		}
 		if err := tasks[i].check(); err != nil {
 			return err
 		}
@@ -52,8 +59,11 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 		table: dialect.Either(`"`+schema+`".taskkit_queued_task`, "taskkit_queued_task"),
 	}
 	db, whole := h.(*sql.DB)
-	if !whole || len(all) == 1 || atOnce(all) {
-		return i.all(ctx, all)
+	if !whole || atOnce(all) {
+		if err := i.all(ctx, all); err != nil {
+			return err
+		}
+		return asError(i.paused)
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -67,7 +77,7 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit %d tasks: %w", len(tasks), &UnknownError{err})
 	}
-	return nil
+	return asError(i.paused)
 }
 
 // check refuses what no database could hold.
@@ -93,7 +103,9 @@ func (t *NewTask) check() error {
 // atOnce reports whether the tasks are stored by one statement that stores all
 // of them or fails.
 func atOnce(tasks []*NewTask) bool {
-	return fit(tasks) == len(tasks) && !slices.ContainsFunc(tasks, func(t *NewTask) bool { return t.Reference != "" || t.keyed() })
+	return fit(tasks) == len(tasks) && !slices.ContainsFunc(tasks, func(t *NewTask) bool {
+		return t.Reference != "" || len(tasks) > 1 && t.keyed()
+	})
 }
 
 // fit is how many of the tasks one statement takes, of those without a
@@ -118,6 +130,7 @@ type inserter struct {
 	schema string
 	table  string
 	notify bool
+	paused *PausedError // the first task that is paused and took a submission
 }
 
 // all stores tasks of any kind: those with a reference one by one, the others
@@ -147,19 +160,17 @@ func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
 // alone, which is never another task's: PostgreSQL then need not look into its
 // unique indexes before it writes, nor write in two steps.
 func (i *inserter) many(ctx context.Context, tasks []*NewTask) error {
-	s := newShape(tasks)
+	s := newInsertPlan(tasks)
 	query, args := s.insert(i.table, tasks)
 	if slices.ContainsFunc(tasks, (*NewTask).keyed) {
 		query += "\nON CONFLICT DO NOTHING"
 	}
-	if i.hint(tasks) {
-		query += "\n" + dialect.Either("RETURNING pg_notify('"+channel(i.schema)+"', queue)", "")
-	}
+	query += i.notification(tasks)
 	// A key that is taken when the statement runs may be free when its holder
 	// is looked for; then the statement is worth another try.
 	for try := 1; ; try++ {
 		r, err := i.handle.ExecContext(ctx, query, args...)
-		if violates(err) && len(tasks) == 1 {
+		if classify.UniqueViolation(err) && len(tasks) == 1 {
 			return takenID(tasks[0])
 		}
 		if err != nil {
@@ -172,7 +183,7 @@ func (i *inserter) many(ctx context.Context, tasks []*NewTask) error {
 		if n == int64(len(tasks)) {
 			return nil
 		}
-		dup, err := i.duplicate(ctx, tasks)
+		dup, err := i.duplicate(ctx, tasks, nil)
 		if err != nil {
 			return err
 		}
@@ -193,8 +204,17 @@ func takenID(t *NewTask) error {
 	return &DuplicateError{Kind: t.Kind, Column: "id", Key: t.ID.String(), ID: t.ID}
 }
 
-// hint reports whether workers should be told of these tasks.
-func (i *inserter) hint(tasks []*NewTask) bool {
+// notification is the end of a statement that tells workers of these tasks, if
+// they should be told.
+func (i *inserter) notification(tasks []*NewTask) string {
+	if !i.wakes(tasks) {
+		return ""
+	}
+	return "\n" + dialect.Either("RETURNING pg_notify('"+NotifyChannel(i.schema)+"', queue)", "")
+}
+
+// wakes reports whether the insert of these tasks wakes workers.
+func (i *inserter) wakes(tasks []*NewTask) bool {
 	if !i.notify {
 		return false
 	}
@@ -206,57 +226,19 @@ func (i *inserter) hint(tasks []*NewTask) bool {
 	return false
 }
 
-// coalesce stores a task with a reference, or replaces the waiting one
-// (CER-14): the newer spec, reason and time, and a fresh budget of attempts.
-func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
-	q, ok := i.handle.(Querier)
-	if !ok {
-		return ErrCannotAsk
-	}
-	one := []*NewTask{t}
-	if t.UniqueKey != "" || t.IdempotencyKey != "" {
-		if dup, err := i.duplicate(ctx, one); err != nil || dup != nil && dup.ID != uuid.Nil {
-			return errors.Join(err, asError(dup))
-		}
-	}
-	query, args := newShape(one).insert(i.table, one)
-	query += `
-ON CONFLICT (execution_component_name, reference) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0
-DO UPDATE SET execution_spec = excluded.execution_spec, execution_state = excluded.execution_state,
-  codec_revision = excluded.codec_revision, secrets = excluded.secrets, not_before = excluded.not_before, priority = excluded.priority,
-  reason = excluded.reason, items_total = excluded.items_total, attempts = 0,
-  created_date = excluded.created_date, modified_date = excluded.modified_date, modified_by = excluded.modified_by
-RETURNING id, `
-	if i.hint(one) {
-		query += dialect.Either("pg_notify('"+channel(i.schema)+"', queue)", "NULL")
-	} else {
-		query += "NULL"
-	}
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err == nil {
-		_, err = each(rows, func(rows *sql.Rows) error {
-			var hint any
-			return rows.Scan(&t.ID, &hint)
-		})
-	}
-	if violates(err) {
-		return &DuplicateError{Kind: t.Kind, Column: "unique_key", Key: t.UniqueKey}
-	}
-	if err != nil {
-		return fmt.Errorf("store a task of kind %s with reference %q: %w", t.Kind, t.Reference, err)
-	}
-	return nil
-}
-
-// duplicate finds the first of the tasks whose key another task has. Where the
+// duplicate finds the first of the tasks whose key another task has. That one of
+// the tasks to be merged into has the same unique key does not count. Where the
 // handle cannot ask, it is the first with a key, and the holder is unknown.
-func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask) (*DuplicateError, error) {
+func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask, merged []waitingTask) (*DuplicateError, error) {
 	q, asks := i.handle.(Querier)
 	var first *DuplicateError
 	for _, t := range tasks {
-		for _, k := range []struct{ column, key, live string }{
+		for _, k := range []struct{ column, key, more string }{
 			{"unique_key", t.UniqueKey, " AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"},
-			{"idempotency_key", t.IdempotencyKey, ""},
+			{
+				"idempotency_key", t.IdempotencyKey, "\nUNION ALL SELECT task_id FROM " + i.mergedKeys() +
+					" WHERE execution_component_name = $1 AND idempotency_key = $2",
+			},
 		} {
 			if k.key == "" {
 				continue
@@ -268,17 +250,21 @@ func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask) (*DuplicateE
 			if !asks {
 				continue
 			}
-			rows, err := q.QueryContext(ctx, "SELECT id FROM "+i.table+" WHERE execution_component_name = $1 AND "+
-				k.column+" = $2"+k.live, t.Kind, k.key)
+			query := "SELECT id FROM " + i.table + " WHERE execution_component_name = $1 AND " + k.column + " = $2" + k.more
+			rows, err := q.QueryContext(ctx, query, t.Kind, k.key) //nolint:rowserrcheck // sqlrows.Scan does
 			if err != nil {
 				return nil, fmt.Errorf("find the task that has %s %q: %w", k.column, k.key, err)
 			}
-			found, err := each(rows, func(rows *sql.Rows) error { return rows.Scan(&dup.ID) })
+			found, err := sqlrows.Scan(rows, func(rows *sql.Rows) error { return rows.Scan(&dup.ID) })
 			if err != nil {
 				return nil, fmt.Errorf("find the task that has %s %q: %w", k.column, k.key, err)
 			}
-			if found > 0 && dup.ID != t.ID {
+			own := k.column == "unique_key" && slices.ContainsFunc(merged, func(w waitingTask) bool { return w.id == dup.ID })
+			if found > 0 && dup.ID != t.ID && !own {
 				return dup, nil
+			}
+			if own {
+				dup.ID = uuid.Nil
 			}
 		}
 	}
@@ -286,9 +272,12 @@ func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask) (*DuplicateE
 }
 
 // asError avoids a nil pointer in an error.
-func asError(dup *DuplicateError) error {
-	if dup == nil {
+func asError[E any, P interface {
+	*E
+	error
+}](err P) error {
+	if err == nil {
 		return nil
 	}
-	return dup
+	return err
 }

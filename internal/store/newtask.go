@@ -2,113 +2,118 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store/sqlrows"
 )
 
-// shape is which columns some tasks need, and which of them are the same in all,
+// insertPlan is which columns some tasks need, and which of them are the same in all,
 // a bit each. Those are a parameter each, the others of all tasks together are
 // one: a JSON array with an array a task. So the text of a statement does not
 // tell how many tasks it stores, and is made and prepared once for all numbers
 // of them.
-type shape struct{ used, shared uint32 }
+type insertPlan struct{ used, shared uint32 }
 
-// newColumn is a value of a new task and the columns that take it.
+// newColumn is a value of a new task and the columns that take it: Name lists
+// them.
 type newColumn struct {
-	names string
-	count int    // of names
-	typ   string // PostgreSQL's
-	value func(*NewTask) any
+	sqlrows.Column[NewTask]
+	count int // of the columns, 0 for 1
 	// expr makes the SQL of a value that is more than its parameter.
 	expr func(pg, lite string) string
 }
 
 // newColumns are all there are.
 var newColumns = []*newColumn{
-	{names: "id", typ: "uuid", value: func(t *NewTask) any { return t.ID.String() }},
-	{names: "owner_id, created_by, modified_by", count: 3, typ: "uuid", value: func(t *NewTask) any { return t.Owner.String() }},
-	{names: "run_as_id", typ: "uuid", value: func(t *NewTask) any { return t.RunAs.String() }},
-	{names: "execution_component_name", typ: "text", value: func(t *NewTask) any { return t.Kind }},
-	{names: "execution_spec", typ: "json", value: text(func(t *NewTask) string { return string(t.Spec) })},
-	{names: "codec_revision", typ: "bigint", value: func(t *NewTask) any { return int64(t.Revision) }},
-	{names: "secrets", typ: "text", value: text(func(t *NewTask) string { return t.Secrets })},
-	{names: "not_before", typ: "text", value: (*NewTask).due, expr: dueSQL},
-	{names: "queue", typ: "text", value: func(t *NewTask) any { return t.Queue }},
-	{names: "priority", typ: "smallint", value: func(t *NewTask) any { return int64(t.Priority) }},
-	{names: "reference", typ: "text", value: text(func(t *NewTask) string { return t.Reference })},
-	{names: "reason", typ: "text", value: text(func(t *NewTask) string { return clean(t.Reason) })},
-	{names: "unique_key", typ: "text", value: text(func(t *NewTask) string { return t.UniqueKey })},
-	{names: "idempotency_key", typ: "text", value: text(func(t *NewTask) string { return t.IdempotencyKey })},
-	{names: "items_total", typ: "bigint", value: func(t *NewTask) any {
-		if t.Total < 0 {
-			return nil
-		}
-		return t.Total
-	}},
-	{names: "parent_id", typ: "uuid", value: func(t *NewTask) any {
-		if t.Parent == uuid.Nil {
-			return nil
-		}
-		return t.Parent.String()
-	}},
-	{names: "traceparent", typ: "text", value: text(func(t *NewTask) string { return t.Traceparent })},
+	{Column: sqlrows.Text("id", func(t *NewTask) string { return t.ID.String() }).As("uuid")},
+	{Column: sqlrows.Text(ownerColumns, func(t *NewTask) string { return t.Owner.String() }).As("uuid"), count: 3},
+	{Column: sqlrows.Text("run_as_id", func(t *NewTask) string { return t.RunAs.String() }).As("uuid")},
+	{Column: sqlrows.Text(kindColumn, func(t *NewTask) string { return t.Kind })},
+	{Column: sqlrows.Text("execution_spec", func(t *NewTask) string { return string(t.Spec) }).As("json").OrNull()},
+	{Column: sqlrows.Number("codec_revision", func(t *NewTask) int64 { return int64(t.Revision) })},
+	{Column: sqlrows.Text("secrets", func(t *NewTask) string { return t.Secrets }).OrNull()},
+	{Column: sqlrows.Text("not_before", (*NewTask).due).OrNull(), expr: dueSQL},
+	{Column: sqlrows.Text("queue", func(t *NewTask) string { return t.Queue })},
+	{Column: sqlrows.Number("priority", func(t *NewTask) int64 { return int64(t.Priority) }).As("smallint")},
+	{Column: sqlrows.Text("reference", func(t *NewTask) string { return t.Reference }).OrNull()},
+	{Column: sqlrows.Text("reason", func(t *NewTask) string { return classify.Clean(t.Reason) }).OrNull()},
+	{Column: sqlrows.Text("unique_key", func(t *NewTask) string { return t.UniqueKey }).OrNull()},
+	{Column: sqlrows.Text(idempotencyColumn, func(t *NewTask) string { return t.IdempotencyKey }).OrNull()},
+	{Column: sqlrows.Number("items_total", func(t *NewTask) int64 { return t.Total }).OrNull()},
+	{Column: sqlrows.Text("parent_id", func(t *NewTask) string { return optionalID(t.Parent) }).As("uuid").OrNull()},
+	{Column: sqlrows.Text("traceparent", func(t *NewTask) string { return t.Traceparent }).OrNull()},
+	actorColumn,
+	{Column: sqlrows.Text("delayed", func(t *NewTask) string { return map[bool]string{true: "1"}[t.Delayed()] }).OrNull(), expr: delayedSQL},
 }
 
-// text is a value that is null when it is empty.
-func text(get func(*NewTask) string) func(*NewTask) any {
-	return func(t *NewTask) any {
-		if s := get(t); s != "" {
-			return s
-		}
-		return nil
+// delayedSQL is the SQL of delayed.
+func delayedSQL(pg, lite string) string {
+	return dialect.Either("coalesce("+pg+"::boolean, false)", "coalesce(CAST("+lite+" AS INTEGER), 0)")
+}
+
+// actorColumn is used when a task has an actor. Its columns are then taken from
+// those of the owner.
+var actorColumn = &newColumn{
+	Column: sqlrows.Text("created_by, modified_by", func(t *NewTask) string { return optionalID(t.Actor) }).As("uuid").OrNull(),
+	count:  2,
+}
+
+// optionalID is an id as text; the zero id is "".
+func optionalID(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
 	}
+	return id.String()
 }
 
-// due is the value of not_before; nil is the database's now.
-func (t *NewTask) due() any {
+// The columns that identify a repeated submission.
+const (
+	kindColumn        = "execution_component_name"
+	idempotencyColumn = "idempotency_key"
+)
+
+// ownerColumns take the owner, unless a task has an actor of its own.
+const ownerColumns = "owner_id, created_by, modified_by"
+
+// due is the value of not_before; "" is the database's now.
+func (t *NewTask) due() string {
 	switch {
 	case t.Delay > 0:
 		return fmt.Sprintf("+%.3f seconds", t.Delay.Seconds())
 	case !t.NotBefore.IsZero():
 		return t.NotBefore.UTC().Format("2006-01-02 15:04:05.000000") + "+00:00"
 	default:
-		return nil
+		return ""
 	}
 }
 
 // dueSQL is the SQL of not_before.
-func dueSQL(pg, lite string) string {
+func dueSQL(pg, lite string) string { return dialect.Either(due(pg, lite)) }
+
+// due is dueSQL for each of the two databases.
+func due(pg, lite string) (pgSQL, liteSQL string) {
 	const format = "'%Y-%m-%d %H:%M:%f'"
-	return dialect.Either(
-		"CASE WHEN "+pg+" IS NULL THEN clock_timestamp() WHEN "+pg+" LIKE '+%'"+
-			" THEN clock_timestamp() + "+pg+"::interval ELSE "+pg+"::timestamptz END",
-		"CASE WHEN "+lite+" IS NULL THEN "+sqliteNow+" WHEN "+lite+" LIKE '+%'"+
-			" THEN strftime("+format+", 'now', "+lite+") ELSE strftime("+format+", "+lite+") END")
+	return "CASE WHEN " + pg + " IS NULL THEN clock_timestamp() WHEN " + pg + " LIKE '+%'" +
+			" THEN clock_timestamp() + " + pg + "::interval ELSE " + pg + "::timestamptz END",
+		"CASE WHEN " + lite + " IS NULL THEN " + dialect.SQLiteNow + " WHEN " + lite + " LIKE '+%'" +
+			" THEN strftime(" + format + ", 'now', " + lite + ") ELSE strftime(" + format + ", " + lite + ") END"
 }
 
-// newShape leaves out columns that no task has, and finds the shared ones.
-func newShape(tasks []*NewTask) (s shape) {
+// newInsertPlan leaves out columns that no task has, and finds the shared ones.
+func newInsertPlan(tasks []*NewTask) (s insertPlan) {
 	for i, c := range newColumns {
-		first := c.value(tasks[0])
-		shared, used := true, first != nil
-		for _, t := range tasks[1:] {
-			v := c.value(t)
-			shared = shared && v == first
-			used = used || v != nil
-			if used && !shared {
-				break
-			}
-		}
-		if used {
+		switch {
+		case !c.Same(tasks):
 			s.used |= 1 << i
-		}
-		if used && shared {
+		case c.Arg(tasks[0]) != nil:
+			s.used |= 1 << i
 			s.shared |= 1 << i
 		}
 	}
@@ -116,59 +121,70 @@ func newShape(tasks []*NewTask) (s shape) {
 }
 
 // insert returns INSERT for tasks, and its parameters.
-func (s shape) insert(table string, tasks []*NewTask) (string, []any) {
+func (s insertPlan) insert(table string, tasks []*NewTask) (string, []any) {
 	var (
 		args []any
-		own  []*newColumn
+		own  []*sqlrows.Column[NewTask]
 	)
 	for i, c := range newColumns {
 		switch {
 		case s.shared>>i&1 == 1:
-			args = append(args, c.value(tasks[0]))
+			args = append(args, c.Arg(tasks[0]))
 		case s.used>>i&1 == 1:
-			own = append(own, c)
+			own = append(own, &c.Column)
 		}
 	}
 	if len(own) > 0 {
-		args = append(args, rows(own, tasks))
+		args = append(args, sqlrows.JSONRows(own, tasks))
 	}
-	key := tableShape{table, s}
-	made, ok := insertTexts.Load(key)
+	key := tablePlan{table, s}
+	made, ok := insertStatements.Load(key)
 	if !ok {
-		made, _ = insertTexts.LoadOrStore(key, s.text(table))
+		made, _ = insertStatements.LoadOrStore(key, s.text(table))
 	}
 	text, _ := made.(string)
 	return text, args
 }
 
-// insertTexts are the statements made so far, by their tableShape: an application
+// insertStatements are the statements made so far, by their tablePlan: an application
 // has a few of them.
-var insertTexts sync.Map
+var insertStatements sync.Map
 
-type tableShape struct {
+type tablePlan struct {
 	table string
-	shape shape
+	plan  insertPlan
 }
 
-// text is the text of an INSERT.
-func (s shape) text(table string) string {
+// text is the text of an INSERT. An idempotency key must also not be one of those
+// that a task has by a merge.
+func (s insertPlan) text(table string) string {
 	var into, from strings.Builder
 	params, own := 0, 0
+	hasActor := s.used>>slices.Index(newColumns, actorColumn)&1 == 1
+	hasKey := s.used>>slices.IndexFunc(newColumns, func(c *newColumn) bool { return c.Name == idempotencyColumn })&1 == 1
+	var kind, key string
 	for i, c := range newColumns {
 		if s.used>>i&1 == 0 {
 			continue
+		}
+		names, count := c.Name, c.count
+		if names == ownerColumns && hasActor {
+			names, count = "owner_id", 1
 		}
 		var pg, lite string
 		if s.shared>>i&1 == 1 {
 			params++
 			lite = "$" + strconv.Itoa(params)
 			pg = lite
-			if c.expr != nil {
+			switch {
+			case c.expr != nil:
 				pg += "::text"
+			case hasKey:
+				pg += "::" + c.Type // nothing else tells the type in a SELECT
 			}
 		} else {
 			lite = "(value ->> " + strconv.Itoa(own) + ")"
-			pg = lite + "::" + c.typ
+			pg = lite + "::" + c.Type
 			own++
 		}
 		param := pg
@@ -178,70 +194,36 @@ func (s shape) text(table string) string {
 		case pg != lite:
 			param = dialect.Either(pg, lite)
 		}
+		switch c.Name {
+		case kindColumn:
+			kind = param
+		case idempotencyColumn:
+			key = param
+		}
 		if into.Len() > 0 {
 			into.WriteString(", ")
 			from.WriteString(", ")
 		}
-		into.WriteString(c.names)
+		into.WriteString(names)
 		from.WriteString(param)
-		for range c.count - 1 {
+		for range count - 1 {
 			from.WriteString(", " + param)
 		}
 	}
 	head := "INSERT INTO " + table + " (" + into.String() + ")\n"
-	if own == 0 {
+	where := "WHERE true"
+	if hasKey {
+		where = "WHERE NOT EXISTS (SELECT 1 FROM " + mergedKeysOf(table) + " m WHERE m." + kindColumn + " = " + kind +
+			" AND m." + idempotencyColumn + " = " + key + ")"
+	}
+	switch {
+	case own == 0 && hasKey:
+		return head + "SELECT " + from.String() + "\n" + where
+	case own == 0:
 		return head + "VALUES (" + from.String() + ")"
 	}
 	param := "$" + strconv.Itoa(params+1)
 	// SQLite would take an ON that follows for one of a join.
 	return head + "SELECT " + from.String() + "\nFROM " +
-		dialect.Either("json_array_elements("+param+"::json)", "json_each("+param+")") + "WHERE true"
+		dialect.Either("json_array_elements("+param+"::json)", "json_each("+param+")") + where
 }
-
-// rows is the JSON of these columns of tasks.
-func rows(columns []*newColumn, tasks []*NewTask) string {
-	b := []byte{'['}
-	for n, t := range tasks {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		for i, c := range columns {
-			b = append(b, "[,"[min(i, 1)])
-			switch v := c.value(t).(type) {
-			case string:
-				b = appendString(b, v)
-			case int64:
-				b = strconv.AppendInt(b, v, 10)
-			default:
-				b = append(b, "null"...)
-			}
-		}
-		b = append(b, ']')
-	}
-	return string(append(b, ']'))
-}
-
-// appendString appends a string in JSON. It changes none of its bytes: what is
-// not UTF-8 is for the database to refuse, as in a parameter of its own.
-func appendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[from:i]...)
-		if c < ' ' {
-			const hex = "0123456789abcdef"
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		} else {
-			b = append(b, '\\', c)
-		}
-		from = i + 1
-	}
-	return append(append(b, s[from:]...), '"')
-}
-
-// millis is a duration as the statements take it.
-func millis(d time.Duration) int64 { return max(d.Milliseconds(), 0) }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/workflow"
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Execer is a handle that can execute: all that Insert needs.
@@ -33,20 +33,20 @@ type Store interface {
 	// Dialect returns the database's name.
 	Dialect() dialect.Name
 
-	// Enrol inserts the row of a worker process.
-	Enrol(ctx context.Context, p Process) error
-	// Beat renews the process's heartbeat. It returns ErrDead when the process
+	// RegisterWorker inserts the row of a worker process.
+	RegisterWorker(ctx context.Context, p Process) error
+	// Heartbeat renews the process's heartbeat. It returns ErrDead when the process
 	// has been declared dead or has left: such a process never revives.
-	Beat(ctx context.Context, process string, busy int, draining bool) error
-	// Leave ends the process and releases whatever it still holds, without
+	Heartbeat(ctx context.Context, process string, busy int, draining bool) error
+	// Deregister ends the process and releases whatever it still holds, without
 	// spending an attempt, in one transaction.
-	Leave(ctx context.Context, process string) error
+	Deregister(ctx context.Context, process string) error
 
 	// Claim takes tasks: stalled before new, then by priority, then the oldest.
 	// Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
-	Claim(ctx context.Context, c Claim) (Claims, error)
-	// Spec reads a spec that a claim left out for its size (Claimed.SpecOmitted).
+	Claim(ctx context.Context, c Claim) (ClaimResult, error)
+	// Spec reads a spec that a claim left out for its size (ClaimedTask.SpecOmitted).
 	Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
 
 	// Apply makes the writes in one transaction and reports, in their order,
@@ -55,13 +55,12 @@ type Store interface {
 	Apply(ctx context.Context, process string, writes []Write) ([]Applied, error)
 	// Begin opens the transaction of one batch of a held task and locks the
 	// task's row against takeover. It returns ErrLost when the hold is gone.
-	Begin(ctx context.Context, h Hold, limits Limits) (Tx, error)
-	// Positions reads back where tasks stand: the witness after a commit whose
+	Begin(ctx context.Context, l Lease, t TxTimeouts) (Tx, error)
+	// Positions returns the positions of tasks. It is used after a commit whose
 	// outcome is unknown. A task without a row is absent.
 	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Position, error)
-	// Unstarted reads where the tasks stand that a process has claimed, by the
-	// database's word, and not begun: the witness after a claim that was not
-	// answered.
+	// Unstarted returns the positions of the SCHEDULING tasks of a process. It is
+	// used after a claim whose response was lost.
 	Unstarted(ctx context.Context, process string) (map[uuid.UUID]Position, error)
 
 	// Reap declares processes dead that have been silent for longer than they
@@ -73,11 +72,11 @@ type Store interface {
 	// kinds.
 	Waiting(ctx context.Context, c Claim) (bool, error)
 	// Watch calls wake whenever tasks may have become claimable, until ctx
-	// ends or it cannot watch any more. It is a hint only. It returns ErrNoWatch
-	// when this database cannot be watched from here (through a pooler), after
-	// a self-test; ready is called once the self-test has passed.
+	// ends or watching fails. Calls may be missing or superfluous. It returns
+	// ErrNoWatch when this database cannot be watched from here (through a
+	// pooler), after a self-test; ready is called once the self-test has passed.
 	Watch(ctx context.Context, ready, wake func()) error
-	// Release gives back what the store has kept of the pool between calls. It
+	// Release returns the connections that the store keeps to the pool. The store
 	// may be used again.
 	Release(ctx context.Context)
 
@@ -85,7 +84,7 @@ type Store interface {
 	Operator
 }
 
-// Operator is what a client does: read tasks and ask things of them.
+// Operator is the part of a store that clients use: it reads and controls tasks.
 type Operator interface {
 	// Task reads one task; ErrNotFound when there is none.
 	Task(ctx context.Context, id uuid.UUID) (Task, error)
@@ -98,17 +97,22 @@ type Operator interface {
 	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
 	// when the task's status does not allow it.
 	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
-	// Result reads a task's result with its revision, and notes when it was
-	// first fetched.
+	// Result reads a task's result with its revision. A task without one has a nil
+	// one.
 	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
+	// Fetch reads as Result does, and records when the result was first fetched.
+	Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
 	Failures(ctx context.Context, id uuid.UUID, after uuid.UUID, limit int) ([]Failure, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
+	// PruneEvents deletes events of any task that are older than this, the oldest
+	// first, at most limit, and returns how many. Both arguments are positive.
+	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
 	// Processes lists worker processes, live ones first; those that ended
 	// longer than since ago are left out.
 	Processes(ctx context.Context, since time.Duration) ([]Process, error)
 	// Counts counts the tasks of each status, of one kind or ("") of all.
-	Counts(ctx context.Context, kind string) (map[workflow.Status]int64, error)
+	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
 }
 
 // Tx is the transaction of one batch. One goroutine may end it while another
@@ -116,10 +120,18 @@ type Operator interface {
 // itself.
 type Tx interface {
 	Querier
-	// Raw returns a handle for one statement, which it refuses as ExecContext
+	// Handle returns a handle for one statement, which it refuses as ExecContext
 	// would. Where there is one it is the driver's own: ent sets its session
 	// variables on a *sql.Tx and on nothing that wraps one.
-	Raw(query string) (Querier, error)
+	Handle(query string) (Querier, error)
+	// Savepoint marks the present point of the transaction. The name must be an
+	// SQL identifier that needs no quotes.
+	Savepoint(ctx context.Context, name string) error
+	// RollbackTo undoes everything since the savepoint, which stays open. It also
+	// makes a transaction usable again in which a statement has failed since.
+	RollbackTo(ctx context.Context, name string) error
+	// ReleaseSavepoint closes the savepoint and keeps what was done since.
+	ReleaseSavepoint(ctx context.Context, name string) error
 	// Commit applies the batch's last write inside the transaction and commits.
 	// Applied.OK is false, and the transaction rolled back, when the hold is
 	// gone. An error of class unknown (see [Unknown]) says neither yes nor no:
@@ -130,16 +142,16 @@ type Tx interface {
 	Rollback()
 }
 
-// Limits bound one batch's transaction on the server's side, so that a worker
+// TxTimeouts bound one batch's transaction on the server's side, so that a worker
 // that is stopped or cut off frees its rows.
-type Limits struct {
+type TxTimeouts struct {
 	Idle      time.Duration // longest silence inside the transaction
 	Statement time.Duration // longest statement
 	Lock      time.Duration // longest wait for a lock
 }
 
-// Hold names one session's hold of one task.
-type Hold struct {
+// Lease names one session's hold of one task.
+type Lease struct {
 	ID    uuid.UUID
 	Fence int64
 	Seq   int64 // checkpoint_seq on which the next write builds
@@ -158,17 +170,17 @@ type Claim struct {
 	SpecMax int
 }
 
-// Claims is the answer to a Claim.
-type Claims struct {
-	Tasks []Claimed
+// ClaimResult is the answer to a Claim.
+type ClaimResult struct {
+	Tasks []ClaimedTask
 	// Next is how long until the next waiting task of these queues is due, when
 	// fewer than Limit were found; negative when none is waiting.
 	Next time.Duration
 }
 
-// Claimed is one task in hand.
-type Claimed struct {
-	Hold
+// ClaimedTask is a task that a claim returned.
+type ClaimedTask struct {
+	Lease
 	Kind     string
 	Revision int // of the state
 	// SpecRevision is that of the spec, which is never written again.
@@ -181,22 +193,18 @@ type Claimed struct {
 	State        json.RawMessage
 	Attempts     int // this claim included
 	Stalled      bool
-	Control      workflow.Control
-	Progress     Progress
+	Control      lifecycle.Control
+	Progress     lifecycle.Progress
 	Created      time.Time
 	Traceparent  string
 }
-
-// Progress counts items. Total is negative while unknown; Taken is how far
-// taskkit.Take has come in the list in the spec.
-type Progress struct{ Total, Taken, Done, Failed, Skipped int64 }
 
 // Write is one change of a task by its holder: a start, a checkpoint, a
 // release, an end, or a checkpoint together with one of the last two. Guard:
 // id, fence, checkpoint_seq, and a status in flight.
 type Write struct {
-	Hold
-	To workflow.Status // Executing for a start and for a checkpoint with more to come
+	Lease
+	To lifecycle.Status // Executing for a start and for a checkpoint with more to come
 	// Begun: an earlier write of this hold has left the task EXECUTING.
 	Begun bool
 
@@ -206,7 +214,7 @@ type Write struct {
 	Checkpoint bool
 	Revision   int
 	State      json.RawMessage
-	Progress   Progress
+	Progress   lifecycle.Progress
 	Failures   []Failure // items that will never work; only with Checkpoint
 	// Secrets are added to those of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
@@ -215,16 +223,20 @@ type Write struct {
 	Attempts int // the new value of attempts
 	// Delay, To QUEUED: not_before becomes now + Delay; a negative one leaves the
 	// task where it was in the queue.
-	Delay  time.Duration
+	Delay time.Duration
+	// At, To QUEUED: not zero, not_before becomes this and Delay is ignored. It is
+	// in microseconds, on SQLite in milliseconds.
+	At     time.Time
 	Reason string // To QUEUED: why it waits; "" clears it
-	Desc   string // workflow_status_desc; "" leaves it as it is
-	// ClearControl: the request in control is void, because the task came to
-	// its own end first.
-	ClearControl bool
-	Attempt      *Attempt        // a failed attempt to record
-	Result       json.RawMessage // nil: none
-	// Renew, in a batch's Commit on SQLite: it renews the heartbeat of the holder
-	// as well. A long batch has kept the write lock from whoever beats.
+	// StatusDetail is the new workflow_status_desc; "" leaves it as it is.
+	StatusDetail string
+	// Partial, To COMPLETED: the task ends because of a stop, before it was done.
+	Partial bool
+	Attempt *Attempt        // a failed attempt to record
+	Result  json.RawMessage // nil: none
+	// Renew asks the Commit of a batch to renew the heartbeat of the task's worker
+	// as well. A store does so when its batches keep heartbeats from being written
+	// (SQLite, which has one write lock), and says so in Applied.Renewed.
 	Renew bool
 }
 
@@ -233,18 +245,20 @@ type Applied struct {
 	OK bool
 	// Control is the request that stands on the task after the write. A task
 	// that has ended with a Delete standing has been removed.
-	Control workflow.Control
+	Control lifecycle.Control
+	// Renewed: the commit has renewed the heartbeat, as Write.Renew asked.
+	Renewed bool
 }
 
 // Position is where a task stands.
 type Position struct {
-	Hold
-	Status   workflow.Status
-	Control  workflow.Control
+	Lease
+	Status   lifecycle.Status
+	Control  lifecycle.Control
 	Process  string
 	State    json.RawMessage
 	Attempts int
-	Progress Progress
+	Progress lifecycle.Progress
 }
 
 // Process is the row of a worker process.
@@ -263,7 +277,7 @@ type Process struct {
 	Busy      int
 	Draining  bool
 	Ended     *time.Time
-	Why       string
+	EndReason string
 }
 
 // Alive reports whether the process can hold tasks.
@@ -287,6 +301,7 @@ type NewTask struct {
 	Spec           json.RawMessage // nil: null
 	Secrets        string          // pointers to what must not be shown, one a line
 	Owner, RunAs   uuid.UUID
+	Actor          uuid.UUID // who submits it; zero: the owner
 	Queue          string
 	Priority       int
 	NotBefore      time.Time     // zero: now
@@ -311,9 +326,10 @@ type Task struct {
 	Revision              int // of State
 	SpecRevision          int
 	Secrets               string
-	Status                workflow.Status
-	Desc                  string
-	Scheduled, Started    *time.Time
+	Status                lifecycle.Status
+	StatusDetail          string
+	Scheduled             *time.Time
+	Started, LeaseStarted *time.Time // first start, and first start under the last lease
 	Stopped               *time.Time
 	Process               string
 	Fence, Seq            int64
@@ -323,13 +339,16 @@ type Task struct {
 	Queue                 string
 	Priority              int
 	Stalled               bool
-	Reference, Reason     string
+	Reference             string
+	Reason                string // why it was submitted
+	WaitingReason         string // why it waits; "" unless it is QUEUED
 	UniqueKey             string
 	IdempotencyKey        string
-	Control               workflow.Control
+	Control               lifecycle.Control
 	ControlBy             uuid.UUID
 	ControlReason         string
-	Progress              Progress
+	Partial               bool // COMPLETED by a stop
+	Progress              lifecycle.Progress
 	Parent                uuid.UUID
 	Traceparent           string
 	Elapsed               time.Duration // from created to stopped, or to the database's now
@@ -339,7 +358,7 @@ type Task struct {
 type Filter struct {
 	IDs       []uuid.UUID
 	Kinds     []string
-	Statuses  []workflow.Status
+	Statuses  []lifecycle.Status
 	Owner     uuid.UUID
 	Queue     string
 	Reference string
@@ -349,23 +368,14 @@ type Filter struct {
 	Limit     int
 }
 
-// Action is what an operator asks.
-type Action string
-
-// The actions.
-const (
-	ActStop   Action = "stop"
-	ActPause  Action = "pause"
-	ActResume Action = "resume"
-	ActRetry  Action = "retry"
-	ActDelete Action = "delete"
-)
-
 // Request is an operator's request.
 type Request struct {
-	Action Action
+	Action lifecycle.Action
 	Actor  uuid.UUID // zero: unknown
 	Reason string
+	// Skip, with a retry: the element that Take returns next is recorded as a
+	// failed item. The error is ErrNoSkip where lifecycle.Row.CanSkip is false.
+	Skip bool
 }
 
 // Failure is one item that will never work.
@@ -396,5 +406,6 @@ type Event struct {
 	Action  string
 	Actor   uuid.UUID
 	Reason  string
-	Was     workflow.Status
+	// FromStatus is the status in which the request found the task.
+	FromStatus lifecycle.Status
 }

@@ -11,11 +11,15 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"taskkit.dev/internal/taskgen/lock"
+	"taskkit.dev/internal/taskgen/model"
 )
 
 // Change is the difference of one file between an [Output] and the disk.
 type Change struct {
-	Name string // relative to the output directory, with slashes
+	Name string // of a generated file relative to the output directory; of the lock file relative to the working directory
+	Path string // absolute
 	Old  []byte // nil: there is none
 	New  []byte // nil: nothing produces it any more
 }
@@ -33,18 +37,18 @@ func (o *Output) Changes() ([]Change, error) {
 	wanted := map[string]bool{}
 	for _, f := range o.Files {
 		wanted[f.Name] = true
-		old, err := os.ReadFile(filepath.Join(o.Dir, filepath.FromSlash(f.Name)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			changes = append(changes, Change{Name: f.Name, New: f.Data})
-		case err != nil:
+		c, err := compare(f.Name, filepath.Join(o.Dir, filepath.FromSlash(f.Name)), f.Data)
+		if err != nil {
 			return nil, err
-		case bytes.Equal(old, f.Data):
-		case !generated(old):
-			return nil, fmt.Errorf("%s was not written by taskgen: move it away, or generate elsewhere with -o", filepath.Join(o.Dir, f.Name))
-		default:
-			changes = append(changes, Change{Name: f.Name, Old: old, New: f.Data})
 		}
+		changes = append(changes, c...)
+	}
+	if o.Lock != nil {
+		c, err := compare(o.lockName, o.LockFile, o.Lock)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, c...)
 	}
 	orphans, err := o.orphans(wanted)
 	if err != nil {
@@ -53,6 +57,23 @@ func (o *Output) Changes() ([]Change, error) {
 	changes = append(changes, orphans...)
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
 	return changes, nil
+}
+
+// compare returns the change that makes a file what it should be, or none.
+func compare(name, path string, data []byte) ([]Change, error) {
+	old, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Change{{Name: name, Path: path, New: data}}, nil
+	case err != nil:
+		return nil, err
+	case bytes.Equal(old, data):
+		return nil, nil
+	case !generated(old):
+		return nil, fmt.Errorf("%s was not written by taskgen and would be overwritten: move it, or name another place with -o or -lock", path)
+	default:
+		return []Change{{Name: name, Path: path, Old: old, New: data}}, nil
+	}
 }
 
 // orphans returns the files of former runs that nothing produces any more.
@@ -75,30 +96,29 @@ func (o *Output) orphans(wanted map[string]bool) (changes []Change, err error) {
 				return nil, err
 			}
 			if generated(old) {
-				changes = append(changes, Change{Name: rel, Old: old})
+				changes = append(changes, Change{Name: rel, Path: name, Old: old})
 			}
 		}
 	}
 	return changes, nil
 }
 
-// Commit writes changes below a directory. Each file is replaced as a whole, so
+// Commit writes changes. Each file is replaced as a whole, so
 // that a reader never sees half of one; a directory that is empty then is
 // removed.
-func Commit(dir string, changes []Change) error {
+func Commit(changes []Change) error {
 	for _, c := range changes {
-		name := filepath.Join(dir, filepath.FromSlash(c.Name))
 		if c.New == nil {
-			if err := os.Remove(name); err != nil {
+			if err := os.Remove(c.Path); err != nil {
 				return err
 			}
-			_ = os.Remove(filepath.Dir(name)) // fails while something is in it
+			_ = os.Remove(filepath.Dir(c.Path)) // fails while something is in it
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		if err := os.MkdirAll(filepath.Dir(c.Path), 0o777); err != nil {
 			return err
 		}
-		if err := replace(name, c.New); err != nil {
+		if err := replace(c.Path, c.New); err != nil {
 			return err
 		}
 	}
@@ -124,6 +144,6 @@ func replace(name string, data []byte) error {
 
 // generated reports whether taskgen wrote a file: Go, JSON Schema or the lock.
 func generated(data []byte) bool {
-	return bytes.HasPrefix(data, []byte(header+"\n")) || bytes.HasPrefix(data, []byte(lockHeader)) ||
-		bytes.HasPrefix(data, []byte("{\n")) && bytes.Contains(data, []byte(`"$comment": "`+strings.TrimPrefix(header, "// ")+`"`))
+	return bytes.HasPrefix(data, []byte(model.Header+"\n")) || bytes.HasPrefix(data, []byte(lock.Header)) ||
+		bytes.HasPrefix(data, []byte("{\n")) && bytes.Contains(data, []byte(`"$comment": "`+strings.TrimPrefix(model.Header, "// ")+`"`))
 }

@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/shapestask"
 	"taskkit.dev/internal/taskgen/testdata/corpus/shape"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // TestCorpusIsCurrent: what the other tests here exercise is what the generator
@@ -231,7 +232,7 @@ func (s source) shapes() corpus.Shapes {
 
 // sameJSON checks that a value is written as encoding/json writes it, and comes
 // back as it comes back there.
-func sameJSON[T any](t *testing.T, c taskkit.Codec[T], v *T) {
+func sameJSON[T any](t *testing.T, c taskjson.Codec[T], v *T) {
 	t.Helper()
 	want, err := json.Marshal(v)
 	if err != nil {
@@ -270,8 +271,8 @@ func sameFunc(a, b func()) bool { return a == nil && b == nil }
 
 func TestCorpusLikeEncodingJSON(t *testing.T) {
 	t.Parallel()
-	spec, state := everythingtask.Kind.Codecs()
-	shapes, _ := shapestask.Kind.Codecs()
+	spec, state, _ := everythingtask.Kind.Codecs()
+	shapes, _, _ := shapestask.Kind.Codecs()
 	sameJSON(t, shapes, &corpus.Shapes{})
 	sameJSON(t, spec, &corpus.Spec{})
 	sameJSON(t, state, &corpus.State{})
@@ -289,7 +290,7 @@ func TestCorpusLikeEncodingJSON(t *testing.T) {
 // and not told.
 func TestCorpusEnums(t *testing.T) {
 	t.Parallel()
-	codec, _ := shapestask.Kind.Codecs()
+	codec, _, _ := shapestask.Kind.Codecs()
 	glum := corpus.Mood("glum")
 	for pointer, v := range map[string]corpus.Shapes{
 		"/mood": {Mood: glum}, "/moods/1": {Moods: []corpus.Mood{"", glum}}, "/mood_ptr": {MoodPtr: &glum},
@@ -319,7 +320,7 @@ func wrongAt(t *testing.T, pointer string, err error) {
 // TestCorpusCircle: pointers that lead back are an error, and not the end.
 func TestCorpusCircle(t *testing.T) {
 	t.Parallel()
-	codec, _ := shapestask.Kind.Codecs()
+	codec, _, _ := shapestask.Kind.Codecs()
 	v := corpus.Shapes{}
 	v.Tree.Left = &v.Tree
 	_, err := codec.Append(nil, &v)
@@ -342,8 +343,8 @@ func TestCorpusCircle(t *testing.T) {
 // FuzzCorpusDecode: what a generated decoder accepts, encoding/json accepts and
 // understands in the same way; what it refuses, it refuses with a place.
 func FuzzCorpusDecode(f *testing.F) {
-	spec, state := everythingtask.Kind.Codecs()
-	shapes, _ := shapestask.Kind.Codecs()
+	spec, state, _ := everythingtask.Kind.Codecs()
+	shapes, _, _ := shapestask.Kind.Codecs()
 	for seed := range uint64(20) {
 		s := newSource(seed)
 		one, two := s.spec(), s.state()
@@ -374,8 +375,8 @@ func FuzzCorpusDecode(f *testing.F) {
 // FuzzCorpusRoundTrip: any value is written as encoding/json writes it, and comes
 // back. The fuzzer chooses the stream of numbers that values are made of.
 func FuzzCorpusRoundTrip(f *testing.F) {
-	spec, state := everythingtask.Kind.Codecs()
-	shapes, _ := shapestask.Kind.Codecs()
+	spec, state, _ := everythingtask.Kind.Codecs()
+	shapes, _, _ := shapestask.Kind.Codecs()
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		s := newSource(seed)
 		one, two, three := s.spec(), s.state(), s.shapes()
@@ -386,7 +387,7 @@ func FuzzCorpusRoundTrip(f *testing.F) {
 }
 
 // decodesAlike compares a codec with encoding/json on any bytes.
-func decodesAlike[T any](t *testing.T, c taskkit.Codec[T], src []byte) {
+func decodesAlike[T any](t *testing.T, c taskjson.Codec[T], src []byte) {
 	t.Helper()
 	var mine, theirs T
 	if err := c.Decode(src, &mine); err != nil {
@@ -407,7 +408,7 @@ func decodesAlike[T any](t *testing.T, c taskkit.Codec[T], src []byte) {
 // TestCorpusRefuses: the places of errors inside all kinds of types.
 func TestCorpusRefuses(t *testing.T) {
 	t.Parallel()
-	spec, _ := everythingtask.Kind.Codecs()
+	spec, _, _ := everythingtask.Kind.Codecs()
 	for src, want := range map[string]string{
 		`{"pairs":[{"left":"x","right":[]},{"left":1}]}`: "/pairs/1/left",
 		`{"pairs":[{}]}`:       "/pairs",

@@ -1,17 +1,16 @@
-// Package taskgen generates, from executors written by hand, the code that
-// binds them: typed calls, registration and marshalling.
+// Package taskgen generates the code that binds hand-written executors: typed
+// calls, registration and marshalling. It runs the pipeline; each step is a
+// package of its own that passes plain values to the next:
 //
-// The work goes one way, through plain values:
+//	load     reads the packages and resolves go/types
+//	model    values that are passed on, and the checks across executors
+//	lock     compares the model with tasks.lock: revisions, incompatible changes
+//	schema   writes JSON Schemas
+//	emit     turns the model into files
 //
-//	load     go/packages reads the packages, once
-//	resolve  go/types becomes the model; all that cannot be stored is refused
-//	check    rules across executors: names, collisions
-//	evolve   the model against tasks.lock: revisions, incompatible changes
-//	emit     the model becomes files
-//	commit   files are compared with the disk and written
-//
-// Everything up to commit is pure: the same packages give the same bytes and
-// the same diagnostics, and nothing is touched. Past resolve nothing knows
-// go/types. Two models are never compared: what a database may hold is written
-// down as facts, one a field, and facts are compared.
+// This package then compares the files with the disk and writes them. Every step
+// before that is pure: the same packages give the same bytes and the same
+// diagnostics. Only load knows go/types. Two models are never compared with each
+// other: lock writes down what a database may hold as facts, one for each field,
+// and compares facts.
 package taskgen

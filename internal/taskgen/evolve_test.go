@@ -9,6 +9,11 @@ import (
 
 	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/txtar"
+
+	"taskkit.dev/internal/taskgen/emit"
+	"taskkit.dev/internal/taskgen/load"
+	"taskkit.dev/internal/taskgen/lock"
+	"taskkit.dev/internal/taskgen/model"
 )
 
 // TestEvolution tells histories. A case is an archive whose directories are a
@@ -35,32 +40,32 @@ func TestEvolution(t *testing.T) {
 			}
 		}
 	}
-	pkgs, fset, err := load(t.Context(), module, []string{"./..."})
+	pkgs, fset, err := load.Packages(t.Context(), module, []string{"./..."})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
 		t.Run(caseName(name), func(t *testing.T) {
-			lock := []byte(nil)
+			var locked []byte
 			var got []txtar.File
 			for _, step := range steps(archives[name]) {
 				own := "example.test/" + caseName(name) + "/" + step
 				dir := filepath.Join(module, caseName(name), step)
 				var mine []*packages.Package
 				for _, p := range pkgs {
-					if within(p.PkgPath, own) {
+					if model.Within(p.PkgPath, own) {
 						mine = append(mine, p)
 					}
 				}
-				before, stale := parseLock("gen/"+LockName, lock)
+				before, stale := lock.Parse(lock.Name, locked)
 				if len(stale) > 0 {
 					t.Fatal(stale)
 				}
-				found, wrong := resolve(mine, fset, dir, own+"/gen")
+				found, wrong := load.Resolve(mine, fset, dir, own+"/gen")
 				for _, x := range found {
 					x.Suffix = "task"
 				}
-				out, err := build(found, wrong, before, own+"/gen", "gen")
+				out, err := build(found, wrong, before, emit.Target{Path: own + "/gen", Name: "gen", Module: "example.test"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,12 +77,8 @@ func TestEvolution(t *testing.T) {
 					got = append(got, txtar.File{Name: "want/" + step + "/errors", Data: told.Bytes()})
 					continue
 				}
-				for _, f := range out.Files {
-					if f.Name == LockName {
-						lock = f.Data
-						got = append(got, txtar.File{Name: "want/" + step + "/" + LockName, Data: f.Data})
-					}
-				}
+				locked = out.Lock
+				got = append(got, txtar.File{Name: "want/" + step + "/" + lock.Name, Data: out.Lock})
 			}
 			compareCase(t, name, archives[name], got)
 		})

@@ -3,14 +3,16 @@ package taskgen
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"taskkit.dev/internal/taskgen/emit"
+	"taskkit.dev/internal/taskgen/load"
+	"taskkit.dev/internal/taskgen/lock"
+	"taskkit.dev/internal/taskgen/model"
 )
 
 // Options say what to read and where the output belongs.
@@ -27,26 +29,28 @@ type Options struct {
 	Package string
 	// Suffix ends the names of the packages of kinds. Defaults to task.
 	Suffix string
-	// Base is the lock file to compare with. Defaults to the one in Out. With
-	// that of what is released, a revision is one change, however often the
-	// output was generated in between.
+	// Lock is the lock file. Defaults to tasks.lock in Dir, where no generated code
+	// is, so that removing and generating all code again keeps it.
+	Lock string
+	// Base is the lock file to compare with. Defaults to Lock. With that of what is
+	// released, a revision is one change, however often the output was generated in
+	// between.
 	Base string
-}
-
-// File is a generated file. Its name is relative to the output directory, with
-// slashes.
-type File struct {
-	Name string
-	Data []byte
+	// NewLock allows Lock to be missing although there was one.
+	NewLock bool
 }
 
 // Output is what a run of the generator makes. With diagnostics there are no
 // files.
 type Output struct {
-	Dir         string // where the files belong, absolute
-	Files       []File // sorted by name
-	Executors   []*Executor
-	Diagnostics []Diagnostic // sorted by place
+	Dir         string      // where the files belong, absolute
+	Files       []emit.File // sorted by name
+	LockFile    string      // where the lock file belongs, absolute
+	Lock        []byte
+	Executors   []*model.Executor
+	Diagnostics []model.Diagnostic // sorted by place
+
+	lockName string // as people are shown it
 }
 
 // Generate reads the packages and makes the files for their executors. It
@@ -63,87 +67,64 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	if o.Out == "" {
 		o.Out = "gen"
 	}
-	out := o.Out
-	if !filepath.IsAbs(out) {
-		out = filepath.Join(dir, out)
-	}
-	genPath, err := importPath(out)
+	o.Lock = cmp.Or(o.Lock, lock.Name)
+	out := absolute(dir, o.Out)
+	genPath, module, err := load.ImportPath(out)
 	if err != nil {
 		return nil, err
 	}
 	o.Package = cmp.Or(o.Package, path.Base(genPath))
-	if !packageRule.MatchString(o.Package) {
+	if !emit.PackageRule.MatchString(o.Package) {
 		return nil, fmt.Errorf("%q cannot be the name of a package: give one of lower case letters and digits with -pkg, or another directory with -o", o.Package)
 	}
 	o.Suffix = cmp.Or(o.Suffix, "task")
-	if !suffixRule.MatchString(o.Suffix) {
+	if !emit.SuffixRule.MatchString(o.Suffix) {
 		return nil, fmt.Errorf("suffix %q cannot end the name of a package: give one of lower case letters and digits with -suffix", o.Suffix)
 	}
-	o.Base = cmp.Or(o.Base, filepath.Join(out, LockName))
-	lock, stale, err := readLock(dir, o.Base)
+	before, stale, err := readLock(ctx, dir, out, o)
 	if err != nil {
 		return nil, err
 	}
-	pkgs, fset, err := load(ctx, dir, o.Patterns)
+	pkgs, fset, err := load.Packages(ctx, dir, o.Patterns)
 	if err != nil {
 		return nil, err
 	}
-	found, wrong := resolve(pkgs, fset, dir, genPath)
+	found, wrong := load.Resolve(pkgs, fset, dir, genPath)
 	for _, x := range found {
 		x.Suffix = o.Suffix
 	}
-	made, err := build(found, append(wrong, stale...), lock, genPath, o.Package)
+	made, err := build(found, append(wrong, stale...), before, emit.Target{Path: genPath, Name: o.Package, Module: module})
 	if err != nil {
 		return nil, err
 	}
-	made.Dir = out
+	made.Dir, made.LockFile = out, absolute(dir, o.Lock)
+	made.lockName = relative(dir, made.LockFile)
 	if len(made.Executors) == 0 && len(made.Diagnostics) == 0 {
-		made.Diagnostics = []Diagnostic{{
+		made.Diagnostics = []model.Diagnostic{{
 			Message: "no executors in " + strings.Join(o.Patterns, " "),
-			Remedy:  "write a type with an Execute method and " + prefix + "executor NAME in its doc comment",
+			Remedy:  "write a type with an Execute method and " + model.Prefix + "executor NAME in its doc comment",
 		}}
 	}
 	return made, nil
 }
 
-// readLock reads the lock file. A missing one says nothing: it is written by
-// the first run.
-func readLock(dir, name string) (*Lock, []Diagnostic, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Lock{}, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if rel, err := filepath.Rel(dir, name); err == nil {
-		name = filepath.ToSlash(rel)
-	}
-	lock, wrong := parseLock(name, data)
-	return lock, wrong, nil
-}
-
 // build is the part after reading: check, evolve and emit.
-func build(found []*Executor, wrong []Diagnostic, before *Lock, genPath, pkg string) (*Output, error) {
-	sorted, more := check(found)
+func build(found []*model.Executor, wrong []model.Diagnostic, before *lock.Lock, to emit.Target) (*Output, error) {
+	sorted, more := model.Check(found)
 	o := &Output{Executors: sorted, Diagnostics: append(wrong, more...)}
-	var lock *Lock
+	var next *lock.Lock
 	if len(o.Diagnostics) == 0 && len(found) > 0 { // or kinds that could not be read would seem to be gone
-		lock, o.Diagnostics = evolve(sorted, before)
+		next, o.Diagnostics = lock.Evolve(sorted, before)
 	}
-	o.Diagnostics = sortDiagnostics(o.Diagnostics)
+	o.Diagnostics = model.SortDiagnostics(o.Diagnostics)
 	if len(o.Diagnostics) > 0 || len(sorted) == 0 {
 		return o, nil
 	}
-	files, err := emit(sorted, genPath, pkg)
+	files, err := emit.Files(sorted, to)
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, File{Name: LockName, Data: lock.bytes()})
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	o.Files = files
+	slices.SortFunc(files, func(a, b emit.File) int { return strings.Compare(a.Name, b.Name) })
+	o.Files, o.Lock = files, next.Bytes()
 	return o, nil
 }

@@ -14,6 +14,11 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/txtar"
+
+	"taskkit.dev/internal/taskgen/emit"
+	"taskkit.dev/internal/taskgen/load"
+	"taskkit.dev/internal/taskgen/lock"
+	"taskkit.dev/internal/taskgen/model"
 )
 
 var update = flag.Bool("update", false, "write what is generated into the golden files")
@@ -51,7 +56,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	pkgs, fset, err := load(t.Context(), module, []string{"./..."})
+	pkgs, fset, err := load.Packages(t.Context(), module, []string{"./..."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,20 +65,21 @@ func TestGolden(t *testing.T) {
 		own := "example.test/" + caseName(name)
 		var mine []*packages.Package
 		for _, p := range pkgs {
-			if within(p.PkgPath, own) {
+			if model.Within(p.PkgPath, own) {
 				mine = append(mine, p)
 			}
 		}
 		out := generateCase(t, func() (*Output, error) {
-			found, wrong := resolve(mine, fset, filepath.Join(module, caseName(name)), own+"/gen")
+			found, wrong := load.Resolve(mine, fset, filepath.Join(module, caseName(name)), own+"/gen")
 			for _, x := range found {
 				x.Suffix = "task"
 			}
-			lock, stale, err := readLock(filepath.Join(module, caseName(name)), "gen/"+LockName)
+			dir := filepath.Join(module, caseName(name))
+			before, stale, err := readLock(t.Context(), dir, filepath.Join(dir, "gen"), Options{Lock: "tasks.lock"})
 			if err != nil {
 				return nil, err
 			}
-			return build(found, append(wrong, stale...), lock, own+"/gen", "gen")
+			return build(found, append(wrong, stale...), before, emit.Target{Path: own + "/gen", Name: "gen", Module: "example.test"})
 		})
 		var got []txtar.File
 		if len(out.Diagnostics) > 0 {
@@ -88,6 +94,9 @@ func TestGolden(t *testing.T) {
 		for _, f := range out.Files {
 			got = append(got, txtar.File{Name: "want/" + f.Name, Data: f.Data})
 			write(t, filepath.Join(module, caseName(name), "gen", f.Name), f.Data)
+		}
+		if out.Lock != nil {
+			got = append(got, txtar.File{Name: "want/" + lock.Name, Data: out.Lock})
 		}
 		if wantErrors := !strings.HasPrefix(name, "testdata/gen/"); wantErrors != (len(out.Diagnostics) > 0) {
 			t.Errorf("%s: errors: %v", name, out.Diagnostics)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/plaintask"
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // BenchmarkCodec compares generated code with encoding/json: a spec of 40,000
@@ -18,13 +18,13 @@ func BenchmarkCodec(b *testing.B) {
 		people.People = append(people.People, s.uuid())
 	}
 	state := plaintask.State{Changed: 12_345, After: s.uuid().String()}
-	specs, states := plaintask.Kind.Codecs()
+	specs, states, _ := plaintask.Kind.Codecs()
 	compareCodec(b, "spec", specs, &people)
 	compareCodec(b, "state", states, &state)
 }
 
 // compareCodec measures one codec beside encoding/json.
-func compareCodec[T any](b *testing.B, name string, c taskkit.Codec[T], v *T) {
+func compareCodec[T any](b *testing.B, name string, c taskjson.Codec[T], v *T) {
 	b.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -13,11 +13,10 @@ func TestRolloutIsCurrent(t *testing.T) {
 	t.Parallel()
 	for v := 1; v <= 4; v++ {
 		o := taskgen.Options{
-			Dir:      "../../taskkit/testdata/rollout",
-			Patterns: []string{fmt.Sprintf("./v%d", v)}, Out: fmt.Sprintf("v%d/gen", v),
+			Dir: fmt.Sprintf("../../taskkit/testdata/rollout/v%d", v), Patterns: []string{"."},
 		}
 		if v > 1 {
-			o.Base = fmt.Sprintf("v%d/gen/tasks.lock", v-1)
+			o.Base = fmt.Sprintf("../v%d/tasks.lock", v-1)
 		}
 		isCurrent(t, o)
 	}

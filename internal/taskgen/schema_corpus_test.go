@@ -8,9 +8,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"taskkit.dev/internal/taskgen"
+	"taskkit.dev/internal/taskgen/schema"
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/everythingtask"
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/shapestask"
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // TestCorpusFitsItsSchema: what generated code writes fits the schema, and so
@@ -21,21 +22,21 @@ func TestCorpusFitsItsSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	specCodec, stateCodec := everythingtask.Kind.Codecs()
-	shapes, _ := shapestask.Kind.Codecs()
+	specCodec, stateCodec, _ := everythingtask.Kind.Codecs()
+	shapes, _, _ := shapestask.Kind.Codecs()
 	for _, x := range out.Executors {
 		switch x.Kind {
 		case "every_thing":
 		case "shapes":
-			if n := fitsAll(t, shapes, compiled(t, taskgen.SchemaOf(x, "spec", x.Spec)), source.shapes); n == 0 {
+			if n := fitsAll(t, shapes, compiled(t, schema.Of(x, "spec", x.Spec)), source.shapes); n == 0 {
 				t.Error("the decoder takes no mutation of shapes")
 			}
 			continue
 		default:
 			continue
 		}
-		spec := compiled(t, taskgen.SchemaOf(x, "spec", x.Spec))
-		state := compiled(t, taskgen.SchemaOf(x, "state", x.State))
+		spec := compiled(t, schema.Of(x, "spec", x.Spec))
+		state := compiled(t, schema.Of(x, "state", x.State))
 		decoded := fitsAll(t, specCodec, spec, source.spec) + fitsAll(t, stateCodec, state, source.state)
 		if decoded == 0 {
 			t.Error("the decoder takes no mutation")
@@ -46,7 +47,7 @@ func TestCorpusFitsItsSchema(t *testing.T) {
 
 // fitsAll writes random values, mutates what was written, and returns how many
 // mutations the decoder took.
-func fitsAll[T any](t *testing.T, c taskkit.Codec[T], s *jsonschema.Schema, random func(source) T) (decoded int) {
+func fitsAll[T any](t *testing.T, c taskjson.Codec[T], s *jsonschema.Schema, random func(source) T) (decoded int) {
 	t.Helper()
 	for seed := range uint64(300) {
 		r := newSource(seed)

@@ -3,11 +3,17 @@ package taskgen
 import (
 	"slices"
 	"testing"
+
+	"taskkit.dev/internal/taskgen/model"
 )
 
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	got := executorsIn(t, "testdata/schema/shown")[0].Secrets()
+	out, err := Generate(t.Context(), Options{Dir: "schema/testdata/shown", Patterns: []string{"."}})
+	if err != nil || len(out.Executors) != 1 {
+		t.Fatal(err, out)
+	}
+	got := out.Executors[0].Secrets()
 	want := []string{"/spec/login/keys/*/values", "/spec/login/password", "/state/rows/*/*/values"}
 	if !slices.Equal(got, want) {
 		t.Errorf("secrets %q, want %q", got, want)
@@ -18,9 +24,9 @@ func TestSecrets(t *testing.T) {
 // was named, and loaded with its syntax, or not.
 func TestDocsDoNotDependOnPatterns(t *testing.T) {
 	t.Parallel()
-	var first *Type
+	var first *model.Type
 	for _, patterns := range [][]string{{"."}, {"./..."}, {"./part", "."}} {
-		out, err := Generate(t.Context(), Options{Dir: "testdata/schema/shown", Patterns: patterns})
+		out, err := Generate(t.Context(), Options{Dir: "schema/testdata/shown", Patterns: patterns})
 		if err != nil || len(out.Executors) != 1 {
 			t.Fatal(err, out)
 		}

@@ -5,8 +5,14 @@
 SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate {schema}', 0));
 SET LOCAL lock_timeout = '5s';
 
--- Planned from ent/schema by internal/schemaplan.
+-- Planned from ent/schema by internal/cmd/schemaplan.
 
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
+  "id" uuid NOT NULL,
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
+);
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
@@ -27,14 +33,17 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "attempts" integer NOT NULL DEFAULT '0',
   "priority" smallint NOT NULL DEFAULT '2',
   "stalled" boolean NOT NULL DEFAULT (false),
+  "partial" boolean NOT NULL DEFAULT (false),
   "workflow_status" text NOT NULL DEFAULT 'QUEUED',
   "control" text NOT NULL DEFAULT '',
   "scheduled_by_process" text NULL,
   "scheduling_started_date" timestamptz NULL,
   "execution_started_date" timestamptz NULL,
+  "first_started_date" timestamptz NULL,
   "workflow_stopped_date" timestamptz NULL,
   "execution_state" json NOT NULL DEFAULT '{}',
   "workflow_status_desc" text NULL,
+  "waiting_reason" text NULL,
   "reason" text NULL,
   "items_total" bigint NULL,
   "spec_revision" integer NULL,
@@ -45,6 +54,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "queue" text NOT NULL DEFAULT 'default',
   "execution_spec" json NULL,
   "reference" text NULL,
+  "delayed" boolean NOT NULL DEFAULT (false),
   "unique_key" text NULL,
   "idempotency_key" text NULL,
   "parent_id" uuid NULL,
@@ -64,7 +74,9 @@ CREATE UNIQUE INDEX "taskkit_unique_key" ON "{schema}"."taskkit_queued_task" ("e
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_idempotency_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "idempotency_key") WHERE idempotency_key IS NOT NULL;
 -- Create index "taskkit_reference" to table: "taskkit_queued_task"
-CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
+CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference", "delayed") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
+-- Create index "taskkit_waiting_reference" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_waiting_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
 -- Create "taskkit_task_event" table
 CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
@@ -94,6 +106,19 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "ended_reason" text NULL,
   PRIMARY KEY ("id")
 );
+-- Create "taskkit_merged_key" table
+CREATE TABLE "{schema}"."taskkit_merged_key" (
+  "id" uuid NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "idempotency_key" text NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_merged_key_taskkit_queued_task_merged_keys" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_merged_key_key" to table: "taskkit_merged_key"
+CREATE UNIQUE INDEX "taskkit_merged_key_key" ON "{schema}"."taskkit_merged_key" ("execution_component_name", "idempotency_key");
+-- Create index "taskkit_merged_key_task" to table: "taskkit_merged_key"
+CREATE INDEX "taskkit_merged_key_task" ON "{schema}"."taskkit_merged_key" ("task_id");
 -- Create "taskkit_task_attempt" table
 CREATE TABLE "{schema}"."taskkit_task_attempt" (
   "id" uuid NOT NULL,
@@ -140,7 +165,7 @@ CREATE TABLE "{schema}"."taskkit_task_result" (
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX "taskkit_task_result_task_id_key" ON "{schema}"."taskkit_task_result" ("task_id");
 
--- From internal/workflow and ent/schema by internal/schemaplan: what holds against any writer.
+-- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 
 -- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -161,8 +186,24 @@ BEGIN
 IF NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
       OR OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{SCHEDULING>QUEUED,SCHEDULING>ERROR,EXECUTING>QUEUED,EXECUTING>COMPLETED,EXECUTING>FAILURE,EXECUTING>ERROR,ERROR>QUEUED,FAILURE>QUEUED}'::text[])
       OR NEW.execution_started_date IS NOT NULL AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{SCHEDULING>EXECUTING,SCHEDULING>COMPLETED,SCHEDULING>FAILURE}'::text[])
-      OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>COMPLETED}'::text[]))
+      OR NEW.partial AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>COMPLETED}'::text[]))
     OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])) THEN
+  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = TG_NAME,
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
+RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE FUNCTION "{schema}"."taskkit_event_delete"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_date < before_date) THEN
   RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
     ERRCODE = 'check_violation',
     SCHEMA = TG_TABLE_SCHEMA,
@@ -184,18 +225,18 @@ CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{sche
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('checkpoint_seq goes up by one');
 
 CREATE TRIGGER "taskkit_guard_immutable" AFTER UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (OLD.id IS DISTINCT FROM NEW.id OR OLD.owner_id IS DISTINCT FROM NEW.owner_id OR OLD.run_as_id IS DISTINCT FROM NEW.run_as_id OR OLD.execution_component_name IS DISTINCT FROM NEW.execution_component_name OR OLD.unique_key IS DISTINCT FROM NEW.unique_key)
+  WHEN (OLD.id IS DISTINCT FROM NEW.id OR OLD.owner_id IS DISTINCT FROM NEW.owner_id OR OLD.run_as_id IS DISTINCT FROM NEW.run_as_id OR OLD.execution_component_name IS DISTINCT FROM NEW.execution_component_name OR (OLD.unique_key IS DISTINCT FROM NEW.unique_key) AND NOT (OLD.unique_key IS NULL AND OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED'))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('id, owner, run-as, kind and unique key of a task never change');
 
 CREATE TRIGGER "taskkit_guard_spec" AFTER UPDATE OF execution_spec ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN ((OLD.execution_spec::text IS DISTINCT FROM NEW.execution_spec::text) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0))
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the spec of a task never changes once it has been claimed');
+  WHEN ((OLD.execution_spec::text IS DISTINCT FROM NEW.execution_spec::text) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = NEW.fence AND NEW.execution_state::text = '{}'))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the spec of a task changes only while it waits, and with an empty state');
 
 CREATE TRIGGER "taskkit_guard_event_update" AFTER UPDATE ON "{schema}"."taskkit_task_event" FOR EACH ROW
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
 
 CREATE TRIGGER "taskkit_guard_event_delete" AFTER DELETE ON "{schema}"."taskkit_task_event" FOR EACH ROW
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
+  EXECUTE FUNCTION "{schema}"."taskkit_event_delete"('the log of what operators asked is append-only');
 
 CREATE TRIGGER "taskkit_guard_claim" AFTER UPDATE OF fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])))

@@ -1,7 +1,26 @@
 -- +goose Up
 
--- Planned from ent/schema by internal/schemaplan.
+-- Planned from ent/schema by internal/cmd/schemaplan.
 
+-- Create "taskkit_event_prune" table
+CREATE TABLE `taskkit_event_prune` (
+  `id` uuid NOT NULL,
+  `before_date` datetime NOT NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create "taskkit_merged_key" table
+CREATE TABLE `taskkit_merged_key` (
+  `id` uuid NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `idempotency_key` text NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_merged_key_taskkit_queued_task_merged_keys` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_merged_key_key" to table: "taskkit_merged_key"
+CREATE UNIQUE INDEX `taskkit_merged_key_key` ON `taskkit_merged_key` (`execution_component_name`, `idempotency_key`);
+-- Create index "taskkit_merged_key_task" to table: "taskkit_merged_key"
+CREATE INDEX `taskkit_merged_key_task` ON `taskkit_merged_key` (`task_id`);
 -- Create "taskkit_queued_task" table
 CREATE TABLE `taskkit_queued_task` (
   `id` uuid NOT NULL,
@@ -22,14 +41,17 @@ CREATE TABLE `taskkit_queued_task` (
   `attempts` integer NOT NULL DEFAULT ('0'),
   `priority` integer NOT NULL DEFAULT ('2'),
   `stalled` bool NOT NULL DEFAULT (false),
+  `partial` bool NOT NULL DEFAULT (false),
   `workflow_status` text NOT NULL DEFAULT ('QUEUED'),
   `control` text NOT NULL DEFAULT (''),
   `scheduled_by_process` text NULL,
   `scheduling_started_date` datetime NULL,
   `execution_started_date` datetime NULL,
+  `first_started_date` datetime NULL,
   `workflow_stopped_date` datetime NULL,
   `execution_state` text NOT NULL DEFAULT '{}',
   `workflow_status_desc` text NULL,
+  `waiting_reason` text NULL,
   `reason` text NULL,
   `items_total` integer NULL,
   `spec_revision` integer NULL,
@@ -40,6 +62,7 @@ CREATE TABLE `taskkit_queued_task` (
   `queue` text NOT NULL DEFAULT ('default'),
   `execution_spec` text NULL,
   `reference` text NULL,
+  `delayed` bool NOT NULL DEFAULT (false),
   `unique_key` text NULL,
   `idempotency_key` text NULL,
   `parent_id` uuid NULL,
@@ -66,7 +89,9 @@ CREATE UNIQUE INDEX `taskkit_unique_key` ON `taskkit_queued_task` (`execution_co
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_idempotency_key` ON `taskkit_queued_task` (`execution_component_name`, `idempotency_key`) WHERE idempotency_key IS NOT NULL;
 -- Create index "taskkit_reference" to table: "taskkit_queued_task"
-CREATE UNIQUE INDEX `taskkit_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
+CREATE UNIQUE INDEX `taskkit_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`, `delayed`) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
+-- Create index "taskkit_waiting_reference" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_waiting_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
 -- Create "taskkit_task_attempt" table
 CREATE TABLE `taskkit_task_attempt` (
   `id` uuid NOT NULL,
@@ -142,7 +167,7 @@ CREATE TABLE `taskkit_task_result` (
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (`task_id`);
 
--- From internal/workflow and ent/schema by internal/schemaplan: what holds against any writer.
+-- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 
 -- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_insert` AFTER INSERT ON `taskkit_queued_task` FOR EACH ROW
@@ -162,7 +187,7 @@ END;
 
 -- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_immutable` AFTER UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON `taskkit_queued_task` FOR EACH ROW
-  WHEN OLD.id IS NOT NEW.id OR OLD.owner_id IS NOT NEW.owner_id OR OLD.run_as_id IS NOT NEW.run_as_id OR OLD.execution_component_name IS NOT NEW.execution_component_name OR OLD.unique_key IS NOT NEW.unique_key
+  WHEN OLD.id IS NOT NEW.id OR OLD.owner_id IS NOT NEW.owner_id OR OLD.run_as_id IS NOT NEW.run_as_id OR OLD.execution_component_name IS NOT NEW.execution_component_name OR (OLD.unique_key IS NOT NEW.unique_key) AND NOT (OLD.unique_key IS NULL AND OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED')
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: id, owner, run-as, kind and unique key of a task never change');
 END;
@@ -170,9 +195,9 @@ END;
 
 -- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_spec` AFTER UPDATE OF execution_spec ON `taskkit_queued_task` FOR EACH ROW
-  WHEN (OLD.execution_spec IS NOT NEW.execution_spec) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = 0 AND NEW.fence = 0)
+  WHEN (OLD.execution_spec IS NOT NEW.execution_spec) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = NEW.fence AND NEW.execution_state = '{}')
 BEGIN
-  SELECT RAISE(ABORT, 'taskkit: the spec of a task never changes once it has been claimed');
+  SELECT RAISE(ABORT, 'taskkit: the spec of a task changes only while it waits, and with an empty state');
 END;
 -- +goose StatementEnd
 
@@ -185,6 +210,7 @@ END;
 
 -- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_event_delete` AFTER DELETE ON `taskkit_task_event` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_event_prune WHERE OLD.created_date < before_date)
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
 END;
@@ -195,7 +221,7 @@ CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence
   WHEN NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
       OR CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>QUEUED' THEN 1 WHEN 'SCHEDULING>ERROR' THEN 1 WHEN 'EXECUTING>QUEUED' THEN 1 WHEN 'EXECUTING>COMPLETED' THEN 1 WHEN 'EXECUTING>FAILURE' THEN 1 WHEN 'EXECUTING>ERROR' THEN 1 WHEN 'ERROR>QUEUED' THEN 1 WHEN 'FAILURE>QUEUED' THEN 1 ELSE 0 END
       OR NEW.execution_started_date IS NOT NULL AND CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>EXECUTING' THEN 1 WHEN 'SCHEDULING>COMPLETED' THEN 1 WHEN 'SCHEDULING>FAILURE' THEN 1 ELSE 0 END
-      OR NEW.control = 'STOP' AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>COMPLETED'))
+      OR NEW.partial AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>COMPLETED'))
     OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>SCHEDULING'))
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');

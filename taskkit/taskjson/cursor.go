@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The functions here find where things end. They accept nothing that the
-// grammar refuses, and say only that they did not find an end, with -1: why, and
-// where, is for jsontext to say, which reads the source again (replay.go).
+// The functions here find where a token or value ends. They accept nothing that
+// the grammar refuses, and return -1 when they find no end. jsontext then reads the
+// source again to say what is wrong and where (replay.go).
 
 // blank returns where the white space at i ends.
 func blank(src []byte, i int) int {
@@ -76,9 +76,9 @@ const (
 )
 
 // plainString returns where the closing quote of the string at i is, when all
-// of it is ASCII and nothing is escaped. Eight bytes are looked at in one go: a
-// byte that ends the search sets its high bit in stop, and the lowest one set is
-// never a mistake, since only what follows it can have lent to it.
+// of it is ASCII and nothing is escaped. It tests eight bytes at a time: a byte
+// that ends the search sets its high bit in stop. The lowest bit set is always
+// right, since a subtraction borrows only from the bytes above it.
 func plainString(src []byte, i int) int {
 	if i >= len(src) || src[i] != '"' {
 		return -1
@@ -106,7 +106,7 @@ func plainString(src []byte, i int) int {
 }
 
 // anyString returns the end of the string at i, after its quote, and whether
-// anything is escaped in it. What its bytes say is not looked at.
+// anything is escaped in it. It does not check UTF-8 or the escapes.
 func anyString(src []byte, i int) (end int, escaped bool) {
 	if i >= len(src) || src[i] != '"' {
 		return -1, false
@@ -125,8 +125,8 @@ func anyString(src []byte, i int) (end int, escaped bool) {
 	return -1, escaped
 }
 
-// unquote returns what a string in quotes says, or nil when it is no valid one.
-// It appends to scratch when there is something to take out.
+// unquote returns the text of a string in quotes, or nil when it is not valid.
+// It appends to scratch when there are escapes to resolve.
 func unquote(scratch, quoted []byte, escaped bool) []byte {
 	if escaped {
 		text, err := jsontext.AppendUnquote(scratch, quoted)
@@ -165,8 +165,8 @@ func composite(src []byte, i int) (end, levels int) {
 	return -1, 0
 }
 
-// storable returns the end of the value at i, when it holds to all the rules at
-// that depth beyond doubt.
+// storable returns the end of the value at i, when it certainly follows all the
+// rules at that depth, and otherwise -1. It may return -1 for a valid value.
 func storable(src []byte, i, depth int) int {
 	if i >= len(src) {
 		return -1

@@ -13,8 +13,8 @@ import (
 // and returns a zero, and More is false, so that loops end. A Decoder is for
 // one goroutine and one value; what is read shares no memory with the source.
 //
-// It is a cursor over the source. What it passes is valid; where it cannot go on,
-// jsontext reads the source again and says why.
+// It is a cursor over the source. What it passes is valid; where it cannot
+// continue, jsontext reads the source again to find the error.
 type Decoder struct {
 	src     []byte // what the cursor may still reach; empty after an error
 	pos     int    // of the next name or value after More, Name and Key; else of what follows the last
@@ -28,13 +28,13 @@ type Decoder struct {
 // maxScratch is the largest scratch space that a decoder in the pool may keep.
 const maxScratch = 16 << 10
 
-// decoders holds decoders that are not in use. It is state of the package, and
-// worth it: to make one anew costs as much as to read a small state, which is
-// read for every batch.
+// decoders holds decoders that are not in use. It is package state, because
+// allocating one costs as much as reading a small state, and a state is read for
+// every batch.
 var decoders = sync.Pool{New: func() any { return new(Decoder) }}
 
-// NewDecoder returns a decoder of src, which must not change meanwhile. More
-// than [MaxSize] bytes are not looked at: Finish says so.
+// NewDecoder returns a decoder of src, which must not change meanwhile. A source
+// of more than [MaxSize] bytes is not read; Finish returns the error.
 func NewDecoder(src []byte) *Decoder {
 	d, ok := decoders.Get().(*Decoder)
 	if !ok {
@@ -208,10 +208,10 @@ func (d *Decoder) again() {
 	d.fail(DuplicateName, "this name is in the object twice", nil)
 }
 
-// Hint guesses how many elements of a size follow in this array, for making a
-// slice in one piece. It looks no further than the next bracket, so that many
-// short arrays do not each make room for all the rest.
-func (d *Decoder) Hint(size int) int {
+// Capacity estimates how many elements of a size follow in this array, so that a
+// slice is allocated once. It searches no further than the next bracket, so that
+// many short arrays do not each allocate room for all the rest.
+func (d *Decoder) Capacity(size int) int {
 	return (max(0, bytes.IndexByte(d.src[d.pos:], ']')) + 1) / size
 }
 

@@ -80,7 +80,7 @@ func readItem(d reader, v *item) {
 			if d.Null() || !d.BeginArray() {
 				continue
 			}
-			list := make([]string, 0, d.Hint(3))
+			list := make([]string, 0, d.Capacity(3))
 			for d.More() {
 				list = append(list, d.String())
 			}
@@ -271,7 +271,7 @@ func TestDecodeRefuses(t *testing.T) {
 			if e.Problem == taskjson.TooDeep && len(pointer) > len(c.pointer) && strings.HasPrefix(pointer, c.pointer) {
 				pointer = c.pointer // how much deeper is the parser's affair
 			}
-			if want := decodeBy(newReference([]byte(c.src)), new(item)); !sameVerdict(err, want) {
+			if want := decodeBy(newReference([]byte(c.src)), new(item)); !sameResult(err, want) {
 				t.Errorf("got %v, and by the tokens of jsontext %v", err, want)
 			}
 			if e.Problem != c.problem || pointer != c.pointer {

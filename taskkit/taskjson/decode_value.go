@@ -208,7 +208,7 @@ func (d *Decoder) raw() []byte {
 	start := d.pos
 	end := storable(d.src, start, d.depth)
 	if end < 0 {
-		if end = d.doubtful(); end < 0 {
+		if end = d.readChecked(); end < 0 {
 			return nil
 		}
 	}

@@ -32,8 +32,8 @@ type Encoder struct {
 func NewEncoder(dst []byte) Encoder { return NewEncoderSize(dst, 128) }
 
 // NewEncoderSize is NewEncoder for a value of about so many bytes, which is
-// worth knowing: too many are for the garbage collector, and with too few the
-// slice is made twice.
+// worth giving: too large a size costs garbage collection, and too small a size a
+// second allocation.
 func NewEncoderSize(dst []byte, size int) Encoder {
 	size = min(size, MaxSize)
 	if cap(dst)-len(dst) < size {
@@ -364,9 +364,9 @@ func (e *Encoder) quote(s string) {
 // literal appends what is JSON.
 func (e *Encoder) literal(s string) { copy(e.extend(len(s)), s) }
 
-// extend appends n bytes and returns them, to be written over. Unlike append of
-// a slice it stores no pointer where there is room, which is dear while the
-// garbage collector runs.
+// extend appends n bytes and returns them for the caller to overwrite. Unlike
+// append of a slice, it stores no pointer when there is room: the write barrier is
+// expensive while the garbage collector runs.
 func (e *Encoder) extend(n int) []byte {
 	at := len(e.buf)
 	if cap(e.buf)-at < n {
@@ -376,14 +376,14 @@ func (e *Encoder) extend(n int) []byte {
 	return e.buf[at:]
 }
 
-// grow is Grow where there is no room. Out of line it leaves the usual case, in
-// which there is, small.
+// grow is the slow path of extend, when there is no room. It is not inlined, so that
+// the usual case stays small.
 //
 //go:noinline
 func (e *Encoder) grow(n int) { e.buf = slices.Grow(e.buf, n) }
 
 // literalText returns how much of a string, from its beginning, is ASCII that
-// stands for itself. Eight bytes are looked at in one go, as in plainString.
+// needs no escape. It tests eight bytes at a time, as plainString does.
 func literalText(s string) int {
 	if len(s) < 8 {
 		for i := range len(s) {

@@ -18,7 +18,7 @@ func (d *Decoder) Refuse(known ...string) {
 }
 
 // Failed reports whether there was an error, so that the code of a type that
-// contains itself does not follow a circle of pointers for ever.
+// contains itself does not follow a cycle of pointers forever.
 func (e *Encoder) Failed() bool { return e.err != nil }
 
 // integer is a type that may be the key of a map as a number.

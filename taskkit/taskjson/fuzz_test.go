@@ -34,7 +34,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		var got, want, theirs item
 		err, wantErr := decodeItem(src, &got), decodeBy(newReference(src), &want)
-		if !sameVerdict(err, wantErr) {
+		if !sameResult(err, wantErr) {
 			t.Fatalf("%q\ngot  %#v\nwant %#v", src, err, wantErr)
 		}
 		if err != nil {
@@ -67,7 +67,7 @@ func FuzzCheck(f *testing.F) {
 		err := taskjson.Check(src)
 		r := newReference(src)
 		raw := r.Raw()
-		if want := r.Finish(); !sameVerdict(err, want) {
+		if want := r.Finish(); !sameResult(err, want) {
 			t.Fatalf("%q\ngot  %#v\nwant %#v", src, err, want)
 		}
 		if err != nil {

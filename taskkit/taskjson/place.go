@@ -24,8 +24,8 @@ func trailing() *Error {
 	return &Error{Problem: TrailingData, Detail: "there is something after the value"}
 }
 
-// checkValue holds one value, valid but for duplicate names, to the rules, at a
-// depth.
+// checkValue checks one value at a depth. The value is valid JSON, except that
+// names may be duplicate.
 func checkValue(raw []byte, depth int) *Error {
 	if storable(raw, blank(raw, 0), depth) > 0 {
 		return nil
@@ -55,13 +55,13 @@ const noNUL = `the NUL character (\u0000) cannot be stored`
 
 func tooDeep() string { return "more than " + strconv.Itoa(MaxDepth) + " levels" }
 
-// tooLarge is the error of a value that nothing may look at.
+// tooLarge is the error of a value with more than MaxSize bytes.
 func tooLarge() *Error {
 	return &Error{Problem: TooLarge, Detail: "more than " + strconv.Itoa(MaxSize) + " bytes"}
 }
 
-// pointerAt returns the place of the value that comes next after a beginning of
-// JSON. Only errors need it, so nothing is kept for it while writing.
+// pointerAt returns the JSON pointer of the value that follows a prefix of JSON.
+// Only errors need it, so the encoder keeps no state for it.
 func pointerAt(prefix []byte) string {
 	d := jsontext.NewDecoder(bytes.NewBuffer(append(bytes.Clone(prefix), `""`...)))
 	for {

@@ -30,7 +30,7 @@ type reader interface {
 	TextKey(v encoding.TextUnmarshaler)
 	Repeated()
 	Once(seen *uint64, bit uint)
-	Hint(size int) int
+	Capacity(size int) int
 	Unknown(name []byte, known ...string)
 	Bool() bool
 	Int(bits int) int64
@@ -51,9 +51,9 @@ var (
 	_ reader = (*reference)(nil)
 )
 
-// reference reads by the tokens of jsontext and nothing else: slowly, and with
-// no grammar of its own. What it accepts, with which values, and what it says is
-// wrong and where, is what a Decoder is held against.
+// reference reads with the tokens of jsontext only: slowly, and without a grammar
+// of its own. A Decoder must accept what it accepts, with the same values, and
+// report the same problems in the same places.
 type reference struct {
 	dec *jsontext.Decoder
 	err *taskjson.Error
@@ -204,7 +204,7 @@ func (r *reference) String() string {
 func (r *reference) Key() string                        { return r.String() }
 func (r *reference) TextKey(v encoding.TextUnmarshaler) { r.Text(v) }
 func (r *reference) Repeated()                          { r.fail(taskjson.DuplicateName) }
-func (r *reference) Hint(int) int                       { return 0 }
+func (r *reference) Capacity(int) int                   { return 0 }
 
 func (r *reference) Once(seen *uint64, bit uint) {
 	if *seen&(1<<bit) != 0 {
@@ -342,9 +342,9 @@ func (r *reference) Raw() json.RawMessage {
 	}
 }
 
-// sameVerdict compares an error of ours with one of the reference, which has no
-// words of its own.
-func sameVerdict(got, want error) bool {
+// sameResult compares an error of taskjson with one of the reference, which has
+// no Detail.
+func sameResult(got, want error) bool {
 	var g, w *taskjson.Error
 	if errors.As(got, &g) != errors.As(want, &w) || (got == nil) != (want == nil) {
 		return false

@@ -109,10 +109,10 @@ func (d *Decoder) noEnd() {
 	})
 }
 
-// doubtful returns the end of the value at the cursor, which may be one to be
-// refused, or -1 when it is. A value that is not is walked through, and nothing
-// before it: many of them must not make reading quadratic.
-func (d *Decoder) doubtful() int {
+// readChecked checks the value at the cursor token by token and returns its end. If the
+// value is invalid, it records the error and returns -1. It reads nothing before
+// the value, so that many such values do not make reading quadratic.
+func (d *Decoder) readChecked() int {
 	if d.err != nil {
 		return -1
 	}

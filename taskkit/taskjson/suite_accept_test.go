@@ -6,7 +6,7 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// suiteCase is one text and the verdict on it: the problem, or "" when it is
+// suiteCase is one text and the expected result: the problem, or "" when it is
 // accepted as JSON of any shape.
 type suiteCase struct {
 	name, src string
@@ -139,7 +139,7 @@ var accepted = []suiteCase{
 	{"structure_whitespace_array", " [] ", ""},
 }
 
-// free are texts on which the specification leaves the verdict to the parser.
+// free are texts that the specification allows a parser to accept or refuse.
 // docs/marshalling.md has ours.
 var free = []suiteCase{
 	{"number_double_huge_neg_exp", `[123.456e-789]`, ""},

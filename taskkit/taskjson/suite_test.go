@@ -13,22 +13,21 @@ import (
 
 // The lists beside this file have the well-known categories of texts on which
 // parsers of JSON differ: those that must be accepted, those that must be
-// refused, and those on which the specification leaves the verdict free.
+// refused, and those that the specification allows a parser to accept or refuse.
 
-// verdicts runs a text through all that reads: Check, Decoder.Raw, and the code
-// of a type with the text as a field of any shape. All must agree with the
-// reference, and so with each other.
-func verdicts(t *testing.T, src string) *taskjson.Error {
+// checkAll reads a text in every way: with Check, with Decoder.Raw, and as a field
+// of each shape of a type. Each result must be the same as that of the reference.
+func checkAll(t *testing.T, src string) *taskjson.Error {
 	t.Helper()
 	r := newReference([]byte(src))
 	want := r.Raw()
 	wantErr := r.Finish()
-	if err := taskjson.Check([]byte(src)); !sameVerdict(err, wantErr) {
+	if err := taskjson.Check([]byte(src)); !sameResult(err, wantErr) {
 		t.Errorf("Check: got %.200v, by tokens %.200v", err, wantErr)
 	}
 	d := taskjson.NewDecoder([]byte(src))
 	got := d.Raw()
-	if err := d.Finish(); !sameVerdict(err, wantErr) {
+	if err := d.Finish(); !sameResult(err, wantErr) {
 		t.Errorf("Raw: got %.200v, by tokens %.200v", err, wantErr)
 	}
 	if wantErr == nil && string(got) != string(want) {
@@ -37,7 +36,7 @@ func verdicts(t *testing.T, src string) *taskjson.Error {
 	for _, whole := range []string{src, `{"raw":` + src + `}`, `{"tags":` + src + `}`, `{"items":[{"scores":` + src + `}]}`} {
 		var mine, theirs item
 		err, wantErr := decodeItem([]byte(whole), &mine), decodeBy(newReference([]byte(whole)), &theirs)
-		if !sameVerdict(err, wantErr) {
+		if !sameResult(err, wantErr) {
 			t.Errorf("%.60s: got %.200v, by tokens %.200v", whole, err, wantErr)
 		}
 	}
@@ -62,7 +61,7 @@ func TestSuiteAccepted(t *testing.T) {
 			if !json.Valid([]byte(c.src)) {
 				t.Fatal("this is in the wrong list")
 			}
-			if got := problemOf(verdicts(t, c.src)); got != c.problem {
+			if got := problemOf(checkAll(t, c.src)); got != c.problem {
 				t.Errorf("%.60q: got %q, want %q", c.src, got, c.problem)
 			}
 			if err := decodeItem([]byte(`{"raw":`+c.src+`}`), new(item)); c.problem == "" && err != nil &&
@@ -81,7 +80,7 @@ func TestSuiteRefused(t *testing.T) {
 			if json.Valid([]byte(src)) {
 				t.Fatal("this is in the wrong list")
 			}
-			e := verdicts(t, src)
+			e := checkAll(t, src)
 			bad := []taskjson.Problem{taskjson.Syntax, taskjson.TrailingData, taskjson.BadUTF8, taskjson.LoneSurrogate, taskjson.TooDeep}
 			if !slices.Contains(bad, problemOf(e)) {
 				t.Errorf("%.60q: got %q", src, problemOf(e))
@@ -98,7 +97,7 @@ func TestSuiteFree(t *testing.T) {
 	for _, c := range free {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := problemOf(verdicts(t, c.src)); got != c.problem {
+			if got := problemOf(checkAll(t, c.src)); got != c.problem {
 				t.Errorf("%.60q: got %q, want %q", c.src, got, c.problem)
 			}
 		})

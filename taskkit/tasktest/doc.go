@@ -2,10 +2,12 @@
 //
 // [Run] runs one task to its end, in the test's process, on an SQLite database
 // in memory. [TestExecutor] runs the same task again and again under the faults
-// that an executor must not notice (a crash after every batch, a commit whose
-// answer is lost, an error at the end of every batch, batches of one item) and
-// compares what the executor's own tables hold in the end with an uninterrupted
-// run; and it stops the task in the middle.
+// that must not change its results (a crash after every batch, a commit whose
+// response is lost, an error at the end of every batch, batches of one item) and
+// compares the final contents of the executor's own tables with those of an
+// uninterrupted run. It also stops the task in the middle. After a crash a new
+// executor continues, as in a new process. A task that makes no progress fails the
+// test.
 //
-// Both use the real runtime. Faults are made in the store beneath it.
+// Both use the real runtime. Faults are injected in the store below it.
 package tasktest

@@ -18,9 +18,8 @@ type state struct {
 	Greeted int `json:"greeted"`
 }
 
-var kind = taskkit.NewKind(taskkit.Definition[spec, state]{
-	Name: "greet", Batch: 2, Spec: taskkit.Reflected[spec](), State: taskkit.Reflected[state](),
-	Report: taskkit.ReportWith[spec, state](taskkit.Reflected[int]()),
+var kind = taskkit.NewKind(taskkit.Definition[spec, state, int]{
+	Name: "greet", BatchSize: 2,
 })
 
 // greeter writes greetings through the batch's transaction.
@@ -64,8 +63,8 @@ func snapshot(ctx context.Context, db *sql.DB) (any, error) {
 	return people, rows.Err()
 }
 
-func greetCase() tasktest.Case[spec, state] {
-	return tasktest.Case[spec, state]{
+func greetCase() tasktest.Case[spec, state, int] {
+	return tasktest.Case[spec, state, int]{
 		Kind:     kind,
 		New:      func(testing.TB, *sql.DB) taskkit.Executor[spec, state] { return greeter{} },
 		Setup:    setup,
@@ -86,7 +85,7 @@ func greetCase() tasktest.Case[spec, state] {
 // TestGreeter.
 func ExampleTestExecutor() {
 	_ = func(t *testing.T) {
-		tasktest.TestExecutor(t, tasktest.Case[spec, state]{
+		tasktest.TestExecutor(t, tasktest.Case[spec, state, int]{
 			Kind:     kind,
 			New:      func(testing.TB, *sql.DB) taskkit.Executor[spec, state] { return greeter{} },
 			Setup:    setup,
@@ -97,17 +96,17 @@ func ExampleTestExecutor() {
 	// Output:
 }
 
-// Run runs one task to its end, for what your executor does to your tables and
-// returns to whoever asked. TestRun below does the same.
+// Run runs one task to its end, so that a test can check what the executor wrote and
+// returned. TestRun below does the same.
 func ExampleRun() {
 	_ = func(t *testing.T) {
 		db := tasktest.Open(t)
 		if err := setup(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		out := tasktest.Run(t, kind, greeter{}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.On(db))
-		if out.Status != taskkit.Completed || out.State.Greeted != 3 {
-			t.Errorf("%s (%s) with %+v; failed attempts: %+v", out.Status, out.Desc, out.State, out.Attempts)
+		out := tasktest.Run(t, kind, greeter{}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.WithDB(db))
+		if out.Task.Status != taskkit.StatusCompleted || out.State.Greeted != 3 {
+			t.Errorf("%s (%s) with %+v; failed attempts: %+v", out.Task.Status, out.Task.StatusDetail, out.State, out.Attempts)
 		}
 	}
 	// Output:
@@ -118,23 +117,23 @@ func TestGreeter(t *testing.T) {
 	tasktest.TestExecutor(t, greetCase())
 }
 
-// Run runs one task to its end and returns what became of it.
+// Run runs one task to its end and returns its outcome.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	db := tasktest.Open(t)
 	if err := setup(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	out := tasktest.Run(t, kind, greeter{}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.On(db), tasktest.Limit(1))
-	if out.Status != taskkit.Completed || out.State.Greeted != 3 || out.Checkpoints != 3 {
-		t.Errorf("%s with %+v after %d checkpoints", out.Status, out.State, out.Checkpoints)
+	out := tasktest.Run(t, kind, greeter{}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.WithDB(db), tasktest.WithLimit(1))
+	if out.Task.Status != taskkit.StatusCompleted || out.State.Greeted != 3 || out.Task.Checkpoints != 3 {
+		t.Errorf("%s with %+v after %d checkpoints", out.Task.Status, out.State, out.Task.Checkpoints)
 	}
-	if n, err := taskkit.FetchResult(t.Context(), out.Client, kind, taskkit.Reflected[int](), out.ID); err != nil || n != 3 {
+	if n, err := taskkit.Fetch(t.Context(), out.Client, kind, out.Task.ID); err != nil || n != 3 {
 		t.Errorf("result %d, %v", n, err)
 	}
 }
 
-// careless keeps its position in itself: after a crash it would begin anew.
+// careless keeps its position in a field, so after a crash it would start again.
 type careless struct{ at int }
 
 func (c *careless) Execute(ctx context.Context, b *taskkit.Batch[spec, state]) (taskkit.Next, error) {
@@ -161,13 +160,13 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 	failed := false
 	x := &careless{}
-	tasktest.Run(t, kind, once{x, &failed}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.On(db), tasktest.Limit(2))
+	tasktest.Run(t, kind, once{x, &failed}, spec{People: []string{"Ada", "Kurt", "Emmy"}}, tasktest.WithDB(db), tasktest.WithLimit(2))
 	got, err := snapshot(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if people, _ := got.([]string); len(people) == 3 {
-		t.Error("an executor that keeps its position in itself lost nothing after an error: the error did not reach it")
+		t.Error("an executor that keeps its position in a field lost nothing after an error: the error did not reach it")
 	}
 }
 

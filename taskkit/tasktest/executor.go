@@ -9,71 +9,77 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/engine"
 	"taskkit.dev/taskkit"
 )
 
-// Case is a task with which to test an executor.
-type Case[Spec, State any] struct {
-	Kind *taskkit.Kind[Spec, State]
-	// New makes the executor for a database. Fakes of the outside world that it
-	// talks to are best made anew as well.
+// Case is a task that tests an executor. See [TestExecutor].
+type Case[Spec, State, Result any] struct {
+	Kind *taskkit.Kind[Spec, State, Result]
+	// New makes an executor for a database, as the start of a process does. It
+	// is called once for each worker: after a crash a new executor continues on
+	// the same database, so what the old one kept in its fields is lost. What
+	// outlives a process, such as a fake mail server, is made in Open.
 	New func(tb testing.TB, db *sql.DB) taskkit.Executor[Spec, State]
-	// Setup makes the executor's own tables and fills them, the same on every
+	// Setup creates and fills the executor's own tables, in the same way on every
 	// call. It may be nil.
 	Setup func(ctx context.Context, db *sql.DB) error
 	// Spec should take at least three batches of Limit items.
 	Spec Spec
-	// Limit fixes b.Limit. Defaults to the kind's own.
+	// Limit fixes b.Limit. Defaults to the kind's batch size.
 	Limit int
 	// Snapshot reads what the executor has done, in a form that
-	// reflect.DeepEqual can compare: no ids made at random, no times.
+	// reflect.DeepEqual can compare: without random ids and times.
 	Snapshot func(ctx context.Context, db *sql.DB) (any, error)
-	// Part checks, after a stop in the middle, that what was done is a part of
-	// the whole. It is given both snapshots. It may be nil.
+	// Part checks, after the task was stopped, that the partial snapshot is a part
+	// of the whole one. It may be nil.
 	Part func(part, whole any) error
-	// Open opens a fresh, migrated database. Defaults to [Open].
+	// Open opens a fresh, migrated database. It is called once for each run of
+	// the task. Defaults to [Open].
 	Open func(tb testing.TB) *sql.DB
 }
 
-// TestExecutor runs the case without a fault, then under each fault, as
-// subtests, and compares the end states.
-func TestExecutor[Spec, State any](t *testing.T, c Case[Spec, State]) {
+// TestExecutor runs the case without a fault and then, in a subtest each, under
+// each fault, and compares the final snapshots.
+func TestExecutor[Spec, State, Result any](t *testing.T, c Case[Spec, State, Result]) {
 	t.Helper()
 	want, whole := c.run(t, "uninterrupted", faults{}, c.Limit, false)
-	if want.Status != taskkit.Completed {
-		t.Fatalf("without a fault the task ended in %s: %s", want.Status, want.Desc)
+	if want.Task.Status != taskkit.StatusCompleted {
+		t.Fatalf("without a fault the task ended in %s: %s", want.Task.Status, want.Task.StatusDetail)
 	}
+	// A fault may repeat batches, but a task that needs many times as many never ends.
+	bound := 10*int(want.Task.Checkpoints) + 100
 	for _, sc := range []struct {
 		name  string
 		f     faults
 		limit int
 		fail  bool
 	}{
-		{name: "crash after every batch", f: faults{crash: true}, limit: c.Limit},
-		{name: "answer to every commit lost", f: faults{lostAnswer: true}, limit: c.Limit},
-		{name: "first commit of every batch lost", f: faults{lostCommit: true}, limit: c.Limit},
-		{name: "first commit of every batch late", f: faults{lateCommit: true}, limit: c.Limit},
-		{name: "error at the end of every batch", limit: c.Limit, fail: true},
+		{name: "crash after every batch", f: faults{crash: true, maxBatches: bound}, limit: c.Limit},
+		{name: "answer to every commit lost", f: faults{lostAnswer: true, maxBatches: bound}, limit: c.Limit},
+		{name: "first commit of every batch lost", f: faults{lostCommit: true, maxBatches: bound}, limit: c.Limit},
+		{name: "first commit of every batch late", f: faults{lateCommit: true, maxBatches: bound}, limit: c.Limit},
+		{name: "error at the end of every batch", f: faults{maxBatches: bound}, limit: c.Limit, fail: true},
 		{name: "limit 1", limit: 1},
 	} {
 		t.Run(sc.name, func(t *testing.T) {
 			got, snapshot := c.run(t, sc.name, sc.f, sc.limit, sc.fail)
 			switch {
-			case got.Status != want.Status:
-				t.Errorf("ended in %s (%s), want %s", got.Status, got.Desc, want.Status)
+			case got.Task.Status != want.Task.Status:
+				t.Errorf("ended in %s (%s), want %s", got.Task.Status, got.Task.StatusDetail, want.Task.Status)
 			case !reflect.DeepEqual(snapshot, whole):
 				t.Errorf("the executor's tables differ from an uninterrupted run:\n got %v\nwant %v", snapshot, whole)
-			case got.Progress != want.Progress:
-				t.Errorf("progress %+v, want %+v", got.Progress, want.Progress)
+			case got.Task.Progress != want.Task.Progress:
+				t.Errorf("progress %+v, want %+v", got.Task.Progress, want.Task.Progress)
 			}
 		})
 	}
 	t.Run("stop", func(t *testing.T) {
 		got, part := c.run(t, "stop", faults{stopAfter: 1}, c.Limit, false)
-		if got.Status != taskkit.Completed {
-			t.Fatalf("ended in %s (%s), want COMPLETED", got.Status, got.Desc)
+		if got.Task.Status != taskkit.StatusCompleted {
+			t.Fatalf("ended in %s (%s), want COMPLETED", got.Task.Status, got.Task.StatusDetail)
 		}
-		if want.Checkpoints > 1 && !got.Partial() {
+		if want.Task.Checkpoints > 1 && !got.Task.Partial {
 			t.Errorf("the task was stopped after its first batch and is not partial")
 		}
 		if c.Part != nil {
@@ -84,8 +90,8 @@ func TestExecutor[Spec, State any](t *testing.T, c Case[Spec, State]) {
 	})
 }
 
-// run makes a database, runs the case on it and returns what came of it.
-func (c Case[Spec, State]) run(t *testing.T, name string, f faults, limit int, fail bool) (*Outcome[Spec, State], any) {
+// run runs the case on a database of its own and returns the outcome.
+func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limit int, fail bool) (*Outcome[Spec, State, Result], any) {
 	t.Helper()
 	open := c.Open
 	if open == nil {
@@ -102,15 +108,18 @@ func (c Case[Spec, State]) run(t *testing.T, name string, f faults, limit int, f
 			t.Fatalf("%s: set up: %v", name, err)
 		}
 	}
-	x := c.New(t, db)
-	if fail {
-		x = failing(x)
-	}
-	r := &rig[Spec, State]{
-		tb: t, db: db, kind: c.Kind, x: x,
+	h := &harness[Spec, State, Result]{
+		tb: t, db: db, kind: c.Kind,
+		newExecutor: func() taskkit.Executor[Spec, State] {
+			x := c.New(t, db)
+			if fail {
+				x = failing[Spec, State]{x}
+			}
+			return x
+		},
 		options: options{db: db, limit: limit, tries: 3},
 	}
-	out := r.run(c.Spec, f)
+	out := h.run(c.Spec, f)
 	snapshot, err := c.Snapshot(t.Context(), db)
 	if err != nil {
 		t.Fatalf("%s: snapshot: %v", name, err)
@@ -121,33 +130,31 @@ func (c Case[Spec, State]) run(t *testing.T, name string, f faults, limit int, f
 // errPlanned is the error at the end of a batch.
 var errPlanned = errors.New("tasktest: planned error after the executor had finished the batch")
 
-// failing makes the first try of every batch fail after the executor has done
-// its work. What the executor implements beside Execute stays in sight.
-func failing[Spec, State any](x taskkit.Executor[Spec, State]) taskkit.Executor[Spec, State] {
-	f := &failingExecutor[Spec, State]{x: x}
-	if a, ok := x.(taskkit.Aborter[Spec, State]); ok {
-		return &failingAborter[Spec, State]{f, a}
-	}
-	return f
-}
-
-type failingExecutor[Spec, State any] struct {
-	x taskkit.Executor[Spec, State]
-}
+// failing makes the first attempt of every batch fail after the executor has done
+// its work.
+type failing[Spec, State any] struct{ taskkit.Executor[Spec, State] }
 
 // Execute implements [taskkit.Executor].
-func (f *failingExecutor[Spec, State]) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
-	next, err := f.x.Execute(ctx, b)
+func (f failing[Spec, State]) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+	next, err := f.Executor.Execute(ctx, b)
 	if err != nil || b.Attempt > 1 {
 		return next, err
 	}
-	return next, taskkit.Transient(fmt.Errorf("try %d: %w", b.Attempt, errPlanned))
+	return next, taskkit.Transient(fmt.Errorf("attempt %d: %w", b.Attempt, errPlanned))
 }
 
-// Unwrap returns the executor beneath, for [taskkit.ReportWith].
-func (f *failingExecutor[Spec, State]) Unwrap() any { return f.x }
+// Unwrap returns the executor within, for [taskkit.Register].
+func (f failing[Spec, State]) Unwrap() any { return f.Executor }
 
-type failingAborter[Spec, State any] struct {
-	*failingExecutor[Spec, State]
-	taskkit.Aborter[Spec, State]
+// received wraps an executor and receives its kind when it is registered.
+type received[Spec, State any] struct {
+	taskkit.Executor[Spec, State]
+
+	kind *engine.Kind
 }
+
+// ReceiveKind implements [engine.KindReceiver].
+func (r *received[Spec, State]) ReceiveKind(k *engine.Kind) { r.kind = k }
+
+// Unwrap returns the executor within, for [taskkit.Register].
+func (r *received[Spec, State]) Unwrap() any { return r.Executor }

@@ -6,24 +6,25 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"taskkit.dev/internal/errclass"
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit"
 )
 
-// faults are what goes wrong beneath the runtime.
+// faults are the faults to inject below the runtime.
 type faults struct {
 	crash      bool // the worker dies after every commit of a batch
 	lostAnswer bool // every commit happens and its answer is lost
 	lostCommit bool // the first commit of every batch does not happen, and nobody knows
 	lateCommit bool // the first commit of every batch happens after the worker has looked whether it had
 	stopAfter  int  // somebody stops the task after so many commits; 0: never
+	maxBatches int  // the test fails after so many commits; 0: no bound
 }
 
 // errCut is what a driver says of a connection that was cut during a COMMIT.
 var errCut = errors.New("tasktest: connection cut during commit")
 
-// faultyStore is a store whose batch writes go wrong as planned.
+// faultyStore is a store whose batch writes fail as planned.
 type faultyStore struct {
 	store.Store
 	faults faults
@@ -34,12 +35,36 @@ type faultyStore struct {
 	commits atomic.Int64
 	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped or is late
 
-	mu   sync.Mutex
-	late func() // the commit that is still under way, as in a server that was slow
+	mu     sync.Mutex
+	late   func() // the commit that is still under way, as in a server that was slow
+	guard  progressGuard
+	failed error // why the test must not go on
+}
+
+// stuck returns why the task would never be done, or nil.
+func (s *faultyStore) stuck() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// checkProgress ends the worker when a batch shows that the task would never be
+// done.
+func (s *faultyStore) checkProgress(w store.Write) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = s.guard.committed(w)
+	}
+	if s.failed == nil {
+		return nil
+	}
+	s.crash()
+	return classify.ErrLost
 }
 
 // Begin implements [store.Store].
-func (s *faultyStore) Begin(ctx context.Context, h store.Hold, l store.Limits) (store.Tx, error) {
+func (s *faultyStore) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	s.arrive()
 	tx, err := s.Store.Begin(ctx, h, l)
 	if err != nil {
@@ -67,7 +92,7 @@ func (s *faultyStore) Apply(ctx context.Context, process string, writes []store.
 	return []store.Applied{a}, nil
 }
 
-// arrive lets the commit that is late happen.
+// arrive performs the commit that is late.
 func (s *faultyStore) arrive() {
 	s.mu.Lock()
 	late := s.late
@@ -78,7 +103,7 @@ func (s *faultyStore) arrive() {
 	}
 }
 
-// commit makes one batch's write go wrong as planned.
+// commit performs the write of one batch with the planned fault.
 func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (store.Applied, error), undo func()) (store.Applied, error) {
 	if s.faults.lostCommit && s.dropped.Swap(w.Seq+1) != w.Seq+1 {
 		undo()
@@ -94,6 +119,9 @@ func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (stor
 	if err != nil || !a.OK {
 		return a, err
 	}
+	if err := s.checkProgress(w); err != nil {
+		return store.Applied{}, err
+	}
 	n := s.commits.Add(1)
 	if s.faults.stopAfter > 0 && n == int64(s.faults.stopAfter) {
 		if _, err := s.client.Stop(ctx, s.task); err != nil {
@@ -106,14 +134,14 @@ func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (stor
 	switch {
 	case s.faults.crash:
 		s.crash()
-		return store.Applied{}, errclass.ErrLost
+		return store.Applied{}, classify.ErrLost
 	case s.faults.lostAnswer:
 		return store.Applied{}, &store.UnknownError{Err: errCut}
 	}
 	return a, nil
 }
 
-// faultyTx is a batch's transaction whose commit goes wrong as planned.
+// faultyTx is a batch's transaction whose commit has the planned fault.
 type faultyTx struct {
 	store.Tx
 	s *faultyStore

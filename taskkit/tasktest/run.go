@@ -10,26 +10,30 @@ import (
 	"github.com/google/uuid"
 	_ "modernc.org/sqlite" // the database in memory
 
-	"taskkit.dev/internal/backoff"
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
-	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/dbstore"
 	"taskkit.dev/taskkit"
 )
 
 // deadline bounds one run. An executor under test that takes longer hangs.
 const deadline = 2 * time.Minute
 
-// Outcome is what became of a task.
-type Outcome[Spec, State any] struct {
-	*taskkit.TaskOf[Spec, State]
+// Outcome is a task that has ended, with its spec, state and result.
+type Outcome[Spec, State, Result any] struct {
+	*taskkit.Typed[Spec, State, Result]
 	Failures []taskkit.ItemFailure // at most the first 1,000
 	Attempts []taskkit.Attempt     // failed attempts, newest first, at most 1,000
 	Client   *taskkit.Client
 	DB       *sql.DB
 }
 
-// Option changes a [Run].
-type Option func(*options)
+// An Option is an option of [Run]. Only this package implements it.
+type Option interface{ apply(o *options) }
+
+type option func(*options)
+
+func (f option) apply(o *options) { f(o) }
 
 type options struct {
 	db      *sql.DB
@@ -39,40 +43,51 @@ type options struct {
 	tries   int
 }
 
-// On runs on a database of the test's own, which must be migrated and have no
-// other worker. Defaults to a fresh SQLite database in memory.
-func On(db *sql.DB) Option { return func(o *options) { o.db = db } }
+// WithDB runs the task on a database of the test's own, which must be migrated and
+// have no other worker. Defaults to a fresh SQLite database in memory.
+func WithDB(db *sql.DB) Option { return option(func(o *options) { o.db = db }) }
 
-// Limit fixes b.Limit. Defaults to the kind's own.
-func Limit(n int) Option { return func(o *options) { o.limit = n } }
-
-// Submitted passes options to Submit.
-func Submitted(opts ...taskkit.SubmitOption) Option {
-	return func(o *options) { o.submit = append(o.submit, opts...) }
+// WithSubmitOptions passes options to Submit. Without an owner among them the task
+// is submitted with [taskkit.System].
+func WithSubmitOptions(opts ...taskkit.SubmitOption) Option {
+	return option(func(o *options) { o.submit = append(o.submit, opts...) })
 }
 
-// Context sets what taskkit.Config.Context is.
-func Context(f func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)) Option {
-	return func(o *options) { o.context = f }
+// WithContext sets the function that is Config.Context of a worker.
+func WithContext(f func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)) Option {
+	return option(func(o *options) { o.context = f })
 }
 
-// MaxAttempts sets taskkit.Config.MaxAttempts. Defaults to 3; retries follow at
-// once.
-func MaxAttempts(n int) Option { return func(o *options) { o.tries = n } }
+// WithMaxAttempts sets Config.MaxAttempts of the worker. Defaults to 3. Retries
+// follow at once.
+func WithMaxAttempts(n int) Option { return option(func(o *options) { o.tries = n }) }
 
-// Run submits a task, runs it to its end, and returns what became of it. What
-// keeps it from ending fails the test.
-func Run[Spec, State any](tb testing.TB, k *taskkit.Kind[Spec, State], x taskkit.Executor[Spec, State], spec Spec, opts ...Option) *Outcome[Spec, State] {
+// A LimitOption is an option of [Run] and of [NewBatch]. See [WithLimit].
+type LimitOption struct{ limit int }
+
+// WithLimit fixes b.Limit. Defaults to the kind's batch size.
+func WithLimit(n int) LimitOption { return LimitOption{n} }
+
+func (l LimitOption) apply(o *options) { o.limit = l.limit }
+
+func (l LimitOption) applyBatch(o *batchOptions) { o.limit = l.limit }
+
+// Run submits a task, runs it to its end and returns the outcome. It fails the test
+// when the task does not end.
+func Run[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Result], x taskkit.Executor[Spec, State], spec Spec, opts ...Option) *Outcome[Spec, State, Result] {
 	tb.Helper()
 	o := options{tries: 3}
 	for _, f := range opts {
-		f(&o)
+		f.apply(&o)
 	}
 	if o.db == nil {
 		o.db = Open(tb)
 	}
-	r := &rig[Spec, State]{tb: tb, db: o.db, kind: k, x: x, options: o}
-	return r.run(spec, faults{})
+	h := &harness[Spec, State, Result]{
+		tb: tb, db: o.db, kind: k, options: o,
+		newExecutor: func() taskkit.Executor[Spec, State] { return x },
+	}
+	return h.run(spec, faults{})
 }
 
 // Open returns a fresh, migrated SQLite database in memory, closed with the
@@ -100,103 +115,106 @@ func Open(tb testing.TB) *sql.DB {
 	return db
 }
 
-// rig is one task under test.
-type rig[Spec, State any] struct {
+// harness is one task under test.
+type harness[Spec, State, Result any] struct {
 	tb   testing.TB
 	db   *sql.DB
-	kind *taskkit.Kind[Spec, State]
-	x    taskkit.Executor[Spec, State]
+	kind *taskkit.Kind[Spec, State, Result]
+	// newExecutor makes the executor of one worker.
+	newExecutor func() taskkit.Executor[Spec, State]
 	options
 }
 
 // run submits the task and runs workers over a store with faults until the task
 // has ended.
-func (r *rig[Spec, State]) run(spec Spec, f faults) *Outcome[Spec, State] {
-	r.tb.Helper()
-	ctx, cancel := context.WithTimeout(r.tb.Context(), deadline)
+func (h *harness[Spec, State, Result]) run(spec Spec, f faults) *Outcome[Spec, State, Result] {
+	h.tb.Helper()
+	ctx, cancel := context.WithTimeout(h.tb.Context(), deadline)
 	defer cancel()
-	id, err := taskkit.Submit(ctx, r.db, r.kind, spec, r.submit...)
+	opts := append([]taskkit.SubmitOption{taskkit.System()}, h.submit...)
+	id, err := taskkit.Submit(ctx, h.db, h.kind, spec, opts...)
 	if err != nil {
-		r.tb.Fatalf("submit: %v", err)
+		h.tb.Fatalf("submit: %v", err)
 	}
-	client := taskkit.NewClient(r.db)
-	s, err := store.Open(ctx, r.db, taskkit.DefaultSchema)
+	client := taskkit.NewClient(h.db)
+	s, err := dbstore.Open(ctx, h.db, taskkit.DefaultSchema, dbstore.Options{})
 	if err != nil {
-		r.tb.Fatalf("open store: %v", err)
+		h.tb.Fatalf("open store: %v", err)
 	}
-	faulty := &faultyStore{Store: s, faults: f, client: client, task: id}
+	faulty := &faultyStore{Store: s, faults: f, client: client, task: id, guard: progressGuard{maxBatches: f.maxBatches}}
 	for {
 		t, err := client.Task(ctx, id)
 		if err != nil {
-			r.tb.Fatalf("read task: %v", err)
+			h.tb.Fatalf("read task: %v", err)
 		}
 		if t.Ended() {
 			break
 		}
-		r.work(ctx, faulty, client, id)
+		h.work(ctx, faulty, client, id)
+		if err := faulty.stuck(); err != nil {
+			h.tb.Fatal(err)
+		}
 		if ctx.Err() != nil {
-			why, _ := client.Explain(r.tb.Context(), id)
-			r.tb.Fatalf("the task has not ended after %v: %s", deadline, why)
+			why, _ := client.Explain(h.tb.Context(), id)
+			h.tb.Fatalf("the task has not ended after %v: %s", deadline, why)
 		}
 	}
-	return r.outcome(ctx, client, id)
+	return h.outcome(ctx, client, id)
 }
 
 // work runs one worker until it has crashed or the task has ended.
-func (r *rig[Spec, State]) work(ctx context.Context, s *faultyStore, client *taskkit.Client, id taskkit.ID) {
-	r.tb.Helper()
+func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore, client *taskkit.Client, id taskkit.ID) {
+	h.tb.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.crash = cancel
 
 	var reg taskkit.Registry
-	taskkit.Register(&reg, r.kind, r.x)
-	kinds, err := reg.Engine()
-	if err != nil {
-		r.tb.Fatalf("register: %v", err)
+	x := &received[Spec, State]{Executor: h.newExecutor()}
+	taskkit.Register(&reg, h.kind, x)
+	if err := reg.Err(); err != nil {
+		h.tb.Fatalf("register: %v", err)
 	}
-	if r.limit > 0 {
-		for _, k := range kinds {
-			k.Limit = r.limit
-		}
+	if h.limit > 0 {
+		x.kind.Limit = h.limit
 	}
 	t, err := client.Task(ctx, id)
 	if err != nil {
-		r.tb.Fatalf("read task: %v", err)
+		h.tb.Fatalf("read task: %v", err)
 	}
-	w := engine.New(s, kinds, engine.Config{
+	w := engine.New(s, map[string]*engine.Kind{t.Kind: x.kind}, engine.Config{
 		System: "tasktest", Version: taskkit.Version, Queues: []string{t.Queue}, Slots: 1,
 		BatchTimeout: 30 * time.Second, BatchTarget: time.Second, FixedLimit: true,
 		Drain: 2 * time.Second, Quantum: time.Hour,
 		Heartbeat: 10 * time.Second, DeadAfter: time.Minute,
 		Poll: 5 * time.Millisecond, PollListening: 5 * time.Millisecond, Call: 10 * time.Second, LockTimeout: 5 * time.Second,
-		MaxAttempts: r.tries, Backoff: backoff.Policy{Base: time.Millisecond, Cap: time.Millisecond},
-		SpecMax: 8 << 10, Identity: r.context, Log: logger(r.tb),
+		MaxAttempts: h.tries, Backoff: classify.Backoff{Base: time.Millisecond, Cap: time.Millisecond},
+		SpecMax: 8 << 10, Identity: h.context, Log: logger(h.tb),
 	})
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	_, _ = client.Wait(ctx, id, nil) // ends with a crash as well
 	cancel()
 	if err := <-done; err != nil {
-		r.tb.Fatalf("worker: %v", err)
+		h.tb.Fatalf("worker: %v", err)
 	}
 }
 
-func (r *rig[Spec, State]) outcome(ctx context.Context, client *taskkit.Client, id taskkit.ID) *Outcome[Spec, State] {
-	r.tb.Helper()
-	t, err := taskkit.Get(ctx, client, r.kind, id)
+func (h *harness[Spec, State, Result]) outcome(ctx context.Context, client *taskkit.Client, id taskkit.ID) *Outcome[Spec, State, Result] {
+	h.tb.Helper()
+	t, err := taskkit.Get(ctx, client, h.kind, id)
 	if err != nil {
-		r.tb.Fatalf("read task: %v", err)
+		h.tb.Fatalf("read task: %v", err)
 	}
 	failures, err := client.Failures(ctx, id, uuid.Nil, 1000)
 	if err != nil {
-		r.tb.Fatalf("read failures: %v", err)
+		h.tb.Fatalf("read failures: %v", err)
 	}
 	attempts, err := client.Attempts(ctx, id, 1000)
 	if err != nil {
-		r.tb.Fatalf("read attempts: %v", err)
+		h.tb.Fatalf("read attempts: %v", err)
 	}
-	return &Outcome[Spec, State]{TaskOf: t, Failures: failures, Attempts: attempts, Client: client, DB: r.db}
+	return &Outcome[Spec, State, Result]{Typed: t, Failures: failures, Attempts: attempts, Client: client, DB: h.db}
 }
 
 // logger writes the runtime's log to the test's.

@@ -5,13 +5,14 @@
 package peopletask
 
 import (
-	"taskkit.dev/bench/executors/people"
 	"taskkit.dev/taskkit/taskjson"
+
+	"taskkit.dev/bench/executors/people"
 )
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 59+len(v.Status))
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -19,14 +20,14 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readSpec(d, v)
 	return d.Finish()
 }
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 18)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -34,21 +35,20 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readState(d, v)
 	return d.Finish()
 }
 
 // writeSpec writes a people.Spec.
 func writeSpec(e *taskjson.Encoder, v *people.Spec) {
-	e.BeginObject()
-	e.Name("status")
+	e.Open(`{"status":`)
 	e.String(v.Status)
-	e.Name("from")
+	e.Next(`,"from":`)
 	e.Int(v.From)
-	e.Name("to")
+	e.Next(`,"to":`)
 	e.Int(v.To)
-	e.Name("batch")
+	e.Next(`,"batch":`)
 	e.Int(int64(v.Batch))
 	e.EndObject()
 }
@@ -82,8 +82,7 @@ func readSpec(d *taskjson.Decoder, v *people.Spec) {
 
 // writeState writes a people.State.
 func writeState(e *taskjson.Encoder, v *people.State) {
-	e.BeginObject()
-	e.Name("done")
+	e.Open(`{"done":`)
 	e.Int(v.Done)
 	e.EndObject()
 }

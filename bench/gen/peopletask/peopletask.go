@@ -7,9 +7,12 @@ package peopletask
 
 import (
 	"context"
+	_ "embed"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 
 	"taskkit.dev/bench/executors/people"
-	"taskkit.dev/taskkit"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -17,36 +20,52 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ people.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[people.Spec](struct {
 		Status string `json:"status" validate:"required"`
 		From   int64  `json:"from"`
 		To     int64  `json:"to"`
 		Batch  int    `json:"batch"`
-	}{}
-	_ people.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[people.State](struct {
 		Done int64 `json:"done"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*people.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*people.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind people is asked to do.
 	Spec = people.Spec
 	// State is what a task of kind people remembers between batches.
 	State = people.State
+	// Result is empty: tasks of kind people have no result.
+	Result = struct{}
+	// Task is a task of kind people as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
+)
+
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
 )
 
 // Kind is the kind people.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "people",
-	Revision: 1,
-	Batch:    500,
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
+	Name:       "people",
+	Revision:   1,
+	BatchSize:  500,
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind people: it will run if tx commits.
@@ -65,8 +84,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind people with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind people. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

@@ -5,13 +5,14 @@
 package tinytask
 
 import (
-	"taskkit.dev/bench/executors/tiny"
 	"taskkit.dev/taskkit/taskjson"
+
+	"taskkit.dev/bench/executors/tiny"
 )
 
 // appendSpec appends the JSON of a spec to dst.
 func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 15)
 	writeSpec(&e, v)
 	return e.Finish()
 }
@@ -19,14 +20,14 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readSpec(d, v)
 	return d.Finish()
 }
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoder(dst)
+	e := taskjson.NewEncoderSize(dst, 2)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -34,15 +35,14 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readState(d, v)
 	return d.Finish()
 }
 
 // writeSpec writes a tiny.Spec.
 func writeSpec(e *taskjson.Encoder, v *tiny.Spec) {
-	e.BeginObject()
-	e.Name("t")
+	e.Open(`{"t":`)
 	e.Int(v.Stamp)
 	e.EndObject()
 }

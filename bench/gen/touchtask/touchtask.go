@@ -7,9 +7,12 @@ package touchtask
 
 import (
 	"context"
+	_ "embed"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 
 	"taskkit.dev/bench/executors/touch"
-	"taskkit.dev/taskkit"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -17,31 +20,47 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ touch.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[touch.Spec](struct {
 		Stamp int64 `json:"t"`
-	}{}
-	_ touch.State = struct {
-	}{}
+	}{})
+	runGoGenerate_typeHasChanged[touch.State](struct {
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*touch.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*touch.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind touch is asked to do.
 	Spec = touch.Spec
 	// State is what a task of kind touch remembers between batches.
 	State = touch.State
+	// Result is empty: tasks of kind touch have no result.
+	Result = struct{}
+	// Task is a task of kind touch as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
+)
+
+// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
+// another language.
+var (
+	//go:embed spec.schema.json
+	specSchema string
 )
 
 // Kind is the kind touch.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
-	Name:     "touch",
-	Revision: 1,
-	Spec:     taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:    taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
+	Name:       "touch",
+	Revision:   1,
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
+	SpecSchema: []byte(specSchema),
 })
 
 // Submit submits a task of kind touch: it will run if tx commits.
@@ -60,8 +79,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind touch with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind touch. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

@@ -4,8 +4,9 @@
 package gen
 
 import (
-	"example.com/campus/gen/setstatustask"
 	"taskkit.dev/taskkit"
+
+	"example.com/campus/gen/setstatustask"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each

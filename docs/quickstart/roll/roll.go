@@ -31,7 +31,7 @@ func Close(ctx context.Context, client *ent.Client, id int) (taskkit.ID, error) 
 		return taskkit.ID{}, fmt.Errorf("close cohort %d: %w", id, err)
 	}
 	task, err := setstatustask.Submit(ctx, tx, setstatustask.Spec{Students: students, Status: "exited"},
-		taskkit.UniqueKey(fmt.Sprint("close cohort ", id)))
+		taskkit.System(), taskkit.WithUniqueKey(fmt.Sprint("close cohort ", id)))
 	if err != nil {
 		return taskkit.ID{}, fmt.Errorf("close cohort %d: %w", id, err)
 	}

@@ -1,8 +1,9 @@
-// Package command is the command line of taskkit: what a person types, turned
-// into calls of a [taskkit.Client], and what comes back turned into text.
+// Package command is the command line of taskkit. It turns arguments into calls of
+// a [taskkit.Client], and their results into text.
 //
-// Answers go to standard output, everything else to standard error. Errors are
-// one sentence. A table is for people, -o json for programs; both hold the same.
+// Results go to standard output, everything else to standard error. An error is
+// one sentence. Tables are for people and -o json is for programs; both contain
+// the same data.
 package command
 
 import (
@@ -62,24 +63,24 @@ func Main(args []string, stdout, stderr *os.File) int {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "taskkit",
-		Short: "Look at taskkit's tasks and ask things of them",
-		Long: `Look at taskkit's tasks and ask things of them.
+		Short: "Inspect and control tasks",
+		Long: `Inspect and control tasks.
 
-A task is named by its full id, by the last 4 or more characters of it, or by
-@last, the newest. The database is named by -d or by DATABASE_URL.
+TASK is the full id of a task, its last 4 or more characters, or @last for the
+newest task. Name the database with -d or DATABASE_URL.
 
-Exit status: 0 done, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
-stopped or deleted, 5 it took too long, 130 interrupted.`,
-		Example: `  taskkit dev --exit                     see it all run, with nothing installed
-  taskkit ls -d postgres://me@db/app     what there is
-  taskkit explain @last                  why the newest task is not running`,
+Exit status: 0 success, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
+stopped or deleted, 5 timeout, 130 interrupted.`,
+		Example: `  taskkit dev --exit                     run the demonstration
+  taskkit ls -d postgres://me@db/app     list tasks
+  taskkit explain @last                  explain why the newest task is not running`,
 		Version:       taskkit.Version,
 		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if a.output != "table" && a.output != "json" {
-				return usage("-o takes table or json, not %q", a.output)
+				return usage("-o accepts table or json, not %q", a.output)
 			}
 			return nil
 		},
@@ -91,15 +92,15 @@ stopped or deleted, 5 it took too long, 130 interrupted.`,
 	})
 	root.SetVersionTemplate("taskkit {{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.url, "database-url", "d", "", "database: a postgres:// `URL`, or the path of an SQLite file (default $DATABASE_URL)")
+	flags.StringVarP(&a.url, "database-url", "d", "", "a postgres:// `URL` or the path of an SQLite file (default $DATABASE_URL)")
 	flags.StringVar(&a.schema, "schema", "", "PostgreSQL schema of taskkit's tables (default "+taskkit.DefaultSchema+")")
-	flags.StringVarP(&a.output, "output", "o", "table", "table or json")
+	flags.StringVarP(&a.output, "output", "o", "table", "output `format`: table or json")
 	root.AddCommand(
 		a.devCommand(), a.migrateCommand(),
 		a.lsCommand(), a.showCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
-		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.retryCommand(), a.rmCommand(),
+		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.retryCommand(), a.rmCommand(), a.pruneEventsCommand(),
 		&cobra.Command{
-			Use: dev.WorkerCommand, Hidden: true, Short: "Be a worker of taskkit dev", Args: noArgs,
+			Use: dev.WorkerCommand, Hidden: true, Short: "Run as a worker of taskkit dev", Args: noArgs,
 			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },
 		},
 	)
@@ -114,34 +115,34 @@ const (
 	exitFailed  = 3
 	exitStopped = 4
 	exitTimeout = 5
-	// exitInterrupted is what shells give a program that a Ctrl-C has ended. A
-	// script must not take it for "the task is done".
+	// exitInterrupted is the status that shells report for a program ended by
+	// Ctrl-C. A script must not take it for success.
 	exitInterrupted = 130
 )
 
-// usageError is a command that was called wrongly.
+// usageError reports wrong arguments.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// noArgs refuses arguments.
+// noArgs rejects arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if c.HasSubCommands() {
-		return usage("there is no command %q: see `%s --help`", args[0], c.CommandPath())
+		return usage("unknown command %q: see `%s --help`", args[0], c.CommandPath())
 	}
-	return usage("%s takes no argument, and %q is one: see `%s --help`", c.CommandPath(), args[0], c.CommandPath())
+	return usage("%s takes no arguments, but got %q: see `%s --help`", c.CommandPath(), args[0], c.CommandPath())
 }
 
-// taskArgs wants tasks: one, or any number of them.
+// taskArgs accepts between one and most tasks.
 func taskArgs(most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usage("no task is named: see `%s --help`", c.CommandPath())
+			return usage("no task given: see `%s --help`", c.CommandPath())
 		}
 		if len(args) > most {
 			return usage("%s takes one task, not %d: see `%s --help`", c.CommandPath(), len(args), c.CommandPath())
@@ -155,18 +156,19 @@ func taskArgs(most int) cobra.PositionalArgs {
 	}
 }
 
-// outcome is an end that is not the command's own failure: the status says it.
-type outcome struct {
+// statusError ends the command with a status that describes the task rather than
+// a failure of the command.
+type statusError struct {
 	code int
 	text string // for standard error; may be empty
 }
 
-func (e *outcome) Error() string { return e.text }
+func (e *statusError) Error() string { return e.text }
 
-// exitCode finds the exit status for an error.
+// exitCode returns the exit status for an error.
 func exitCode(ctx context.Context, err error) int {
 	var (
-		o      *outcome
+		o      *statusError
 		u      *usageError
 		option *taskkit.OptionError
 	)
@@ -182,13 +184,13 @@ func exitCode(ctx context.Context, err error) int {
 	}
 }
 
-// sentence returns an error's text without the prefix of the package: the
-// command has the same name and puts its own before.
+// sentence returns the text of an error without the prefix of package taskkit:
+// the command prints its own name, which is the same.
 func sentence(err error) string {
 	return screen.Clean(strings.TrimPrefix(err.Error(), "taskkit: "))
 }
 
-// print writes an answer, as a table or as JSON.
+// print writes a result, as a table or as JSON.
 func (a *app) print(asJSON any, table func(w io.Writer)) error {
 	if a.output == "json" {
 		return screen.JSON(a.out, asJSON)

@@ -15,14 +15,14 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// address reads the database's address from -d or the environment.
+// address reads the address of the database from -d or the environment.
 func (a *app) address() (database.Address, error) {
 	text := a.url
 	if text == "" {
 		text = os.Getenv("DATABASE_URL")
 	}
 	if text == "" {
-		return database.Address{}, usage("no database is named: give -d URL or set DATABASE_URL; for a demonstration that needs none run `taskkit dev`")
+		return database.Address{}, usage("no database given: use -d URL or set DATABASE_URL, or run `taskkit dev` for a demonstration that needs none")
 	}
 	return parseAddress(text)
 }
@@ -35,7 +35,7 @@ func parseAddress(text string) (database.Address, error) {
 	return at, nil
 }
 
-// connection is a database with taskkit's tables in it.
+// connection is an open database with a client for its tasks.
 type connection struct {
 	*taskkit.Client
 	db *sql.DB
@@ -51,7 +51,7 @@ func (a *app) schemaName() string {
 	return a.schema
 }
 
-// open opens the database, creating an SQLite file or not.
+// open opens the database. If create is set it creates a missing SQLite file.
 func (a *app) open(ctx context.Context, create bool) (database.Address, *sql.DB, error) {
 	at, err := a.address()
 	if err != nil {
@@ -71,22 +71,22 @@ func (a *app) connect(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	if err := taskkit.CheckSchema(ctx, db, a.schemaName()); err != nil {
-		_ = db.Close() // the check says what is wrong
+		_ = db.Close() // the check has the error to report
 		if s, ok := errors.AsType[*taskkit.SchemaError](err); ok && s.Behind() && a.flags() != "" {
-			err = fmt.Errorf("%w, here `taskkit migrate%s`", err, a.flags())
+			err = fmt.Errorf("%w, here as `taskkit migrate%s`", err, a.flags())
 		}
 		return nil, err
 	}
-	return &connection{taskkit.NewClient(db, taskkit.InSchema(a.schemaName())), db}, nil
+	return &connection{taskkit.NewClient(db, taskkit.WithSchema(a.schemaName())), db}, nil
 }
 
-// idForm is what may name a task: it is checked before a database is asked.
+// idForm matches a task argument. It is checked before a database is opened.
 var idForm = regexp.MustCompile(`^(@last|[0-9a-fA-F-]{4,36})$`)
 
-// checkID refuses text that cannot name a task.
+// checkID rejects text that cannot name a task.
 func checkID(text string) error {
 	if !idForm.MatchString(text) {
-		return usage("%q names no task: give its full id, its last 4 or more characters, or @last", text)
+		return usage("%q is not a task: give the full id, its last 4 or more characters, or @last", text)
 	}
 	if len(text) == 36 {
 		if _, err := taskkit.ParseID(text); err != nil {
@@ -96,7 +96,7 @@ func checkID(text string) error {
 	return nil
 }
 
-// find finds the task that a person means.
+// find returns the task that an argument names.
 func (c *connection) find(ctx context.Context, text string) (*taskkit.Task, error) {
 	id, err := c.Resolve(ctx, text)
 	if err != nil {
@@ -110,10 +110,10 @@ func (c *connection) find(ctx context.Context, text string) (*taskkit.Task, erro
 }
 
 func noTask(id taskkit.ID) error {
-	return errors.New("there is no task " + id.String() + "; it may have been deleted")
+	return errors.New("no task " + id.String() + ": it may have been deleted")
 }
 
-// several adds to an error the tasks that a suffix might mean.
+// several adds to an error the tasks that a suffix matches.
 func several(err error) error {
 	var e *taskkit.IDError
 	if !errors.As(err, &e) || len(e.Matches) == 0 {
@@ -123,7 +123,7 @@ func several(err error) error {
 	for i, id := range e.Matches {
 		ids[i] = id.String()
 	}
-	return errors.New(sentence(err) + ", such as " + strings.Join(ids, " or "))
+	return errors.New(sentence(err) + ": " + strings.Join(ids, ", "))
 }
 
 // personFlag is a flag that takes the id of a person.
@@ -133,7 +133,7 @@ type personFlag struct{ uuid.UUID }
 func (p *personFlag) Set(s string) error {
 	id, err := uuid.Parse(s)
 	if err != nil {
-		return errors.New("want a UUID")
+		return errors.New("not a UUID")
 	}
 	p.UUID = id
 	return nil

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -12,9 +13,9 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// statuses are all there are, as a person may give them.
+// statuses are all values that --status accepts.
 var statuses = []taskkit.Status{
-	taskkit.Queued, taskkit.Scheduling, taskkit.Executing, taskkit.Completed, taskkit.Error, taskkit.Failure,
+	taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting, taskkit.StatusCompleted, taskkit.StatusError, taskkit.StatusFailure,
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -27,18 +28,18 @@ func (a *app) lsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List tasks, newest first",
-		Long:  "List tasks, newest first. A list that is not the whole says how to go on.",
+		Long:  "List tasks, newest first. A list that reaches its limit ends with the flag that\ncontinues it.",
 		Example: `  taskkit ls --status failure,error
   taskkit ls --kind send_email -n 100 -o json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.Limit < 1 || f.Limit > 1000 {
-				return usage("-n takes 1 to 1000, not %d", f.Limit)
+				return usage("-n accepts 1 to 1000, not %d", f.Limit)
 			}
 			for _, s := range status {
 				is := taskkit.Status(strings.ToUpper(strings.TrimSpace(s)))
 				if !slices.Contains(statuses, is) {
-					return usage("%q is no status: there are %s", s, joined(statuses))
+					return usage("unknown status %q: use one of %s", s, joined(statuses))
 				}
 				f.Statuses = append(f.Statuses, is)
 			}
@@ -54,8 +55,8 @@ func (a *app) lsCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringSliceVar(&f.Kinds, "kind", nil, "only tasks of these `kinds`")
 	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.ToLower(joined(statuses)))
-	flags.Var(&owner, "owner", "only tasks that this person asked for")
-	flags.StringVar(&f.Queue, "queue", "", "only tasks of this `queue`")
+	flags.Var(&owner, "owner", "only tasks of this owner")
+	flags.StringVar(&f.Queue, "queue", "", "only tasks in this `queue`")
 	flags.IntVarP(&f.Limit, "number", "n", 20, "at most so many")
 	flags.StringVar(&before, "before", "", "only tasks older than this `task`")
 	return c
@@ -86,12 +87,12 @@ func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
 		for i, t := range tasks {
 			rows[i] = []string{
 				t.ID.String(), screen.Clean(t.Kind), a.out.Status(string(t.Status)), progress(t), failed(t),
-				screen.Clean(t.Queue), screen.Brief(t.Elapsed), note(t),
+				screen.Clean(t.Queue), screen.Brief(t.Elapsed), remark(t),
 			}
 		}
 		a.out.Table([]string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, rows, 4, 5, 7)
 		if len(tasks) == f.Limit {
-			fmt.Fprintf(a.err, "there may be more: --before %s\n", tasks[len(tasks)-1].ID)
+			fmt.Fprintf(a.err, "there may be more: use --before %s\n", tasks[len(tasks)-1].ID)
 		}
 	})
 }
@@ -100,7 +101,7 @@ func (a *app) workersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workers",
 		Short: "List workers",
-		Long:  "List the workers that live and those that ended in the last hour.",
+		Long:  "List workers that are running and those that ended in the last hour.",
 		Example: `  taskkit workers
   taskkit workers -o json`,
 		Args: noArgs,
@@ -116,24 +117,24 @@ func (a *app) workersCommand() *cobra.Command {
 			}
 			return a.print(workers, func(io.Writer) {
 				if len(workers) == 0 {
-					fmt.Fprintln(a.err, "no workers: none lives, and none has ended in the last hour")
+					fmt.Fprintln(a.err, "no workers are running, and none ended in the last hour")
 					return
 				}
 				rows := make([][]string, len(workers))
 				for i, w := range workers {
 					rows[i] = []string{
-						screen.Clean(w.ID), a.out.Status(condition(w)), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago",
-						fmt.Sprint(len(w.Kinds)), screen.Clean(strings.Join(w.Queues, ",")), screen.Clean(w.Version), screen.Short(w.Why, 60),
+						screen.Clean(w.ID), a.out.Status(workerStatus(w)), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago",
+						fmt.Sprint(len(w.Kinds)), screen.Clean(strings.Join(w.Queues, ",")), screen.Clean(w.Version), screen.Short(w.EndReason, 60),
 					}
 				}
-				a.out.Table([]string{"worker", "is", "busy", "heartbeat", "kinds", "queues", "version", "why"}, rows, 3, 4, 5)
+				a.out.Table([]string{"worker", "status", "busy", "heartbeat", "kinds", "queues", "version", "end reason"}, rows, 3, 4, 5)
 			})
 		},
 	}
 }
 
-// condition says in a word how a worker is.
-func condition(w taskkit.WorkerInfo) string {
+// workerStatus returns the state of a worker in one word.
+func workerStatus(w taskkit.WorkerInfo) string {
 	switch {
 	case w.Ended != nil:
 		return "ended"
@@ -146,12 +147,12 @@ func condition(w taskkit.WorkerInfo) string {
 	}
 }
 
-// progress writes how many items of how many.
+// progress formats the number of processed items and the total.
 func progress(t *taskkit.Task) string {
 	if t.Progress.Total < 0 {
-		return screen.Count(t.Progress.Dealt())
+		return screen.Count(t.Progress.Processed())
 	}
-	return screen.Count(t.Progress.Dealt()) + "/" + screen.Count(t.Progress.Total)
+	return screen.Count(t.Progress.Processed()) + "/" + screen.Count(t.Progress.Total)
 }
 
 func failed(t *taskkit.Task) string {
@@ -161,19 +162,19 @@ func failed(t *taskkit.Task) string {
 	return screen.Count(t.Progress.Failed)
 }
 
-// note says what else matters about a task.
-func note(t *taskkit.Task) string {
+// remark returns what else an operator should know about a task.
+func remark(t *taskkit.Task) string {
 	switch {
-	case t.Partial():
+	case t.Partial:
 		return "stopped"
-	case t.Status == taskkit.Queued && t.Control == taskkit.ControlPause:
+	case t.Status == taskkit.StatusQueued && t.Control == taskkit.ControlPause:
 		return "paused"
 	case t.Control != taskkit.ControlNone && !t.Ended():
 		return strings.ToLower(string(t.Control)) + " requested"
-	case t.Status == taskkit.Error || t.Status == taskkit.Failure:
-		return screen.Short(t.Desc, 60)
-	case t.Status == taskkit.Queued:
-		return screen.Short(t.Reason, 60)
+	case t.Status == taskkit.StatusError || t.Status == taskkit.StatusFailure:
+		return screen.Short(t.StatusDetail, 60)
+	case t.Status == taskkit.StatusQueued:
+		return screen.Short(cmp.Or(t.WaitingReason, t.Reason), 60)
 	default:
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// migrated is what migrate did.
+// migrated is the result of migrate.
 type migrated struct {
 	Database string `json:"database"`
 	Schema   string `json:"schema,omitempty"`
@@ -24,10 +24,10 @@ type migrated struct {
 func (a *app) migrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate",
-		Short: "Create taskkit's tables, or bring them up to date",
-		Long: `Create taskkit's tables, or bring them up to date. To run it again does no
-harm, nor do several at once. On PostgreSQL it needs the right to create tables;
-an SQLite file is created where there is none.`,
+		Short: "Create or update taskkit's tables",
+		Long: `Create or update taskkit's tables. It is safe to run it again, and to run several
+at once. On PostgreSQL it needs the right to create tables. A missing SQLite file
+is created.`,
 		Example: `  taskkit migrate -d postgres://owner@db/app
   taskkit migrate -d tasks.db`,
 		Args: noArgs,
@@ -64,10 +64,10 @@ func (m migrated) sentence(at database.Address) string {
 	}
 	switch {
 	case !m.Changed:
-		return where + " is up to date; nothing was changed"
+		return where + " is up to date"
 	case m.From == 0:
 		return fmt.Sprintf("%s: created taskkit's tables, version %d", where, m.To)
 	default:
-		return fmt.Sprintf("%s: brought from version %d to %d", where, m.From, m.To)
+		return fmt.Sprintf("%s: updated from version %d to %d", where, m.From, m.To)
 	}
 }

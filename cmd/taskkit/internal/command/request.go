@@ -15,26 +15,28 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// ask is a call of the client that asks something of a task.
-type ask func(*taskkit.Client, context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error)
+// requestFunc is a method of the client that makes a request on a task.
+type requestFunc func(*taskkit.Client, context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error)
 
-// request is a command that asks something of tasks.
+// request is a command that makes a request on tasks.
 type request struct {
-	do ask
-	// said says what became of it.
-	said func(c *cobra.Command, db *connection, before, now *taskkit.Task) string
-	// wait, where waits is true, waits for what was asked to be done, and says how
-	// it went.
+	do requestFunc
+	// describe returns what the request did.
+	describe func(c *cobra.Command, db *connection, before, now *taskkit.Task) string
+	// wait, if waits is set, waits until the request has taken effect and
+	// describes the result.
 	wait  func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error)
 	waits bool
+	skips bool // it has the flag --skip
 }
 
-// requestCommand completes a command. Each task is asked, whatever became of
-// those before it.
+// requestCommand completes a command. It makes the request on every task, even
+// after one has failed.
 func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	var (
 		by     personFlag
 		reason string
+		skip   bool
 	)
 	c.Args = taskArgs(math.MaxInt)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -45,38 +47,44 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		defer db.close()
 		var opts []taskkit.RequestOption
 		if reason != "" {
-			opts = append(opts, taskkit.Because(reason))
+			opts = append(opts, taskkit.WithReason(reason))
 		}
 		if by.String() != "" {
-			opts = append(opts, taskkit.By(by.UUID))
+			opts = append(opts, taskkit.WithActor(by.UUID))
+		}
+		if skip {
+			opts = append(opts, taskkit.WithSkip())
 		}
 		var errs []error
 		for _, text := range args {
-			if err := a.ask(c, db, text, r, opts); err != nil {
+			if err := a.request(c, db, text, r, opts); err != nil {
 				errs = append(errs, err)
 			}
 		}
 		return all(errs)
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why; kept in the task's events")
-	c.Flags().Var(&by, "by", "the person who asks; kept in the task's events")
+	if r.skips {
+		c.Flags().BoolVar(&skip, "skip", false, "skip the item at the position of the last checkpoint")
+	}
+	c.Flags().StringVar(&reason, "reason", "", "`reason` to record in the task's events")
+	c.Flags().Var(&by, "by", "person to record in the task's events")
 	return c
 }
 
-// ask asks something of one task.
-func (a *app) ask(c *cobra.Command, db *connection, text string, r *request, opts []taskkit.RequestOption) error {
+// request makes a request on one task.
+func (a *app) request(c *cobra.Command, db *connection, text string, r *request, opts []taskkit.RequestOption) error {
 	before, err := db.find(c.Context(), text)
 	if err != nil {
 		return err
 	}
 	now, err := r.do(db.Client, c.Context(), before.ID, opts...)
 	if errors.Is(err, taskkit.ErrNotFound) {
-		return noTask(before.ID) // gone between the two calls
+		return noTask(before.ID) // deleted between the two calls
 	}
 	if err != nil {
 		return err
 	}
-	text = r.said(c, db, before, now)
+	text = r.describe(c, db, before, now)
 	if r.waits && !now.Ended() {
 		if a.output == "table" {
 			fmt.Fprintln(a.err, screen.Clean(text))
@@ -88,7 +96,7 @@ func (a *app) ask(c *cobra.Command, db *connection, text string, r *request, opt
 	return a.print(now, func(w io.Writer) { fmt.Fprintln(w, screen.Clean(text)) })
 }
 
-// all joins errors into one sentence, and keeps the single one as it is.
+// all joins errors into one sentence. It returns a single error unchanged.
 func all(errs []error) error {
 	switch len(errs) {
 	case 0:
@@ -96,28 +104,28 @@ func all(errs []error) error {
 	case 1:
 		return errs[0]
 	}
-	texts := make([]string, len(errs))
+	sentences := make([]string, len(errs))
 	for i, err := range errs {
-		texts[i] = sentence(err)
+		sentences[i] = sentence(err)
 	}
 	code := exitError
-	if o, ok := errors.AsType[*outcome](errs[0]); ok {
+	if o, ok := errors.AsType[*statusError](errs[0]); ok {
 		code = o.code
 	}
-	return &outcome{code, strings.Join(texts, "; ")}
+	return &statusError{code, strings.Join(sentences, "; ")}
 }
 
 func (a *app) stopCommand() *cobra.Command {
 	var timeout time.Duration
 	r := &request{do: (*taskkit.Client).Stop}
-	r.said = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
+	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
 		switch {
 		case before.Ended():
-			return fmt.Sprintf("task %s had ended before, in %s", now.ID, now.Status)
+			return fmt.Sprintf("task %s had already ended in %s", now.ID, now.Status)
 		case now.Ended():
 			return fmt.Sprintf("task %s is stopped", now.ID)
 		default:
-			return fmt.Sprintf("task %s will stop at its next batch border", now.ID)
+			return fmt.Sprintf("task %s will stop after its current batch", now.ID)
 		}
 	}
 	r.wait = func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error) {
@@ -125,61 +133,64 @@ func (a *app) stopCommand() *cobra.Command {
 		switch {
 		case err != nil:
 			return nil, "", err
-		case t.Status != taskkit.Completed:
+		case t.Status != taskkit.StatusCompleted:
 			return nil, "", failure(t)
-		case t.Partial():
-			return t, fmt.Sprintf("task %s is stopped, with %s items", t.ID, progress(t)), nil
+		case t.Partial:
+			return t, fmt.Sprintf("task %s is stopped after %s items", t.ID, progress(t)), nil
 		default:
-			return t, fmt.Sprintf("task %s was done before it could be stopped", t.ID), nil
+			return t, fmt.Sprintf("task %s completed before it could be stopped", t.ID), nil
 		}
 	}
 	c := a.requestCommand(&cobra.Command{
 		Use:   "stop TASK...",
-		Short: "End tasks and keep what they have done",
-		Long: `End tasks as soon as possible and keep what they have done. A task that is
-running ends at its next batch border; --wait waits for that.`,
+		Short: "Stop tasks and keep what they have done",
+		Long: `Stop tasks as soon as possible and keep what they have done. A running task stops
+after its current batch; --wait waits for that.`,
 		Example: `  taskkit stop @last --reason "wrong caseload"
   taskkit stop 8057 --wait`,
 	}, r)
-	c.Flags().BoolVar(&r.waits, "wait", false, "wait until they have ended")
-	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait: give up after this time (default never)")
+	c.Flags().BoolVar(&r.waits, "wait", false, "wait until the tasks have ended")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, give up after this time (default never)")
 	return c
 }
 
 func (a *app) pauseCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:   "pause TASK...",
-		Short: "Keep tasks from going on until resume",
-		Long:  "Keep tasks from going on until resume. One that is running gives way after the batch in hand.",
+		Short: "Pause tasks until resume",
+		Long:  "Pause tasks until resume. A running task pauses after its current batch.",
 		Example: `  taskkit pause 8057
   taskkit pause @last --reason "mail server is down"`,
-	}, &request{do: (*taskkit.Client).Pause, said: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
-		if now.Status == taskkit.Queued {
+	}, &request{do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+		if now.Status == taskkit.StatusQueued {
 			return fmt.Sprintf("task %s is paused", now.ID)
 		}
-		return fmt.Sprintf("task %s will pause at its next batch border", now.ID)
+		return fmt.Sprintf("task %s will pause after its current batch", now.ID)
 	}})
 }
 
 func (a *app) resumeCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:     "resume TASK...",
-		Short:   "Let paused tasks go on",
-		Long:    "Let paused tasks go on.",
+		Short:   "Resume paused tasks",
+		Long:    "Resume paused tasks.",
 		Example: `  taskkit resume 8057`,
-	}, &request{do: (*taskkit.Client).Resume, said: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
-		return fmt.Sprintf("task %s may go on", now.ID)
+	}, &request{do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+		return fmt.Sprintf("task %s is resumed", now.ID)
 	}})
 }
 
 func (a *app) retryCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
-		Use:     "retry TASK...",
-		Short:   "Let failed tasks go on from their last checkpoint",
-		Long:    "Give tasks in FAILURE or ERROR a fresh budget and let them go on from their last checkpoint.",
-		Example: `  taskkit retry 8057 --reason "the address is right now"`,
-	}, &request{do: (*taskkit.Client).Retry, said: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
-		return fmt.Sprintf("task %s goes on from checkpoint %d", now.ID, now.Checkpoints)
+		Use:   "retry TASK...",
+		Short: "Retry failed tasks from their last checkpoint",
+		Long: `Retry tasks in FAILURE or ERROR from their last checkpoint, with a new set of
+attempts. With --skip the item at that position is recorded as failed, and the task
+continues after it.`,
+		Example: `  taskkit retry 8057 --reason "address corrected"
+  taskkit retry 8057 --skip --reason "crashes the image library"`,
+	}, &request{skips: true, do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+		return fmt.Sprintf("task %s will continue from checkpoint %d", now.ID, now.Checkpoints)
 	}})
 }
 
@@ -187,14 +198,14 @@ func (a *app) rmCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:     "rm TASK...",
 		Aliases: []string{"delete"},
-		Short:   "Delete tasks with their results, irrevocably",
-		Long: `Delete tasks with their results and failures, irrevocably. What they did stays,
-and so do the events. One that is running is removed at its next batch border.`,
-		Example: `  taskkit rm 8057 --reason "asked for by the owner"`,
-	}, &request{do: (*taskkit.Client).Delete, said: func(c *cobra.Command, db *connection, _, now *taskkit.Task) string {
+		Short:   "Delete tasks with their results irrevocably",
+		Long: `Delete tasks with their results and failures irrevocably. The work that they have
+done and their events remain. A running task is deleted after its current batch.`,
+		Example: `  taskkit rm 8057 --reason "requested by the owner"`,
+	}, &request{do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *connection, _, now *taskkit.Task) string {
 		if _, err := db.Task(c.Context(), now.ID); err == nil {
-			return fmt.Sprintf("task %s will be removed at its next batch border", now.ID)
+			return fmt.Sprintf("task %s will be deleted after its current batch", now.ID)
 		}
-		return fmt.Sprintf("task %s is removed", now.ID)
+		return fmt.Sprintf("task %s is deleted", now.ID)
 	}})
 }

@@ -16,14 +16,14 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// How many lines of a task's history are shown.
+// How many rows of a task's history are shown.
 const (
 	showFailures = 20
 	showAttempts = 5
 	showEvents   = 10
 )
 
-// shown is all that show tells of a task.
+// shown is the output of show.
 type shown struct {
 	Task     *taskkit.Task         `json:"task"`
 	Explain  string                `json:"explain"`
@@ -37,8 +37,8 @@ func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show TASK",
 		Short: "Show a task with its spec, state, result and history",
-		Long: `Show a task with its spec, state and result, the first items that failed, the
-last failed attempts, and what was asked of it.`,
+		Long: `Show a task with its spec, state and result, its first failed items, its last
+failed attempts, and the requests made on it.`,
 		Example: `  taskkit show @last
   taskkit show 8057 -o json`,
 		Args: taskArgs(1),
@@ -68,7 +68,7 @@ func (a *app) on(c *cobra.Command, text string, f func(*connection, *taskkit.Tas
 	return f(db, t)
 }
 
-// read reads what show shows.
+// read reads the output of show.
 func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err error) {
 	ctx := cmd.Context()
 	s.Task = t
@@ -97,28 +97,31 @@ func (a *app) show(s shown) {
 		{"", screen.Clean(s.Explain)},
 		{"items", itemsLine(t.Progress)},
 		{"queue", fmt.Sprintf("%s, priority %d", screen.Clean(t.Queue), t.Priority)},
-		{"owner", t.Owner.String()},
-		{"runs as", t.RunAs.String()},
+		{"owner", person(t.Owner)},
+		{"runs as", person(t.RunAs)},
+		{"submitted by", person(t.CreatedBy)},
 		{"submitted", screen.Time(t.Created)},
 		{"started", optional(t.Started)},
+		{"last lease", optional(t.LeaseStarted)},
 		{"stopped", optional(t.Stopped)},
 		{"worker", screen.Clean(t.Worker)},
-		{"holds", fmt.Sprintf("%d, checkpoints %d, attempts since the last %d", t.Fence, t.Checkpoints, t.Attempts)},
+		{"fence", fmt.Sprintf("%d, checkpoints %d, attempts since the last checkpoint %d", t.Fence, t.Checkpoints, t.Attempts)},
 		{"unique key", screen.Clean(t.UniqueKey)},
 		{"reference", screen.Clean(t.Reference)},
 		{"reason", screen.Clean(t.Reason)},
+		{"waits because", screen.Clean(t.WaitingReason)},
 		{"parent", nonzero(t.Parent)},
-		{"spec", compact(t.Spec)},
-		{"state", compact(t.State)},
+		{"spec", compact(t.SpecJSON)},
+		{"state", compact(t.StateJSON)},
 		{"result", compact(s.Result)},
-		{"description", indent(t.Desc)},
+		{"description", indent(t.StatusDetail)},
 	})
 	if len(s.Failures) > 0 {
 		rows := make([][]string, len(s.Failures))
 		for i, f := range s.Failures {
 			rows[i] = []string{screen.Short(f.Item, 60), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
 		}
-		a.section("Items that failed", len(rows), showFailures)
+		a.section("Failed items", len(rows), showFailures)
 		a.out.Table([]string{"item", "code", "detail"}, rows)
 	}
 	if len(s.Attempts) > 0 {
@@ -126,32 +129,32 @@ func (a *app) show(s shown) {
 		for i, f := range s.Attempts {
 			rows[i] = []string{screen.Time(f.Created), fmt.Sprint(f.Checkpoint), fmt.Sprint(f.Attempt), string(f.Class), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
 		}
-		a.section("Attempts that failed, newest first", len(rows), showAttempts)
+		a.section("Failed attempts, newest first", len(rows), showAttempts)
 		a.out.Table([]string{"when", "checkpoint", "attempt", "class", "code", "detail"}, rows, 2, 3)
 	}
 	if len(s.Events) > 0 {
 		rows := make([][]string, len(s.Events))
 		for i, e := range s.Events {
-			rows[i] = []string{screen.Time(e.Created), screen.Clean(e.Action), string(e.Was), nonzero(e.Actor), screen.Short(e.Reason, 80)}
+			rows[i] = []string{screen.Time(e.Created), screen.Clean(e.Action), string(e.FromStatus), nonzero(e.Actor), screen.Short(e.Reason, 80)}
 		}
-		a.section("What was asked of it, newest first", len(rows), showEvents)
-		a.out.Table([]string{"when", "action", "was", "by", "reason"}, rows)
+		a.section("Requests, newest first", len(rows), showEvents)
+		a.out.Table([]string{"when", "action", "from status", "actor", "reason"}, rows)
 	}
 }
 
 func (a *app) section(title string, n, most int) {
 	if n == most {
-		title += fmt.Sprintf(" (%d of them)", n)
+		title += fmt.Sprintf(" (%d shown)", n)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold(title))
 }
 
 func itemsLine(p taskkit.Progress) string {
-	total := "an unknown number"
+	total := "unknown"
 	if p.Total >= 0 {
 		total = screen.Count(p.Total)
 	}
-	return fmt.Sprintf("%s of %s (done %s, failed %s, skipped %s)", screen.Count(p.Dealt()), total, screen.Count(p.Done), screen.Count(p.Failed), screen.Count(p.Skipped))
+	return fmt.Sprintf("%s of %s (done %s, failed %s, skipped %s)", screen.Count(p.Processed()), total, screen.Count(p.Done), screen.Count(p.Failed), screen.Count(p.Skipped))
 }
 
 func optional(t *time.Time) string {
@@ -168,22 +171,30 @@ func nonzero(id uuid.UUID) string {
 	return id.String()
 }
 
-// longest is how much of a JSON text a terminal gets; -o json has it all.
-const longest = 2000
+// person writes the id of a person, or "system".
+func person(id uuid.UUID) string {
+	if id == taskkit.SystemOwner {
+		return "system"
+	}
+	return nonzero(id)
+}
 
-// compact writes JSON on one line.
+// maxJSON bounds the JSON that is shown; -o json shows all of it.
+const maxJSON = 2000
+
+// compact formats JSON on one line.
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	if len(raw) == 0 || json.Compact(&b, raw) != nil {
 		return screen.Clean(string(raw))
 	}
-	if b.Len() > longest {
-		return fmt.Sprintf("%s… (%s bytes; -o json shows all)", strings.ToValidUTF8(screen.Clean(b.String()[:longest]), ""), screen.Count(int64(b.Len())))
+	if b.Len() > maxJSON {
+		return fmt.Sprintf("%s… (%s bytes; -o json shows all)", strings.ToValidUTF8(screen.Clean(b.String()[:maxJSON]), ""), screen.Count(int64(b.Len())))
 	}
 	return screen.Clean(b.String())
 }
 
-// indent puts the further lines of a text below its first.
+// indent aligns the further lines of a text with its first.
 func indent(s string) string {
 	return strings.ReplaceAll(screen.Clean(strings.TrimSpace(s)), "\n", "\n    ")
 }
@@ -191,8 +202,8 @@ func indent(s string) string {
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain TASK",
-		Short: "Say where a task stands and why it is not running",
-		Long:  "Say in one sentence where a task stands and, if it is not running, why.",
+		Short: "Explain the state of a task and why it is not running",
+		Long:  "Explain the state of a task in one sentence and, if it is not running, why not.",
 		Example: `  taskkit explain @last
   taskkit explain 8057`,
 		Args: taskArgs(1),

@@ -16,16 +16,16 @@ func (a *app) watchCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "watch TASK",
-		Short: "Follow a task to its end",
-		Long: `Follow a task to its end. Ctrl-C leaves the task alone and only ends the
-watching. The exit status says how the task ended: 0 done, 3 failed, 4 stopped or
-deleted, 5 not within --timeout.`,
+		Short: "Follow a task until it ends",
+		Long: `Follow a task until it ends. Ctrl-C ends the command and does not affect the task.
+The exit status tells how the task ended: 0 completed, 3 failed, 4 stopped or
+deleted, 5 not ended within --timeout.`,
 		Example: `  taskkit watch @last
   taskkit watch 8057 --timeout 10m && echo done`,
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if timeout < 0 {
-				return usage("--timeout takes a duration like 10m, not %v", timeout)
+				return usage("--timeout accepts a duration like 10m, not %v", timeout)
 			}
 			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
 				return a.watch(c.Context(), db, t, timeout)
@@ -36,7 +36,7 @@ deleted, 5 not within --timeout.`,
 	return c
 }
 
-// watch follows a task and returns how it ended.
+// watch follows a task and returns an error unless it completed.
 func (a *app) watch(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration) error {
 	l := &line{Screen: a.out, off: a.output == "json"}
 	ended, err := a.wait(ctx, db, t, timeout, func(now *taskkit.Task) { l.show(follow(now)) })
@@ -49,44 +49,46 @@ func (a *app) watch(ctx context.Context, db *connection, t *taskkit.Task, timeou
 	switch {
 	case err != nil:
 		return err
-	case ended.Partial():
-		return &outcome{exitStopped, fmt.Sprintf("task %s was stopped before it was done", ended.ID)}
-	case ended.Status != taskkit.Completed:
+	case ended.Partial:
+		return &statusError{exitStopped, fmt.Sprintf("task %s was stopped before it completed", ended.ID)}
+	case ended.Status != taskkit.StatusCompleted:
 		return failure(ended)
 	}
 	return nil
 }
 
-// failure is the outcome of a task that failed.
+// failure is the error for a task that failed.
 func failure(t *taskkit.Task) error {
-	return &outcome{exitFailed, fmt.Sprintf("task %s ended in %s: %s", t.ID, t.Status, screen.Short(t.Desc, 200))}
+	return &statusError{exitFailed, fmt.Sprintf("task %s ended in %s: %s", t.ID, t.Status, screen.Short(t.StatusDetail, 200))}
 }
 
-// wait waits for a task's end. A task that is gone, a timeout and an interrupt
-// are outcomes.
-func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration, each func(*taskkit.Task)) (*taskkit.Task, error) {
+// wait waits until a task has ended. A deleted task, a timeout and an interrupt are
+// reported as a *statusError.
+func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration, progress func(*taskkit.Task)) (*taskkit.Task, error) {
 	limited := ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	ended, err := db.Wait(limited, t.ID, each)
+	ended, err := db.Wait(limited, t.ID, progress)
 	switch {
 	case err == nil:
 		return ended, nil
 	case ctx.Err() != nil:
-		return nil, &outcome{exitInterrupted, fmt.Sprintf("no longer watching; the task goes on. Come back with: taskkit watch %s%s", t.ID, a.flags())}
+		return nil, &statusError{exitInterrupted, fmt.Sprintf("stopped watching; the task continues. To watch again: taskkit watch %s%s", t.ID, a.flags())}
+	case limited.Err() != nil && ended != nil:
+		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. Last status: %s", t.ID, timeout, follow(ended))}
 	case limited.Err() != nil:
-		return nil, &outcome{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it goes on", t.ID, timeout)}
+		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues", t.ID, timeout)}
 	case errors.Is(err, taskkit.ErrNotFound):
-		return nil, &outcome{exitStopped, fmt.Sprintf("task %s was deleted", t.ID)}
+		return nil, &statusError{exitStopped, fmt.Sprintf("task %s was deleted", t.ID)}
 	default:
 		return nil, err
 	}
 }
 
-// flags returns the flags that name the same database again.
+// flags returns the flags that name the same database.
 func (a *app) flags() string {
 	s := ""
 	if a.url != "" {
@@ -100,24 +102,24 @@ func (a *app) flags() string {
 	return s
 }
 
-// follow is the line that watch shows.
+// follow formats the line that watch shows.
 func follow(t *taskkit.Task) string {
 	id := t.ID.String()
 	s := fmt.Sprintf("%s %s  %s  %s", screen.Clean(t.Kind), id[len(id)-8:], t.Status, progress(t))
 	if p := t.Progress; p.Total > 0 {
-		s += fmt.Sprintf(" (%d%%)", p.Dealt()*100/p.Total)
+		s += fmt.Sprintf(" (%d%%)", p.Processed()*100/p.Total)
 	}
 	if t.Progress.Failed > 0 {
 		s += ", failed " + screen.Count(t.Progress.Failed)
 	}
-	if n := note(t); n != "" {
+	if n := remark(t); n != "" {
 		s += "  " + n
 	}
 	return s
 }
 
-// line is a line that is drawn again in a terminal, and elsewhere written when
-// it has changed.
+// line is redrawn in place on a terminal. Elsewhere it is written whenever it has
+// changed.
 type line struct {
 	screen.Screen
 	off   bool
@@ -141,7 +143,7 @@ func (l *line) show(s string) {
 	l.last = s
 }
 
-// end leaves the line.
+// end moves to the next line.
 func (l *line) end() {
 	if l.Terminal && l.last != "" {
 		fmt.Fprintln(l)

@@ -1,5 +1,5 @@
-// Package database reads what a person types for a database and opens it. It is
-// the one place of the command that knows drivers and their settings.
+// Package database parses the address of a database and opens it. Only this
+// package of the command knows drivers and their settings.
 package database
 
 import (
@@ -11,17 +11,17 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
-// Address is where a database is. [Parse] makes it.
+// Address names a database. [Parse] returns it.
 type Address struct {
 	Dialect dialect.Name
 	// File is the path of an SQLite file, as it was written; "" on PostgreSQL.
 	File string
 
-	dsn   string // what the driver is given; on SQLite the query without its "?"
+	dsn   string // what the driver receives; on SQLite the query without its "?"
 	shown string // dsn without its password
 }
 
-// AddressError is text that names no database.
+// AddressError reports text that is not the address of a database.
 type AddressError struct{ Problem string }
 
 func (e *AddressError) Error() string {
@@ -29,23 +29,24 @@ func (e *AddressError) Error() string {
 }
 
 var (
-	// scheme begins a URL. A drive letter is none.
+	// scheme matches the start of a URL. A drive letter is not a scheme.
 	scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+):`)
-	// keyword begins a DSN of libpq's other form.
+	// keyword matches the start of a DSN in libpq's key=value form.
 	keyword = regexp.MustCompile(`^\s*(host|hostaddr|port|user|password|dbname|database|service|sslmode)\s*=`)
-	// secret finds passwords in either form.
+	// secret matches passwords in either form.
 	secret = regexp.MustCompile(`(?i)(\b(?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)`)
 )
 
-// hidden stands for a password.
+// hidden replaces a password.
 const hidden = "xxxxx"
 
 // Parse reads a PostgreSQL URL, a DSN like "host=localhost dbname=app", the path
 // of an SQLite file, or one that begins with "sqlite:" or "file:". It does not
-// look whether there is anything. Its errors, *[AddressError], hold no password.
+// check whether the database exists. Its errors, *[AddressError], contain no
+// password.
 func Parse(text string) (Address, error) {
 	if strings.TrimSpace(text) == "" {
-		return Address{}, &AddressError{"no database is named"}
+		return Address{}, &AddressError{"no database given"}
 	}
 	if keyword.MatchString(text) {
 		return Address{Dialect: dialect.Postgres, dsn: text, shown: secret.ReplaceAllString(text, "${1}"+hidden)}, nil
@@ -60,19 +61,19 @@ func Parse(text string) (Address, error) {
 		return postgresAddress(text)
 	case "sqlite", "sqlite3", "file":
 		path, query, _ := strings.Cut(rest, "?")
-		if strings.HasPrefix(path, "//") { // an authority, which is empty or this machine
+		if strings.HasPrefix(path, "//") { // an authority: empty or localhost
 			host, _, _ := strings.Cut(path[2:], "/")
 			if path = path[2+len(host):]; host != "" && host != "localhost" {
-				return Address{}, &AddressError{fmt.Sprintf("an SQLite file is on this machine, not on %q (an absolute path takes three slashes)", host)}
+				return Address{}, &AddressError{fmt.Sprintf("an SQLite file must be on this machine, not on %q (an absolute path needs three slashes)", host)}
 			}
 		}
 		path, err := url.PathUnescape(path)
 		if err != nil {
-			return Address{}, &AddressError{"the path has a broken %-escape"}
+			return Address{}, &AddressError{"the path contains an invalid %-escape"}
 		}
 		return sqliteAddress(path, query)
 	default:
-		return Address{}, &AddressError{fmt.Sprintf("there is no support for %s databases", m[1])}
+		return Address{}, &AddressError{fmt.Sprintf("%s databases are not supported", m[1])}
 	}
 }
 
@@ -80,7 +81,7 @@ func postgresAddress(text string) (Address, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		// The error quotes the URL with its password.
-		return Address{}, &AddressError{"the URL cannot be read (escape special characters in the password: @ is %40, / is %2F)"}
+		return Address{}, &AddressError{"the URL is invalid (escape special characters in the password: @ as %40, / as %2F)"}
 	}
 	shown := secret.ReplaceAllString(u.Redacted(), "${1}"+hidden)
 	return Address{Dialect: dialect.Postgres, dsn: text, shown: shown}, nil
@@ -91,7 +92,7 @@ func sqliteAddress(path, query string) (Address, error) {
 	case path == "":
 		return Address{}, &AddressError{"the path of the SQLite file is empty"}
 	case path == ":memory:" || strings.Contains(query, "mode=memory"):
-		return Address{}, &AddressError{"a database in memory belongs to one process, and others could not see its tasks"}
+		return Address{}, &AddressError{"a database in memory is visible to one process only"}
 	}
 	return Address{Dialect: dialect.SQLite, File: path, dsn: query, shown: path}, nil
 }
@@ -99,13 +100,13 @@ func sqliteAddress(path, query string) (Address, error) {
 // String returns what -d takes, with a password replaced by xxxxx.
 func (a Address) String() string { return a.shown }
 
-// Secret reports whether String leaves something out.
+// Secret reports whether String omits a password.
 func (a Address) Secret() bool {
 	return a.Dialect == dialect.Postgres && strings.Contains(a.shown, hidden)
 }
 
-// Text returns what -d takes, password and all: for the environment of a child
-// process, never for a screen.
+// Text returns what -d takes, including the password. It is for child processes
+// and must not be printed.
 func (a Address) Text() string {
 	if a.Dialect == dialect.Postgres {
 		return a.dsn
@@ -117,7 +118,7 @@ func (a Address) Text() string {
 	return text
 }
 
-// Shell returns String quoted for a shell, where that is needed.
+// Shell returns String, quoted for a shell if needed.
 func (a Address) Shell() string {
 	if !strings.ContainsAny(a.shown, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		return a.shown
@@ -125,7 +126,8 @@ func (a Address) Shell() string {
 	return "'" + strings.ReplaceAll(a.shown, "'", `'\''`) + "'"
 }
 
-// escapePath escapes what SQLite would not take for a part of the path.
+// escapePath escapes the characters that SQLite would not read as part of the
+// path.
 func escapePath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(path)
 }

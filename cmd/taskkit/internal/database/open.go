@@ -20,37 +20,37 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
-// connectTimeout bounds a connection attempt where the address names no other
-// bound: the operating system's is minutes.
+// connectTimeout bounds a connection attempt unless the address sets a bound: that
+// of the operating system is minutes.
 const connectTimeout = 10 * time.Second
 
-// Options say how to open a database. The zero Options are for a command that
-// asks a little and ends.
+// Options say how to open a database. The zero Options suit a command that makes a
+// few queries and ends.
 type Options struct {
-	// Create makes an SQLite file that is missing. Otherwise that is an error:
-	// a typing mistake must not look like an empty database.
+	// Create creates a missing SQLite file. Otherwise a missing file is an error:
+	// a mistyped path must not look like an empty database.
 	Create bool
 	// Conns bounds the pool. Defaults to 4.
 	Conns int
 	// SearchPath is the PostgreSQL schema in which unqualified names are found.
-	// Defaults to what the server says.
+	// Defaults to the server's default.
 	SearchPath string
 	// Application names the program to PostgreSQL. Defaults to "taskkit".
 	Application string
-	// Prepare lets pgx keep prepared statements, which is faster and which
-	// PgBouncer in transaction mode does not allow. What the address says
-	// about it comes first.
+	// Prepare lets pgx cache prepared statements, which is faster but does not
+	// work with PgBouncer in transaction mode. A setting in the address takes
+	// precedence.
 	Prepare bool
 }
 
-// ReachError is a database that does not answer. Its text is one line.
+// ReachError reports a database that does not respond. Its text is one line.
 type ReachError struct {
 	At  Address
 	Err error
 }
 
 func (e *ReachError) Error() string {
-	// pgx tells each address it tried on a line of its own, and some twice.
+	// pgx reports each address that it tried on a line of its own, some twice.
 	var told []string
 	for line := range strings.Lines(e.Err.Error()) {
 		if line = strings.TrimSpace(line); !slices.Contains(told, line) {
@@ -60,10 +60,10 @@ func (e *ReachError) Error() string {
 	return fmt.Sprintf("cannot reach %s: %s", e.At, strings.Join(told, " "))
 }
 
-// Unwrap returns what the driver said.
+// Unwrap returns the error of the driver.
 func (e *ReachError) Unwrap() error { return e.Err }
 
-// Open opens a database and sees that it answers.
+// Open opens a database and checks that it responds.
 func (a Address) Open(ctx context.Context, o Options) (*sql.DB, error) {
 	open := a.openSQLite
 	if a.Dialect == dialect.Postgres {
@@ -79,7 +79,7 @@ func (a Address) Open(ctx context.Context, o Options) (*sql.DB, error) {
 	db.SetMaxOpenConns(o.Conns)
 	db.SetMaxIdleConns(o.Conns)
 	if err := db.PingContext(ctx); err != nil {
-		_ = db.Close() // the ping says what is wrong
+		_ = db.Close() // the ping has the error to report
 		return nil, &ReachError{a, err}
 	}
 	return db, nil
@@ -105,8 +105,7 @@ func (a Address) openPostgres(o Options) (*sql.DB, error) {
 	return stdlib.OpenDB(*c), nil
 }
 
-// plain returns what is wrong with an address without the address, which pgx
-// puts into its text.
+// plain returns the text of an error without the address, which pgx includes.
 func plain(err error) string {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -114,10 +113,10 @@ func plain(err error) string {
 	return secret.ReplaceAllString(err.Error(), "${1}"+hidden)
 }
 
-// settings are what taskkit needs of SQLite, see the documentation of
-// operations. Those that the address sets are left as they are.
+// settings are the pragmas that taskkit needs on SQLite, see docs/operations.md. A
+// setting in the address takes precedence.
 var settings = [][2]string{
-	{"busy_timeout", "10000"}, // first, since to switch to WAL takes a lock too
+	{"busy_timeout", "10000"}, // first, because switching to WAL takes a lock too
 	{"journal_mode", "WAL"},
 	{"foreign_keys", "ON"},
 	{"synchronous", "FULL"},
@@ -126,13 +125,13 @@ var settings = [][2]string{
 func (a Address) openSQLite(o Options) (*sql.DB, error) {
 	if _, err := os.Stat(a.File); err != nil && (!errors.Is(err, fs.ErrNotExist) || !o.Create) {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no SQLite file %s: name one that exists, or create it with `taskkit migrate`", a)
+			return nil, fmt.Errorf("SQLite file %s does not exist: check the path, or create it with `taskkit migrate`", a)
 		}
 		return nil, fmt.Errorf("cannot open %s: %w", a, err)
 	}
 	given, err := url.ParseQuery(a.dsn)
 	if err != nil {
-		return nil, &AddressError{fmt.Sprintf("the part of %s behind the ? cannot be read", a)}
+		return nil, &AddressError{fmt.Sprintf("the query part of %s, after the ?, is invalid", a)}
 	}
 	var params []string
 	if !given.Has("_txlock") {
@@ -149,7 +148,7 @@ func (a Address) openSQLite(o Options) (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+escapePath(a.File)+"?"+strings.Join(params, "&"))
 }
 
-// sets reports whether one of the pragmas is about a setting.
+// sets reports whether one of the pragmas sets a setting.
 func sets(pragmas []string, setting string) bool {
 	for _, p := range pragmas {
 		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(p)), setting) {

@@ -17,18 +17,18 @@ import (
 	"taskkit.dev/gen/programstatustask"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/gen/watchtask"
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
 )
 
-// coach is the person who asks for everything.
+// coach is the person who submits all tasks.
 var coach = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 
 // everyone is the targets of all five actions.
 func everyone() targets.Targets { return targets.Targets{Query: &targets.Query{Everyone: true}} }
 
-// actions is how many tasks there are at once: the five, and the mail of the
-// early alerts, which that action submits itself.
+// actions is the number of tasks that can run at once: the five actions, and the
+// mail that the early alerts submit.
 const actions = 6
 
 // action is a bulk action of the demonstration.
@@ -37,13 +37,13 @@ type action struct {
 	id     taskkit.ID
 	submit func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error)
 	// ledger is the action's name in the ledger; "" for the export, whose file
-	// is read back.
+	// is read instead.
 	ledger string
 	// child is a task that this one submits; parent is set on that.
 	child, parent *action
 
-	task      *taskkit.Task // as it was last seen, without spec and state
-	takeovers int           // its worker was killed while it had the task
+	task      *taskkit.Task // as last read, without spec and state
+	takeovers int           // how often its worker was killed while running the task
 }
 
 // all returns the five actions.
@@ -91,8 +91,8 @@ func (r *run) all() []*action {
 	}
 }
 
-// submit submits the actions as a service does: each in a transaction of the
-// service's own.
+// submit submits the actions as a service does: each in a transaction of its
+// own.
 func (r *run) submit(ctx context.Context) error {
 	for _, a := range r.all() {
 		if err := r.inTransaction(ctx, a); err != nil {
@@ -104,12 +104,12 @@ func (r *run) submit(ctx context.Context) error {
 }
 
 func (r *run) inTransaction(ctx context.Context, a *action) error {
-	tx, err := r.place.db.BeginTx(ctx, nil)
+	tx, err := r.workspace.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	a.id, err = a.submit(ctx, tx, taskkit.InSchema(r.place.schema), taskkit.InQueue(r.place.queue),
+	a.id, err = a.submit(ctx, tx, taskkit.WithSchema(r.workspace.schema), taskkit.WithQueue(r.workspace.queue),
 		taskkit.OwnedBy(coach), taskkit.WithTotal(len(r.people.all)), taskkit.WithReason("taskkit dev"))
 	if err != nil {
 		return err
@@ -117,12 +117,11 @@ func (r *run) inTransaction(ctx context.Context, a *action) error {
 	return tx.Commit()
 }
 
-// adopt adds the tasks that were submitted by tasks which have completed since.
-// Each must have submitted one: not none, and not two because its last batch was
-// done twice.
-func (r *run) adopt(ctx context.Context) error {
+// addChildren adds the tasks that completed tasks have submitted. Each must have
+// submitted exactly one: two would mean that its last batch took effect twice.
+func (r *run) addChildren(ctx context.Context) error {
 	for _, a := range r.actions {
-		if a.child == nil || a.child.parent != nil || a.task.Status != taskkit.Completed {
+		if a.child == nil || a.child.parent != nil || a.task.Status != taskkit.StatusCompleted {
 			continue
 		}
 		found, err := r.client.Tasks(ctx, taskkit.Filter{Parent: a.id})
@@ -130,7 +129,7 @@ func (r *run) adopt(ctx context.Context) error {
 			return err
 		}
 		if len(found) != 1 {
-			return fmt.Errorf("%s %s has completed and submitted %d tasks, not one", a.name, a.id, len(found))
+			return fmt.Errorf("%s %s completed and submitted %d tasks, not one", a.name, a.id, len(found))
 		}
 		a.child.id, a.child.parent, a.child.task = found[0].ID, a, found[0]
 		r.actions = append(r.actions, a.child)

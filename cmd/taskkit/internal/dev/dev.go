@@ -1,13 +1,13 @@
-// Package dev is the demonstration: it fills a database with people, starts
-// workers as processes of their own and a mail server, has all five bulk actions
-// done to everybody, kills workers in the middle, and shows from a ledger that
-// nobody was dealt with twice or not at all.
+// Package dev is the demonstration. It fills a database with people, starts a
+// mail server and workers as processes of their own, runs all five bulk actions
+// for everybody, kills workers in the middle, and shows from a ledger that nobody
+// was processed twice or missed.
 //
-// The parent process is what an application would be, and more: it submits tasks
-// and follows them through a [taskkit.Client], and never runs one. A child is
-// what a worker would be, with one thing added: it can be told to hold still with
-// a batch done and not committed, so that the parent kills it at the worst moment
-// there is, and not at one that chance picks. See hold.go.
+// The parent process plays the application: it submits tasks and follows them
+// through a [taskkit.Client], and runs none. A child is an ordinary worker with
+// one addition: it can be asked to pause after a batch has done its work and
+// before it commits, so that the parent kills it at the worst possible moment
+// instead of a random one. See hold.go.
 package dev
 
 import (
@@ -18,52 +18,51 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/cmd/taskkit/internal/screen"
-	"taskkit.dev/internal/mailserver"
+	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/taskkit"
 )
 
-// MaxKills bounds Options.Kills: a task whose workers die again and again without
-// a checkpoint is taken for the cause, and ends.
+// MaxKills bounds Options.Kills: a task whose workers die repeatedly without a
+// checkpoint is treated as the cause and ends in FAILURE.
 const MaxKills = 5
 
-// Options say what to show.
+// Options configure a demonstration.
 type Options struct {
-	// Out gets the report, and the progress before it.
+	// Out receives the progress and the report.
 	Out screen.Screen
-	// At is the database, which is left as it is but for tables of its own. The
+	// At is the database. Only tables of the demonstration are created in it. The
 	// zero Address is an SQLite file in a new temporary directory.
 	At database.Address
-	// Schema holds taskkit's tables on PostgreSQL. Defaults to a new one.
+	// Schema is that of taskkit's tables on PostgreSQL. Defaults to a new one.
 	Schema string
-	// People is how many people to make up from Seed.
+	// People is how many people to generate from Seed.
 	People int
 	Seed   uint64
-	// File is a CSV file of people to take instead.
+	// File is a CSV file of people to use instead.
 	File string
-	// Workers is how many processes work. Defaults to 2 on SQLite, which has one
-	// writer at a time, and to 3 on PostgreSQL.
+	// Workers is the number of worker processes. Defaults to 2 on SQLite, which
+	// has one writer at a time, and to 3 on PostgreSQL.
 	Workers int
 	// Kills is how many of them are killed; at most MaxKills.
 	Kills int
-	// Exit ends the demonstration with the report. Otherwise the workers stay
-	// until the context ends.
+	// Exit ends the demonstration after the report. Otherwise the workers keep
+	// running until the context ends.
 	Exit bool
-	// Keep keeps what would be removed at the end.
+	// Keep keeps the database, files and logs that would be removed at the end.
 	Keep bool
 }
 
-// ErrChecks means that the demonstration showed something that must not be. The
-// report says what.
-var ErrChecks = errors.New("the demonstration found something wrong: see the checks above")
+// ErrChecks means that a check of the report failed.
+var ErrChecks = errors.New("a check of the demonstration failed: see above")
 
 // run is a demonstration under way.
 type run struct {
 	Options
-	place  *place
-	people *people
-	mail   *mailserver.Server
-	client *taskkit.Client
-	crew   *crew
+	workspace *workspace
+	people    *people
+	mail      *mailserver.Server
+	client    *taskkit.Client
+	workers   *workerSet
 
 	began   time.Time
 	actions []*action
@@ -71,14 +70,15 @@ type run struct {
 	view    view
 }
 
-// Run shows it all. What it started has ended when it returns.
+// Run runs the demonstration. Everything that it started has ended when it
+// returns.
 func Run(ctx context.Context, o Options) (err error) {
 	r := &run{Options: o, began: time.Now()}
-	if r.place, err = prepare(ctx, o); err != nil {
+	if r.workspace, err = prepare(ctx, o); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.place.leave(o, err)) }()
-	fmt.Fprintf(o.Out, "database   %s\n", r.place)
+	defer func() { err = errors.Join(err, r.workspace.remove(o, err)) }()
+	fmt.Fprintf(o.Out, "database   %s\n", r.workspace)
 	if r.people, err = r.populate(ctx); err != nil {
 		return err
 	}
@@ -87,11 +87,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.mail.Close()) }()
-	r.client = taskkit.NewClient(r.place.db, taskkit.InSchema(r.place.schema))
-	r.crew = newCrew(r.place, r.mail.Addr(), o.Workers)
-	defer func() { err = errors.Join(err, r.crew.end()) }()
+	r.client = taskkit.NewClient(r.workspace.db, taskkit.WithSchema(r.workspace.schema))
+	r.workers = newWorkers(r.workspace, r.mail.Addr(), o.Workers)
+	defer func() { err = errors.Join(err, r.workers.end()) }()
 	for range o.Workers {
-		if _, err := r.crew.add(o.Kills > 0); err != nil {
+		if _, err := r.workers.add(o.Kills > 0); err != nil {
 			return err
 		}
 	}
@@ -108,9 +108,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Exit {
 		return nil
 	}
-	r.invite()
-	return r.crew.stay(ctx)
+	r.printCommands()
+	return r.workers.stay(ctx)
 }
 
-// since is the time since the beginning, as the progress shows it.
+// since returns the time since the start, as the progress shows it.
 func (r *run) since() string { return fmt.Sprintf("%6.1fs", time.Since(r.began).Seconds()) }

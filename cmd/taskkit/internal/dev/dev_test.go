@@ -11,14 +11,14 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/mailserver"
-	"taskkit.dev/internal/testdb"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-// The workers of a demonstration are the program itself, which in a test is the
-// test.
+// A demonstration runs its own program as workers, which in a test is the test
+// binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == WorkerCommand {
 		if err := Worker(context.Background(), os.Stdin, os.Stdout); err != nil {
@@ -55,9 +55,8 @@ func options(t *testing.T, db *testdb.DB) (o Options, out func() string) {
 	}
 }
 
-// The checks find what is wrong: each case does a wrong to people of whom all is
-// well.
-func TestChecksFindWrongs(t *testing.T) {
+// Each case damages a correct database, and the checks find it.
+func TestChecksFindDamage(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		o, out := options(t, db)
@@ -66,9 +65,9 @@ func TestChecksFindWrongs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &run{Options: o, place: p, began: time.Now()}
+		r := &run{Options: o, workspace: p, began: time.Now()}
 		t.Cleanup(func() {
-			if err := p.leave(o, nil); err != nil {
+			if err := p.remove(o, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -79,14 +78,14 @@ func TestChecksFindWrongs(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = r.mail.Close() })
-		r.client = taskkit.NewClient(p.db, taskkit.InSchema(p.schema))
-		r.crew = newCrew(p, r.mail.Addr(), o.Workers)
+		r.client = taskkit.NewClient(p.db, taskkit.WithSchema(p.schema))
+		r.workers = newWorkers(p, r.mail.Addr(), o.Workers)
 		t.Cleanup(func() {
-			if err := r.crew.end(); err != nil {
+			if err := r.workers.end(); err != nil {
 				t.Error(err)
 			}
 		})
-		if _, err := r.crew.add(false); err != nil {
+		if _, err := r.workers.add(false); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.submit(ctx); err != nil {
@@ -96,7 +95,7 @@ func TestChecksFindWrongs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := r.report(ctx); err != nil {
-			t.Fatalf("with nothing wrong: %v\n%s", err, out())
+			t.Fatalf("before any damage: %v\n%s", err, out())
 		}
 		exec := func(statement string) {
 			t.Helper()
@@ -114,14 +113,14 @@ func TestChecksFindWrongs(t *testing.T) {
 		}
 		columns := "task, person, action, worker, batch, at"
 		exec("INSERT INTO caseload_touch (" + columns + ") SELECT " + columns + " FROM caseload_touch WHERE action = 'watch' ORDER BY id LIMIT 1")
-		wrong("touched twice: 1, missed: 0")
+		wrong("processed twice: 1, missed: 0")
 		exec("DELETE FROM caseload_touch WHERE action = 'early_alert'")
-		wrong("touched twice: 1, missed: 120")
+		wrong("processed twice: 1, missed: 120")
 	})
 }
 
-// A worker ends by itself when its parent is gone, however that died: its
-// standard input is closed then.
+// A worker ends when its parent has ended, in whatever way: its standard input is
+// closed then.
 func TestWorkerEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	o, _ := options(t, testdb.SQLite(t))
@@ -130,11 +129,11 @@ func TestWorkerEndsWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := p.leave(o, nil); err != nil {
+		if err := p.remove(o, nil); err != nil {
 			t.Error(err)
 		}
 	}()
-	c := newCrew(p, "127.0.0.1:1", 1)
+	c := newWorkers(p, "127.0.0.1:1", 1)
 	m, err := c.add(false)
 	if err != nil {
 		t.Fatal(err)
@@ -146,15 +145,15 @@ func TestWorkerEndsWithItsParent(t *testing.T) {
 	case <-m.done:
 	case <-time.After(time.Minute):
 		_ = m.cmd.Process.Kill()
-		t.Fatal("the worker lives on")
+		t.Fatal("the worker is still running")
 	}
-	if err := c.mishap(m); !strings.Contains(err.Error(), "has ended by itself (exit status 1)") {
+	if err := c.unexpectedEnd(m); !strings.Contains(err.Error(), "ended unexpectedly (exit status 1)") {
 		t.Errorf("%v", err)
 	}
 }
 
-// A demonstration that is interrupted leaves nothing: no process, no directory,
-// no task that somebody might take up.
+// A demonstration that is interrupted leaves no process, no directory and no task
+// that another worker could run.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -170,7 +169,7 @@ func TestInterrupted(t *testing.T) {
 			case err := <-done:
 				t.Fatalf("ended too early: %v\n%s", err, out())
 			case <-deadline:
-				t.Fatalf("does not begin:\n%s", out())
+				t.Fatalf("does not start:\n%s", out())
 			case <-tick.C:
 			}
 		}
@@ -193,9 +192,9 @@ func TestInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer left.Close()
-		tasks, err := taskkit.NewClient(left).Tasks(t.Context(), taskkit.Filter{Statuses: []taskkit.Status{taskkit.Queued, taskkit.Scheduling, taskkit.Executing}})
+		tasks, err := taskkit.NewClient(left).Tasks(t.Context(), taskkit.Filter{Statuses: []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}})
 		if err != nil || len(tasks) != 0 {
-			t.Errorf("%d tasks wait for ever (%v)", len(tasks), err)
+			t.Errorf("%d tasks were left (%v)", len(tasks), err)
 		}
 	})
 }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// look is how often the tasks are looked at.
-	look = 150 * time.Millisecond
-	// stuckAfter is how long nothing may happen before the demonstration gives
+	// pollInterval is how often the tasks are read.
+	pollInterval = 150 * time.Millisecond
+	// stuckAfter is how long the demonstration waits for a change before it gives
 	// up. It is many times deadAfter.
 	stuckAfter = time.Minute
 )
@@ -24,18 +24,18 @@ const (
 // kill is a worker that was killed.
 type kill struct {
 	worker string
-	tasks  []taskkit.ID // that it had
+	tasks  []taskkit.ID // the tasks that it was running
 }
 
-// follow follows the tasks to their ends and kills workers on the way.
+// follow follows the tasks until they end and kills workers in the meantime.
 func (r *run) follow(ctx context.Context) error {
 	r.view = newView(r)
 	defer r.view.close()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	moved := time.Now()
 	for {
-		changed, done, err := r.look(ctx)
+		changed, done, err := r.poll(ctx)
 		if err != nil {
 			return err
 		}
@@ -51,28 +51,28 @@ func (r *run) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return r.abandon()
-		case h := <-r.crew.held:
+		case h := <-r.workers.held:
 			if err := r.onHeld(ctx, h); err != nil {
 				return err
 			}
-		case m := <-r.crew.ended:
-			if r.crew.has(m) && ctx.Err() == nil {
-				return r.crew.mishap(m)
+		case m := <-r.workers.ended:
+			if r.workers.has(m) && ctx.Err() == nil {
+				return r.workers.unexpectedEnd(m)
 			}
 		case <-tick.C:
 		}
 	}
 }
 
-// look reads the tasks and shows them.
-func (r *run) look(ctx context.Context) (changed, done bool, err error) {
+// poll reads the tasks and shows their progress.
+func (r *run) poll(ctx context.Context) (changed, done bool, err error) {
 	ids := make([]taskkit.ID, len(r.actions))
 	for i, a := range r.actions {
 		ids[i] = a.id
 	}
 	tasks, err := r.client.Tasks(ctx, taskkit.Filter{IDs: ids})
 	if ctx.Err() != nil {
-		return false, false, nil //nolint:nilerr // somebody interrupts: that is said elsewhere
+		return false, false, nil //nolint:nilerr // the run was interrupted, which the caller reports
 	}
 	if err != nil {
 		return false, false, err
@@ -90,24 +90,24 @@ func (r *run) look(ctx context.Context) (changed, done bool, err error) {
 	}
 	r.view.show(r.actions)
 	known := len(r.actions)
-	err = r.adopt(ctx)
+	err = r.addChildren(ctx)
 	return changed, done && len(r.actions) == known, err
 }
 
-// onHeld kills a worker that holds a batch, if one is still to be killed, and
-// lets it go on otherwise.
+// onHeld kills a worker that holds a batch, unless enough have been killed: then
+// it lets the worker continue.
 func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 	if len(r.kills) >= r.Kills {
-		_ = h.say(lineGo) // that it has died meanwhile is told elsewhere
+		_ = h.write(lineGo) // if it has died, ended reports it
 		return nil
 	}
-	if err := r.crew.kill(h.member); err != nil {
+	if err := r.workers.kill(h.process); err != nil {
 		return err
 	}
-	if _, _, err := r.look(ctx); err != nil || ctx.Err() != nil {
+	if _, _, err := r.poll(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	// Dead, it changes nothing any more: what has its name is what it had.
+	// A dead worker changes nothing: the tasks with its name are those it was running.
 	k := kill{worker: h.name}
 	var what []string
 	for _, a := range r.actions {
@@ -118,27 +118,27 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 		}
 		if a.id.String() == h.task {
 			what = slices.DeleteFunc(what, func(s string) bool { return s == a.name })
-			what = slices.Insert(what, 0, fmt.Sprintf("%s at %s of %s", a.name, humanize.Comma(h.dealt), humanize.Comma(h.total)))
+			what = slices.Insert(what, 0, fmt.Sprintf("%s at %s of %s", a.name, humanize.Comma(h.processed), humanize.Comma(h.total)))
 		}
 	}
 	r.kills = append(r.kills, k)
-	r.view.note("worker %s (process %d) killed with SIGKILL; it had %s", h.name, h.cmd.Process.Pid, strings.Join(what, ", "))
+	r.view.message("worker %s (process %d) killed with SIGKILL while running %s", h.name, h.cmd.Process.Pid, strings.Join(what, ", "))
 	last := len(r.kills) >= r.Kills
 	if last {
-		r.crew.free()
+		r.workers.free()
 	}
-	m, err := r.crew.add(!last)
+	m, err := r.workers.add(!last)
 	if err != nil {
 		return err
 	}
-	r.view.note("worker %s (process %d) started in its place", m.name, m.cmd.Process.Pid)
+	r.view.message("worker %s (process %d) started as a replacement", m.name, m.cmd.Process.Pid)
 	return nil
 }
 
-// stuck is the error of tasks to which nothing happens.
+// stuck is the error for tasks that no longer change.
 func (r *run) stuck(ctx context.Context) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "nothing has happened for %v", stuckAfter)
+	fmt.Fprintf(&text, "no task has changed for %v", stuckAfter)
 	for _, a := range r.actions {
 		if a.task.Ended() {
 			continue
@@ -152,19 +152,19 @@ func (r *run) stuck(ctx context.Context) error {
 	return errors.New(text.String())
 }
 
-// abandon takes back what was submitted, when somebody interrupts. Where all is
-// thrown away in any case there is nothing to do.
+// abandon deletes the submitted tasks after an interrupt. When the whole database
+// is removed anyway it does nothing.
 func (r *run) abandon() error {
-	r.view.note("interrupted: the workers finish the batches in hand and end")
-	if err := r.crew.end(); err != nil || r.place.temporary(r.Options) {
+	r.view.message("interrupted: the workers finish their current batches and end")
+	if err := r.workers.end(); err != nil || r.workspace.temporary(r.Options) {
 		return errors.Join(err, context.Canceled)
 	}
-	ctx := context.Background() // the run's has ended
+	ctx := context.Background() // the run's context has ended
 	for _, a := range r.actions {
 		if a.task != nil && a.task.Ended() {
 			continue
 		}
-		_, err := r.client.Delete(ctx, a.id, taskkit.By(coach), taskkit.Because("taskkit dev was interrupted"))
+		_, err := r.client.Delete(ctx, a.id, taskkit.WithActor(coach), taskkit.WithReason("taskkit dev was interrupted"))
 		if err != nil && !errors.Is(err, taskkit.ErrNotFound) {
 			return errors.Join(err, context.Canceled)
 		}

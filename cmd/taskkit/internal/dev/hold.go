@@ -10,17 +10,17 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// hold stops a worker once, when a task is between 10 % and 80 % of its items:
-// after a batch has done all its work and before it is committed. It says so and
-// waits to be killed, or to be told to go on. What the batch wrote is then in a
-// transaction that will never end, and the mails it sent are sent: no moment is
-// worse to die. A task of a single batch fits as well.
+// hold stops a worker once, when a task has processed between 10 % and 80 % of
+// its items: after a batch has done all its work and before it commits. The
+// worker reports that and waits to be killed or to be asked to continue. This is
+// the worst moment to die: the writes of the batch are lost with its transaction,
+// but the mails that it sent are sent. A task with a single batch qualifies too.
 type hold struct {
 	client *taskkit.Client
 	out    io.Writer
 	armed  atomic.Bool
 	once   sync.Once
-	free   chan struct{} // closed to let a held batch go on
+	free   chan struct{} // closed to let a held batch continue
 }
 
 func newHold(c *taskkit.Client, out io.Writer, armed bool) *hold {
@@ -29,27 +29,27 @@ func newHold(c *taskkit.Client, out io.Writer, armed bool) *hold {
 	return h
 }
 
-// letGo lets go a batch that is held, and holds none any more.
+// letGo releases the batch that is held; no further one will be.
 func (h *hold) letGo() {
 	h.armed.Store(false)
 	h.once.Do(func() { close(h.free) })
 }
 
-// batch is called when a batch has done its work.
+// batch is called after each batch, before its commit.
 func (h *hold) batch(ctx context.Context, task taskkit.ID, last bool) {
 	if !h.armed.Load() {
 		return
 	}
 	t, err := h.client.Task(ctx, task)
 	if err != nil {
-		return // another batch will do
+		return // a later batch can be held instead
 	}
-	dealt, total := t.Progress.Dealt(), t.Progress.Total
-	midway := total > 0 && dealt*10 >= total && dealt*10 <= total*8
-	if !midway && (dealt > 0 || !last) || !h.armed.CompareAndSwap(true, false) {
+	processed, total := t.Progress.Processed(), t.Progress.Total
+	midway := total > 0 && processed*10 >= total && processed*10 <= total*8
+	if !midway && (processed > 0 || !last) || !h.armed.CompareAndSwap(true, false) {
 		return
 	}
-	if _, err := fmt.Fprintln(h.out, lineHeld, task, dealt, total); err != nil {
+	if _, err := fmt.Fprintln(h.out, lineHeld, task, processed, total); err != nil {
 		return
 	}
 	select {
@@ -58,8 +58,8 @@ func (h *hold) batch(ctx context.Context, task taskkit.ID, last bool) {
 	}
 }
 
-// holding is an executor whose batches may be held. It must have neither a Report
-// nor an Abort method: they would not be seen.
+// holding wraps an executor so that its batches can be held. The executor must
+// have neither a Report nor an Abort method: the wrapper would hide them.
 func holding[Spec, State any](h *hold, x taskkit.Executor[Spec, State]) taskkit.Executor[Spec, State] {
 	return &held[Spec, State]{x, h}
 }

@@ -10,22 +10,22 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/caseload/ent"
-	"taskkit.dev/internal/caseload/ent/enrolment"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/enrolment"
 )
 
-// people are those to whom everything is done.
+// people are the targets of all actions.
 type people struct {
 	domain  *ent.Client
 	all     []uuid.UUID
-	program string // the one that most are in
+	program string // the program with the most people
 }
 
-// refused says whose mail the server refuses for ever.
+// refused reports whether the mail server rejects mail to an address.
 func refused(address string) bool { return strings.HasSuffix(address, "@"+caseload.RefusedDomain) }
 
-// populate fills the tables.
+// populate fills the tables with people.
 func (r *run) populate(ctx context.Context) (*people, error) {
 	began := time.Now()
 	p := &people{}
@@ -36,19 +36,19 @@ func (r *run) populate(ctx context.Context) (*people, error) {
 			return nil, fmt.Errorf("read people: %w", err)
 		}
 		defer f.Close()
-		if _, err := caseload.Import(ctx, r.place.db, f); err != nil {
+		if _, err := caseload.Import(ctx, r.workspace.db, f); err != nil {
 			return nil, fmt.Errorf("read people from %s: %w", r.File, err)
 		}
 		from = "from " + r.File
 	} else {
-		made, err := caseload.Generate(ctx, r.place.db, r.People, r.Seed)
+		made, err := caseload.Generate(ctx, r.workspace.db, r.People, r.Seed)
 		if err != nil {
 			return nil, err
 		}
-		from = fmt.Sprintf("made up from seed %d; without a mail address %d, with one that is refused %d", r.Seed, made.NoAddress, made.Refused)
+		from = fmt.Sprintf("generated from seed %d; %d without a mail address, %d with an address that is rejected", r.Seed, made.NoAddress, made.Refused)
 	}
 	var err error
-	if p.domain, err = caseload.Open(ctx, r.place.db); err != nil {
+	if p.domain, err = caseload.Open(ctx, r.workspace.db); err != nil {
 		return nil, err
 	}
 	n, _, err := caseload.Count(ctx, p.domain, caseload.Query{})
@@ -73,7 +73,7 @@ func largest(ctx context.Context, c *ent.Client) (string, error) {
 	}
 	err := c.Enrolment.Query().GroupBy(enrolment.FieldProgramID).Aggregate(ent.Count()).Scan(ctx, &programs)
 	if err != nil {
-		return "", fmt.Errorf("look for the largest program: %w", err)
+		return "", fmt.Errorf("find the largest program: %w", err)
 	}
 	best := -1
 	for i, p := range programs {
@@ -82,13 +82,13 @@ func largest(ctx context.Context, c *ent.Client) (string, error) {
 		}
 	}
 	if best < 0 {
-		return "", errors.New("nobody is in a program")
+		return "", errors.New("no person is in a program")
 	}
 	return programs[best].ID, nil
 }
 
-// addresses counts, for each address, the people who are to get mail there:
-// all but those left out.
+// addresses counts the people who should receive mail, by address. The people in
+// without are left out.
 func (p *people) addresses(ctx context.Context, without map[uuid.UUID]bool) (map[string]int, error) {
 	want := make(map[string]int, len(p.all))
 	const page = 5000

@@ -12,12 +12,12 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/gen/exportcaseloadtask"
-	"taskkit.dev/internal/caseload"
-	"taskkit.dev/internal/mailserver"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/taskkit"
 )
 
-// checks are what must hold, and whether it does.
+// checks prints the results of checks and remembers whether one failed.
 type checks struct {
 	run    *run
 	failed bool
@@ -31,8 +31,8 @@ func (c *checks) that(ok bool, format string, args ...any) {
 	fmt.Fprintf(c.run.Out, "%s  %s\n", word, fmt.Sprintf(format, args...))
 }
 
-// report counts what was done to whom, and says whether it is as it should be.
-// It returns ErrChecks when it is not.
+// report counts what was done to whom and checks it. It returns ErrChecks when a
+// check fails.
 func (r *run) report(ctx context.Context) error {
 	took := time.Since(r.began)
 	found := make([]caseload.Findings, len(r.actions))
@@ -52,7 +52,7 @@ func (r *run) report(ctx context.Context) error {
 		}
 		p := a.task.Progress
 		rows[i] = []string{
-			a.name, humanize.Comma(p.Dealt()), humanize.Comma(p.Failed), fmt.Sprint(len(attempts) + a.takeovers),
+			a.name, humanize.Comma(p.Processed()), humanize.Comma(p.Failed), fmt.Sprint(len(attempts) + a.takeovers),
 			fmt.Sprintf("%.1f", a.task.Elapsed.Seconds()), fmt.Sprint(found[i].Twice), fmt.Sprint(found[i].Missed),
 		}
 		if a.ledger == caseload.ActionMail {
@@ -65,7 +65,7 @@ func (r *run) report(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintln(r.Out)
-	r.Out.Table([]string{"action", "items", "failures", "retries", "seconds", "touched twice", "missed"}, rows, 2, 3, 4, 5, 6, 7)
+	r.Out.Table([]string{"action", "items", "failures", "retries", "seconds", "processed twice", "missed"}, rows, 2, 3, 4, 5, 6, 7)
 	fmt.Fprintln(r.Out)
 	c := &checks{run: r}
 	r.check(c, found, tally)
@@ -76,7 +76,7 @@ func (r *run) report(ctx context.Context) error {
 	return nil
 }
 
-// check checks it all.
+// check runs all checks.
 func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally) {
 	people := int64(len(r.people.all))
 	var twice, missed, outside int
@@ -88,31 +88,31 @@ func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally
 		if !f.Clean() {
 			examples = append(examples, a.name+": "+f.String())
 		}
-		if a.task.Status != taskkit.Completed || a.task.Partial() {
-			unfinished = append(unfinished, fmt.Sprintf("%s ended in %s: %s", a.name, a.task.Status, a.task.Desc))
+		if a.task.Status != taskkit.StatusCompleted || a.task.Partial {
+			unfinished = append(unfinished, fmt.Sprintf("%s ended in %s: %s", a.name, a.task.Status, a.task.StatusDetail))
 		}
-		if a.task.Progress.Dealt() != people {
-			uncounted = append(uncounted, fmt.Sprintf("%s counts %d", a.name, a.task.Progress.Dealt()))
+		if a.task.Progress.Processed() != people {
+			uncounted = append(uncounted, fmt.Sprintf("%s counts %d", a.name, a.task.Progress.Processed()))
 		}
 		if a.ledger == caseload.ActionMail {
 			mailed += a.task.Progress.Done
 		}
 	}
 	c.that(len(unfinished) == 0, "all actions completed%s", list(unfinished))
-	c.that(len(uncounted) == 0, "each counts %s items, which is everybody%s", humanize.Comma(people), list(uncounted))
+	c.that(len(uncounted) == 0, "every action processed all %s people%s", humanize.Comma(people), list(uncounted))
 	c.that(twice == 0 && missed == 0 && outside == 0,
-		"touched twice: %d, missed: %d, by the ledger, the exported file and the mail server's log%s", twice, missed, list(examples))
+		"processed twice: %d, missed: %d, according to the ledger, the exported file and the mail server's log%s", twice, missed, list(examples))
 	c.that(int64(tally.Different) == mailed, "mails received: %s of %s sent", humanize.Comma(int64(tally.Different)), humanize.Comma(mailed))
-	c.that(tally.NoKey == 0, "mails repeated without their key: %d (with their key, so that a receiver drops them: %d)", tally.NoKey, tally.Repeats)
-	lost := 0
+	c.that(tally.NoKey == 0, "mails repeated without their key: %d (with their key, so that a receiver can drop them: %d)", tally.NoKey, tally.Repeats)
+	takenOver := 0
 	for _, k := range r.kills {
-		lost += len(k.tasks)
+		takenOver += len(k.tasks)
 	}
-	c.that(len(r.kills) == r.Kills && (lost > 0 || r.Kills == 0),
-		"workers killed: %d of %d, holding tasks that others finished: %d", len(r.kills), r.Kills, lost)
+	c.that(len(r.kills) == r.Kills && (takenOver > 0 || r.Kills == 0),
+		"workers killed: %d of %d; tasks they were running that others finished: %d", len(r.kills), r.Kills, takenOver)
 }
 
-// list is further words of a check that failed.
+// list formats the details of a check that failed.
 func list(problems []string) string {
 	if len(problems) == 0 {
 		return ""
@@ -133,7 +133,7 @@ func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, erro
 		for _, f := range items {
 			person, err := uuid.Parse(f.Item)
 			if err != nil {
-				return nil, fmt.Errorf("%s failed for %q, who is nobody", a.name, f.Item)
+				return nil, fmt.Errorf("%s failed for %q, which is not the id of a person", a.name, f.Item)
 			}
 			failed[person], after = true, f.ID
 		}
@@ -143,8 +143,9 @@ func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, erro
 	}
 }
 
-// audit compares those to whom an action was done with those to whom it should
-// have been: all who did not fail. The outbox has a line for the failed, too.
+// audit compares the people whom an action processed with those whom it should
+// have processed: all that did not fail. The outbox has a line for failed people
+// too.
 func (r *run) audit(ctx context.Context, a *action, failed map[uuid.UUID]bool) (caseload.Findings, error) {
 	want := r.people.all
 	if len(failed) > 0 && a.ledger != caseload.ActionMail {
@@ -174,7 +175,7 @@ func (r *run) audit(ctx context.Context, a *action, failed map[uuid.UUID]bool) (
 }
 
 // auditMail compares the mail server's log with the addresses of the people who
-// should have got a mail. An address may be that of several people.
+// should have received one. Several people may share an address.
 func (r *run) auditMail(ctx context.Context, a *action, failed map[uuid.UUID]bool) (caseload.Findings, error) {
 	want, err := r.people.addresses(ctx, failed)
 	if err != nil {
@@ -199,7 +200,7 @@ func (r *run) auditMail(ctx context.Context, a *action, failed map[uuid.UUID]boo
 	return f, nil
 }
 
-// worse adds up two findings about the same.
+// worse merges two findings about the same action.
 func worse(a, b caseload.Findings) caseload.Findings {
 	a.Twice, a.Missed, a.Outside = max(a.Twice, b.Twice), max(a.Missed, b.Missed), max(a.Outside, b.Outside)
 	if a.Example == "" {
@@ -208,24 +209,24 @@ func worse(a, b caseload.Findings) caseload.Findings {
 	return a
 }
 
-// invite says what to try while the workers are there.
-func (r *run) invite() {
-	flags := " -d " + r.place.Address.Shell()
-	if r.place.domain != "" {
-		flags += " --schema " + r.place.schema
+// printCommands suggests commands to try while the workers run.
+func (r *run) printCommands() {
+	flags := " -d " + r.workspace.Address.Shell()
+	if r.workspace.domain != "" {
+		flags += " --schema " + r.workspace.schema
 	}
 	p := program()
-	fmt.Fprintf(r.Out, "\nThe workers stay up. Try, in another terminal:\n\n")
+	fmt.Fprintf(r.Out, "\nThe workers keep running. Try in another terminal:\n\n")
 	for _, c := range []string{"ls", "workers", "show @last", "explain @last", "watch @last"} {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
 	}
-	if r.place.Secret() {
-		fmt.Fprintf(r.Out, "\nwith the password in the place of xxxxx.\n")
+	if r.workspace.Secret() {
+		fmt.Fprintf(r.Out, "\nReplace xxxxx by the password.\n")
 	}
-	fmt.Fprintf(r.Out, "\nCtrl-C ends it.\n")
+	fmt.Fprintf(r.Out, "\nPress Ctrl-C to end.\n")
 }
 
-// program is how this program is called.
+// program returns the command line of this program.
 func program() string {
 	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
 		return "go run ./cmd/taskkit"

@@ -14,14 +14,14 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// view shows how far the tasks are.
+// view shows the progress of the tasks.
 type view interface {
 	show(actions []*action)
-	note(format string, args ...any)
+	message(format string, args ...any)
 	close()
 }
 
-// newView returns bars for a terminal and lines for everything else.
+// newView returns progress bars for a terminal and lines for everything else.
 func newView(r *run) view {
 	if r.Out.Terminal {
 		return newBars(r)
@@ -29,7 +29,7 @@ func newView(r *run) view {
 	return &lines{run: r}
 }
 
-// linesEvery is how often a line says how far the tasks are.
+// linesEvery is how often a line of progress is written.
 const linesEvery = 2 * time.Second
 
 // lines writes lines.
@@ -45,12 +45,12 @@ func (l *lines) show(actions []*action) {
 	l.last = time.Now()
 	parts := make([]string, len(actions))
 	for i, a := range actions {
-		parts[i] = a.name + " " + humanize.Comma(a.task.Progress.Dealt())
+		parts[i] = a.name + " " + humanize.Comma(a.task.Progress.Processed())
 	}
-	l.note("%s", strings.Join(parts, "  "))
+	l.message("%s", strings.Join(parts, "  "))
 }
 
-func (l *lines) note(format string, args ...any) {
+func (l *lines) message(format string, args ...any) {
 	fmt.Fprintf(l.run.Out, "%s  %s\n", l.run.since(), fmt.Sprintf(format, args...))
 }
 
@@ -65,7 +65,7 @@ type bars struct {
 }
 
 func newBars(r *run) *bars {
-	// The file itself: mpb looks at it to learn whether it is a terminal.
+	// The file itself: mpb checks whether it is a terminal.
 	return &bars{run: r, progress: mpb.New(mpb.WithOutput(r.Out.File), mpb.WithWidth(min(r.Out.Width(), 100)))}
 }
 
@@ -77,9 +77,9 @@ func (b *bars) show(actions []*action) {
 		word := condition(a)
 		b.words[i].Store(&word)
 		bar, t := b.bars[i], a.task
-		bar.SetCurrent(t.Progress.Dealt())
+		bar.SetCurrent(t.Progress.Processed())
 		if t.Ended() {
-			bar.SetTotal(-1, true) // also when there were fewer items than thought
+			bar.SetTotal(-1, true) // even if there were fewer items than expected
 		}
 	}
 }
@@ -94,11 +94,11 @@ func (b *bars) add(a *action) {
 	))
 }
 
-// condition says how a task is, in a word.
+// condition describes the state of a task.
 func condition(a *action) string {
 	switch t := a.task; {
-	case t.Status == taskkit.Queued && a.takeovers > 0:
-		return "  waits to be taken over"
+	case t.Status == taskkit.StatusQueued && a.takeovers > 0:
+		return "  waiting for takeover"
 	case t.Ended():
 		return "  " + string(t.Status) + " in " + screen.Brief(t.Elapsed)
 	default:
@@ -106,7 +106,7 @@ func condition(a *action) string {
 	}
 }
 
-func (b *bars) note(format string, args ...any) {
+func (b *bars) message(format string, args ...any) {
 	// mpb writes it above the bars.
 	_, _ = fmt.Fprintf(b.progress, "%s  %s\n", b.run.since(), fmt.Sprintf(format, args...))
 }

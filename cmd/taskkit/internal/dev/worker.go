@@ -20,26 +20,27 @@ import (
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen"
 	"taskkit.dev/gen/sendemailtask"
-	"taskkit.dev/internal/caseload"
+	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/taskkit"
 )
 
-// WorkerCommand is the hidden command as which the program runs itself.
+// WorkerCommand is the hidden command with which the program runs itself as a
+// worker.
 const WorkerCommand = "dev-worker"
 
-// sender is in whose name mail is sent.
+// sender is the From address of all mail.
 const sender = "Student Success <success@college.example.edu>"
 
-// The workers' settings: short, so that a takeover is seen.
+// The settings of the workers: short, so that a takeover happens quickly.
 const (
 	heartbeat = 300 * time.Millisecond
 	deadAfter = 3 * time.Second
 	batchTime = deadAfter * 3 / 4
 )
 
-// batchTarget is how long a batch should take. On SQLite all others who want to
-// write wait for it.
+// batchTarget is how long a batch should take. On SQLite all other writers wait
+// for it.
 func batchTarget(d dialect.Name) time.Duration {
 	if d == dialect.SQLite {
 		return 200 * time.Millisecond
@@ -47,9 +48,9 @@ func batchTarget(d dialect.Name) time.Duration {
 	return 500 * time.Millisecond
 }
 
-// orders are what a worker is told in the first line of its standard input. They
-// are not in its arguments, since a database's address may hold a password.
-type orders struct {
+// settings are passed to a worker in the first line of its standard input. They
+// are not arguments, since the address of a database may contain a password.
+type settings struct {
 	Name     string
 	Database string
 	Schema   string // of taskkit's tables
@@ -58,43 +59,44 @@ type orders struct {
 	Mail     string // host:port of the mail server
 	Files    string // directory of exported files
 	Slots    int
-	Hold     bool // hold the first batch that fits, see hold
+	Hold     bool // hold the first batch that qualifies, see hold
 }
 
 // The further lines of a worker's standard input, and those of its output.
 const (
-	lineGo   = "go"   // go on, and hold no batch
-	lineEnd  = "end"  // end, with the batches in hand finished
+	lineGo   = "go"   // continue, and hold no batch
+	lineEnd  = "end"  // finish the current batches and end
 	lineHeld = "held" // a batch is held
 )
 
-// Worker is the whole of a worker process. It ends when it is told to, or at once
-// when its standard input is closed: its parent is gone then, however that died.
+// Worker is the main function of a worker process. It ends when it is asked to, or
+// at once when its standard input is closed, which means that its parent has
+// ended, in whatever way.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
-	// A Ctrl-C reaches all processes of a terminal. The parent says what follows.
+	// A Ctrl-C reaches all processes of a terminal. The parent decides what to do.
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	if !lines.Scan() {
-		return fmt.Errorf("%s is what `taskkit dev` runs, and needs its orders", WorkerCommand)
+		return fmt.Errorf("%s is run by `taskkit dev`, which passes its settings", WorkerCommand)
 	}
-	var o orders
+	var o settings
 	if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
-		return fmt.Errorf("read the orders: %w", err)
+		return fmt.Errorf("read the settings: %w", err)
 	}
 	at, err := database.Parse(o.Database)
 	if err != nil {
 		return err
 	}
-	// A batch may read beside its transaction, and so may the hold.
+	// A batch may read outside its transaction, and so may the hold.
 	db, err := at.Open(ctx, database.Options{Conns: 3*o.Slots + 4, SearchPath: o.Domain, Application: o.Name, Prepare: true})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	h := newHold(taskkit.NewClient(db, taskkit.InSchema(o.Schema)), out, o.Hold)
+	h := newHold(taskkit.NewClient(db, taskkit.WithSchema(o.Schema)), out, o.Hold)
 	go func() {
 		for lines.Scan() {
 			switch lines.Text() {
@@ -116,13 +118,13 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	var registry taskkit.Registry
 	gen.Executors{
-		// The export is not held: to wrap it would hide its Report and Abort.
+		// The export is not wrapped: that would hide its Report and Abort.
 		ExportCaseload: &exportcaseload.Executor{Caseload: domain, Dir: o.Files},
 		ProgramStatus:  holding(h, &programstatus.Executor{}),
 		Watch:          holding(h, &watch.Executor{}),
 		SendEmail:      holding(h, &sendemail.Executor{Caseload: domain, Mailer: mailer}),
 		EarlyAlert: holding(h, &earlyalert.Executor{SubmitMail: func(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
-			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.InSchema(o.Schema), taskkit.InQueue(o.Queue))...)
+			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithSchema(o.Schema), taskkit.WithQueue(o.Queue))...)
 		}}),
 	}.Register(&registry)
 	w, err := taskkit.NewWorker(db, &registry, taskkit.Config{

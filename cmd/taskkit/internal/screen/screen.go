@@ -1,5 +1,5 @@
-// Package screen writes for people: tables, colours where there is a terminal,
-// and texts without what a terminal would obey.
+// Package screen writes tables and text for people, in colour on a terminal, and
+// without control characters.
 package screen
 
 import (
@@ -17,21 +17,21 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is where text goes, and what it can show.
+// Screen is an output file and its capabilities.
 type Screen struct {
 	*os.File
 	Terminal bool
 	colour   bool
 }
 
-// New looks at what a file is. NO_COLOR is that of no-color.org.
+// New detects the capabilities of a file. It honours NO_COLOR, see no-color.org.
 func New(f *os.File) Screen {
 	s := Screen{File: f, Terminal: term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
 	s.colour = s.Terminal && os.Getenv("NO_COLOR") == ""
 	return s
 }
 
-// Width returns how many characters a line may have.
+// Width returns the number of characters that fit on a line.
 func (s Screen) Width() int {
 	if w, _, err := term.GetSize(int(s.Fd())); err == nil && w > 0 {
 		return w
@@ -46,13 +46,13 @@ func (s Screen) paint(c text.Color, v string) string {
 	return text.Colors{c}.Sprint(v)
 }
 
-// Red is for what went wrong.
+// Red is for errors.
 func (s Screen) Red(v string) string { return s.paint(text.FgRed, v) }
 
 // Bold is for headings.
 func (s Screen) Bold(v string) string { return s.paint(text.Bold, v) }
 
-// Status colours a status by what it means for who looks.
+// Status colours a status: green for good, red for bad, cyan for in progress.
 func (s Screen) Status(v string) string {
 	switch {
 	case strings.HasPrefix(v, "COMPLETED"), v == "alive":
@@ -66,8 +66,8 @@ func (s Screen) Status(v string) string {
 	}
 }
 
-// plainTable is columns and nothing else, so that it reads the same in a
-// terminal, in a mail and through awk.
+// plainTable has columns and no frame, so that it reads the same on a terminal, in
+// a mail and through awk.
 var plainTable = table.Style{
 	Name:    "plain",
 	Box:     table.BoxStyle{PaddingRight: "  "},
@@ -75,8 +75,8 @@ var plainTable = table.Style{
 	Format:  table.FormatOptions{Header: text.FormatUpper},
 }
 
-// Table writes columns. The cells must be clean already, see [Clean]. Numbers are
-// the columns, from 1, that are aligned to the right.
+// Table writes columns. The cells must have passed through [Clean]. The columns in
+// numbers, counted from 1, are aligned to the right.
 func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	w := table.NewWriter()
 	w.SetStyle(plainTable)
@@ -101,7 +101,7 @@ func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	fmt.Fprintln(s, w.Render())
 }
 
-// Fields writes names and values, one a line, and leaves out empty values.
+// Fields writes names and values, one per line. It omits empty values.
 func (s Screen) Fields(pairs [][2]string) {
 	widest := 0
 	for _, p := range pairs {
@@ -124,8 +124,8 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Clean takes out what a terminal would obey: texts in a database may come from
-// anywhere. Line breaks stay.
+// Clean replaces control characters, except line breaks and tabs: text in a
+// database may come from anywhere.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {

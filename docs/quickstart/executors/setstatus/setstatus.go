@@ -16,7 +16,7 @@ type Spec struct {
 	Status   string `json:"status" validate:"required,oneof=active paused exited"`
 }
 
-// State counts the students whose status was not already as asked.
+// State counts the students whose status has changed.
 type State struct {
 	Changed int `json:"changed"`
 }
@@ -29,7 +29,7 @@ type Executor struct{}
 // Execute implements [taskkit.Executor].
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	students, next := taskkit.Take(b, b.Spec.Students)
-	changed, err := ent.NewClient(ent.Driver(taskkit.EntDriver(b.Tx))).Student.Update().
+	changed, err := ent.NewClient(ent.Driver(b.EntDriver())).Student.Update().
 		Where(student.IDIn(students...), student.StatusNEQ(b.Spec.Status)).
 		SetStatus(b.Spec.Status).Save(ctx)
 	b.State.Changed += changed

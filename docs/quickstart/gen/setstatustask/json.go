@@ -5,8 +5,9 @@
 package setstatustask
 
 import (
-	"example.com/campus/executors/setstatus"
 	"taskkit.dev/taskkit/taskjson"
+
+	"example.com/campus/executors/setstatus"
 )
 
 // appendSpec appends the JSON of a spec to dst.
@@ -19,7 +20,7 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readSpec(d, v)
 	return d.Finish()
 }
@@ -34,7 +35,7 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readState(d, v)
 	return d.Finish()
 }

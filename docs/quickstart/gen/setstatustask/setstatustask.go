@@ -7,10 +7,12 @@ package setstatustask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 
 	"example.com/campus/executors/setstatus"
-	"taskkit.dev/taskkit"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -18,25 +20,33 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ setstatus.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[setstatus.Spec](struct {
 		Students []int  `json:"students" validate:"required,max=100000,unique"`
 		Status   string `json:"status" validate:"required,oneof=active paused exited"`
-	}{}
-	_ setstatus.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[setstatus.State](struct {
 		Changed int `json:"changed"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*setstatus.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*setstatus.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind set_status is asked to do.
 	Spec = setstatus.Spec
 	// State is what a task of kind set_status remembers between batches.
 	State = setstatus.State
+	// Result is empty: tasks of kind set_status have no result.
+	Result = struct{}
+	// Task is a task of kind set_status as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -44,17 +54,15 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind set_status.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "set_status",
 	Revision:   1,
-	Batch:      500,
-	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	BatchSize:  500,
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
 	SpecSchema: []byte(specSchema),
 })
 
@@ -74,8 +82,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind set_status with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind set_status. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

@@ -155,7 +155,7 @@ type Result []Pair
 
 // Everything is an executor with all that there is.
 //
-//taskkit:executor every_thing batch=7 queue=bulk alias=all_things alias=old
+//taskkit:executor every_thing batch=7 max=70 queue=bulk poison=skip alias=all_things alias=old
 type Everything struct{}
 
 // Execute implements [taskkit.Executor].

@@ -7,14 +7,16 @@ package everythingtask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
+
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/internal/taskgen/testdata/corpus/shape"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -22,34 +24,34 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ corpus.Pair = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[corpus.Pair](struct {
 		Left  string    `json:"left"`
 		Right []float64 `json:"right"`
-	}{}
-	_ corpus.Page[uuid.UUID] = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Page[uuid.UUID]](struct {
 		Items []uuid.UUID `json:"items"`
 		Next  string      `json:"next,omitempty"`
-	}{}
-	_ corpus.Page[corpus.Pair] = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Page[corpus.Pair]](struct {
 		Items []corpus.Pair `json:"items"`
 		Next  string        `json:"next,omitempty"`
-	}{}
-	_ shape.Circle = struct {
+	}{})
+	runGoGenerate_typeHasChanged[shape.Circle](struct {
 		Center shape.Point `json:"center"`
 		Radius float64     `json:"radius"`
 		Pair   shape.Pair  `json:"pair"`
-	}{}
-	_ shape.Point = struct {
+	}{})
+	runGoGenerate_typeHasChanged[shape.Point](struct {
 		X int32 `json:"x"`
 		Y int32 `json:"y"`
-	}{}
-	_ shape.Pair = struct {
+	}{})
+	runGoGenerate_typeHasChanged[shape.Pair](struct {
 		A bool `json:"a"`
-	}{}
-	_ corpus.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.State](struct {
 		Text   string            `json:"text,omitempty"`
 		Bool   bool              `json:"bool,omitempty"`
 		Int    int64             `json:"int,omitempty"`
@@ -68,19 +70,25 @@ var (
 		ZList  []int             `json:"z_list,omitzero"`
 		ZBoth  []int             `json:"z_both,omitempty,omitzero"`
 		ZArray [4]byte           `json:"z_array,omitzero"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State]         = (*corpus.Everything)(nil)
-	_ taskkit.Reporter[Spec, State, Result] = (*corpus.Everything)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Everything)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*corpus.Everything)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind every_thing is asked to do.
 	Spec = corpus.Spec
 	// State is what a task of kind every_thing remembers between batches.
 	State = corpus.State
-	// Result is what a task of kind every_thing leaves for whoever asked.
+	// Result is what a task of kind every_thing returns to whoever submitted it.
 	Result = corpus.Result
+	// Task is a task of kind every_thing as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -90,20 +98,20 @@ var (
 	specSchema string
 	//go:embed result.schema.json
 	resultSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind every_thing.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:         "every_thing",
 	Aliases:      []string{"all_things", "old"},
 	Revision:     1,
-	Batch:        7,
+	BatchSize:    7,
+	MaxBatchSize: 70,
+	SkipPoison:   true,
 	Queue:        "bulk",
-	Spec:         taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:        taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
-	Report:       taskkit.ReportWith[Spec, State](resultCodec),
+	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
+	State:        taskjson.NewCodec(appendState, decodeState),
+	Result:       taskjson.NewCodec(appendResult, decodeResult),
 	SpecSchema:   []byte(specSchema),
 	ResultSchema: []byte(resultSchema),
 })
@@ -124,17 +132,13 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind every_thing with its spec, its state, its progress and,
-// once there is one, its result. See [taskkit.GetWith].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskWith[Spec, State, Result], error) {
-	return taskkit.GetWith(ctx, c, Kind, resultCodec, id)
+// Get reads a task of kind every_thing. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
+	return taskkit.Get(ctx, c, Kind, id)
 }
 
-// Fetch returns the result of a task of kind every_thing that has ended.
-// See [taskkit.FetchResult].
+// Fetch reads the result of a task of kind every_thing that has ended.
+// See [taskkit.Fetch].
 func Fetch(ctx context.Context, c *taskkit.Client, id taskkit.ID) (Result, error) {
-	return taskkit.FetchResult(ctx, c, Kind, resultCodec, id)
+	return taskkit.Fetch(ctx, c, Kind, id)
 }
-
-// resultCodec writes and reads results.
-var resultCodec = taskkit.Codec[Result]{Append: appendResult, Decode: decodeResult, Strict: true}

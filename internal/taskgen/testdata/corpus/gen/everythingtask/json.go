@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/internal/taskgen/testdata/corpus/shape"
 	"taskkit.dev/taskkit/taskjson"
@@ -26,7 +27,7 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readSpec(d, v)
 	return d.Finish()
 }
@@ -41,7 +42,7 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readState(d, v)
 	return d.Finish()
 }
@@ -372,7 +373,7 @@ func readIDs(d *taskjson.Decoder, v *corpus.IDs) {
 	if d.Null() || !d.BeginArray() {
 		return
 	}
-	list := make(corpus.IDs, 0, d.Hint(39))
+	list := make(corpus.IDs, 0, d.Capacity(39))
 	for d.More() {
 		list = append(list, d.UUID())
 	}
@@ -866,7 +867,7 @@ func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
 	if d.Null() || !d.BeginArray() {
 		return
 	}
-	list := make([]uuid.UUID, 0, d.Hint(39))
+	list := make([]uuid.UUID, 0, d.Capacity(39))
 	for d.More() {
 		list = append(list, d.UUID())
 	}

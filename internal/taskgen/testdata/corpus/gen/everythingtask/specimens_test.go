@@ -7,18 +7,14 @@ package everythingtask
 import (
 	"testing"
 
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens reads everything that a database may hold of kind every_thing: a
-// least and a full value of every revision there was, through the upgrade
-// functions.
+// TestSpecimens decodes everything that a database may contain of kind every_thing:
+// a minimal and a full value of every revision, through the upgrade functions.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
-	err := taskkit.CheckSpecimens(Kind, func(src []byte) error {
-		var v Result
-		return decodeResult(src, &v)
-	}, []taskkit.Specimen{
+	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{}`},
 		{Part: "spec", Revision: 1, JSON: `{"big":null,"blob":"AQID","bool":true,"by_id":{},"by_state":{"key":{"left":"text","right":[1,1]}},"bytes":"AQID","circle":{"center":{"x":1,"y":1},"pair":{"a":true},"radius":1},"colors":{},"counts":{"key":1},"empty":{},"flag":true,"float32":1,"float64":1,"ids":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"int":1,"int16":1,"int32":1,"int64":1,"int8":1,"int_ptr":1,"nested":[[1,1],[1,1]],"page":{"items":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"next":"text"},"pages":{"items":[{"left":"text","right":[1,1]},{"left":"text","right":[1,1]}],"next":"text"},"pair":{"left":"text","right":[1,1]},"pair.ptr":{"left":"text","right":[1,1]},"pairs":[{"left":"text","right":[1,1]},{"left":"text","right":[1,1]}],"pairs-2":[{"left":"text","right":[1,1]},{"left":"text","right":[1,1]}],"ranges":{},"raw":{"any":true},"status":"text","strings":["text","text"],"text":"text","time":"2006-01-02T15:04:05Z","time_ptr":"2006-01-02T15:04:05Z","triple":[1,1,1],"uint":1,"uint16":1,"uint32":1,"uint64":1,"uint8":1,"uuid":"0190b3a1-7c3e-7000-8000-000000000001"}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
@@ -26,7 +22,4 @@ func TestSpecimens(t *testing.T) {
 		{Part: "result", Revision: 1, JSON: `[{},{}]`},
 		{Part: "result", Revision: 1, JSON: `[{"left":"text","right":[1,1]},{"left":"text","right":[1,1]}]`},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

@@ -7,11 +7,13 @@ package plaintask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 
 	"github.com/google/uuid"
+
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -19,26 +21,34 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ corpus.People = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[corpus.People](struct {
 		People []uuid.UUID `json:"people"`
 		Status string      `json:"status"`
-	}{}
-	_ corpus.Changed = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Changed](struct {
 		Changed int    `json:"changed"`
 		After   string `json:"after"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*corpus.Plain)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Plain)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind plain is asked to do.
 	Spec = corpus.People
 	// State is what a task of kind plain remembers between batches.
 	State = corpus.Changed
+	// Result is empty: tasks of kind plain have no result.
+	Result = struct{}
+	// Task is a task of kind plain as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -46,16 +56,14 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind plain.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "plain",
 	Revision:   1,
-	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
 	SpecSchema: []byte(specSchema),
 })
 
@@ -75,8 +83,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind plain with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind plain. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

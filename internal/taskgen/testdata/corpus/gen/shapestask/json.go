@@ -22,7 +22,7 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readShapes(d, v)
 	return d.Finish()
 }
@@ -37,7 +37,7 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readOption(d, v)
 	return d.Finish()
 }

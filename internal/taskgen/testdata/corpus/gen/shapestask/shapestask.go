@@ -7,10 +7,11 @@ package shapestask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // This is a compile-time assertion that this file and package taskkit fit each
@@ -18,45 +19,53 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ corpus.Tree = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[corpus.Tree](struct {
 		Value    int                    `json:"value"`
 		Children []corpus.Tree          `json:"children"`
 		Left     *corpus.Tree           `json:"left,omitempty"`
 		By       map[string]corpus.Tree `json:"by,omitempty"`
-	}{}
-	_ corpus.Base = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Base](struct {
 		Name   string `json:"name"`
 		Shared int    `json:"shared"`
-	}{}
-	_ corpus.Both[corpus.Base] = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Both[corpus.Base]](struct {
 		corpus.Option
 		Value corpus.Base   `json:"value"`
 		Other []corpus.Base `json:"other"`
-	}{}
-	_ corpus.Both[corpus.Mood] = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Both[corpus.Mood]](struct {
 		corpus.Option
 		Value corpus.Mood   `json:"value"`
 		Other []corpus.Mood `json:"other"`
-	}{}
-	_ corpus.Knot = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Knot](struct {
 		Other *corpus.Knot `json:"other,omitempty"`
-	}{}
-	_ corpus.Option = struct {
+	}{})
+	runGoGenerate_typeHasChanged[corpus.Option](struct {
 		Extra string `json:"extra,omitempty"`
 		On    bool   `json:"on"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*corpus.Shaper)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Shaper)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind shapes is asked to do.
 	Spec = corpus.Shapes
 	// State is what a task of kind shapes remembers between batches.
 	State = corpus.Option
+	// Result is empty: tasks of kind shapes have no result.
+	Result = struct{}
+	// Task is a task of kind shapes as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -64,16 +73,14 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind shapes.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "shapes",
 	Revision:   1,
-	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
 	SpecSchema: []byte(specSchema),
 })
 
@@ -93,8 +100,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind shapes with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind shapes. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

@@ -7,21 +7,17 @@ package shapestask
 import (
 	"testing"
 
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens reads everything that a database may hold of kind shapes: a
-// least and a full value of every revision there was, through the upgrade
-// functions.
+// TestSpecimens decodes everything that a database may contain of kind shapes:
+// a minimal and a full value of every revision, through the upgrade functions.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
-	err := taskkit.CheckSpecimens(Kind, nil, []taskkit.Specimen{
+	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{}`},
 		{Part: "spec", Revision: 1, JSON: `{"anonymous":{"a":1,"b":["text","text"]},"anonymouses":[{"a":true},{"a":true}],"both":{"extra":"text","on":true,"other":[{"name":"text","shared":1},{"name":"text","shared":1}],"value":{"name":"text","shared":1}},"boths":[{"extra":"text","on":true,"other":["glad","glad"],"value":"glad"},{"extra":"text","on":true,"other":["glad","glad"],"value":"glad"}],"by_int":{"1":"text"},"by_level":{"1":true},"by_uint":{"1":{"name":"text","shared":1}},"cents":1,"depth":1,"extra":"text","forest":[],"inner":"text","knots":{"key":{"other":null}},"mood":"glad","mood_by":{"key":"glad"},"mood_ptr":"glad","moods":["glad","glad"],"name":"text","on":true,"rank":1,"ranks":{"1":1},"shared":"text","tree":{"by":{},"children":[],"left":null,"value":1},"trees":{"key":{"by":{},"children":[],"left":null,"value":1}}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"extra":"text","on":true}`},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

@@ -6,6 +6,7 @@ package enroltask
 
 import (
 	"github.com/google/uuid"
+
 	"taskkit.dev/taskkit/taskjson"
 	rollout "taskkit.dev/taskkit/testdata/rollout/v2"
 )
@@ -20,7 +21,7 @@ func appendSpec(dst []byte, v *Spec) ([]byte, error) {
 // decodeSpec reads a spec.
 func decodeSpec(src []byte, v *Spec) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(Spec)
+	*v = Spec{}
 	readSpec(d, v)
 	return d.Finish()
 }
@@ -35,7 +36,7 @@ func appendState(dst []byte, v *State) ([]byte, error) {
 // decodeState reads a state.
 func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
-	*v = *new(State)
+	*v = State{}
 	readState(d, v)
 	return d.Finish()
 }
@@ -95,7 +96,7 @@ func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
 	if d.Null() || !d.BeginArray() {
 		return
 	}
-	list := make([]uuid.UUID, 0, d.Hint(39))
+	list := make([]uuid.UUID, 0, d.Capacity(39))
 	for d.More() {
 		list = append(list, d.UUID())
 	}

@@ -7,10 +7,12 @@ package enroltask
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 
 	"github.com/google/uuid"
+
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 	rollout "taskkit.dev/taskkit/testdata/rollout/v3"
 )
 
@@ -19,27 +21,35 @@ import (
 // update taskkit, or generate it again with an older taskgen.
 const _ = taskkit.IsAtLeastVersion0_1_0
 
-// If one of these does not compile, a type has changed since this file was
-// generated. Run go generate.
-var (
-	_ rollout.Spec = struct {
+// If one of these calls does not compile, a type has changed since this file was
+// generated: run go generate.
+func _() {
+	runGoGenerate_typeHasChanged[rollout.Spec](struct {
 		People   []uuid.UUID `json:"people" validate:"required"`
 		Standing string      `json:"standing" validate:"required"`
 		Note     string      `json:"note" validate:"max=100"`
-	}{}
-	_ rollout.State = struct {
+	}{})
+	runGoGenerate_typeHasChanged[rollout.State](struct {
 		Moved int      `json:"moved"`
 		Trail []string `json:"trail"`
-	}{}
+	}{})
 
-	_ taskkit.Executor[Spec, State] = (*rollout.Executor)(nil)
-)
+	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*rollout.Executor)(nil))
+}
+
+// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
+// the errors of the calls above.
+func runGoGenerate_typeHasChanged[T any](T) {}
 
 type (
 	// Spec is what a task of kind enrol is asked to do.
 	Spec = rollout.Spec
 	// State is what a task of kind enrol remembers between batches.
 	State = rollout.State
+	// Result is empty: tasks of kind enrol have no result.
+	Result = struct{}
+	// Task is a task of kind enrol as [Get] returns it.
+	Task = taskkit.Typed[Spec, State, Result]
 )
 
 // JSON Schemas (2020-12), for whoever asks for a task or reads a result in
@@ -47,17 +57,15 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
-
-	_ embed.FS // for the files above
 )
 
 // Kind is the kind enrol.
-var Kind = taskkit.NewKind(taskkit.Definition[Spec, State]{
+var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "enrol",
 	Revision:   3,
-	Batch:      1,
-	Spec:       taskkit.Codec[Spec]{Append: appendSpec, Decode: decodeSpec, Strict: true},
-	State:      taskkit.Codec[State]{Append: appendState, Decode: decodeState, Strict: true},
+	BatchSize:  1,
+	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
+	State:      taskjson.NewCodec(appendState, decodeState),
 	SpecSchema: []byte(specSchema),
 	Upgrades: []taskkit.Upgrade{
 		{From: 2, Spec: rollout.UpgradeSpec2, State: rollout.UpgradeState2},
@@ -80,8 +88,7 @@ func SubmitMany(
 	return taskkit.SubmitMany(ctx, tx, Kind, specs, opts...)
 }
 
-// Get returns a task of kind enrol with its spec, its state and its
-// progress. See [taskkit.Get].
-func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*taskkit.TaskOf[Spec, State], error) {
+// Get reads a task of kind enrol. See [taskkit.Get].
+func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
 }

@@ -7,15 +7,14 @@ package enroltask
 import (
 	"testing"
 
-	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens reads everything that a database may hold of kind enrol: a
-// least and a full value of every revision there was, through the upgrade
-// functions.
+// TestSpecimens decodes everything that a database may contain of kind enrol:
+// a minimal and a full value of every revision, through the upgrade functions.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
-	err := taskkit.CheckSpecimens(Kind, nil, []taskkit.Specimen{
+	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"status":"text"}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"changed":1}`},
@@ -28,7 +27,4 @@ func TestSpecimens(t *testing.T) {
 		{Part: "state", Revision: 3, JSON: `{}`},
 		{Part: "state", Revision: 3, JSON: `{"moved":1,"trail":["text","text"]}`},
 	})
-	if err != nil {
-		t.Error(err)
-	}
 }

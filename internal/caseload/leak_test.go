@@ -1,9 +1,0 @@
-package caseload_test
-
-import (
-	"testing"
-
-	"taskkit.dev/internal/testdb"
-)
-
-func TestMain(m *testing.M) { testdb.LeakMain(m) }

@@ -1,0 +1,212 @@
+package classify
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"taskkit.dev/internal/lifecycle"
+)
+
+// condition is what an error code of a database says besides its class, as a
+// set of bits.
+type condition uint16
+
+const (
+	busy               condition = 1 << iota // another transaction holds the lock
+	conflict                                 // a concurrent transaction won; the same transaction may succeed later
+	uniqueViolation                          // a unique index or primary key refused a row
+	alreadyExists                            // CREATE found an object of that name
+	undefinedTable                           // the statement names a table that does not exist
+	undefinedColumn                          // the statement names a column that does not exist
+	abortedTransaction                       // an earlier statement of the transaction failed
+	limitExceeded                            // the statement is larger than the database allows
+	lostConnection                           // the session has ended or cannot be started
+)
+
+// meaning is an entry of the tables of codes.
+type meaning struct {
+	class lifecycle.Class
+	is    condition
+}
+
+// sqlStates is the table of PostgreSQL's error codes: a SQLSTATE of five
+// characters, or its class of two, to its meaning. A full code takes precedence
+// over its class. Codes that are not listed are transient.
+var sqlStates = map[string]meaning{
+	"08":    {lifecycle.Transient, lostConnection}, // connection exception
+	"22":    {lifecycle.Permanent, 0},              // data exception
+	"23":    {lifecycle.Permanent, 0},              // integrity constraint violation
+	"23505": {lifecycle.Permanent, uniqueViolation},
+	"25006": {lifecycle.Transient, 0},                  // read-only transaction: a standby that is about to be promoted
+	"25P02": {lifecycle.Permanent, abortedTransaction}, // in failed SQL transaction
+	"25P03": {lifecycle.Transient, lostConnection},     // idle in transaction session timeout
+	"40001": {lifecycle.Transient, conflict},           // serialization failure
+	"40P01": {lifecycle.Transient, conflict},           // deadlock detected
+	"42":    {lifecycle.Permanent, 0},                  // syntax error, access rule violation, undefined object
+	"42703": {lifecycle.Permanent, undefinedColumn},
+	"42P01": {lifecycle.Permanent, undefinedTable},
+	"42P06": {lifecycle.Permanent, alreadyExists},  // duplicate schema
+	"42P07": {lifecycle.Permanent, alreadyExists},  // duplicate table
+	"42710": {lifecycle.Permanent, alreadyExists},  // duplicate object
+	"53":    {lifecycle.Transient, 0},              // insufficient resources
+	"54":    {lifecycle.Permanent, limitExceeded},  // program limit exceeded
+	"55P03": {lifecycle.Transient, busy},           // lock not available
+	"57014": {lifecycle.Transient, 0},              // query cancelled, by statement_timeout too
+	"57P01": {lifecycle.Transient, lostConnection}, // admin shutdown
+	"57P02": {lifecycle.Transient, lostConnection}, // crash shutdown
+	"57P03": {lifecycle.Transient, lostConnection}, // cannot connect now
+	"57P05": {lifecycle.Transient, lostConnection}, // idle session timeout
+	"58":    {lifecycle.Transient, 0},              // system error
+}
+
+// sqliteResults is the table of SQLite's result codes: an extended code, or its
+// primary code (the low eight bits), to its meaning. An extended code takes
+// precedence. Codes that are not listed are transient.
+var sqliteResults = map[int]meaning{
+	1:    {lifecycle.Permanent, 0},               // ERROR: the statement is wrong; see sqliteMessages
+	5:    {lifecycle.Transient, busy},            // BUSY
+	6:    {lifecycle.Transient, busy},            // LOCKED
+	7:    {lifecycle.Transient, 0},               // NOMEM
+	9:    {lifecycle.Transient, 0},               // INTERRUPT
+	10:   {lifecycle.Transient, 0},               // IOERR
+	13:   {lifecycle.Transient, 0},               // FULL
+	14:   {lifecycle.Transient, 0},               // CANTOPEN
+	18:   {lifecycle.Permanent, limitExceeded},   // TOOBIG
+	19:   {lifecycle.Permanent, 0},               // CONSTRAINT
+	20:   {lifecycle.Permanent, 0},               // MISMATCH
+	25:   {lifecycle.Permanent, 0},               // RANGE
+	1555: {lifecycle.Permanent, uniqueViolation}, // CONSTRAINT_PRIMARYKEY
+	2067: {lifecycle.Permanent, uniqueViolation}, // CONSTRAINT_UNIQUE
+}
+
+// sqliteMessages are the errors that SQLite reports as a plain ERROR and
+// distinguishes by their text only.
+var sqliteMessages = []struct {
+	text string
+	is   condition
+}{
+	{"no such table", undefinedTable},
+	{"no such column", undefinedColumn},
+	{"has no column named", undefinedColumn},
+	{"too many SQL variables", limitExceeded},
+	{"variable number must be between", limitExceeded},
+}
+
+// tooManyParameters are the texts of pgx and lib/pq for a statement whose
+// parameters the protocol cannot number. It never reaches the server and has no
+// SQLSTATE.
+var tooManyParameters = []string{"extended protocol limited to", "parameters but PostgreSQL only supports"}
+
+// UniqueViolation reports whether err is that of a unique index or a primary
+// key.
+func UniqueViolation(err error) bool { return is(err, uniqueViolation) }
+
+// UndefinedTable reports whether a statement failed because a table that it
+// names does not exist.
+func UndefinedTable(err error) bool { return is(err, undefinedTable) }
+
+// UndefinedColumn reports whether a statement failed because a column that it
+// names does not exist.
+func UndefinedColumn(err error) bool { return is(err, undefinedColumn) }
+
+// Busy reports whether another transaction holds the lock that a statement
+// needs, so that the same statement can succeed later.
+func Busy(err error) bool { return is(err, busy) }
+
+// AbortedTransaction reports whether a statement was refused because an earlier
+// one of its transaction had failed. The earlier error is the one to report.
+func AbortedTransaction(err error) bool { return is(err, abortedTransaction) }
+
+// LimitExceeded reports whether a statement was larger than the database allows:
+// too many parameters, usually.
+func LimitExceeded(err error) bool {
+	if err == nil || is(err, limitExceeded) {
+		return err != nil
+	}
+	text := err.Error()
+	return slices.ContainsFunc(tooManyParameters, func(s string) bool { return strings.Contains(text, s) })
+}
+
+// ConcurrentMigration reports whether err is one that another process causes by
+// migrating the same schema at the same time.
+func ConcurrentMigration(err error) bool {
+	return is(err, busy|conflict|uniqueViolation|alreadyExists)
+}
+
+// LostConnection reports whether the connection has ended or could not be made,
+// so that the statement needs another one.
+func LostConnection(err error) bool {
+	if is(err, lostConnection) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network
+}
+
+// TransientDatabase reports whether the database or the connection to it failed in
+// a way that passes, so that the same statement can succeed later. Unlike
+// [Classify] it does not take unknown errors for transient.
+func TransientDatabase(err error) bool {
+	m, ok := databaseMeaning(err)
+	return ok && m.class == lifecycle.Transient || LostConnection(err)
+}
+
+func is(err error, c condition) bool {
+	m, ok := databaseMeaning(err)
+	return ok && m.is&c != 0
+}
+
+// databaseMeaning finds the code of a database's error and returns its meaning;
+// false when the error has none.
+func databaseMeaning(err error) (meaning, bool) {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		return sqlStateMeaning(state.SQLState()), true
+	}
+	return sqliteMeaning(err)
+}
+
+func sqlStateMeaning(code string) meaning {
+	if m, ok := sqlStates[code]; ok {
+		return m
+	}
+	if len(code) >= 2 {
+		if m, ok := sqlStates[code[:2]]; ok {
+			return m
+		}
+	}
+	return meaning{class: lifecycle.Transient}
+}
+
+// sqliteMeaning reads the result code of an SQLite driver's error. A method
+// Code() int is common in other libraries, so the package of the type must have
+// sqlite in its name.
+func sqliteMeaning(err error) (meaning, bool) {
+	var c interface {
+		error
+		Code() int
+	}
+	if !errors.As(err, &c) || !strings.Contains(fmt.Sprintf("%T", c), "sqlite") {
+		return meaning{}, false
+	}
+	m, ok := sqliteResults[c.Code()]
+	if !ok {
+		m, ok = sqliteResults[c.Code()&0xff]
+	}
+	if !ok {
+		return meaning{class: lifecycle.Transient}, true
+	}
+	if c.Code() == 1 {
+		for _, known := range sqliteMessages {
+			if strings.Contains(c.Error(), known.text) {
+				m.is |= known.is
+			}
+		}
+	}
+	return m, true
+}

@@ -1,0 +1,25 @@
+package classify
+
+// Codes that the runtime itself gives to a failed batch or task. They go to
+// clients, and alerts depend on them.
+const (
+	CodeBatchTimeout  = "batch_timeout"   // the batch took longer than Config.BatchTimeout
+	CodeBatchTooLarge = "batch_too_large" // a statement exceeds a limit of the database even for one item
+	CodeCrashLoop     = "crash_loop"      // the task was running each time that its workers died
+	CodeDatabase      = "database"        // a database error that is not marked
+	CodeError         = "error"           // any other error
+	CodeGoexit        = "goexit"          // the executor ended its goroutine
+	CodeInterrupted   = "interrupted"     // the worker shut down
+	CodeInvalid       = "invalid"         // JSON that does not fit its type, or a broken rule
+	CodeItemFailed    = "item_failed"     // an item that failed without a code of its own
+	CodeLost          = "lost"            // another worker has the task
+	CodeMisuse        = "misuse"          // the executor did what none may, such as ending its transaction
+	CodeNoProgress    = "no_progress"     // the executor asks for batches in which it does nothing
+	CodePanic         = "panic"           // the executor panicked
+	CodePoison        = "poison"          // the item killed its worker each time, and was skipped
+	CodeSkipped       = "skipped"         // an operator's retry skipped the item
+	// CodeSpoiledTransaction: a statement of the batch failed, and the executor
+	// continued as if it had not.
+	CodeSpoiledTransaction = "spoiled_transaction"
+	CodeUndecodable        = "undecodable" // this worker cannot decode the spec or the checkpoint
+)

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"entgo.io/ent/dialect"
+
+	"taskkit.dev/internal/lifecycle"
+)
+
+// A guard is one trigger that refuses what no writer may do. On PostgreSQL the
+// WHEN clause is evaluated without a call, so what is legal costs next to
+// nothing; and a trigger with columns is not evaluated by statements that do
+// not set them. It comes after the change, which its error undoes: before a
+// change, PostgreSQL would lock the row and log that for the trigger's sake.
+//
+// PostgreSQL reads the conditions of CHECKs and of triggers anew for each
+// statement, and for one row that took longer than all else. So there the
+// conditions are short, and what every row must meet is no CHECK, which each
+// statement would read, but a guard with columns.
+type guard struct {
+	name     string
+	table    string
+	event    string // INSERT, DELETE, or UPDATE with its columns
+	when     string // "" is always
+	message  string
+	function string // on PostgreSQL; "" is taskkit_refuse
+}
+
+// rules are what every row of the table of tasks must meet: ent's checks by
+// their names, and the columns of which they speak.
+type rules struct {
+	checks  map[string]string
+	columns []string
+}
+
+// guards returns the triggers of a dialect, made from the table of legal
+// transitions and from the rules.
+func guards(name string, r rules) string {
+	var b strings.Builder
+	b.WriteString("-- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.\n")
+	if name == dialect.Postgres {
+		b.WriteString(postgresRefuse + postgresTransition() + postgresEventDelete)
+	}
+	all := append([]guard{
+		{
+			name: "taskkit_guard_insert", table: "taskkit_queued_task", event: "INSERT",
+			when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0" +
+				" OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL",
+			message: "a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped",
+		},
+		{
+			name: "taskkit_guard_sequence", table: "taskkit_queued_task", event: "UPDATE OF checkpoint_seq",
+			when:    "NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1",
+			message: "checkpoint_seq goes up by one",
+		},
+		{
+			name: "taskkit_guard_immutable", table: "taskkit_queued_task",
+			event: "UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key",
+			when: changed(name, "id", "owner_id", "run_as_id", "execution_component_name") + " OR (" + changed(name, "unique_key") + ")" +
+				" AND NOT (OLD.unique_key IS NULL AND OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED')",
+			message: "id, owner, run-as, kind and unique key of a task never change",
+		},
+		{
+			name: "taskkit_guard_spec", table: "taskkit_queued_task", event: "UPDATE OF execution_spec",
+			when: fmt.Sprintf("(%s) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = NEW.fence AND %s = '{}')",
+				changedJSON(name, "execution_spec"), asText(name, "NEW.execution_state")),
+			message: "the spec of a task changes only while it waits, and with an empty state",
+		},
+		{
+			name: "taskkit_guard_event_update", table: "taskkit_task_event", event: "UPDATE",
+			message: "the log of what operators asked is append-only",
+		},
+		{
+			name: "taskkit_guard_event_delete", table: "taskkit_task_event", event: "DELETE",
+			message: "the log of what operators asked is append-only",
+			// A trigger of PostgreSQL cannot ask in its WHEN.
+			function: "taskkit_event_delete",
+		},
+	}, transitions(name)...)
+	if name == dialect.SQLite {
+		i := slices.IndexFunc(all, func(g guard) bool { return g.name == "taskkit_guard_event_delete" })
+		all[i].when = "NOT EXISTS (SELECT 1 FROM taskkit_event_prune WHERE OLD.created_date < before_date)"
+	}
+	if name == dialect.Postgres {
+		all = append(all, r.guards()...)
+	}
+	for _, g := range all {
+		b.WriteString("\n" + g.sql(name))
+	}
+	return b.String()
+}
+
+// numbers is 0 when every number of a task is, and negative when one is.
+func numbers(row string) string {
+	columns := []string{"fence", "checkpoint_seq", "attempts", "items_taken", "items_done", "items_failed", "items_skipped"}
+	return "(" + row + strings.Join(columns, " | "+row) + ")"
+}
+
+// transitions are the guards of the table of transitions.
+//
+// On PostgreSQL they are two, and both let pass at a glance what happens all the
+// time: a claim, and the end or the release of a task that has begun. Whether a
+// task is held is known by its process, since taskkit_held holds. All else is
+// looked up by a function.
+func transitions(name string) []guard {
+	const message = "not a legal transition of a task"
+	g := guard{name: "taskkit_guard_transition", table: "taskkit_queued_task", message: message}
+	if name != dialect.Postgres {
+		g.event, g.when = "UPDATE OF workflow_status, fence", illegalTransition(name)
+		return []guard{g}
+	}
+	g.event, g.function = "UPDATE OF workflow_status", "taskkit_transition"
+	g.when = "OLD.workflow_status <> NEW.workflow_status AND NEW.fence = OLD.fence\n" +
+		"    AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL AND NEW.execution_started_date IS NOT NULL)"
+	claim := guard{name: "taskkit_guard_claim", table: "taskkit_queued_task", event: "UPDATE OF fence", message: message}
+	claim.when = "NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND " + among(name, step, steps(isClaim)) + ")"
+	return []guard{claim, g}
+}
+
+// metByNew are the rules that a row meets which taskkit_guard_insert lets in.
+var metByNew = []string{"taskkit_status", "taskkit_held", "taskkit_started", "taskkit_stopped", "taskkit_counts"}
+
+// guards are the rules for PostgreSQL.
+func (r rules) guards() []guard {
+	var gs []guard
+	for _, c := range slices.Sorted(maps.Keys(r.checks)) {
+		var columns []string
+		condition := word.ReplaceAllStringFunc(r.checks[c], func(w string) string {
+			if !slices.Contains(r.columns, w) {
+				return w
+			}
+			if !slices.Contains(columns, w) {
+				columns = append(columns, w)
+			}
+			return "NEW." + w
+		})
+		event := "UPDATE OF " + strings.Join(columns, ", ")
+		if !slices.Contains(metByNew, c) {
+			event = "INSERT OR " + event
+		}
+		gs = append(gs, guard{
+			name: c, table: "taskkit_queued_task", event: event, when: "NOT (" + short(dialect.Postgres, condition) + ")",
+			message: "every task must meet: " + strings.ReplaceAll(r.checks[c], "'", "''"),
+		})
+	}
+	return gs
+}
+
+var (
+	// word matches a name, and text in quotes, which is none.
+	word = regexp.MustCompile(`'[^']*'|\b[a-z_]+\b`)
+	// list matches the words that a column is one of.
+	list = regexp.MustCompile(`([\w.]+) IN \(('[^)]*')\)`)
+)
+
+// short writes the lists of words of a condition as [among] does.
+func short(name, condition string) string {
+	return list.ReplaceAllStringFunc(condition, func(m string) string {
+		parts := list.FindStringSubmatch(m)
+		words := strings.Split(strings.ReplaceAll(parts[2], "'", ""), ", ")
+		for i, w := range words {
+			if w == "" && name == dialect.Postgres {
+				words[i] = `""`
+			}
+		}
+		return among(name, parts[1], words)
+	})
+}
+
+// postgresRefuse is the function behind nearly all triggers on PostgreSQL. It is
+// called for illegal changes only.
+const postgresRefuse = `
+-- +goose StatementBegin
+CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+` + postgresRaise + `
+END
+$$;
+-- +goose StatementEnd
+`
+
+const postgresRaise = `  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = TG_NAME,
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));`
+
+// postgresTransition is the function that knows the table of transitions.
+func postgresTransition() string {
+	return `
+-- +goose StatementBegin
+CREATE FUNCTION "{schema}"."taskkit_transition"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF ` + illegalTransition(dialect.Postgres) + ` THEN
+` + postgresRaise + `
+END IF;
+RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+`
+}
+
+// postgresEventDelete lets events go that a cleaner has named, and no others.
+const postgresEventDelete = `
+-- +goose StatementBegin
+CREATE FUNCTION "{schema}"."taskkit_event_delete"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_date < before_date) THEN
+` + postgresRaise + `
+END IF;
+RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+`
+
+// sql returns the statement that creates the trigger.
+func (g guard) sql(name string) string {
+	when := ""
+	if name == dialect.Postgres {
+		if g.when != "" {
+			when = "\n  WHEN (" + g.when + ")"
+		}
+		return fmt.Sprintf(`CREATE TRIGGER "%s" AFTER %s ON "{schema}"."%s" FOR EACH ROW%s
+  EXECUTE FUNCTION "{schema}"."%s"('%s');
+`, g.name, g.event, g.table, when, cmp.Or(g.function, "taskkit_refuse"), g.message)
+	}
+	if g.when != "" {
+		when = "\n  WHEN " + g.when
+	}
+	return fmt.Sprintf("-- +goose StatementBegin\nCREATE TRIGGER `%s` AFTER %s ON `%s` FOR EACH ROW%s\nBEGIN\n  SELECT RAISE(ABORT, 'taskkit: %s');\nEND;\n-- +goose StatementEnd\n",
+		g.name, g.event, g.table, when, g.message)
+}
+
+// step is a change of status, as in "QUEUED>SCHEDULING".
+const step = "OLD.workflow_status || '>' || NEW.workflow_status"
+
+// steps are the edges of a kind.
+func steps(which func(lifecycle.Edge) bool) (found []string) {
+	for _, e := range lifecycle.Edges() {
+		if which(e) {
+			found = append(found, string(e.From)+">"+string(e.To))
+		}
+	}
+	return found
+}
+
+func isClaim(e lifecycle.Edge) bool   { return e.Claimed }
+func isStart(e lifecycle.Edge) bool   { return e.Started }
+func isPartial(e lifecycle.Edge) bool { return e.Partial }
+func isPlain(e lifecycle.Edge) bool   { return !e.Claimed && !e.Started && !e.Partial }
+
+// illegalTransition returns the condition on OLD and NEW that no edge of the
+// transition table covers. The fence changes with a claim and with nothing
+// else.
+func illegalTransition(name string) string {
+	return fmt.Sprintf(`NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
+      OR %s
+      OR NEW.execution_started_date IS NOT NULL AND %s
+      OR NEW.partial AND %s)
+    OR NEW.fence = OLD.fence + 1 AND %s)`,
+		among(name, step, steps(isPlain)), among(name, step, steps(isStart)),
+		among(name, step, steps(isPartial)), among(name, step, steps(isClaim)))
+}
+
+// among returns the condition that an expression is one of some words. On
+// PostgreSQL they are one constant; a list would be made into one for each
+// statement. SQLite would make a table of a list of more than two, for each
+// execution.
+func among(name, expr string, words []string) string {
+	switch {
+	case name == dialect.Postgres:
+		return expr + " = ANY ('{" + strings.Join(words, ",") + "}'::text[])"
+	case len(words) > 2:
+		return "CASE " + expr + " WHEN '" + strings.Join(words, "' THEN 1 WHEN '") + "' THEN 1 ELSE 0 END"
+	default:
+		return expr + " IN ('" + strings.Join(words, "', '") + "')"
+	}
+}
+
+// changed returns the condition that one of the columns differs.
+func changed(name string, columns ...string) string {
+	op := "IS DISTINCT FROM"
+	if name == dialect.SQLite {
+		op = "IS NOT"
+	}
+	var cs []string
+	for _, c := range columns {
+		cs = append(cs, fmt.Sprintf("OLD.%s %s NEW.%s", c, op, c))
+	}
+	return strings.Join(cs, " OR ")
+}
+
+// asText is a column of JSON as text.
+func asText(name, column string) string {
+	if name == dialect.Postgres {
+		return column + "::text"
+	}
+	return column
+}
+
+// changedJSON is changed for a column of JSON, which PostgreSQL compares as
+// text only.
+func changedJSON(name, column string) string {
+	if name == dialect.SQLite {
+		return changed(name, column)
+	}
+	return fmt.Sprintf("OLD.%s::text IS DISTINCT FROM NEW.%s::text", column, column)
+}

@@ -1,0 +1,144 @@
+// Command schemaplan prints the SQL that a migration of taskkit's tables is made
+// of: tables, indexes and checks planned from ent/schema with Atlas, and the
+// triggers that keep the transition table of internal/lifecycle.
+//
+//	go run ./internal/cmd/schemaplan -dialect postgres > migrations/postgres/00001_taskkit.sql
+//
+// It is a tool for whoever changes the schema. No package that a user links
+// imports Atlas or ent's schema migration.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"strings"
+
+	"ariga.io/atlas/sql/migrate"
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/sql/schema"
+	"entgo.io/ent/entc"
+	"entgo.io/ent/entc/gen"
+)
+
+func main() {
+	name := flag.String("dialect", dialect.Postgres, "postgres or sqlite3")
+	dir := flag.String("schema", "./ent/schema", "directory of the ent schema")
+	flag.Parse()
+	tables, r, err := planTables(*name, *dir)
+	if err != nil {
+		log.Fatal("plan the schema: ", err)
+	}
+	fmt.Fprint(os.Stdout, file(*name, tables, r))
+}
+
+// versions are the oldest servers that the plan must suit.
+var versions = map[string]string{dialect.Postgres: "150000", dialect.SQLite: "3.40.0"}
+
+// planTables returns the statements that make an empty schema into ent's, and the
+// rules of its table of tasks. On PostgreSQL those are not in the statements, see
+// [guard].
+func planTables(name, dir string) (string, rules, error) {
+	storage, err := gen.NewStorage("sql")
+	if err != nil {
+		return "", rules{}, err
+	}
+	graph, err := entc.LoadGraph(dir, &gen.Config{Storage: storage})
+	if err != nil {
+		return "", rules{}, err
+	}
+	tables, err := graph.Tables()
+	if err != nil {
+		return "", rules{}, err
+	}
+	var r rules
+	for _, t := range tables {
+		if t.Name != "taskkit_queued_task" {
+			continue
+		}
+		r.checks = t.Annotation.Checks
+		for _, c := range t.Columns {
+			r.columns = append(r.columns, c.Name)
+		}
+		if name == dialect.Postgres {
+			t.Annotation.Checks = nil
+		}
+	}
+	plan, err := schema.DDL(context.Background(), schema.DDLArgs{
+		Dialect: name, Version: versions[name], Tables: tables,
+		Options: []migrate.PlanOption{func(o *migrate.PlanOptions) {
+			if name == dialect.Postgres {
+				o.SchemaQualifier = &placeholder
+			}
+		}},
+	})
+	if err != nil {
+		return "", rules{}, err
+	}
+	plan = strings.TrimSpace(position.ReplaceAllString(plan, ""))
+	if name == dialect.SQLite {
+		plan = ownerOfAll.ReplaceAllString(plan, "$1;")
+		plan = check.ReplaceAllStringFunc(plan, func(line string) string { return short(name, line) })
+	}
+	return plan, r, nil
+}
+
+var (
+	// placeholder stands for the schema's name in every PostgreSQL statement.
+	placeholder = "{schema}"
+	// position matches Atlas's notes on where a table was declared.
+	position = regexp.MustCompile(`(?m)^-- atlas:pos .*\n`)
+	// check matches a CHECK.
+	check = regexp.MustCompile(`(?m)^  CONSTRAINT .* CHECK .*$`)
+	// ownerOfAll matches the index of owners. On SQLite it holds all tasks: a row
+	// changes in place there, and to leave an index and to come back is what costs.
+	ownerOfAll = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .*) WHERE .*;$")
+)
+
+// file returns a whole migration in goose's format.
+func file(name, tables string, r rules) string {
+	head, storage := "-- +goose Up\n\n", ""
+	if name == dialect.Postgres {
+		head += postgresHead + "\n"
+		storage = "\n" + postgresStorage
+	}
+	return head + "-- Planned from ent/schema by internal/cmd/schemaplan.\n\n" + tables +
+		"\n\n" + guards(name, r) + storage
+}
+
+// postgresHead begins every PostgreSQL migration.
+const postgresHead = `-- One migrator at a time: the lock ends with the transaction, so it holds through
+-- a pooler too. After it, nobody queues behind a lock of ours for long.
+SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate {schema}', 0));
+SET LOCAL lock_timeout = '5s';
+`
+
+// postgresStorage is written by hand: ent has no storage parameters.
+const postgresStorage = `-- By hand: storage parameters, which ent does not have.
+--
+-- A task's row is rewritten on every transition and checkpoint. Pages keep room
+-- for the next version of each of their rows, since the log then holds only what
+-- differs; and so do those of the two indexes that each version enters, or they
+-- would split at the first. Vacuum comes by the number of dead rows and not by a
+-- share of a table that is mostly finished tasks.
+ALTER TABLE "{schema}"."taskkit_queued_task" SET (
+  fillfactor = 40,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_threshold = 1000,
+  autovacuum_analyze_scale_factor = 0.02
+);
+ALTER INDEX "{schema}"."taskkit_queued_task_pkey" SET (fillfactor = 50);
+ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 50);
+-- One row a process, rewritten on every heartbeat and never in an index.
+ALTER TABLE "{schema}"."taskkit_task_process" SET (
+  fillfactor = 50,
+  autovacuum_vacuum_threshold = 100,
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_cost_delay = 0
+);
+`

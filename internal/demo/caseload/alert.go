@@ -1,0 +1,41 @@
+package caseload
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/demo/caseload/ent"
+)
+
+// Concern is what an early alert says.
+type Concern struct {
+	Category string
+	Reason   string
+}
+
+// RaiseAlerts raises an early alert for each of the people, addressed to their
+// coach. People who do not exist are Missing.
+func RaiseAlerts(ctx context.Context, c *ent.Client, task, by uuid.UUID, what Concern, people []uuid.UUID) (Outcome, error) {
+	var out Outcome
+	for part := range chunks(people) {
+		found, err := Find(ctx, c, part)
+		if err != nil {
+			return Outcome{}, err
+		}
+		rows := make([]*ent.AlertCreate, 0, len(part))
+		for _, id := range part {
+			p, ok := found[id]
+			if !ok {
+				out.Missing = append(out.Missing, id)
+				continue
+			}
+			rows = append(rows, c.Alert.Create().SetPersonID(id).SetTask(task).SetRaisedBy(by).
+				SetCategory(what.Category).SetReason(what.Reason).SetCoach(p.Coach))
+		}
+		if err := c.Alert.CreateBulk(rows...).Exec(ctx); err != nil {
+			return Outcome{}, wrap("raise alerts", err)
+		}
+	}
+	return out, nil
+}

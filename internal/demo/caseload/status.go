@@ -1,0 +1,49 @@
+package caseload
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/enrolment"
+)
+
+// The statuses of an enrolment.
+const (
+	Active = "active"
+	Paused = "paused"
+	Exited = "exited"
+)
+
+// Outcome is what became of the people that were handed to a function.
+type Outcome struct {
+	Already int         // needed nothing, and were confirmed
+	Missing []uuid.UUID // are not there to be changed
+}
+
+// SetStatus sets the status of people in a program for a task. Who is not
+// enrolled in it is Missing. The status of those who have it Already is written
+// as well: the row says which task confirmed it.
+func SetStatus(ctx context.Context, c *ent.Client, task uuid.UUID, program, status string, people []uuid.UUID) (Outcome, error) {
+	var out Outcome
+	for part := range chunks(people) {
+		theirs := enrolment.And(enrolment.ProgramID(program), enrolment.PersonIDIn(part...))
+		rows, err := c.Enrolment.Query().Where(theirs).All(ctx)
+		if err != nil {
+			return Outcome{}, wrap("read enrolments", err)
+		}
+		found := make(map[uuid.UUID]bool, len(rows))
+		for _, e := range rows {
+			found[e.PersonID] = true
+			if e.Status == status {
+				out.Already++
+			}
+		}
+		out.Missing = append(out.Missing, without(part, found)...)
+		if err := c.Enrolment.Update().Where(theirs).SetStatus(status).SetStatusTask(task).Exec(ctx); err != nil {
+			return Outcome{}, wrap("set the status of enrolments", err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,46 @@
+package dialect
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// DefaultSchema is the PostgreSQL schema of taskkit's tables where none is named.
+const DefaultSchema = "taskkit"
+
+// schemaName is what a schema may be called. "taskkit_" before it makes the name
+// of a notification channel, and PostgreSQL truncates names after 63 bytes: hence
+// at most 55.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,54}$`)
+
+// Schema returns the schema to use on a dialect: [DefaultSchema] for "", "" on
+// SQLite, which has none, and an error for a name that cannot be used.
+func Schema(d Name, schema string) (string, error) {
+	if d == SQLite {
+		return "", nil
+	}
+	if schema == "" {
+		return DefaultSchema, nil
+	}
+	if err := CheckSchema(schema); err != nil {
+		return "", err
+	}
+	return schema, nil
+}
+
+// SchemaNameError: no schema of taskkit may have this name.
+type SchemaNameError struct{ Name string }
+
+func (e *SchemaNameError) Error() string {
+	return fmt.Sprintf("schema name %q: use at most 55 lower case letters, digits and underscores, not beginning with a digit or pg_", e.Name)
+}
+
+// CheckSchema returns a *[SchemaNameError] for a name that no schema of taskkit may
+// have.
+func CheckSchema(schema string) error {
+	if !schemaName.MatchString(schema) || strings.HasPrefix(schema, "pg_") {
+		return &SchemaNameError{schema}
+	}
+	return nil
+}

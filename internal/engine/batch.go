@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// batch runs one batch: the executor, and the write of its checkpoint.
+func (s *session) batch() flow {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, classify.ErrBatchTimeout)
+	defer cancel()
+	started := time.Now()
+
+	tx := newLazyTx(s.store, s.lease, s.config.limits())
+	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.size, Attempt: s.tries, Log: s.log}, s.progress)
+	step.skip = s.skip
+	var (
+		next   Next
+		state  json.RawMessage
+		result json.RawMessage
+	)
+	err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
+		next, state, err = s.call.Execute(ctx, step, s.state)
+		if err == nil && next.Done && s.kind.HasReport {
+			// The state is what Execute has just returned.
+			step.Ending, step.Task.Revision = EndDone, s.kind.Revision
+			result, err = s.call.Report(ctx, step, state)
+		}
+		return err
+	})
+	if step.hasSkipped() {
+		tx.rollback()
+		return s.commitSkip(step)
+	}
+	if err != nil {
+		tx.rollback()
+		s.reportFailedBatch(ctx, step, started, err)
+		return s.react(ctx, err, s.limit.size)
+	}
+
+	w := store.Write{
+		Lease: s.lease, To: lifecycle.Executing, Begun: s.begun, Checkpoint: true,
+		Revision: s.kind.Revision, State: state, Result: result,
+	}
+	if s.task.Revision != s.kind.Revision {
+		w.Secrets = s.kind.Secrets // the task knows those of its own revision
+	}
+	w.Progress, w.Failures = step.finish()
+	if next == (Next{}) {
+		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
+			tx.rollback()
+			s.reportFailedBatch(ctx, step, started, err)
+			return s.failed(ctx, err)
+		}
+	}
+	s.reportBatch(step, started, w.Progress, classify.Classification{})
+	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
+		s.progress.Done - s.progress.Failed - s.progress.Skipped
+	then := s.next(&w, next, processed > 0)
+	s.limit.record(int(processed), time.Since(started))
+	return s.commit(tx, w, then)
+}
+
+// next sets where the task goes after a batch that succeeded.
+func (s *session) next(w *store.Write, next Next, progressed bool) flow {
+	switch {
+	case next.Done:
+		w.To = lifecycle.Completed
+	case next.later():
+		w.To, w.Delay, w.At, w.Reason = lifecycle.Queued, next.Wait, next.At, cmp.Or(next.Reason, reasonLater)
+		w.Attempts = lifecycle.AfterLater(s.stored, progressed)
+	case s.pool.isDraining():
+		w.To, w.Reason = lifecycle.Queued, reasonShutdown
+	default:
+		return continueSession
+	}
+	return endSession
+}
+
+// callExecutor calls an executor on a goroutine of its own. An executor that does
+// not return some time after its context has ended is abandoned.
+func (s *session) callExecutor(ctx context.Context, step *Step, f func(context.Context) error) error {
+	ctx, err := s.withIdentity(ctx)
+	if err != nil {
+		return err
+	}
+	returned := runIsolated(ctx, f)
+	select {
+	case err = <-returned:
+	case <-ctx.Done():
+		grace := time.NewTimer(min(s.config.BatchTimeout/2, 5*time.Second))
+		defer grace.Stop()
+		select {
+		case err = <-returned:
+		case <-grace.C:
+			step.close()
+			s.events.report(ExecutorAbandoned{TaskRef: s.ref(), Err: context.Cause(ctx)})
+			return context.Cause(ctx)
+		}
+	}
+	if err == nil {
+		// If the transaction did not begin and the executor ignored that, its
+		// writes went nowhere: the batch must not commit. Nor may it when the task
+		// lease is known to be lost.
+		tx, failed := step.Tx.close()
+		if failed != nil {
+			return failed
+		}
+		if tx != nil {
+			return ignored(ctx, tx.Failed())
+		}
+	}
+	return err
+}
+
+// ignored is the error of a batch whose executor returned none although a
+// statement of it failed. When the failure is one that a new try can mend, be it
+// with a smaller batch, or the
+// batch was cut off, it is treated as if the executor had returned it.
+func ignored(ctx context.Context, failed error) error {
+	if failed == nil || ctx.Err() != nil {
+		return failed
+	}
+	if c := classify.Classify(ctx, failed); c.Class != lifecycle.Permanent || c.TooLarge {
+		return failed
+	}
+	if _, marked := errors.AsType[*classify.MarkedError](failed); marked {
+		return failed
+	}
+	return &classify.MarkedError{
+		Class: lifecycle.Permanent, Code: classify.CodeSpoiledTransaction,
+		Err: fmt.Errorf("a statement failed and the executor returned no error; return it, or run the statement inside b.Try: %w", failed),
+	}
+}
+
+// commit makes a batch's last write: inside its transaction if it has one,
+// otherwise with the group. What the session does after it, if it is applied, is
+// then.
+func (s *session) commit(tx *LazyTx, w store.Write, then flow) flow {
+	open, _ := tx.close()
+	if open == nil {
+		if then == endSession {
+			// The slot is free for the next task; the end is acknowledged to
+			// nobody before its flush has committed.
+			s.flusher.add(w, func(a store.Applied, err error) { s.onEndWritten(w, a, err) })
+			return endSession
+		}
+		a, err := s.flusher.apply(w)
+		return s.handleWriteResult(w, a, err, then)
+	}
+	s.flusher.cancelStart(s.lease.ID)
+	sent := time.Now()
+	w.Renew = s.deadline.age() > s.config.Heartbeat/4
+	// The executor's time is over; the commit has a timeout of its own, and goes
+	// through even when the worker is asked to stop just now.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
+	defer cancel()
+	a, err := open.Commit(ctx, w)
+	if err == nil && a.OK && a.Renewed {
+		s.deadline.renew(sent)
+	}
+	return s.handleWriteResult(w, a, err, then)
+}

@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+const (
+	// fastPollFirst and fastPollLast are the first and the last interval of the
+	// polls that follow a wake-up. Notifications are coalesced where they are
+	// sent, so one also stands for what was submitted just after it.
+	fastPollFirst = 4 * time.Millisecond
+	fastPollLast  = 500 * time.Millisecond
+)
+
+// claimer claims tasks and puts them into the pool's buffer. It runs on one
+// goroutine, which all of its methods belong to.
+type claimer struct {
+	store   Store
+	config  Config
+	claim   store.Claim // without its Limit
+	pool    *pool
+	flusher *flusher
+	wakeups *wakeups
+	events  *observer
+
+	size        *sizer // of one claim
+	moreWaiting bool   // the database may hold more tasks than there was room for
+	lost        *lostClaims
+	// requested is when a saturated worker last claimed tasks with a request.
+	requested time.Time
+}
+
+func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observer) *claimer {
+	return &claimer{
+		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, events: o,
+		size: newStatementSizer(prefetchMax), lost: newLostClaims(c),
+	}
+}
+
+// run claims until ctx ends. A full pool is no error: nothing is claimed until
+// there is room (SSP-42, SSP-44).
+func (c *claimer) run(ctx context.Context) {
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	fastPoll := time.Duration(0) // the interval of the next fast poll; 0: none
+	failures := 0
+	// wait sets the next poll, and checks for lost claims when that is due.
+	wait := func(d time.Duration) { poll.Reset(min(d, c.checkLostClaims(ctx))) }
+	for {
+		woken := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wakeups.tasks:
+			woken = true
+		case <-c.wakeups.slots:
+			if !c.moreWaiting {
+				continue
+			}
+		case <-poll.C:
+		}
+		if woken {
+			fastPoll = fastPollFirst
+		}
+		room := c.size.limit(c.room())
+		if room <= 0 {
+			c.moreWaiting = true // a freed slot wakes the claimer
+			wait(c.saturated(ctx))
+			continue
+		}
+		found, err := c.claimTasks(ctx, room)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			failures++
+			c.events.report(ClaimFailed{Worker: c.events.worker, Try: failures, Err: err})
+			c.lost.responseLost()
+			wait(min(time.Duration(failures)*200*time.Millisecond, 5*time.Second) + rand.N(50*time.Millisecond))
+			continue
+		}
+		failures = 0
+		full := len(found.Tasks) >= room
+		c.moreWaiting = full
+		next := c.pollInterval()
+		if found.Next >= 0 {
+			next = min(next, found.Next+time.Millisecond)
+		}
+		switch {
+		case full:
+			// There may be more: claim again as soon as there is room, which there
+			// may be already.
+			if c.room() > 0 {
+				next = 0
+			}
+		case len(found.Tasks) > 0:
+			fastPoll = fastPollFirst
+			fallthrough
+		default:
+			if fastPoll > 0 {
+				next = min(next, fastPoll)
+				if fastPoll *= 4; fastPoll > fastPollLast {
+					fastPoll = 0
+				}
+			}
+		}
+		wait(next)
+	}
+}
+
+// claimTasks claims up to n tasks and hands them to the pool, which has room for
+// them.
+func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, error) {
+	claim := c.claim
+	claim.Limit = n
+	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Call)
+	defer cancel()
+	began := time.Now()
+	found, err := c.store.Claim(cctx, claim)
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	c.size.record(len(found.Tasks), time.Since(began))
+	for _, t := range found.Tasks {
+		c.reportClaimed(t)
+		if t.Control != lifecycle.None && c.pool.endBesideSlots(t) {
+			continue
+		}
+		c.pool.add(t)
+	}
+	return found, nil
+}
+
+// pollInterval returns when to poll without a wake-up.
+func (c *claimer) pollInterval() time.Duration {
+	d := c.config.Poll
+	if c.wakeups.listening.Load() {
+		d = c.config.PollListening
+	}
+	return d + rand.N(d/10+1)
+}
+
+// releaseUnstarted gives back a task that no session has started, without
+// spending an attempt. Nobody waits for the write: if it fails, the task is found
+// as a lost claim.
+func (c *claimer) releaseUnstarted(t TaskRef, h store.Lease, reason string) {
+	c.pool.removeFromBuffer(h.ID)
+	w := store.Write{Lease: h, To: lifecycle.Queued, Attempts: lifecycle.Unspent(t.Attempt), Delay: -1, Reason: reason}
+	c.flusher.add(w, func(a store.Applied, err error) {
+		if err == nil && a.OK {
+			reportFrequent(c.events, TaskReleased{TaskRef: t, Reason: reason})
+		}
+	})
+}
+
+// reportClaimed reports a claimed task, before its session can begin.
+func (c *claimer) reportClaimed(t store.ClaimedTask) {
+	reportFrequent(c.events, TaskClaimed{
+		TaskRef: c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), Queue: t.Queue, Submitted: t.Created, TakenOver: t.Stalled,
+	})
+}

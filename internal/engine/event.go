@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+)
+
+// Event is something that happened in a worker. Package taskkit has the same
+// types for users, and documents their fields.
+type Event interface{ event() }
+
+// TaskRef is the task of an event, as its worker had it under one task lease.
+type TaskRef struct {
+	Worker  string
+	Task    uuid.UUID
+	Kind    string
+	Fence   int64
+	Attempt int
+}
+
+// The events of a worker.
+type (
+	// WorkerStarted is sent when a worker has registered.
+	WorkerStarted struct {
+		Worker string
+		Slots  int
+		Queues []string
+	}
+	// WorkerEnded is sent when a registration has ended.
+	WorkerEnded struct {
+		Worker string
+		Err    error // nil: it was asked to; otherwise the heartbeat was lost
+	}
+	// WorkerListening is sent when notifications of new tasks arrive.
+	WorkerListening struct{ Worker string }
+	// WorkerPolling is sent when notifications cannot be received.
+	WorkerPolling struct {
+		Worker  string
+		Every   time.Duration
+		RetryIn time.Duration
+		Err     error
+	}
+	// HeartbeatFailed is sent when the heartbeat could not be renewed.
+	HeartbeatFailed struct {
+		Worker     string
+		DeadlineIn time.Duration
+		Err        error
+	}
+	// ClaimFailed is sent when a claim failed or its response was lost.
+	ClaimFailed struct {
+		Worker string
+		Try    int
+		Err    error
+	}
+	// GroupCommitFailed is sent when the outcome of a group of writes is unknown.
+	GroupCommitFailed struct {
+		Worker string
+		Writes int
+		Try    int
+		Err    error
+	}
+	// CallFailed is sent when another call of the runtime failed.
+	CallFailed struct {
+		Worker  string
+		Call    string // one of the Call constants
+		Try     int
+		RetryIn time.Duration
+		Err     error
+	}
+	// BatchesCancelled is sent when a worker ends and cancels its batches.
+	BatchesCancelled struct {
+		Worker   string
+		Sessions int
+	}
+	// SessionsAbandoned is sent when batches go on although they were cancelled.
+	SessionsAbandoned struct {
+		Worker   string
+		Sessions int
+	}
+	// TasksTakenOver is sent by the worker whose reaper released tasks.
+	TasksTakenOver struct {
+		Worker string
+		Dead   []string
+		Tasks  []uuid.UUID
+		Ended  []uuid.UUID
+	}
+)
+
+// The calls of [CallFailed].
+const (
+	CallRegister    = "register"
+	CallDeregister  = "deregister"
+	CallReap        = "reap"
+	CallCheckClaims = "check_claims"
+)
+
+// The events of a task.
+type (
+	// TaskClaimed is sent when a worker has claimed a task.
+	TaskClaimed struct {
+		TaskRef
+		Queue     string
+		Submitted time.Time
+		TakenOver bool
+	}
+	// ClaimLost is sent when a claim turns out to have had no response.
+	ClaimLost struct{ TaskRef }
+	// BatchDone is sent when the executor has returned, before the commit.
+	BatchDone struct {
+		TaskRef
+		Limit                 int
+		Done, Failed, Skipped int64
+		Duration              time.Duration
+		Code, Detail          string
+	}
+	// BatchShrunk is sent when a smaller batch is tried at once.
+	BatchShrunk struct {
+		TaskRef
+		Limit, NewLimit int
+		Detail          string
+	}
+	// ItemSkipped is sent when a poison item is recorded as failed.
+	ItemSkipped struct {
+		TaskRef
+		Item     string
+		Position int64
+	}
+	// CheckpointWritten is sent when a batch is committed.
+	CheckpointWritten struct {
+		TaskRef
+		Checkpoint int64
+		Progress   lifecycle.Progress
+	}
+	// TaskRetried is sent when a batch has failed and the task is queued again.
+	TaskRetried struct {
+		TaskRef
+		RetryIn      time.Duration
+		Code, Detail string
+	}
+	// TaskReleased is sent when a task is queued again without a failure.
+	TaskReleased struct {
+		TaskRef
+		Reason string
+		Delay  time.Duration
+	}
+	// TaskEnded is sent when the end of a task is committed.
+	TaskEnded struct {
+		TaskRef
+		Status       lifecycle.Status
+		Partial      bool
+		Code, Detail string
+		Checkpoint   int64
+		Progress     lifecycle.Progress
+		Duration     time.Duration
+	}
+	// TaskLost is sent when a session finds that it no longer has its task.
+	TaskLost struct {
+		TaskRef
+		Reason string
+	}
+	// ExecutorAbandoned is sent when an executor ignores its context.
+	ExecutorAbandoned struct {
+		TaskRef
+		Err error
+	}
+	// CommitReadBack is sent when a task was read back and is still this worker's.
+	CommitReadBack struct {
+		TaskRef
+		Committed  bool
+		Checkpoint int64
+	}
+	// ReadBackFailed is sent when a task could not be read back.
+	ReadBackFailed struct {
+		TaskRef
+		Try     int
+		RetryIn time.Duration
+		Err     error
+	}
+	// EndingFailed is sent when a task could not be ended.
+	EndingFailed struct {
+		TaskRef
+		Try     int
+		RetryIn time.Duration
+		Err     error
+	}
+	// WriteRefused is sent when the database refuses a write for good.
+	WriteRefused struct {
+		TaskRef
+		Err error
+	}
+)
+
+func (WorkerStarted) event()     {}
+func (WorkerEnded) event()       {}
+func (WorkerListening) event()   {}
+func (WorkerPolling) event()     {}
+func (HeartbeatFailed) event()   {}
+func (ClaimFailed) event()       {}
+func (GroupCommitFailed) event() {}
+func (CallFailed) event()        {}
+func (BatchesCancelled) event()  {}
+func (SessionsAbandoned) event() {}
+func (TasksTakenOver) event()    {}
+func (TaskClaimed) event()       {}
+func (ClaimLost) event()         {}
+func (BatchDone) event()         {}
+func (BatchShrunk) event()       {}
+func (ItemSkipped) event()       {}
+func (CheckpointWritten) event() {}
+func (TaskRetried) event()       {}
+func (TaskReleased) event()      {}
+func (TaskEnded) event()         {}
+func (TaskLost) event()          {}
+func (ExecutorAbandoned) event() {}
+func (CommitReadBack) event()    {}
+func (ReadBackFailed) event()    {}
+func (EndingFailed) event()      {}
+func (WriteRefused) event()      {}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+)
+
+// observer passes the events of a worker to its log and to [Config.Observe]. It is
+// safe for concurrent use.
+type observer struct {
+	ctx      context.Context //nolint:containedctx // it carries the values of Run's context, and never ends
+	log      *slog.Logger
+	user     func(ctx context.Context, e Event) // nil: none
+	worker   string                             // the process ID
+	panicked *sync.Once                         // the first panic of user is logged
+}
+
+func newObserver(ctx context.Context, c Config) *observer {
+	return &observer{ctx: context.WithoutCancel(ctx), log: c.Log, user: c.Observe, panicked: new(sync.Once)}
+}
+
+// as returns the observer of a worker under a process ID.
+func (o *observer) as(process string) *observer {
+	own := *o
+	own.log, own.worker = o.log.With("worker", process), process
+	return &own
+}
+
+// task returns the reference to a task of this worker.
+func (o *observer) task(id uuid.UUID, kind string, fence int64, attempt int) TaskRef {
+	return TaskRef{Worker: o.worker, Task: id, Kind: kind, Fence: fence, Attempt: attempt}
+}
+
+// report passes on an event.
+func (o *observer) report(e Event) {
+	level, message, args := line(e)
+	o.log.Log(o.ctx, level, message, args...)
+	o.callUser(e)
+}
+
+// reportFrequent is report for the events of every batch and every task, whose
+// lines have the level DEBUG. While nobody receives those it allocates nothing.
+func reportFrequent[E Event](o *observer, e E) {
+	switch {
+	case o.log.Enabled(o.ctx, slog.LevelDebug):
+		o.report(e)
+	case o.user != nil:
+		o.callUser(e)
+	}
+}
+
+// callUser calls the user's observer, if there is one. Its panics must not harm the
+// worker.
+func (o *observer) callUser(e Event) {
+	if o.user == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			o.panicked.Do(func() {
+				o.log.Error("the observer panicked; its further panics are not logged", "error", classify.Panic(v))
+			})
+		}
+	}()
+	o.user(o.ctx, e)
+}
+
+// line returns the line of an event in the log. The lines of a task begin with the
+// keys "task" and "kind", and the log of a worker has the key "worker".
+func line(e Event) (level slog.Level, message string, args []any) {
+	switch e := e.(type) {
+	case WorkerStarted:
+		return slog.LevelInfo, "worker started", []any{"slots", e.Slots, "queues", e.Queues}
+	case WorkerEnded:
+		if e.Err != nil {
+			return slog.LevelError, "worker lost its identity and ends under this ID", []any{"error", e.Err}
+		}
+		return slog.LevelInfo, "worker ended", nil
+	case WorkerListening:
+		return slog.LevelDebug, "listening for new tasks", nil
+	case WorkerPolling:
+		return slog.LevelInfo, "cannot listen for new tasks; polling", []any{"poll", e.Every, "retry_in", e.RetryIn, "error", e.Err}
+	case HeartbeatFailed:
+		return slog.LevelWarn, "cannot renew the heartbeat", []any{"deadline_in", e.DeadlineIn, "error", e.Err}
+	case ClaimFailed:
+		return slog.LevelWarn, "cannot claim", []any{"try", e.Try, "error", e.Err}
+	case GroupCommitFailed:
+		return slog.LevelWarn, "group commit failed; reading the tasks back", []any{"writes", e.Writes, "try", e.Try, "error", e.Err}
+	case CallFailed:
+		return lineOfCall(e)
+	case BatchesCancelled:
+		return slog.LevelWarn, "cancelling batches", []any{"sessions", e.Sessions}
+	case SessionsAbandoned:
+		return slog.LevelError, "abandoning sessions that ignore their context", []any{"sessions", e.Sessions}
+	case TasksTakenOver:
+		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
+	default:
+		return lineOfTask(e)
+	}
+}
+
+// lineOfCall is line for a call of the runtime that failed.
+func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
+	switch e.Call {
+	case CallRegister:
+		return slog.LevelError, "cannot register", []any{"try", e.Try, "retry_in", e.RetryIn, "error", e.Err}
+	case CallDeregister:
+		return slog.LevelError, "cannot deregister; other workers will take the tasks over", []any{"error", e.Err}
+	case CallCheckClaims:
+		return slog.LevelWarn, "cannot check for lost claims", []any{"error", e.Err}
+	default:
+		return slog.LevelWarn, "cannot " + e.Call, []any{"error", e.Err}
+	}
+}
+
+// noLine is the message of an event that has none. A test finds such an event.
+const noLine = "an event without a line"
+
+// lineOfTask is line for the events of a task.
+func lineOfTask(e Event) (level slog.Level, message string, args []any) {
+	of := func(r TaskRef, more ...any) []any {
+		return append([]any{"task", r.Task, "kind", r.Kind}, more...)
+	}
+	switch e := e.(type) {
+	case TaskClaimed:
+		return slog.LevelDebug, "task claimed", of(e.TaskRef, "fence", e.Fence, "try", e.Attempt, "taken_over", e.TakenOver)
+	case ClaimLost:
+		return slog.LevelWarn, "releasing a task whose claim was lost", of(e.TaskRef)
+	case BatchDone:
+		args = of(e.TaskRef, "try", e.Attempt, "limit", e.Limit, "duration", e.Duration, "done", e.Done, "failed", e.Failed, "skipped", e.Skipped)
+		if e.Code != "" {
+			args = append(args, "code", e.Code, "error", e.Detail)
+		}
+		return slog.LevelDebug, "batch done", args
+	case BatchShrunk:
+		return slog.LevelWarn, "batch too large for the database", of(e.TaskRef, "limit", e.Limit, "new_limit", e.NewLimit, "error", e.Detail)
+	case ItemSkipped:
+		return slog.LevelWarn, "skipped a poison item", of(e.TaskRef, "item", e.Item, "position", e.Position)
+	case CheckpointWritten:
+		return slog.LevelDebug, "checkpoint written", of(e.TaskRef, append([]any{"checkpoint", e.Checkpoint}, counters(e.Progress)...)...)
+	case TaskRetried:
+		return slog.LevelWarn, "batch failed", of(e.TaskRef, "try", e.Attempt, "retry_in", e.RetryIn, "code", e.Code, "error", e.Detail)
+	case TaskReleased:
+		return slog.LevelDebug, "task released", of(e.TaskRef, "reason", e.Reason, "delay", e.Delay)
+	case TaskEnded:
+		level, args = slog.LevelDebug, of(e.TaskRef, append([]any{"status", e.Status}, counters(e.Progress)...)...)
+		if e.Status != lifecycle.Completed {
+			level = slog.LevelWarn
+		}
+		if e.Code != "" {
+			args = append(args, "code", e.Code, "error", e.Detail)
+		}
+		return level, "task ended", args
+	case TaskLost:
+		return slog.LevelWarn, "task lost", of(e.TaskRef, "reason", e.Reason)
+	case ExecutorAbandoned:
+		return slog.LevelError, "abandoning an executor that ignores its context", of(e.TaskRef, "error", e.Err)
+	case CommitReadBack:
+		return slog.LevelWarn, "read back after an uncertain commit", of(e.TaskRef, "committed", e.Committed, "checkpoint", e.Checkpoint)
+	case ReadBackFailed:
+		return slog.LevelWarn, "cannot read back after an uncertain commit", of(e.TaskRef, "try", e.Try, "retry_in", e.RetryIn, "error", e.Err)
+	case EndingFailed:
+		return slog.LevelWarn, "cannot end the task", of(e.TaskRef, "try", e.Try, "retry_in", e.RetryIn, "error", e.Err)
+	case WriteRefused:
+		return slog.LevelError, "the database refuses a write; the task is released when this worker ends", of(e.TaskRef, "error", e.Err)
+	default:
+		return slog.LevelError, noLine, []any{"event", e}
+	}
+}
+
+// counters are the keys of a task's progress.
+func counters(p lifecycle.Progress) []any {
+	return []any{"done", p.Done, "failed", p.Failed, "skipped", p.Skipped}
+}

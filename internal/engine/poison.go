@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// isPoison reports whether the task ends in ERROR instead of being executed. When
+// its poison item can be skipped, it has one more try for that: an executor that
+// does not keep its position by Take runs the item once more.
+func (s *session) isPoison() bool {
+	most := s.config.MaxAttempts
+	if s.skip {
+		most++
+	}
+	return lifecycle.Poisoned(s.tries, most)
+}
+
+// atPoisonItem reports whether the item that a claimed task is at seems to kill its
+// workers, and its kind allows to skip it. Attempts that failed with an error do
+// not count: their worker survived.
+func (s *session) atPoisonItem(c store.ClaimedTask) bool {
+	last := newBatchSizer(s.kind, c.Attempts-1, s.config).size
+	if !s.kind.SkipPoison || !lifecycle.PoisonItem(c.Stalled, c.Attempts, last) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	defer cancel()
+	recorded, err := s.store.Attempts(ctx, c.ID, c.Attempts)
+	if err != nil {
+		return false // the item is tried once more
+	}
+	lost := c.Attempts
+	for _, a := range recorded {
+		if a.Seq == c.Seq {
+			lost--
+		}
+	}
+	return lifecycle.PoisonItem(c.Stalled, lost, last)
+}
+
+// crashLoop is the error of a poison task. It says where the task was.
+func (s *session) crashLoop() classify.Classification {
+	where := "in its first batch"
+	switch p := s.progress; {
+	case p.Taken > 0 && p.Taken < p.Total:
+		where = fmt.Sprintf("at position %d of %d", p.Taken+1, p.Total)
+		if last := min(p.Taken+int64(newBatchSizer(s.kind, s.tries-1, s.config).size), p.Total); last > p.Taken+1 {
+			where = fmt.Sprintf("at one of the positions %d to %d of %d", p.Taken+1, last, p.Total)
+		}
+	case p.Done+p.Failed+p.Skipped > 0:
+		where = fmt.Sprintf("after %d items", p.Done+p.Failed+p.Skipped)
+	case s.lease.Seq > 0:
+		where = fmt.Sprintf("after checkpoint %d", s.lease.Seq)
+	}
+	return classify.Classification{
+		Class: lifecycle.Permanent, Code: classify.CodeCrashLoop,
+		Detail: fmt.Sprintf("claimed %d times without a checkpoint and without an error: it seems to kill its worker, %s", s.tries-1, where),
+	}
+}
+
+// commitSkip records the element that Take has skipped as a failed item, and
+// continues the task after it. What the executor did before it called Take is not
+// kept.
+func (s *session) commitSkip(step *Step) flow {
+	w := store.Write{
+		Lease: s.lease, To: lifecycle.Executing, Begun: s.begun, Checkpoint: true,
+		Revision: s.task.Revision, State: s.state,
+	}
+	w.Progress, w.Failures = step.finish()
+	a, err := s.flusher.apply(w)
+	if err == nil && a.OK {
+		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: w.Failures[0].Item, Position: w.Progress.Taken})
+	}
+	return s.handleWriteResult(w, a, err, continueSession)
+}
+
+// hasSkipped reports whether Take has skipped an element.
+func (s *Step) hasSkipped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.didSkip
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// endingsMax is how many tasks that were asked to end may run beside the slots:
+// no task waits for a slot to stop.
+const endingsMax = 4
+
+// pool runs sessions: one in each slot, on a goroutine per slot, and a few beside
+// them for tasks that were asked to end. Claimed tasks wait in its buffer. It is
+// safe for concurrent use.
+type pool struct {
+	kinds   map[string]*Kind
+	config  Config
+	claim   store.Claim // of this worker, to ask whether tasks wait
+	store   Store
+	wakeups *wakeups
+	session sessionDeps // all sessions share it
+
+	// ctx is that of all sessions, whoever starts them. start sets it.
+	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
+	buffer     chan store.ClaimedTask
+	draining   chan struct{} // closed when sessions must end at their next batch boundary
+	quarantine chan struct{} // full while a suspected poison task runs
+
+	sessions sync.WaitGroup // slots, and sessions beside them
+	detached sync.WaitGroup // sessions that continue outside a slot
+	busy     atomic.Int64   // slots that run a session
+	endings  atomic.Int64   // sessions beside the slots
+	taken    atomic.Int64   // when a slot last took a task from the buffer, as Unix nanoseconds
+	filled   atomic.Int64   // when the empty buffer last received a task, as Unix nanoseconds
+	average  sessionAverage
+
+	mu       sync.Mutex
+	buffered map[uuid.UUID]struct{} // tasks that wait for a slot
+}
+
+func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wakeups, d sessionDeps) *pool {
+	p := &pool{
+		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
+		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
+		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
+		buffered: make(map[uuid.UUID]struct{}),
+	}
+	d.pool = p
+	p.session = d
+	return p
+}
+
+// start starts the slots. ctx is that of all sessions.
+func (p *pool) start(ctx context.Context) {
+	p.ctx = ctx
+	for range p.config.Slots {
+		p.sessions.Go(p.slot)
+	}
+}
+
+// close lets the slots end when the buffer is empty, and every session at its next
+// batch boundary. The claimer must have ended.
+func (p *pool) close() {
+	close(p.buffer)
+	close(p.draining)
+}
+
+// slot runs sessions, one at a time, until the buffer is closed. What is left in
+// the buffer by then is released unstarted.
+func (p *pool) slot() {
+	for t := range p.buffer {
+		p.taken.Store(time.Now().UnixNano())
+		p.busy.Add(1)
+		began := time.Now()
+		p.run(t)
+		p.average.record(time.Since(began))
+		p.busy.Add(-1)
+		p.wakeups.slotFreed()
+	}
+}
+
+// run runs the session of one claimed task.
+func (p *pool) run(t store.ClaimedTask) {
+	s := newSession(p.ctx, p.session, p.kinds[t.Kind], t)
+	if lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None {
+		s.leaveQuarantine = p.enterQuarantine()
+		defer s.leaveQuarantine()
+	}
+	p.removeFromBuffer(t.ID)
+	switch {
+	case p.ctx.Err() != nil:
+	case p.isDraining() && s.control == lifecycle.None:
+		s.release(reasonShutdown)
+	default:
+		s.run(t)
+	}
+}
+
+// endBesideSlots ends a task beside the slots, and reports whether there is room
+// for that. Only the claimer calls it.
+func (p *pool) endBesideSlots(t store.ClaimedTask) bool {
+	if p.freeEndings() <= 0 {
+		return false
+	}
+	p.endings.Add(1)
+	p.sessions.Go(func() {
+		defer func() {
+			p.endings.Add(-1)
+			p.wakeups.taskWaiting()
+		}()
+		p.run(t)
+	})
+	return true
+}
+
+// freeEndings returns how many more sessions may run beside the slots.
+func (p *pool) freeEndings() int { return endingsMax - int(p.endings.Load()) }
+
+// add puts a claimed task into the buffer.
+func (p *pool) add(t store.ClaimedTask) {
+	p.mu.Lock()
+	p.buffered[t.ID] = struct{}{}
+	p.mu.Unlock()
+	if len(p.buffer) == 0 {
+		p.filled.Store(time.Now().UnixNano())
+	}
+	p.buffer <- t
+}
+
+// removeFromBuffer records that a task does not wait for a slot any more.
+func (p *pool) removeFromBuffer(id uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.buffered, id)
+}
+
+// isBuffered reports whether a task waits here for a slot.
+func (p *pool) isBuffered(id uuid.UUID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.buffered[id]
+	return ok
+}
+
+// running returns how many slots run a session.
+func (p *pool) running() int { return int(p.busy.Load()) }
+
+// free returns how many slots run none.
+func (p *pool) free() int { return p.config.Slots - p.running() }
+
+// sinceTaken returns how long ago a slot last took a task from the buffer.
+func (p *pool) sinceTaken() time.Duration { return time.Since(time.Unix(0, p.taken.Load())) }
+
+// stalled returns for how long tasks have waited in the buffer without any slot
+// taking one.
+func (p *pool) stalled() time.Duration {
+	return min(p.sinceTaken(), time.Since(time.Unix(0, p.filled.Load())))
+}
+
+// isDraining reports whether sessions must end at their next batch boundary.
+func (p *pool) isDraining() bool {
+	select {
+	case <-p.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// othersWaiting reports whether other tasks wait for a slot.
+func (p *pool) othersWaiting(ctx context.Context) bool {
+	cctx, cancel := context.WithTimeout(ctx, p.config.Call)
+	defer cancel()
+	if len(p.buffer) > 0 {
+		return true
+	}
+	waiting, err := p.store.Waiting(cctx, p.claim)
+	return err == nil && waiting
+}
+
+// detach runs f on a goroutine that the shutdown waits for. Only the flusher's
+// goroutine calls it.
+func (p *pool) detach(f func()) { p.detached.Go(f) }

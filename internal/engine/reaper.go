@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// reaper declares silent workers dead and releases abandoned tasks. Every worker
+// has one, each at times of its own: the statements are guarded, so two reapers
+// at the same time do no harm. It runs on one goroutine.
+type reaper struct {
+	store   Store
+	every   time.Duration
+	call    time.Duration // timeout of one call
+	wakeups *wakeups
+	events  *observer
+}
+
+// run reaps until ctx ends.
+func (r *reaper) run(ctx context.Context) {
+	t := time.NewTimer(rand.N(r.every))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		cctx, cancel := context.WithTimeout(ctx, r.call)
+		found, err := r.store.Reap(cctx)
+		cancel()
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.events.report(CallFailed{Worker: r.events.worker, Call: CallReap, Try: 1, Err: err})
+		case err == nil && len(found.Dead)+len(found.Released)+len(found.Settled) > 0:
+			r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Settled})
+			r.wakeups.taskWaiting()
+		}
+		t.Reset(r.every - r.every/8 + rand.N(r.every/4))
+	}
+}

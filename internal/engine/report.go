@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Why a session no longer has its task, for [TaskLost].
+const (
+	reasonWorkerEnded = "its worker ended, or lost its identity, before the task could be written"
+	reasonLeaseGone   = "another worker has it, or it has ended"
+)
+
+// ref is the session's task as events name it.
+func (s *session) ref() TaskRef {
+	return s.events.task(s.task.ID, s.task.Kind, s.lease.Fence, s.tries)
+}
+
+// reportWritten reports a write that the database has committed. The position of
+// the session is still the one before it.
+func (s *session) reportWritten(w store.Write) {
+	seq, progress := s.lease.Seq, s.progress
+	if w.Checkpoint {
+		seq, progress = seq+1, w.Progress
+		s.reportCheckpoint(seq, progress)
+	}
+	var c classify.Classification
+	if w.Attempt != nil {
+		c.Code, c.Detail = w.Attempt.Code, w.Attempt.Detail
+	}
+	switch {
+	case w.To.Terminal():
+		e := TaskEnded{
+			TaskRef: s.ref(), Status: w.To, Partial: w.Partial, Code: c.Code, Detail: c.Detail,
+			Checkpoint: seq, Progress: progress, Duration: time.Since(s.began),
+		}
+		if e.Status == lifecycle.Completed {
+			reportFrequent(s.events, e)
+			return
+		}
+		s.events.report(e)
+	case w.To == lifecycle.Queued && w.Attempt != nil:
+		s.events.report(TaskRetried{TaskRef: s.ref(), RetryIn: w.Delay, Code: c.Code, Detail: c.Detail})
+	case w.To == lifecycle.Queued:
+		reportFrequent(s.events, TaskReleased{TaskRef: s.ref(), Reason: w.Reason, Delay: max(w.Delay, 0)})
+	}
+}
+
+// reportCheckpoint reports a checkpoint that is committed.
+func (s *session) reportCheckpoint(seq int64, p lifecycle.Progress) {
+	reportFrequent(s.events, CheckpointWritten{TaskRef: s.ref(), Checkpoint: seq, Progress: p})
+}
+
+// reportBatch reports that the executor of a batch has returned, and the progress
+// of the task if the batch is committed.
+func (s *session) reportBatch(step *Step, started time.Time, after lifecycle.Progress, c classify.Classification) {
+	reportFrequent(s.events, BatchDone{
+		TaskRef: s.ref(), Limit: step.Limit, Duration: time.Since(started), Code: c.Code, Detail: c.Detail,
+		Done: after.Done - s.progress.Done, Failed: after.Failed - s.progress.Failed, Skipped: after.Skipped - s.progress.Skipped,
+	})
+}
+
+// reportFailedBatch reports a batch that will not be committed.
+func (s *session) reportFailedBatch(ctx context.Context, step *Step, started time.Time, err error) {
+	s.reportBatch(step, started, s.progress, classified(ctx, err))
+}
+
+// reportGone reports what a read-back says of a write after which the task is not
+// leased by this session any more.
+func (s *session) reportGone(w store.Write, found lifecycle.Position) {
+	switch {
+	case !found.Exists:
+		s.reportLost("it does not exist any more")
+	case lifecycle.ReadBack(w.Lifecycle(), found) == lifecycle.Happened:
+		s.reportWritten(w)
+	default:
+		s.reportLost(reasonLeaseGone)
+	}
+}
+
+// reportLost reports that the session no longer has its task.
+func (s *session) reportLost(reason string) {
+	s.events.report(TaskLost{TaskRef: s.ref(), Reason: reason})
+}

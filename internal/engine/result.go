@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// onEndWritten handles the result of an end that no slot waited for.
+func (s *session) onEndWritten(w store.Write, a store.Applied, err error) {
+	switch {
+	case err == nil && a.OK:
+		s.reportWritten(w)
+		return
+	case errors.Is(err, classify.ErrLost):
+		s.reportLost(reasonWorkerEnded)
+		return
+	}
+	// Not applied, or refused. The session continues until it knows why, on a
+	// goroutine of its own, since this one is the flusher's.
+	s.pool.detach(func() {
+		if s.handleWriteResult(w, a, err, endSession) == continueSession {
+			s.loop()
+		}
+	})
+}
+
+// handleWriteResult handles the result of a write. What the session does after it,
+// if it was applied, is then.
+func (s *session) handleWriteResult(w store.Write, a store.Applied, err error, then flow) flow {
+	switch {
+	case store.Unknown(err):
+		return s.reconcile(w)
+	case errors.Is(err, classify.ErrLost) || errors.Is(err, store.ErrLost):
+		s.reportLost(reasonLeaseGone)
+		return endSession
+	case err != nil:
+		return s.failed(s.ctx, err)
+	case !a.OK:
+		return s.reconcile(w)
+	}
+	s.advance(w, a)
+	return then
+}
+
+// advance makes a committed write the session's own position.
+func (s *session) advance(w store.Write, a store.Applied) {
+	s.reportWritten(w)
+	if w.Checkpoint {
+		s.lease.Seq++
+		s.begun = w.To == lifecycle.Executing
+		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
+		s.tries, s.stored, s.skip = 1, 0, false
+		s.leaveQuarantine()
+	}
+	s.control = a.Control
+}
+
+// reconcile reads the task back after a write whose outcome is uncertain, and
+// continues from what the database holds.
+func (s *session) reconcile(w store.Write) flow {
+	for n := 1; ; n++ {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
+		at, err := s.store.Positions(ctx, []uuid.UUID{s.lease.ID})
+		cancel()
+		if err == nil {
+			p, exists := at[s.lease.ID]
+			found := position(p, exists)
+			if !found.Leased(s.lease.Fence) {
+				s.reportGone(w, found)
+				return endSession
+			}
+			s.events.report(CommitReadBack{TaskRef: s.ref(), Committed: p.Seq != w.Seq, Checkpoint: p.Seq})
+			if p.Seq != s.lease.Seq {
+				s.reportCheckpoint(p.Seq, p.Progress)
+				// It was this session's own: nobody else writes under this fence.
+				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
+				s.tries, s.stored = p.Attempts+1, p.Attempts
+			}
+			s.control, s.begun = p.Control, p.Status == lifecycle.Executing
+			return continueSession
+		}
+		if s.ctx.Err() != nil {
+			s.reportLost("its worker ended before the outcome of a commit was known")
+			return endSession
+		}
+		delay := s.config.Backoff.Delay(1) / 10
+		s.events.report(ReadBackFailed{TaskRef: s.ref(), Try: n, RetryIn: delay, Err: err})
+		sleep(s.ctx, delay)
+	}
+}

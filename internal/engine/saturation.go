@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// requestedEvery is how often a saturated worker claims tasks that were asked
+	// to stop or to be deleted, at most.
+	requestedEvery = 100 * time.Millisecond
+	// bufferedMax is how long a claimed task may wait for a slot before another
+	// worker may have it. The buffer holds [prefetchTime] of work by the average
+	// of finished sessions, and those that follow may take any time.
+	bufferedMax = time.Second
+)
+
+// saturated does what needs no slot while all are taken, and returns when to come
+// back.
+func (c *claimer) saturated(ctx context.Context) time.Duration {
+	if age := time.Since(c.requested); age < requestedEvery {
+		return requestedEvery - age
+	}
+	c.requested = time.Now()
+	c.claimRequested(ctx)
+	wait := c.pollInterval()
+	if len(c.pool.buffer) > 0 {
+		wait = min(wait, c.releaseBuffered())
+	}
+	return wait
+}
+
+// claimRequested claims waiting tasks that were asked to stop or to be deleted,
+// and ends them beside the slots.
+func (c *claimer) claimRequested(ctx context.Context) {
+	claim := c.claim
+	claim.Requested, claim.Limit = true, c.pool.freeEndings()
+	if claim.Limit <= 0 {
+		return // one that ends wakes the claimer
+	}
+	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Call)
+	defer cancel()
+	found, err := c.store.Claim(cctx, claim)
+	if err != nil {
+		c.lost.responseLost()
+		c.events.report(ClaimFailed{Worker: c.events.worker, Try: 1, Err: err})
+		return
+	}
+	for _, t := range found.Tasks {
+		c.reportClaimed(t)
+		c.pool.endBesideSlots(t)
+	}
+}
+
+// releaseBuffered returns tasks to the queue, at their old place, that have waited
+// for a slot for too long, and returns when that may be the case next.
+func (c *claimer) releaseBuffered() time.Duration {
+	if idle := c.pool.stalled(); idle < bufferedMax {
+		return bufferedMax - idle
+	}
+	for {
+		select {
+		case t, open := <-c.pool.buffer:
+			if open {
+				c.releaseUnstarted(c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), t.Lease, "its worker had no free slot")
+				continue
+			}
+		default:
+		}
+		return c.pollInterval()
+	}
+}

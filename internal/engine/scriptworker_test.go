@@ -1,0 +1,312 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
+)
+
+var errUnreachable = errors.New("the database is unreachable")
+
+// scriptWorker is a worker of a script, and its way to the store.
+type scriptWorker struct {
+	env    *scriptEnv
+	name   string
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mu            sync.Mutex
+	cut, dead     bool
+	loseAnswer    bool
+	registrations int
+	txs           []*memstore.Tx
+}
+
+var _ engine.Store = (*scriptWorker)(nil)
+
+// worker performs a command on a worker.
+func (e *scriptEnv) worker(command string, args []string) error {
+	if command == "start" {
+		return e.startWorker(args)
+	}
+	w := e.workers[args[0]]
+	if w == nil {
+		return fmt.Errorf("no worker %s", args[0])
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch command {
+	case "stop":
+		w.cancel()
+	case "kill":
+		w.dead = true
+		for _, tx := range w.txs {
+			tx.Kill()
+		}
+		w.cancel()
+	case "cut", "mend":
+		w.cut = command == "cut"
+	case "lose-answer":
+		w.loseAnswer = true
+	default:
+		return fmt.Errorf("no command %s", command)
+	}
+	return nil
+}
+
+func (e *scriptEnv) startWorker(args []string) error {
+	c := config(e.t)
+	c.BatchTimeout = time.Hour
+	if len(args) > 1 {
+		slots, err := strconv.Atoi(args[1])
+		if err != nil {
+			return err
+		}
+		c.Slots = slots
+	}
+	w := &scriptWorker{env: e, name: args[0], ended: make(chan struct{})}
+	e.workers[w.name] = w
+	c.System, c.Log = w.name, slog.New(scriptLog{slog.DiscardHandler, w})
+	kinds := demo(nil)
+	kinds["demo"].Open = func(t engine.Task, _ json.RawMessage) (engine.Call, error) {
+		return &execution{w: w, task: t.ID, commands: make(chan func(context.Context, *engine.Step) *returned)}, nil
+	}
+	ctx, cancel := context.WithCancel(e.t.Context())
+	w.cancel = cancel
+	go func() {
+		defer close(w.ended)
+		if err := engine.New(w, kinds, c).Run(ctx); err != nil {
+			e.t.Errorf("%s: %v", w.name, err)
+		}
+	}()
+	return nil
+}
+
+// stopAll ends all workers.
+func (e *scriptEnv) stopAll() {
+	for _, w := range e.workers {
+		w.cancel()
+		<-w.ended
+	}
+}
+
+func (w *scriptWorker) isDead() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead
+}
+
+// reach returns an error when the worker does not reach the database.
+func (w *scriptWorker) reach() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut || w.dead {
+		return errUnreachable
+	}
+	return nil
+}
+
+// reaching makes a call when the worker reaches the database.
+func reaching[T any](w *scriptWorker, call func() (T, error)) (T, error) {
+	if err := w.reach(); err != nil {
+		var none T
+		return none, err
+	}
+	return call()
+}
+
+// Dialect implements [engine.Store].
+func (w *scriptWorker) Dialect() dialect.Name { return w.env.store.Dialect() }
+
+// Release implements [engine.Store].
+func (w *scriptWorker) Release(context.Context) {}
+
+// RegisterWorker implements [engine.Store]. It names the process: w1, and w1#2 when w1
+// registers for the second time.
+func (w *scriptWorker) RegisterWorker(ctx context.Context, p store.Process) error {
+	if err := w.reach(); err != nil {
+		return err
+	}
+	w.registrations++
+	name := w.name
+	if w.registrations > 1 {
+		name += "#" + strconv.Itoa(w.registrations)
+	}
+	w.env.mu.Lock()
+	w.env.names[p.ID] = name
+	w.env.mu.Unlock()
+	return w.env.store.RegisterWorker(ctx, p)
+}
+
+// Heartbeat implements [engine.Store].
+func (w *scriptWorker) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+	if err := w.reach(); err != nil {
+		return err
+	}
+	return w.env.store.Heartbeat(ctx, process, busy, draining)
+}
+
+// Deregister implements [engine.Store].
+func (w *scriptWorker) Deregister(ctx context.Context, process string) error {
+	if err := w.reach(); err != nil {
+		return err
+	}
+	return w.env.store.Deregister(ctx, process)
+}
+
+// Claim implements [engine.Store]. It claims one task at a time and takes a while, so
+// that what follows from a claim does not happen at the moment of another.
+func (w *scriptWorker) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
+	c.Limit = min(c.Limit, 1)
+	time.Sleep(10 * time.Millisecond)
+	return reaching(w, func() (store.ClaimResult, error) { return w.env.store.Claim(ctx, c) })
+}
+
+// Unstarted implements [engine.Store].
+func (w *scriptWorker) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
+	return reaching(w, func() (map[uuid.UUID]store.Position, error) { return w.env.store.Unstarted(ctx, process) })
+}
+
+// Waiting implements [engine.Store].
+func (w *scriptWorker) Waiting(ctx context.Context, c store.Claim) (bool, error) {
+	return reaching(w, func() (bool, error) { return w.env.store.Waiting(ctx, c) })
+}
+
+// Watch implements [engine.Store]: what wakes the worker is the same in all
+// scripts, cut off or not.
+func (w *scriptWorker) Watch(ctx context.Context, ready, wake func()) error {
+	return w.env.store.Watch(ctx, ready, wake)
+}
+
+// Spec implements [engine.Store].
+func (w *scriptWorker) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+	return reaching(w, func() (json.RawMessage, error) { return w.env.store.Spec(ctx, id) })
+}
+
+// Apply implements [engine.Store].
+func (w *scriptWorker) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+	return reaching(w, func() ([]store.Applied, error) { return w.env.store.Apply(ctx, process, writes) })
+}
+
+// Positions implements [engine.Store].
+func (w *scriptWorker) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
+	return reaching(w, func() (map[uuid.UUID]store.Position, error) { return w.env.store.Positions(ctx, ids) })
+}
+
+// Attempts implements [engine.Store].
+func (w *scriptWorker) Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error) {
+	return reaching(w, func() ([]store.Attempt, error) { return w.env.store.Attempts(ctx, id, limit) })
+}
+
+// Reap implements [engine.Store].
+func (w *scriptWorker) Reap(ctx context.Context) (store.Reaped, error) {
+	return reaching(w, func() (store.Reaped, error) { return w.env.store.Reap(ctx) })
+}
+
+// Begin implements [engine.Store].
+func (w *scriptWorker) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
+	return reaching(w, func() (store.Tx, error) {
+		tx, err := w.env.store.Begin(ctx, h, l)
+		if err != nil {
+			return nil, err
+		}
+		own := tx.(*memstore.Tx) //nolint:forcetypeassert,errcheck // that is what it begins
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.txs = append(w.txs, own)
+		return &scriptTx{own, w}, nil
+	})
+}
+
+// scriptTx is a transaction whose commit may be late.
+type scriptTx struct {
+	*memstore.Tx
+
+	w *scriptWorker
+}
+
+// Commit implements [store.Tx].
+func (t *scriptTx) Commit(ctx context.Context, write store.Write) (store.Applied, error) {
+	if err := t.w.reach(); err != nil {
+		return store.Applied{}, err
+	}
+	t.w.mu.Lock()
+	lose := t.w.loseAnswer
+	t.w.loseAnswer = false
+	t.w.mu.Unlock()
+	if !lose {
+		return t.Tx.Commit(ctx, write)
+	}
+	if a, err := t.Prepare(ctx, write); err != nil || !a.OK {
+		return a, err
+	}
+	t.w.env.late = t.Tx
+	return store.Applied{}, &store.UnknownError{Err: errUnreachable}
+}
+
+// execution is an executor that does what commands tell it.
+type execution struct {
+	w        *scriptWorker
+	task     uuid.UUID
+	commands chan func(context.Context, *engine.Step) *returned
+}
+
+// returned is what Execute returns.
+type returned struct {
+	next  engine.Next
+	state json.RawMessage
+	err   error
+}
+
+// do lets the execution do something.
+func (x *execution) do(f func(context.Context, *engine.Step) *returned) error {
+	select {
+	case x.commands <- f:
+		return nil
+	case <-time.After(settleTime):
+		return errors.New("its execution has ended")
+	}
+}
+
+// Execute implements [engine.Call].
+func (x *execution) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	e := x.w.env
+	e.event(rankExecutes, "%s executes %s: attempt=%d state=%s", x.w.name, x.task, s.Attempt, state)
+	e.mu.Lock()
+	name := e.names[x.task.String()]
+	e.executions[name] = x
+	e.mu.Unlock()
+	for {
+		select {
+		case f := <-x.commands:
+			if r := f(ctx, s); r != nil {
+				return r.next, r.state, r.err
+			}
+		case <-ctx.Done():
+			if !x.w.isDead() {
+				e.event(rankCancelled, "%s: the execution of %s is cancelled: %v", x.w.name, x.task, context.Cause(ctx))
+			}
+			return engine.Next{}, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Abort implements [engine.Call].
+func (x *execution) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
+
+// Report implements [engine.Call].
+func (x *execution) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+	return nil, nil
+}

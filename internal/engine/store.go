@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+)
+
+// Store is what the engine needs of the database. [store.Store] documents each
+// method. It must be safe for concurrent use.
+type Store interface {
+	// The worker's registration.
+	RegisterWorker(ctx context.Context, p store.Process) error
+	Heartbeat(ctx context.Context, process string, busy int, draining bool) error
+	Deregister(ctx context.Context, process string) error
+
+	// Claims.
+	Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error)
+	Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error)
+	Waiting(ctx context.Context, c store.Claim) (bool, error)
+	Watch(ctx context.Context, ready, wake func()) error
+
+	// The work on a task.
+	Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+	Begin(ctx context.Context, h store.Lease, limits store.TxTimeouts) (store.Tx, error)
+	Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error)
+	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error)
+	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error)
+
+	Reap(ctx context.Context) (store.Reaped, error)
+	// Dialect is passed on to executors that use ent; see [LazyTx.Dialect].
+	Dialect() dialect.Name
+	// Release frees what the store keeps of the connection pool between calls.
+	Release(ctx context.Context)
+}

@@ -1,0 +1,54 @@
+package lifecycle
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+// Identity is what must be equal of a waiting task and of a submission that is
+// merged into it: whose rights the work has, and where it runs.
+type Identity struct {
+	Owner, RunAs uuid.UUID
+	Queue        string
+	UniqueKey    string // equal, or "" on one side
+}
+
+// Differences names what keeps a submission from being merged into a waiting
+// task. There are none if it can be.
+func (i Identity) Differences(submitted Identity) []string {
+	var names []string
+	for _, c := range []struct {
+		name   string
+		differ bool
+	}{
+		{"owner", i.Owner != submitted.Owner},
+		{"run-as", i.RunAs != submitted.RunAs},
+		{"queue", i.Queue != submitted.Queue},
+		{"unique key", i.UniqueKey != "" && submitted.UniqueKey != "" && i.UniqueKey != submitted.UniqueKey},
+	} {
+		if c.differ {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Coalescible reports whether a submission with the same reference may replace
+// the row's: the task waits, whether it has been claimed before or not, and is
+// not about to end.
+func (r Row) Coalescible() bool { return r.Status == Queued && !r.Control.Ends() }
+
+// Coalesce returns the row after a submission was merged into it. submitted is
+// the row that the submission would have inserted otherwise. The task begins
+// anew, under its fence and with its checkpoint_seq, so that late writes of
+// former holders are still recognized. The earlier time wins, and a pause stays.
+func (r Row) Coalesce(submitted Row) Row {
+	if submitted.NotBefore.After(r.NotBefore) {
+		submitted.NotBefore = r.NotBefore
+	}
+	submitted.Control, submitted.ControlBy, submitted.ControlReason = r.Control, r.ControlBy, r.ControlReason
+	submitted.Fence, submitted.Seq = r.Fence, r.Seq
+	submitted.State = json.RawMessage("{}")
+	return submitted
+}

@@ -1,0 +1,34 @@
+package lifecycle_test
+
+import (
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/lifecycle"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct{ kind, queue bool }{
+		"send_email":            {true, true},
+		"a":                     {true, true},
+		"tenant-7.eu":           {false, true},
+		"7":                     {false, true},
+		"":                      {false, false},
+		"_a":                    {false, false},
+		"-a":                    {false, false},
+		"Mail":                  {false, false},
+		"a b":                   {false, false},
+		"a\n":                   {false, false},
+		"é":                     {false, false},
+		strings.Repeat("x", 63): {true, true},
+		strings.Repeat("x", 64): {false, false},
+	} {
+		if got := lifecycle.ValidKind(name); got != want.kind {
+			t.Errorf("kind %q: valid is %t, want %t", name, got, want.kind)
+		}
+		if got := lifecycle.ValidQueue(name); got != want.queue {
+			t.Errorf("queue %q: valid is %t, want %t", name, got, want.queue)
+		}
+	}
+}

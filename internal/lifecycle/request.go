@@ -1,0 +1,181 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Action is what an operator asks of a task.
+type Action string
+
+// The actions.
+const (
+	ActStop   Action = "stop"
+	ActPause  Action = "pause"
+	ActResume Action = "resume"
+	ActRetry  Action = "retry"
+	ActDelete Action = "delete"
+)
+
+// Actions returns all actions.
+func Actions() []Action { return []Action{ActStop, ActPause, ActResume, ActRetry, ActDelete} }
+
+// RefusedError is an action that the status of a task, or the request that stands on
+// it, does not allow.
+type RefusedError struct {
+	Action  Action
+	Status  Status
+	Control Control
+}
+
+// Error implements error.
+func (r *RefusedError) Error() string {
+	return fmt.Sprintf("cannot %s a task that is %s", r.Action, r.Status)
+}
+
+// Found is a task as a request finds it.
+type Found struct {
+	Status  Status
+	Control Control
+	Fence   int64
+	// WorkerAlive: the process that has the task is alive. It matters for tasks in
+	// flight only.
+	WorkerAlive bool
+	// Served: a live worker process serves the task's queue, kind and revision.
+	// It matters for waiting tasks only.
+	Served bool
+}
+
+// Abandoned reports whether the task is in flight and its worker is gone. It is
+// released before a request is decided, since nobody would see the request.
+func (f Found) Abandoned() bool { return f.Status.InFlight() && !f.WorkerAlive }
+
+// unattended reports whether no worker needs to see a request: the task waits,
+// and either it has never been claimed, so that there is nothing to clean up,
+// or no live process would claim it.
+func (f Found) unattended() bool { return f.Status == Queued && (f.Fence == 0 || !f.Served) }
+
+// Effect is what a request does to a task's row.
+type Effect int
+
+// The effects.
+const (
+	Unchanged Effect = iota // nothing
+	Recorded                // the request is recorded for the worker, or withdrawn
+	Expedited               // recorded, and the waiting task is due at once and goes before new ones
+	Ended                   // the task is COMPLETED at once, and partial
+	Requeued                // the task waits again, as if it had never been tried
+	Removed                 // the row is removed at once
+)
+
+// Effects returns all effects.
+func Effects() []Effect { return []Effect{Unchanged, Recorded, Expedited, Ended, Requeued, Removed} }
+
+// Change is what becomes of a task by a request.
+type Change struct {
+	Effect  Effect
+	Control Control // the request that stands afterwards
+	Desc    string  // of a task that is Ended
+}
+
+// Texts that the rules write into a row.
+const (
+	ReasonRetried    = "retried"
+	ReasonWorkerLeft = "its worker left"
+	ReasonWorkerLost = "its worker was lost"
+
+	descStopped    = "stopped while no worker had it"
+	descUnattended = "stopped while no live worker could run it"
+)
+
+// Decide returns what an action does to a task, or the *RefusedError that says that
+// it is not allowed.
+func Decide(f Found, a Action) (Change, error) {
+	var (
+		unchanged = Change{Effect: Unchanged, Control: f.Control}
+		refused   = &RefusedError{Action: a, Status: f.Status, Control: f.Control}
+	)
+	switch a {
+	case ActStop:
+		switch {
+		case f.Status.Terminal(), f.Control == Delete: // a delete ends it too
+			return unchanged, nil
+		case f.unattended():
+			return Change{Effect: Ended, Control: None, Desc: descStopped}, nil
+		}
+		return f.record(Stop), nil
+	case ActPause:
+		if f.Status.Terminal() || f.Control.Ends() {
+			return unchanged, refused
+		}
+		return f.record(Pause), nil
+	case ActResume:
+		if f.Status.Terminal() || f.Control != Pause {
+			return unchanged, refused
+		}
+		return f.record(None), nil
+	case ActRetry:
+		if f.Status != Error && f.Status != Failure || f.Control == Delete {
+			return unchanged, refused
+		}
+		return Change{Effect: Requeued, Control: None}, nil
+	case ActDelete:
+		if f.Status.Terminal() || f.unattended() {
+			return Change{Effect: Removed, Control: Delete}, nil
+		}
+		return f.record(Delete), nil
+	default:
+		return unchanged, fmt.Errorf("unknown action %q", a)
+	}
+}
+
+// record makes c the request that stands on a task that is not ended. A worker
+// comes at once for a waiting task that is to end.
+func (f Found) record(c Control) Change {
+	switch {
+	case f.Control == c:
+		return Change{Effect: Unchanged, Control: c}
+	case f.Status == Queued && c.Ends():
+		return Change{Effect: Expedited, Control: c}
+	}
+	return Change{Effect: Recorded, Control: c}
+}
+
+// DecideUnattended returns what the reaper does about a request that no worker will act
+// on: it removes a task that is to be deleted, and completes one that is to
+// stop.
+func DecideUnattended(f Found) Change {
+	switch {
+	case f.Control == Delete && (f.Status.Terminal() || f.unattended()):
+		return Change{Effect: Removed, Control: Delete}
+	case f.Control == Stop && f.unattended():
+		return Change{Effect: Ended, Control: None, Desc: descUnattended}
+	}
+	return Change{Effect: Unchanged, Control: f.Control}
+}
+
+// Request returns the row after a change by a request, made by actor for a
+// reason, and false if the row is removed.
+func (r Row) Request(c Change, actor uuid.UUID, reason string, now time.Time) (Row, bool) {
+	switch c.Effect {
+	case Removed:
+		return r, false
+	case Unchanged:
+		return r, true
+	case Recorded:
+	case Expedited:
+		r.NotBefore, r.Stalled = now, true
+	case Ended:
+		r.Status, r.Partial, r.Stopped, r.Desc, r.WaitingReason = Completed, true, &now, c.Desc, ""
+	case Requeued:
+		r.Status, r.Attempts, r.Stopped = Queued, 0, nil
+		r.Stalled, r.NotBefore, r.WaitingReason = false, now, ReasonRetried
+	}
+	r.Control, r.ControlBy, r.ControlReason = c.Control, uuid.Nil, ""
+	if c.Control != None {
+		r.ControlBy, r.ControlReason = actor, reason
+	}
+	return r, true
+}

@@ -1,0 +1,108 @@
+package faultinject_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/proof/prove"
+)
+
+const (
+	// longLanes are how many runs go on at once in the long form.
+	longLanes = 6
+	// commitsWanted is how many COMMITs the long form cuts, if there is time.
+	commitsWanted = 10_000
+)
+
+// TestLong runs single faults on both databases, in random order, then cuts
+// COMMITs both ways, then draws pairs of faults, each for its share of the time
+// that it is given. With half an hour or more all single faults are run, however
+// long they take: some four thousand.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	budget, long := prove.Budget(t)
+	if !long {
+		t.Skipf("%s is not set", prove.BudgetEnv)
+	}
+	begin, rng := time.Now(), rand.New(rand.NewPCG(seed(t), 0))
+	// share is when a part must end, in percent of the budget.
+	share := func(percent int) time.Time { return begin.Add(budget * time.Duration(percent) / 100) }
+	// Each part has a record of its own: they may be run apart, for longer.
+	record := func(t *testing.T, part, database string, c map[string]any) {
+		prove.Record(t, "faults-"+part+"-"+database, c)
+	}
+
+	var positions [2]int
+	kinds := []struct {
+		name                   string
+		open                   func(testing.TB) *env
+		actions, pairs         []action
+		singles, commits, both int // when each part ends
+	}{
+		{"postgres", postgresLane, postgresActions, postgresActions, 40, 65, 90},
+		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 55, 75, 100},
+	}
+	for i, k := range kinds {
+		t.Run("singles/"+k.name, func(t *testing.T) {
+			s := newSeries(t, k.open, longLanes)
+			positions[i] = s.positions()
+			t.Logf("%d positions", positions[i])
+			plans := singles(positions[i], k.actions)
+			rng.Shuffle(len(plans), func(a, b int) { plans[a], plans[b] = plans[b], plans[a] })
+			until := share(k.singles)
+			if budget >= 30*time.Minute {
+				until = begin.Add(24 * time.Hour)
+			}
+			s.run(before(until, each(plans)))
+			c := s.finish(k.name + ", single faults")
+			c["positions"], c["of"] = positions[i], len(plans)
+			record(t, "singles", k.name, c)
+		})
+	}
+	for _, k := range kinds {
+		t.Run("commits/"+k.name, func(t *testing.T) {
+			record(t, "commits", k.name, newSeries(t, k.open, 3).cut(k.name, rng, commitsWanted, share(k.commits)))
+		})
+	}
+	for i, k := range kinds {
+		t.Run("pairs/"+k.name, func(t *testing.T) {
+			if positions[i] == 0 {
+				t.Skip("the single faults were not selected")
+			}
+			s := newSeries(t, k.open, longLanes)
+			s.run(pairs(positions[i], k.pairs, rng, share(k.both)))
+			record(t, "pairs", k.name, s.finish(k.name+", pairs of faults"))
+		})
+	}
+}
+
+// before returns plans until a time.
+func before(until time.Time, next func() *plan) func() *plan {
+	return func() *plan {
+		if !time.Now().Before(until) {
+			return nil
+		}
+		return next()
+	}
+}
+
+// pairs draws pairs of faults until a time.
+func pairs(n int, actions []action, rng *rand.Rand, until time.Time) func() *plan {
+	var mu sync.Mutex
+	return func() *plan {
+		mu.Lock()
+		defer mu.Unlock()
+		if !time.Now().Before(until) {
+			return nil
+		}
+		first := 1 + rng.IntN(n)
+		one, two := actions[rng.IntN(len(actions))], actions[rng.IntN(len(actions))]
+		// The second counts in a run that the first has made longer.
+		return &plan{
+			faults:  []fault{{first, one}, {first + 1 + rng.IntN(n), two}},
+			patient: rng.IntN(2) == 0,
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// Package plan is the list of the long forms that `make prove` runs: what they
+// are, in which order, and which share of the time each gets.
+package plan
+
+import "time"
+
+// A Step is one run of go test in its long form.
+type Step struct {
+	Name    string // of the layer, for people
+	Package string // from the root of the proof module
+	Run     string // for -run
+	// Share of the whole time, in percent. Those of all steps are 100.
+	Share int
+	// Least is how long it takes in any case: with a smaller budget it is left
+	// out.
+	Least time.Duration
+	// Records are the names under which the tests record their counts.
+	Records []string
+	// Proves says what is checked, for the documentation.
+	Proves string
+}
+
+// Steps returns the plan. A step that searches everything, as the model does,
+// takes as long as it takes. None is run beside another: some measure times.
+func Steps() []Step {
+	return []Step{
+		{
+			Name: "model", Package: "model", Run: "^Test", Share: 8, Records: []string{"model", "model-variants"},
+			Proves: "every state of the protocol, and every broken variant refuted",
+		},
+		{
+			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 21, Records: []string{"simulation"},
+			Proves: "the engine on a simulated machine, a seed each",
+		},
+		{
+			Name: "kills", Package: "oracle", Run: "^TestKilledWorkers$", Share: 8, Records: []string{"kills-postgres", "kills-sqlite"},
+			Proves: "worker processes killed and stopped at random",
+		},
+		{
+			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 18, Records: []string{
+				"faults-singles-postgres", "faults-singles-sqlite", "faults-commits-postgres",
+				"faults-commits-sqlite", "faults-pairs-postgres", "faults-pairs-sqlite",
+			},
+			Proves: "a fault at every message and every call, then pairs of faults",
+		},
+		{
+			Name: "proptest", Package: "proptest", Run: "^TestAgainstModel$", Share: 4, Records: []string{"proptest-postgres", "proptest-sqlite"},
+			Proves: "calls of the public API, drawn at random, against a small model of it",
+		},
+		{
+			Name: "hostile", Package: "hostile", Run: "^TestHostileExecutors$", Share: 3, Records: []string{"hostile-postgres", "hostile-sqlite"},
+			Proves: "misbehaving executors beside healthy ones",
+		},
+		{
+			Name: "takeover", Package: "chaos", Run: "^TestTakeover$", Share: 9, Least: time.Minute, Records: []string{"takeover-postgres", "takeover-sqlite"},
+			Proves: "how long it takes until another has the task of a worker that was killed",
+		},
+		{
+			Name: "requests", Package: "chaos", Run: "^TestRequestsTakeEffect$", Share: 4, Least: 30 * time.Second, Records: []string{"requests-postgres", "requests-sqlite"},
+			Proves: "how long a stop, a pause and a delete take, whatever has become of the worker",
+		},
+		{
+			Name: "scenarios", Package: "chaos", Run: "^TestScenarios$", Share: 8, Least: time.Minute, Records: []string{"scenarios"},
+			Proves: "whatever happens to workers, network, server, pooler and disk: work goes on, and nothing is lost or done twice",
+		},
+		{
+			Name: "soak", Package: "chaos", Run: "^TestSoak$", Share: 2, Records: []string{"soak-postgres", "soak-sqlite"},
+			Proves: "memory and connections under load",
+		},
+		{
+			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 15, Records: []string{"mutants"},
+			Proves: "the faults of other queues, built in and detected",
+		},
+	}
+}
+
+// Budget is a step's share of the whole time.
+func (s Step) Budget(whole time.Duration) time.Duration {
+	return (whole * time.Duration(s.Share) / 100).Round(time.Second)
+}

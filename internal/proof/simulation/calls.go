@@ -1,0 +1,191 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+var _ store.Store = (*node)(nil)
+
+// Dialect implements [store.Store].
+func (n *node) Dialect() dialect.Name { return n.db.Dialect() }
+
+// RegisterWorker implements [store.Store].
+func (n *node) RegisterWorker(ctx context.Context, p store.Process) error {
+	return act(ctx, n, "RegisterWorker", func(ctx context.Context) error { return n.db.RegisterWorker(ctx, p) })
+}
+
+// Heartbeat implements [store.Store].
+func (n *node) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+	return act(ctx, n, "Heartbeat", func(ctx context.Context) error { return n.db.Heartbeat(ctx, process, busy, draining) })
+}
+
+// Deregister implements [store.Store].
+func (n *node) Deregister(ctx context.Context, process string) error {
+	return act(ctx, n, "Deregister", func(ctx context.Context) error { return n.db.Deregister(ctx, process) })
+}
+
+// Release implements [store.Store].
+func (n *node) Release(ctx context.Context) { n.db.Release(ctx) }
+
+// Claim implements [store.Store].
+func (n *node) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
+	return do(ctx, n, "Claim", func(ctx context.Context) (store.ClaimResult, error) {
+		got, err := n.db.Claim(ctx, c)
+		for _, t := range got.Tasks {
+			if t.Stalled {
+				n.count("takeover")
+			}
+			n.say("%s claims %s with fence %d", n.label, n.name(t.ID), t.Fence)
+		}
+		return got, err
+	})
+}
+
+// Spec implements [store.Store].
+func (n *node) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+	return do(ctx, n, "Spec", func(ctx context.Context) (json.RawMessage, error) { return n.db.Spec(ctx, id) })
+}
+
+// Apply implements [store.Store].
+func (n *node) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+	return do(ctx, n, "Apply", func(ctx context.Context) ([]store.Applied, error) {
+		as, err := n.db.Apply(ctx, process, writes)
+		for i := range as {
+			n.accepts(writes[i], as[i])
+			n.say("%s brings %s at %d/%d to %s: %v", n.label, n.name(writes[i].ID), writes[i].Fence, writes[i].Seq, writes[i].To, as[i])
+		}
+		return as, err
+	})
+}
+
+// Positions implements [store.Store].
+func (n *node) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
+	return do(ctx, n, "Positions", func(ctx context.Context) (map[uuid.UUID]store.Position, error) {
+		return n.db.Positions(ctx, ids)
+	})
+}
+
+// Unstarted implements [store.Store].
+func (n *node) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
+	return do(ctx, n, "Unstarted", func(ctx context.Context) (map[uuid.UUID]store.Position, error) {
+		return n.db.Unstarted(ctx, process)
+	})
+}
+
+// Reap implements [store.Store].
+func (n *node) Reap(ctx context.Context) (store.Reaped, error) {
+	return do(ctx, n, "Reap", func(ctx context.Context) (store.Reaped, error) {
+		r, err := n.db.Reap(ctx)
+		for range r.Dead {
+			n.count("declared dead")
+		}
+		for _, id := range r.Settled {
+			n.count("ended by the reaper")
+			n.say("%s ends %s while reaping", n.label, n.name(id))
+		}
+		return r, err
+	})
+}
+
+// Waiting implements [store.Store].
+func (n *node) Waiting(ctx context.Context, c store.Claim) (bool, error) {
+	return do(ctx, n, "Waiting", func(ctx context.Context) (bool, error) { return n.db.Waiting(ctx, c) })
+}
+
+// Watch implements [store.Store]. Some wake-ups are lost.
+func (n *node) Watch(ctx context.Context, ready, wake func()) error {
+	if _, err := n.gate(ctx, false); err != nil {
+		return err
+	}
+	if n.plan.NoNotify {
+		return store.ErrNoWatch
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n.onCrash(cancel)
+	return n.db.Watch(ctx, ready, func() {
+		if !n.chance(n.plan.Loss) {
+			wake()
+		}
+	})
+}
+
+// Request implements [store.Operator].
+func (n *node) Request(ctx context.Context, id uuid.UUID, r store.Request) (store.Task, error) {
+	return do(ctx, n, "Request", func(ctx context.Context) (store.Task, error) {
+		was := lifecycle.Status("no task")
+		if t, err := n.db.Task(ctx, id); err == nil {
+			was = t.Status
+		}
+		t, err := n.db.Request(ctx, id, r)
+		if err == nil {
+			n.count(fmt.Sprintf("%s of %s", r.Action, was))
+		}
+		n.say("%s asks to %s %s (%s): %s", n.label, r.Action, n.name(id), was, outcome(err))
+		return t, err
+	})
+}
+
+// The rest of [store.Operator] is for readers, whom the simulation has not.
+
+// Task implements [store.Operator].
+func (n *node) Task(ctx context.Context, id uuid.UUID) (store.Task, error) { return n.db.Task(ctx, id) }
+
+// Tasks implements [store.Operator].
+func (n *node) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
+	return n.db.Tasks(ctx, f)
+}
+
+// Matching implements [store.Operator].
+func (n *node) Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error) {
+	return n.db.Matching(ctx, suffix, limit)
+}
+
+// Result implements [store.Operator].
+func (n *node) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
+	return n.db.Result(ctx, id)
+}
+
+// Fetch implements [store.Operator].
+func (n *node) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
+	return n.db.Fetch(ctx, id)
+}
+
+// Failures implements [store.Operator].
+func (n *node) Failures(ctx context.Context, id, after uuid.UUID, limit int) ([]store.Failure, error) {
+	return n.db.Failures(ctx, id, after, limit)
+}
+
+// Attempts implements [store.Operator].
+func (n *node) Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error) {
+	return n.db.Attempts(ctx, id, limit)
+}
+
+// Events implements [store.Operator].
+func (n *node) Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error) {
+	return n.db.Events(ctx, id, limit)
+}
+
+// PruneEvents implements [store.Operator].
+func (n *node) PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error) {
+	return n.db.PruneEvents(ctx, olderThan, limit)
+}
+
+// Processes implements [store.Operator].
+func (n *node) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
+	return n.db.Processes(ctx, since)
+}
+
+// Counts implements [store.Operator].
+func (n *node) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
+	return n.db.Counts(ctx, kind)
+}

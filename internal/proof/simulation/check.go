@@ -1,0 +1,144 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/proof/oracle"
+	"taskkit.dev/internal/testkit/memstore"
+)
+
+// check hands the run to the oracle and returns the violations that it finds.
+func (w *env) check(ctx context.Context) (bad []string) {
+	h, err := w.history(ctx)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, v := range h.Check(oracle.Options{Ended: true, MaxAttempts: maxAttempts}).Violations {
+		bad = append(bad, v.String())
+	}
+	return bad
+}
+
+// history is the run as the oracle reads it: the store's log of changes, the rows
+// that executors wrote, and what clients and executors know.
+func (w *env) history(ctx context.Context) (*oracle.History, error) {
+	h := oracle.NewHistory()
+	h.Resubmits = true // a client tries again, and an operator may have deleted the task meanwhile
+	log, rows := w.mem.Log(), w.mem.Rows()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.facts.submits {
+		h.Submitted("the client", oracle.Submission{Kind: s.task.Kind, Key: s.task.ID.String(), UniqueKey: s.task.Key}, s.id.String(), s.outcome)
+	}
+	for i, c := range log {
+		row := c.After
+		if row == nil {
+			row = c.Before
+		}
+		t := h.Task(row.ID.String())
+		if len(t.Changes) == 0 {
+			t.Kind, t.UniqueKey, t.IdempotencyKey = row.Kind, row.UniqueKey, row.IdempotencyKey
+			if plan := w.byID[row.ID]; plan != nil {
+				t.Declared, t.Set = true, plan.touches()
+				t.Facts.Items, t.Facts.Unreadable = int64(plan.Items), !plan.Spec
+			}
+		}
+		t.Changes = append(t.Changes, change(int64(i), c))
+	}
+	for _, r := range rows {
+		item, _ := r.Values[0].(int)
+		t := h.Task(r.Lease.ID.String())
+		t.Touches = append(t.Touches, oracle.Touches{Fence: r.Lease.Fence, Seq: r.Lease.Seq, Tx: r.Commit, N: 1, First: int64(item), Last: int64(item)})
+	}
+	for a, n := range w.facts.accepted {
+		h.Task(a.ID.String()).Facts.Accepted[oracle.Accepted{Fence: a.Fence, Seq: a.Seq, To: a.to}] = int64(n)
+	}
+	for id := range w.byID {
+		t := h.Task(id.String())
+		t.Facts.Permanent, t.Facts.Attempt = w.facts.permanent[id], w.facts.tooOften[id]
+		for action, n := range w.facts.asked[id] {
+			t.Events[string(action)] = int64(n)
+		}
+		if now, err := w.mem.Read(ctx, id); err == nil {
+			r := row(&now)
+			t.Current = &r
+		}
+		attempts, err := w.mem.Attempts(ctx, id, 1<<20)
+		if err != nil {
+			return nil, fmt.Errorf("read the attempts of %s: %w", id, err)
+		}
+		for _, a := range attempts {
+			t.Attempts = append(t.Attempts, oracle.Attempt{Fence: a.Fence, Seq: a.Seq, Number: int64(a.Attempt), Class: a.Class, Code: a.Code, Detail: a.Detail})
+		}
+	}
+	return h, nil
+}
+
+// touches are the items for which the executor writes a row: those that do not
+// fail, and none of a task that writes nothing.
+func (t *Task) touches() (set []oracle.Range) {
+	for i := range t.Items {
+		if t.Kind != kindCount && !t.fails(i) {
+			set = append(set, oracle.Range{First: int64(i), Past: int64(i) + 1})
+		}
+	}
+	return set
+}
+
+// change is a change of the store's log as the oracle reads it.
+func change(id int64, c memstore.Change) *oracle.Change {
+	h := &oracle.Change{ID: id, At: c.At.UnixMicro(), Tx: c.Commit, By: oracle.Other, Op: "UPDATE"}
+	switch {
+	case c.Before == nil:
+		h.Op = "INSERT"
+	case c.After == nil:
+		h.Op = "DELETE"
+	}
+	if c.By == "Apply" || c.By == "Commit" {
+		h.By = oracle.Holder
+	}
+	if c.Before != nil {
+		h.Old = row(c.Before)
+	}
+	if c.After != nil {
+		h.New = row(c.After)
+	}
+	return h
+}
+
+// row is a row of the store as the oracle reads it.
+func row(t *memstore.Task) oracle.Row {
+	is := map[bool]int64{true: 1}
+	return oracle.Row{
+		Status: string(t.Status), Fence: t.Fence, Seq: t.Seq, Attempts: int64(t.Attempts), Control: string(t.Control), Process: t.Process,
+		State: string(t.State), Spec: string(t.Spec),
+		Total: t.Progress.Total, Taken: t.Progress.Taken, Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped,
+		Started: is[t.Started != nil], Stopped: is[t.Stopped != nil], Due: t.NotBefore.UnixMicro(), Reason: t.WaitingReason, Partial: is[t.Partial],
+		Cursor: int64(cursor(t.State)),
+	}
+}
+
+// cursor reads a state.
+func cursor(raw json.RawMessage) int {
+	var s state
+	if json.Unmarshal(raw, &s) != nil {
+		return -1
+	}
+	return s.At
+}
+
+// takenForPoison counts the tasks that ended in ERROR although no item of theirs
+// kills a worker: their workers died by chance.
+func (w *env) takenForPoison(ctx context.Context) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, plan := range w.byID {
+		if t, err := w.mem.Task(ctx, id); err == nil && t.Status == lifecycle.Error && plan.Spec && plan.Killer < 0 {
+			n++
+		}
+	}
+	return n
+}

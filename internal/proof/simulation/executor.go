@@ -1,0 +1,180 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/lifecycle"
+)
+
+// insertTouch is the statement by which executors write the items that they have
+// processed.
+const insertTouch = "INSERT INTO touch (item) VALUES ($1)"
+
+// errFlaky is an error that may be gone the next time.
+var errFlaky = errors.New("simulated: a transient error")
+
+// kinds are the bulk actions that one worker knows.
+func (n *node) kinds(all bool) map[string]*engine.Kind {
+	ks := make(map[string]*engine.Kind)
+	for _, name := range []string{kindMove, kindTidy, kindCount, kindRemote} {
+		if name == kindRemote && !all {
+			continue
+		}
+		ks[name] = &engine.Kind{
+			Name: name, Revision: 1, Reads: []int{1}, Limit: 5, HasAbort: name == kindTidy, HasReport: name == kindTidy,
+			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
+				var ok bool
+				if err := json.Unmarshal(spec, &ok); err != nil {
+					return nil, err
+				}
+				return &call{n, n.task(t.ID), t.ID}, nil
+			},
+		}
+	}
+	return ks
+}
+
+// call is the executor of one task: it moves a cursor over the task's items and
+// writes a row for each.
+type call struct {
+	*node
+	task *Task
+	id   uuid.UUID
+}
+
+// state is what a batch hands to the next.
+type state struct {
+	At int `json:"at"`
+}
+
+// Execute implements [engine.Call].
+func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+	var at state
+	if err := json.Unmarshal(raw, &at); err != nil {
+		return engine.Next{}, nil, err
+	}
+	if err := c.mood(ctx); err != nil {
+		return engine.Next{}, nil, err
+	}
+	if s.Attempt > 1 {
+		c.count("tried again")
+	}
+	if s.Attempt > maxAttempts {
+		c.know(func(f *facts) { f.tooOften[c.id] = s.Attempt })
+	}
+	s.Total(c.task.Items)
+	early := c.chance(0.5)
+	for end := min(at.At+c.task.Batch, c.task.Items); at.At < end; at.At++ {
+		if err := c.item(ctx, s, at.At); err != nil {
+			return engine.Next{}, nil, err
+		}
+		if !early && c.chance(c.plan.Transient/4) {
+			return engine.Next{}, nil, errFlaky
+		}
+	}
+	out, err := json.Marshal(at)
+	if err != nil {
+		return engine.Next{}, nil, err
+	}
+	switch {
+	case at.At >= c.task.Items:
+		return engine.Next{Done: true}, out, nil
+	case c.chance(c.plan.Later):
+		c.count("later")
+		return engine.Next{Wait: c.between(time.Millisecond, 2*time.Second)}, out, nil
+	}
+	return engine.Next{}, out, nil
+}
+
+// mood is what an execution does before it does anything.
+func (c *call) mood(ctx context.Context) error {
+	if c.chance(c.plan.Ignore) {
+		c.count("context ignored")
+		pass(c.between(time.Second, 9*time.Second))
+		return errFlaky
+	}
+	if err := sleep(ctx, c.between(0, c.plan.ExecTime)); err != nil {
+		return err
+	}
+	if c.chance(c.plan.Transient) {
+		c.count("transient error")
+		return errFlaky
+	}
+	return nil
+}
+
+// item processes one item.
+func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
+	t := c.task
+	switch i {
+	case t.Killer:
+		c.count("worker killed by an item")
+		c.crash()
+		<-ctx.Done()
+		return ctx.Err()
+	case t.Poison:
+		c.forGood("permanent error")
+		return &classify.MarkedError{Class: lifecycle.Permanent, Code: "poison", Err: errors.New("simulated: a permanent error")}
+	case t.Panic:
+		c.forGood("panic")
+		panic("simulated: a panic")
+	case t.Goexit:
+		c.forGood("goexit")
+		runtime.Goexit()
+	}
+	s.Advance(1) // a failed item is processed too
+	if t.fails(i) {
+		s.Fail(fmt.Sprint(i), errors.New("simulated: an item that never works"))
+		return nil
+	}
+	if t.Kind == kindCount {
+		return nil
+	}
+	if c.chance(c.plan.Try) {
+		c.count("savepoint")
+		err := s.Try(ctx, func() error {
+			if err := c.touch(ctx, s, i); err != nil {
+				return err
+			}
+			return errFlaky
+		})
+		if !errors.Is(err, errFlaky) {
+			return err
+		}
+	}
+	return c.touch(ctx, s, i)
+}
+
+func (t *Task) fails(i int) bool { return t.Fails > 0 && i%t.Fails == t.Fails-1 }
+
+func (c *call) touch(ctx context.Context, s *engine.Step, i int) error {
+	_, err := s.Tx.ExecContext(ctx, insertTouch, i)
+	return err
+}
+
+// forGood notes that the task may end in FAILURE.
+func (c *call) forGood(what string) {
+	c.count(what)
+	c.know(func(f *facts) { f.permanent[c.id] = true })
+}
+
+// Abort implements [engine.Call].
+func (c *call) Abort(ctx context.Context, s *engine.Step, _ json.RawMessage) error {
+	c.count("abort: " + string(s.Ending))
+	return c.mood(ctx)
+}
+
+// Report implements [engine.Call].
+func (c *call) Report(ctx context.Context, s *engine.Step, raw json.RawMessage) (json.RawMessage, error) {
+	c.count("report: " + string(s.Ending))
+	return raw, c.mood(ctx)
+}

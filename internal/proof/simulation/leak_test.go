@@ -1,0 +1,11 @@
+//go:build !wasip1
+
+package simulation_test
+
+import (
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.LeakMain(m) }

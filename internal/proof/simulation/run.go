@@ -1,0 +1,321 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/proof/oracle"
+	"taskkit.dev/internal/store"
+)
+
+const (
+	// patience is how long after the last fault every task must have ended.
+	patience = 3 * time.Minute
+	// deadAfter is how long a worker may be silent.
+	deadAfter = 3 * time.Second
+	// maxAttempts is how often a batch is tried.
+	maxAttempts = 4
+)
+
+// Report is what came of one seed.
+type Report struct {
+	Seed       uint64         `json:"seed"`
+	Hash       uint64         `json:"hash"` // of the trace
+	Violations []string       `json:"violations,omitempty"`
+	Seen       map[string]int `json:"seen"`
+	Changes    int            `json:"changes"`
+	Touches    int            `json:"touches"`
+}
+
+// Options say how a seed is run.
+type Options struct {
+	Mutant string       // the name of one of [Mutants]; "": none
+	Trace  func(string) // takes the lines of the trace; nil: nobody
+}
+
+// Run simulates one seed. It must be called in a synctest bubble.
+func Run(seed uint64, o Options) Report {
+	w := newEnv(seed)
+	w.trace = o.Trace
+	for _, m := range Mutants() {
+		if m.Name == o.Mutant {
+			w.db = m.wrap(w.mem)
+		}
+	}
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for i := range w.plan.Workers {
+		running.Go(func() { w.keepWorker(ctx, fmt.Sprint("worker ", i), i%2 == 0) })
+	}
+	chaos, calm := context.WithTimeout(context.Background(), w.plan.Chaos)
+	var faults sync.WaitGroup
+	faults.Go(func() { w.submits(context.WithoutCancel(chaos)) })
+	faults.Go(func() { w.asks(chaos) })
+	faults.Go(func() { w.jumps(chaos) })
+	faults.Wait()
+	calm()
+	w.mu.Lock()
+	w.calm = true
+	w.mu.Unlock()
+	w.say("calm")
+
+	var bad []string
+	if left := w.waitForEnds(); len(left) > 0 {
+		bad = append(bad, left...)
+	}
+	end()
+	running.Wait()
+	// What was abandoned ends by itself: late calls, executors that ignore
+	// their context.
+	pass(20 * time.Second)
+	bad = append(bad, w.check(context.Background())...)
+	for _, v := range bad {
+		w.say("VIOLATION %s", v)
+	}
+	poison := w.takenForPoison(context.Background())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if poison > 0 {
+		w.seen["taken for a poison task"] += poison
+	}
+	return Report{
+		Seed: seed, Hash: w.hash.Sum64(), Violations: bad, Seen: w.seen,
+		Changes: len(w.mem.Log()), Touches: len(w.mem.Rows()),
+	}
+}
+
+// config is a worker's, with times that are short beside the faults.
+func (w *env) config(label string) engine.Config {
+	log := slog.New(slog.DiscardHandler)
+	if w.trace != nil {
+		log = slog.New(slog.NewTextHandler(lines{w, label}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return engine.Config{
+		System: label, Version: "simulated", Queues: []string{"default"}, Slots: w.plan.Slots,
+		BatchTimeout: 2 * time.Second, BatchTarget: time.Second, Drain: 3 * time.Second, Quantum: 2 * time.Second,
+		Heartbeat: 500 * time.Millisecond, DeadAfter: deadAfter, Poll: 500 * time.Millisecond, PollListening: 2 * time.Second,
+		Call: time.Second, LockTimeout: 500 * time.Millisecond,
+		MaxAttempts: maxAttempts, Backoff: classify.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
+		SpecMax: 1 << 10, Log: log,
+	}
+}
+
+// lines puts a worker's log into the trace that somebody reads along. It takes
+// no part in the hash: its lines name processes and times of day.
+type lines struct {
+	w     *env
+	label string
+}
+
+// Write implements [io.Writer].
+func (l lines) Write(b []byte) (int, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.w.trace(fmt.Sprintf("%v %s log: %s", time.Since(l.w.began), l.label, b))
+	return len(b), nil
+}
+
+// keepWorker keeps one worker running: it is killed, stopped and restarted until ctx
+// ends, and then leaves in order.
+func (w *env) keepWorker(ctx context.Context, label string, all bool) {
+	var dead sync.WaitGroup // the killed, who do not know it yet
+	defer dead.Wait()
+	for n := 0; ctx.Err() == nil; n++ {
+		node := w.node(fmt.Sprintf("%s.%d", label, n))
+		worker := engine.New(node, node.kinds(all || w.isCalm()), w.config(node.label))
+		run, stop := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		crashed := make(chan struct{})
+		node.onCrash(func() { close(crashed) })
+		dead.Go(func() {
+			defer close(ended)
+			if err := worker.Run(run); err != nil {
+				w.say("%s could not begin: %v", node.label, err)
+			}
+		})
+		w.live(run, node, crashed, ended)
+		stop()
+		select {
+		case <-crashed:
+		case <-ended:
+		}
+		if err := sleep(ctx, w.between(10*time.Millisecond, 2*time.Second)); err != nil {
+			return
+		}
+	}
+}
+
+// live lets a worker live until it is killed or restarted, or has ended.
+func (w *env) live(ctx context.Context, n *node, crashed, ended <-chan struct{}) {
+	after := func(mean time.Duration) <-chan time.Time {
+		if mean == 0 {
+			return nil
+		}
+		return time.After(w.wait(mean))
+	}
+	crash, restart, freeze := after(w.plan.Crash), after(w.plan.Restart), after(w.plan.Freeze)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-crashed:
+			return
+		case <-ended:
+			return
+		case <-crash:
+			if !w.isCalm() {
+				n.crash()
+				return
+			}
+		case <-restart:
+			if !w.isCalm() {
+				w.count("restart")
+				w.say("%s is told to end", n.label)
+				return
+			}
+		case <-freeze:
+			if !w.isCalm() {
+				d := w.between(100*time.Millisecond, 2*deadAfter)
+				w.count("stands still")
+				if d > deadAfter {
+					w.count("paused past its heartbeat deadline")
+				}
+				n.freeze(d)
+				freeze = after(w.plan.Freeze)
+			}
+		}
+	}
+}
+
+// submits brings the tasks in, each until it is known to be there or refused.
+func (w *env) submits(ctx context.Context) {
+	n := w.node("client")
+	var each sync.WaitGroup
+	defer each.Wait()
+	for i := range w.plan.Tasks {
+		each.Go(func() {
+			t := &w.plan.Tasks[i]
+			pass(t.After)
+			for try := 0; ; try++ {
+				id := w.names(t, try)
+				err := n.submit(ctx, t, id)
+				var dup *store.DuplicateError
+				s := submit{t, id, oracle.OutcomeUnknown}
+				switch {
+				case errors.As(err, &dup) && dup.Column == "unique_key":
+					w.count("refused by its unique key")
+					s.outcome = oracle.OutcomeDuplicate
+				case err == nil:
+					s.outcome = oracle.OutcomeOK
+				case dup != nil:
+					s.outcome, s.id = oracle.OutcomeOK, dup.ID
+					w.know(func(*facts) { w.ids[t] = dup.ID })
+				}
+				w.know(func(f *facts) { f.submits = append(f.submits, s) })
+				if s.outcome != oracle.OutcomeUnknown {
+					return
+				}
+				pass(w.between(0, 100*time.Millisecond))
+			}
+		})
+	}
+}
+
+func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	spec := json.RawMessage("true")
+	if !t.Spec {
+		spec = json.RawMessage(`"no truth"`)
+	}
+	return act(ctx, n, "Submit", func(ctx context.Context) error {
+		return n.mem.Insert(ctx, []store.NewTask{{
+			ID: id, Kind: t.Kind, Revision: 1, Spec: spec, Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
+			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Total: -1,
+		}}, true)
+	})
+}
+
+// asks makes an operator's requests until ctx ends.
+func (w *env) asks(ctx context.Context) {
+	if w.plan.RequestEvery == 0 {
+		_ = sleep(ctx, w.plan.Chaos)
+		return
+	}
+	n := w.node("operator")
+	actions := []lifecycle.Action{lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActResume, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActPause, lifecycle.ActResume}
+	for sleep(ctx, w.wait(w.plan.RequestEvery)) == nil {
+		n.request(w.id(&w.plan.Tasks[w.pick(len(w.plan.Tasks))]), actions[w.pick(len(actions))])
+	}
+}
+
+func (n *node) request(id uuid.UUID, a lifecycle.Action) {
+	n.know(func(f *facts) {
+		if f.asked[id] == nil {
+			f.asked[id] = make(map[lifecycle.Action]int)
+		}
+		f.asked[id][a]++
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, _ = n.Request(ctx, id, store.Request{Action: a}) // refusals are answers too
+}
+
+// jumps lets the store's clock jump until ctx ends. It never stays far behind:
+// what is due then would be waited for.
+func (w *env) jumps(ctx context.Context) {
+	if w.plan.Jump == 0 {
+		return
+	}
+	behind := time.Duration(0)
+	for sleep(ctx, w.wait(w.plan.Jump)) == nil {
+		var d time.Duration
+		switch w.pick(4) {
+		case 0:
+			d = time.Hour
+		case 1:
+			d = w.between(0, 2*deadAfter)
+		default:
+			d = -w.between(0, min(deadAfter, 10*time.Second-behind))
+		}
+		behind = max(behind-d, 0)
+		w.count(map[bool]string{true: "clock jumps ahead", false: "clock jumps back"}[d > 0])
+		w.say("the store's clock jumps by %v", d)
+		w.mem.Jump(d)
+	}
+}
+
+// waitForEnds waits until every task has ended, resuming those that are paused, and
+// says which have not when the time is over.
+func (w *env) waitForEnds() (left []string) {
+	n := w.node("operator")
+	for began := time.Now(); ; pass(200 * time.Millisecond) {
+		left = nil
+		ts, err := n.Tasks(context.Background(), store.Filter{Limit: 1000})
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, t := range ts {
+			if t.Control == lifecycle.Pause && !t.Status.Terminal() {
+				n.request(t.ID, lifecycle.ActResume)
+			}
+			if !t.Status.Terminal() || t.Control == lifecycle.Delete {
+				left = append(left, fmt.Sprintf("I7: %v after the last fault %s is %s with request %q, held by %q, fence %d, checkpoint %d, attempts %d, due in %v (%s)",
+					patience, w.name(t.ID), t.Status, t.Control, t.Process, t.Fence, t.Seq, t.Attempts, t.Wait, t.WaitingReason))
+			}
+		}
+		if len(left) == 0 || time.Since(began) > patience {
+			return left
+		}
+	}
+}

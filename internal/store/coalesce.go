@@ -1,0 +1,212 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// coalesceTries is how often a submission with a reference starts again because
+// others have changed the tasks that it read. A handle that is a transaction
+// locks them, so only an insert by another can interfere.
+const coalesceTries = 5
+
+// waitingTask is a task that a submission with the same reference is merged into.
+type waitingTask struct {
+	lifecycle.Identity
+	id      uuid.UUID
+	control lifecycle.Control
+	fence   int64
+}
+
+// coalesce stores a task with a reference, or merges it into the tasks of this
+// reference that wait (CER-14). There is nearly always one at most. There are
+// more when a task was submitted while the former one was running and that one
+// waits for a retry now. Then all take the new submission, because none may run
+// an older spec after this one was accepted.
+func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
+	q, ok := i.handle.(Querier)
+	if !ok {
+		return ErrCannotQuery
+	}
+	for range coalesceTries {
+		waiting, err := i.lockWaiting(ctx, q, t)
+		if err != nil {
+			return fmt.Errorf("find the tasks of kind %s with reference %q that wait: %w", t.Kind, t.Reference, err)
+		}
+		if t.keyed() {
+			dup, err := i.duplicate(ctx, []*NewTask{t}, waiting)
+			if err != nil || dup != nil && dup.ID != uuid.Nil {
+				return errors.Join(err, asError(dup))
+			}
+		}
+		for _, w := range waiting {
+			if d := w.Differences(t.identity()); len(d) > 0 {
+				return &CoalesceError{Kind: t.Kind, Reference: t.Reference, ID: w.id, Differs: d}
+			}
+		}
+		stored, err := i.merge(ctx, t, waiting)
+		if err != nil {
+			return fmt.Errorf("store a task of kind %s with reference %q: %w", t.Kind, t.Reference, err)
+		}
+		if stored {
+			return nil
+		}
+	}
+	return fmt.Errorf("store a task of kind %s with reference %q: other submissions interfered %d times; submit in a transaction",
+		t.Kind, t.Reference, coalesceTries)
+}
+
+// identity is what a waiting task must agree with.
+func (t *NewTask) identity() lifecycle.Identity {
+	return lifecycle.Identity{Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, UniqueKey: t.UniqueKey}
+}
+
+// Delayed reports whether the task is submitted for a later time. Only tasks with
+// a reference are told apart by it.
+func (t *NewTask) Delayed() bool {
+	return t.Reference != "" && (t.Delay > 0 || !t.NotBefore.IsZero())
+}
+
+// lockWaiting reads the tasks that wait with the reference of a new one, those
+// that were never claimed first, and locks them until the transaction ends. On
+// SQLite it is a write, so that the transaction has the lock from here on: a
+// reader that writes later cannot wait for it.
+func (i *inserter) lockWaiting(ctx context.Context, q Querier, t *NewTask) ([]waitingTask, error) {
+	const (
+		columns = "id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence"
+		where   = " WHERE execution_component_name = $1 AND reference = $2 AND delayed = $3" +
+			" AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')"
+	)
+	query := dialect.Either(
+		"SELECT "+columns+` FROM "`+i.schema+`".taskkit_queued_task`+where+" FOR NO KEY UPDATE",
+		"UPDATE taskkit_queued_task SET modified_date = modified_date"+where+" RETURNING "+columns)
+	rows, err := q.QueryContext(ctx, query, t.Kind, t.Reference, t.Delayed()) //nolint:rowserrcheck // sqlrows.Scan does
+	if err != nil {
+		return nil, err
+	}
+	var waiting []waitingTask
+	_, err = sqlrows.Scan(rows, func(rows *sql.Rows) error {
+		var w waitingTask
+		err := rows.Scan(&w.id, &w.Owner, &w.RunAs, &w.Queue, &w.UniqueKey, &w.control, &w.fence)
+		waiting = append(waiting, w)
+		return err
+	})
+	slices.SortFunc(waiting, func(a, b waitingTask) int {
+		return cmp.Or(cmp.Compare(min(a.fence, 1), min(b.fence, 1)), slices.Compare(a.id[:], b.id[:]))
+	})
+	return waiting, err
+}
+
+// merge stores a task, or merges it into those that wait. It returns false if
+// they, or the absence of any, are no longer as they were read.
+func (i *inserter) merge(ctx context.Context, t *NewTask, waiting []waitingTask) (bool, error) {
+	if len(waiting) == 0 {
+		one := []*NewTask{t}
+		query, args := newInsertPlan(one).insert(i.table, one)
+		return i.changesOne(ctx, query+"\nON CONFLICT DO NOTHING"+i.notification(one), args...)
+	}
+	uniqueKey := t.UniqueKey
+	if slices.ContainsFunc(waiting, func(w waitingTask) bool { return w.UniqueKey != "" }) {
+		uniqueKey = "" // one of them has it
+	}
+	for n, w := range waiting {
+		if n > 0 {
+			uniqueKey = ""
+		}
+		ok, err := i.replace(ctx, t, w, uniqueKey)
+		if classify.UniqueViolation(err) {
+			return false, &DuplicateError{Kind: t.Kind, Column: "unique_key", Key: t.UniqueKey}
+		}
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	target := waiting[0]
+	if t.IdempotencyKey != "" {
+		ok, err := i.changesOne(ctx, "INSERT INTO "+i.mergedKeys()+" (id, task_id, execution_component_name, idempotency_key)\n"+
+			"VALUES ($1, $2, $3, $4)\nON CONFLICT DO NOTHING", t.ID.String(), target.id.String(), t.Kind, t.IdempotencyKey)
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	t.ID = target.id
+	for _, w := range waiting {
+		if w.control == lifecycle.Pause && i.paused == nil {
+			i.paused = &PausedError{Kind: t.Kind, Reference: t.Reference, ID: w.id}
+		}
+	}
+	return true, nil
+}
+
+// replace makes a waiting task what was submitted, see [lifecycle.Row.Coalesce].
+// The task keeps its idempotency key. A unique key is given to a task that has
+// none.
+func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqueKey string) (bool, error) {
+	actor := t.Actor
+	if actor == uuid.Nil {
+		actor = t.Owner
+	}
+	pgDue, liteDue := due("$13::text", "$13")
+	now := dialect.Either("clock_timestamp()", dialect.SQLiteNow)
+	var total any
+	if t.Total >= 0 {
+		total = t.Total
+	}
+	ok, err := i.changesOne(ctx, "UPDATE "+i.table+` SET
+  execution_spec = $3, execution_state = '{}', codec_revision = $4, spec_revision = NULL, secrets = $5,
+  priority = $6, reason = $7, items_total = $8, parent_id = $9, traceparent = $10,
+  created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
+  attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
+  items_taken = 0, items_done = 0, items_failed = 0, items_skipped = 0,
+  scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
+  created_date = `+now+`, modified_date = `+now+`,
+  not_before = `+dialect.Either("LEAST(not_before, "+pgDue+")", "min(not_before, "+liteDue+")")+`
+WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')`+i.notification([]*NewTask{t}),
+		w.id.String(), w.fence, orNull(string(t.Spec)), int64(t.Revision), orNull(t.Secrets),
+		int64(t.Priority), orNull(classify.Clean(t.Reason)), total, orNull(optionalID(t.Parent)), orNull(t.Traceparent),
+		actor.String(), orNull(uniqueKey), orNull(t.due()))
+	if err != nil || !ok || w.fence == 0 {
+		return ok, err
+	}
+	// The items that failed were those of the former spec.
+	_, err = i.handle.ExecContext(ctx, "DELETE FROM "+strings.ReplaceAll(i.table, "taskkit_queued_task", "taskkit_task_failure")+
+		" WHERE task_id = $1", w.id.String())
+	return err == nil, err
+}
+
+// changesOne executes a statement and reports whether it changed a row.
+func (i *inserter) changesOne(ctx context.Context, query string, args ...any) (bool, error) {
+	r, err := i.handle.ExecContext(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
+}
+
+// mergedKeys is the table of idempotency keys of merged submissions.
+func (i *inserter) mergedKeys() string { return mergedKeysOf(i.table) }
+
+func mergedKeysOf(table string) string {
+	return strings.ReplaceAll(table, "taskkit_queued_task", "taskkit_merged_key")
+}
+
+// orNull is null for an empty text.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,90 @@
+package dbstore_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/dbstore"
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// openedRecorded is [opened] on a handle of its own, and fails the test when the
+// store executes a statement that is in no golden file of TestStatements. A new
+// statement therefore cannot be forgotten there.
+func openedRecorded(t *testing.T, db *testdb.DB) (store.Store, *testdb.DB) {
+	t.Helper()
+	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+		t.Fatal(err)
+	}
+	known := goldenShapes(t, db)
+	handle, rec := recorded(t, db)
+	s, err := dbstore.Open(t.Context(), handle, db.Schema, dbstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.take()
+	t.Cleanup(func() {
+		for _, query := range rec.take() {
+			if ofRuntime(query) && !known[signature(query)] {
+				t.Errorf("no golden file has a statement like this one: add its call to TestStatements\n%s\nshape: %s", query, signature(query))
+			}
+		}
+	})
+	releaseAtEnd(t, s)
+	return s, db
+}
+
+// goldenShapes returns the shapes of the statements in a database's golden files.
+func goldenShapes(t *testing.T, db *testdb.DB) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(goldenDir, db.Short(), "*.sql"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	known := make(map[string]bool)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for query := range strings.SplitSeq(string(text), ";\n") {
+			known[signature(query)] = true
+		}
+	}
+	return known
+}
+
+// ofRuntime reports whether a statement names taskkit's tables. Executors in the
+// conformance suite use others.
+func ofRuntime(query string) bool { return strings.Contains(query, "taskkit_") }
+
+var (
+	access    = regexp.MustCompile(`(INSERT INTO|UPDATE|DELETE FROM|FROM|JOIN) (?:/\*/\*\*/ )?"?(taskkit_\w+)`)
+	parameter = regexp.MustCompile(`\$\d+(::\w+)?|\bw\.\w+`)
+	blank     = regexp.MustCompile(`\s+`)
+)
+
+// signature returns what two statements have in common that differ only in the
+// columns or filters that their parameters need: the tables they access, in their
+// order, and the condition of a change.
+func signature(query string) string {
+	query = strings.ReplaceAll(query, `"`+dialect.DefaultSchema+`".`, "")
+	query = blank.ReplaceAllString(query, " ")
+	var parts []string
+	for _, m := range access.FindAllStringSubmatch(query, -1) {
+		if part := m[1] + " " + m[2]; !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	if at := strings.LastIndex(query, " WHERE "); at >= 0 && (strings.Contains(query, "UPDATE taskkit_") || strings.Contains(query, "DELETE FROM taskkit_")) {
+		parts = append(parts, strings.ReplaceAll(parameter.ReplaceAllString(query[at+1:], "?"), " ", ""))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,41 @@
+// Package dbstore opens the store of a database: that of PostgreSQL or that of
+// SQLite, whichever is behind the handle.
+package dbstore
+
+import (
+	"context"
+	"database/sql"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/postgres"
+	"taskkit.dev/internal/store/sqlbase"
+	"taskkit.dev/internal/store/sqlite"
+)
+
+// Options are those of [postgres.New]; SQLite has none.
+type Options = postgres.Options
+
+// Open returns the store of a database. It asks which database it is, and
+// refuses settings under which it could not keep its promises. It does not check
+// the version of the schema. The pool stays the caller's.
+func Open(ctx context.Context, db *sql.DB, schema string, o Options) (store.Store, error) {
+	name, err := dialect.Detect(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if schema, err = dialect.Schema(name, schema); err != nil {
+		return nil, err
+	}
+	if name == dialect.Postgres {
+		return postgres.New(db, schema, o), nil
+	}
+	return sqlite.Open(ctx, db)
+}
+
+// NewOperator returns what a client does, on any handle. Where the handle can
+// begin a transaction (*sql.DB, *sql.Conn), a request of several statements runs
+// in one of its own; otherwise its statements run in the caller's.
+func NewOperator(q store.Querier, schema string, d dialect.Name) store.Operator {
+	return sqlbase.NewOperator(q, schema, d)
+}

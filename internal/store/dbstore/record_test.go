@@ -1,0 +1,157 @@
+package dbstore_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// recording collects the text of every statement that a handle executes.
+type recording struct {
+	schema string // of the test, replaced by the default
+
+	mu         sync.Mutex
+	statements []string
+}
+
+func (r *recording) add(query string) {
+	if r.schema != "" {
+		query = strings.ReplaceAll(query, r.schema, dialect.DefaultSchema)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statements = append(r.statements, query)
+}
+
+// take returns the statements since the last call.
+func (r *recording) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.statements
+	r.statements = nil
+	return s
+}
+
+// recorded opens another handle to a test's database, whose statements are
+// recorded.
+func recorded(t *testing.T, db *testdb.DB) (*sql.DB, *recording) {
+	t.Helper()
+	r := &recording{schema: db.Schema}
+	var handle *sql.DB
+	if db.Dialect == dialect.Postgres {
+		c, err := pgx.ParseConfig(db.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tracer = tracer{r}
+		handle = stdlib.OpenDB(*c)
+	} else {
+		handle = sql.OpenDB(connector{db.Driver(), db.DSN, r})
+	}
+	handle.SetMaxOpenConns(8)
+	t.Cleanup(func() { _ = handle.Close() })
+	return handle, r
+}
+
+// tracer records the statements of pgx.
+type tracer struct{ *recording }
+
+func (r tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	r.add(d.SQL)
+	return ctx
+}
+
+func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// connector records the statements of a driver that has no tracer.
+type connector struct {
+	driver driver.Driver
+	dsn    string
+	*recording
+}
+
+func (c connector) Driver() driver.Driver { return c.driver }
+
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := conn.(fullConn)
+	if !ok {
+		return nil, fmt.Errorf("%T has not all methods that a recorded connection needs", conn)
+	}
+	return recordedConn{full, c.recording}, nil
+}
+
+type fullConn interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ConnBeginTx
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+type recordedConn struct {
+	fullConn
+	*recording
+}
+
+func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.add(query)
+	return c.fullConn.ExecContext(ctx, query, args)
+}
+
+func (c recordedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.add(query)
+	return c.fullConn.QueryContext(ctx, query, args)
+}
+
+func (c recordedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	c.add("BEGIN")
+	return c.fullConn.BeginTx(ctx, o)
+}
+
+func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	stmt, err := c.fullConn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	full, ok := stmt.(fullStmt)
+	if !ok {
+		return nil, fmt.Errorf("%T has not all methods that a recorded statement needs", stmt)
+	}
+	return recordedStmt{full, query, c.recording}, nil
+}
+
+type fullStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type recordedStmt struct {
+	fullStmt
+	query string
+	*recording
+}
+
+func (s recordedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.add(s.query)
+	return s.fullStmt.ExecContext(ctx, args)
+}
+
+func (s recordedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.add(s.query)
+	return s.fullStmt.QueryContext(ctx, args)
+}

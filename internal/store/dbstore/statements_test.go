@@ -1,0 +1,315 @@
+package dbstore_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/dbstore"
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+var update = flag.Bool("update", false, "write the statements into the golden files")
+
+// goldenDir has a directory for each database, with a file for each call.
+const goldenDir = "../testdata/sql"
+
+// TestStatements compares the SQL of each call, as the database receives it,
+// with the golden files. Run it with -update after a change of a statement, and
+// review the difference.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		got := callAll(t, db)
+		dir := filepath.Join(goldenDir, db.Short())
+		if *update {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(dir, 0o750); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, text := range got {
+			file := filepath.Join(dir, name+".sql")
+			if *update {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Errorf("%v: run the test with -update", err)
+			} else if string(want) != text {
+				t.Errorf("%s differs from the statements of %s:\n%s\nrun the test with -update if that is intended", file, name, text)
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if _, ok := got[strings.TrimSuffix(filepath.Base(file), ".sql")]; !ok {
+				t.Errorf("%s is of no call: remove it", file)
+			}
+		}
+	})
+}
+
+// callAll calls every method of the store in the course of some tasks' lives, and
+// returns the statements of each call.
+func callAll(t *testing.T, db *testdb.DB) map[string]string {
+	t.Helper()
+	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+		t.Fatal(err)
+	}
+	handle, rec := recorded(t, db)
+	s, err := dbstore.Open(t.Context(), handle, db.Schema, dbstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release(t.Context())
+	rec.take()
+	c := &calls{T: t, s: s, rec: rec, golden: make(map[string]string), insertInto: func(tasks []store.NewTask, notify bool) error {
+		return store.Insert(t.Context(), handle, db.Schema, tasks, notify)
+	}}
+	c.inserts()
+	c.worker()
+	c.operator()
+	return c.golden
+}
+
+// calls records the statements of calls by name.
+type calls struct {
+	*testing.T
+	s          store.Store
+	rec        *recording
+	insertInto func([]store.NewTask, bool) error
+	golden     map[string]string
+	done       uuid.UUID // a task that has a result
+}
+
+// record runs a call and keeps its statements.
+func (c *calls) record(name string, call func() error) {
+	c.Helper()
+	c.rec.take()
+	if err := call(); err != nil {
+		c.Fatalf("%s: %v", name, err)
+	}
+	var parts []string
+	for _, query := range c.rec.take() {
+		part := wrapped(query) + ";\n"
+		if !slices.Contains(parts, part) { // a page after a page, say
+			parts = append(parts, part)
+		}
+	}
+	c.golden[name] = "-- Written by TestStatements; each statement once, in the order of execution.\n\n" + strings.Join(parts, "\n")
+}
+
+// insert stores tasks and returns their ids.
+func (c *calls) insert(name string, notify bool, tasks ...store.NewTask) []uuid.UUID {
+	c.Helper()
+	c.record(name, func() error { return c.insertInto(tasks, notify) })
+	ids := make([]uuid.UUID, len(tasks))
+	for i := range tasks {
+		ids[i] = tasks[i].ID
+	}
+	return ids
+}
+
+// newTask returns a task of the only kind.
+func newTask(change ...func(*store.NewTask)) store.NewTask {
+	t := store.NewTask{
+		ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1, Spec: json.RawMessage(`{"n": 1}`),
+		Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2, Total: -1,
+	}
+	for _, f := range change {
+		f(&t)
+	}
+	return t
+}
+
+// inserts records the forms of an INSERT.
+func (c *calls) inserts() {
+	keyed := func(key string) func(*store.NewTask) { return func(t *store.NewTask) { t.UniqueKey = key } }
+	referring := func(t *store.NewTask) { t.Reference = "r" }
+	full := func(n int64) func(*store.NewTask) {
+		return func(t *store.NewTask) {
+			text := strings.Repeat("x", int(n))
+			t.Kind, t.Revision, t.Spec, t.Secrets = t.Kind+text, int(n), json.RawMessage(`{"n":"`+text+`"}`), text
+			t.Owner, t.RunAs, t.Parent = uuid.New(), uuid.New(), uuid.New()
+			t.Queue, t.Priority, t.Delay, t.Reason = text, int(n), time.Duration(n)*time.Hour, text
+			t.UniqueKey, t.IdempotencyKey, t.Total, t.Traceparent = text, text, n, text
+		}
+	}
+	c.insert("insert_one", false, newTask())
+	c.insert("insert_many", false, newTask(), newTask())
+	c.insert("insert_many_all_columns", false, newTask(full(1)), newTask(full(2)))
+	c.insert("insert_with_notification", true, newTask())
+	c.insert("insert_with_key", false, newTask(keyed("k")))
+	c.record("insert_duplicate", func() error {
+		_ = c.insertInto([]store.NewTask{newTask(keyed("k"))}, false) // refused
+		return nil
+	})
+	c.insert("insert_with_reference", true, newTask(referring))
+	c.insert("insert_merged", true, newTask(referring))
+	c.insert("insert_merged_with_keys", false, newTask(referring, func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "m", "m" }))
+}
+
+// worker records what a worker calls.
+func (c *calls) worker() {
+	ctx, s := c.Context(), c.s
+	p := store.Process{ID: "p", Version: "v", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default", "other"}, Slots: 1, DeadAfter: time.Hour}
+	c.record("register_worker", func() error { return s.RegisterWorker(ctx, p) })
+	c.record("heartbeat", func() error { return s.Heartbeat(ctx, "p", 1, false) })
+	ids := c.insert("insert_many", false, newTask(), newTask(), newTask(), newTask(), newTask(), newTask(), newTask(), newTask())
+	claim := store.Claim{Process: "p", Queues: p.Queues, Kinds: p.Kinds, Limit: 100, SpecMax: 1 << 20}
+	requested := claim
+	requested.Requested = true
+	c.record("waiting", func() error { _, err := s.Waiting(ctx, claim); return err })
+	c.record("waiting_requested", func() error { _, err := s.Waiting(ctx, requested); return err })
+	var held []store.ClaimedTask
+	c.record("claim", func() error { r, err := s.Claim(ctx, claim); held = r.Tasks; return err })
+	if len(held) < len(ids) {
+		c.Fatalf("claimed %d tasks, want at least %d", len(held), len(ids))
+	}
+	c.record("spec", func() error { _, err := s.Spec(ctx, ids[0]); return err })
+	c.record("positions", func() error { _, err := s.Positions(ctx, ids); return err })
+	c.record("unstarted", func() error { _, err := s.Unstarted(ctx, "p"); return err })
+	apply := func(name string, writes ...store.Write) {
+		c.Helper()
+		c.record(name, func() error { _, err := s.Apply(ctx, "p", writes); return err })
+		for i := range writes {
+			if writes[i].Checkpoint {
+				held[i].Seq++
+			}
+		}
+	}
+	start := func(n int) store.Write {
+		return store.Write{Lease: held[n].Lease, To: lifecycle.Executing, Attempts: held[n].Attempts}
+	}
+	step := func(n int) store.Write {
+		w := start(n)
+		w.Begun, w.Checkpoint, w.Revision, w.State = true, true, 1, json.RawMessage(`{"n":`+string(rune('0'+n))+`}`)
+		w.Progress = lifecycle.Progress{Total: 10, Taken: int64(n), Done: int64(n)}
+		return w
+	}
+	apply("apply_start", start(0))
+	apply("apply_start_many", start(0), start(1), start(2), start(3))
+	apply("apply_checkpoint", step(0))
+	apply("apply_checkpoint_many", step(0), step(1), step(2), step(3))
+	end := func(n int, to lifecycle.Status, change func(*store.Write)) store.Write {
+		w := start(n)
+		w.Lease, w.Begun, w.To = held[n].Lease, true, to
+		change(&w)
+		return w
+	}
+	apply("apply_release_with_failed_attempt", end(3, lifecycle.Queued, func(w *store.Write) {
+		w.Delay, w.Reason, w.Attempt = time.Hour, "waits", &store.Attempt{Process: "p", Class: "transient", Code: "c"}
+	}))
+	apply("apply_end_many", end(0, lifecycle.Completed, func(w *store.Write) {
+		w.Revision, w.Result = 1, json.RawMessage("{}")
+		w.Checkpoint, w.State, w.Secrets = true, json.RawMessage("{}"), "/x"
+		w.Failures = []store.Failure{{Item: "1", Code: "c", Attempt: 1}}
+	}), end(1, lifecycle.Failure, func(w *store.Write) {
+		w.StatusDetail = "failed"
+	}))
+	c.done = held[0].ID
+	c.batches(held)
+	c.record("request_stop_in_flight", func() error {
+		_, err := s.Request(ctx, held[5].ID, store.Request{Action: lifecycle.ActStop, Reason: "because"})
+		return err
+	})
+	c.record("request_delete_in_flight", func() error {
+		_, err := s.Request(ctx, held[6].ID, store.Request{Action: lifecycle.ActDelete})
+		return err
+	})
+	c.record("request_stop_again", func() error {
+		_, err := s.Request(ctx, held[7].ID, store.Request{Action: lifecycle.ActStop})
+		return err
+	})
+	apply("apply_end_of_stopped", end(7, lifecycle.Completed, func(w *store.Write) { w.Begun, w.Partial = false, true }))
+	apply("apply_end_of_deleted", end(6, lifecycle.Completed, func(w *store.Write) { w.Begun = false }))
+	apply("apply_yield", end(5, lifecycle.Queued, func(w *store.Write) { w.Delay, w.Begun = -1, false }))
+	c.record("claim_requested", func() error { _, err := s.Claim(ctx, requested); return err })
+	c.record("deregister", func() error { return s.Deregister(ctx, "p") })
+	c.record("reap", func() error { _, err := s.Reap(ctx); return err })
+}
+
+// batches records the transactions of batches.
+func (c *calls) batches(held []store.ClaimedTask) {
+	ctx, timeouts := c.Context(), store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: time.Minute}
+	var tx store.Tx
+	begin := func() (err error) { tx, err = c.s.Begin(ctx, held[4].Lease, timeouts); return err }
+	c.record("begin", begin)
+	c.record("savepoint", func() error { return tx.Savepoint(ctx, "s") })
+	c.record("rollback_to", func() error { return tx.RollbackTo(ctx, "s") })
+	c.record("release_savepoint", func() error { return tx.ReleaseSavepoint(ctx, "s") })
+	c.record("rollback", func() error { tx.Rollback(); return nil })
+	if err := begin(); err != nil {
+		c.Fatal(err)
+	}
+	c.record("commit", func() error {
+		_, err := tx.Commit(ctx, store.Write{
+			Lease: held[4].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"),
+			Progress: lifecycle.Progress{Total: -1}, Attempts: 1, Renew: true,
+		})
+		return err
+	})
+}
+
+// operator records what clients call.
+func (c *calls) operator() {
+	ctx, s := c.Context(), c.s
+	id := c.insert("insert_one", false, newTask())[0]
+	for _, a := range []lifecycle.Action{lifecycle.ActPause, lifecycle.ActResume, lifecycle.ActStop, lifecycle.ActDelete} {
+		c.record("request_"+string(a), func() error {
+			_, err := s.Request(ctx, id, store.Request{Action: a, Actor: uuid.Max, Reason: "because"})
+			return err
+		})
+	}
+	failed, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Failure}})
+	if err != nil || len(failed) == 0 {
+		c.Fatalf("%d failed tasks, %v", len(failed), err)
+	}
+	c.record("request_retry", func() error {
+		_, err := s.Request(ctx, failed[0].ID, store.Request{Action: lifecycle.ActRetry, Skip: true})
+		return err
+	})
+	of := c.done
+	c.record("task", func() error { _, err := s.Task(ctx, of); return err })
+	c.record("tasks", func() error { _, err := s.Tasks(ctx, store.Filter{}); return err })
+	c.record("tasks_filtered", func() error {
+		_, err := s.Tasks(ctx, store.Filter{
+			IDs: []uuid.UUID{of}, Kinds: []string{"demo"}, Statuses: lifecycle.Statuses(), Queue: "default",
+			Reference: "r", UniqueKey: "k", Parent: of, Before: uuid.Max, Limit: 10,
+		})
+		return err
+	})
+	c.record("tasks_of_owner", func() error {
+		_, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Before: uuid.Max, Limit: 10})
+		return err
+	})
+	c.record("matching", func() error { _, err := s.Matching(ctx, "00", 10); return err })
+	c.record("result", func() error { _, _, err := s.Result(ctx, of); return err })
+	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })
+	c.record("result_absent", func() error { _, _, err := s.Result(ctx, failed[0].ID); return err })
+	c.record("failures", func() error { _, err := s.Failures(ctx, of, uuid.Nil, 10); return err })
+	c.record("attempts", func() error { _, err := s.Attempts(ctx, of, 10); return err })
+	c.record("events", func() error { _, err := s.Events(ctx, of, 10); return err })
+	c.record("prune_events", func() error { _, err := s.PruneEvents(ctx, time.Hour, 10); return err })
+	c.record("processes", func() error { _, err := s.Processes(ctx, time.Hour); return err })
+	c.record("counts", func() error { _, err := s.Counts(ctx, ""); return err })
+	c.record("counts_of_kind", func() error { _, err := s.Counts(ctx, "demo"); return err })
+}

@@ -1,0 +1,71 @@
+package dbstore_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/dbstore"
+	"taskkit.dev/internal/testkit/storetest"
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.LeakMain(m) }
+
+// opened migrates a test's database and opens its store.
+func opened(t *testing.T, db *testdb.DB, opts ...dbstore.Options) (store.Store, *testdb.DB) {
+	t.Helper()
+	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+		t.Fatal(err)
+	}
+	s, err := dbstore.Open(t.Context(), db.DB, db.Schema, append(opts, dbstore.Options{})[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	releaseAtEnd(t, s)
+	return s, db
+}
+
+// releaseAtEnd releases a store when the test ends.
+func releaseAtEnd(t *testing.T, s store.Store) {
+	t.Helper()
+	t.Cleanup(func() {
+		// A test that has failed may have left a transaction open.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+		defer cancel()
+		s.Release(ctx)
+	})
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return openedRecorded(t, testdb.Postgres(t)) })
+	})
+	for _, mode := range []string{"cache_describe", "describe_exec", "exec", "simple_protocol"} {
+		t.Run("postgres "+mode, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
+				return opened(t, testdb.Postgres(t, testdb.ExecMode(mode)))
+			})
+		})
+	}
+	t.Run("pgbouncer", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, testdb.PgBouncer(t)) })
+	})
+	t.Run("pgbouncer with a listener past it", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
+			db := testdb.PgBouncer(t)
+			return opened(t, db, dbstore.Options{ListenDSN: db.Direct})
+		}, "Watch", "WatchEnds")
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return openedRecorded(t, testdb.SQLite(t)) })
+	})
+}

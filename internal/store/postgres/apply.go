@@ -1,0 +1,210 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlbase"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// applyTemplate makes many writes of holders in one statement, each joined to
+// its row by primary key and guarded by fence, checkpoint_seq and status. Two
+// such statements cannot deadlock, because a row has one holder. Its w are the
+// columns of writes; [updatePlan] determines them.
+//
+// Two things prevent a plan that reads the whole table:
+//
+//   - The status is compared as part of an expression, see [sqlbase.AsExpression].
+//   - The arrays come from subqueries, which the planner estimates as ten rows, so
+//     it uses the primary key. For an estimate of a thousand it reads the table.
+//
+// A task that ends with a pending delete is left to removeQuery. The two
+// cannot both miss it, because PostgreSQL evaluates the condition on control again
+// when the row has changed meanwhile.
+const applyTemplate = `UPDATE {s}taskkit_queued_task q SET {set}
+  checkpoint_seq = q.checkpoint_seq + w.checkpoint,
+  spec_revision = CASE WHEN w.checkpoint = 1 AND w.revision <> q.codec_revision
+    THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
+  codec_revision = CASE WHEN w.checkpoint = 1 THEN w.revision ELSE q.codec_revision END,
+  execution_state = CASE WHEN w.checkpoint = 1 AND w.state <> '' THEN w.state::json ELSE q.execution_state END,
+  items_total = CASE WHEN w.checkpoint = 1 THEN nullif(greatest(w.total, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN w.checkpoint = 1 THEN w.taken ELSE q.items_taken END,
+  items_done = CASE WHEN w.checkpoint = 1 THEN w.done ELSE q.items_done END,
+  items_failed = CASE WHEN w.checkpoint = 1 THEN w.failed ELSE q.items_failed END,
+  items_skipped = CASE WHEN w.checkpoint = 1 THEN w.skipped ELSE q.items_skipped END,
+  attempts = w.attempts,
+  modified_date = {now}, modified_by = q.run_as_id
+{from}
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND {guard}
+RETURNING w.ord, q.control`
+
+// What a write does to the status and to what goes with it, and the guard of
+// that.
+const (
+	setStatus = `
+  workflow_status = w.status,
+  workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+    ELSE coalesce(q.execution_started_date, {now}) END,
+  first_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.first_started_date
+    ELSE coalesce(q.first_started_date, {now}) END,
+  workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
+  scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
+  not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before
+    WHEN q.control IN ('STOP', 'DELETE') THEN {now}
+    WHEN w.due <> '' THEN w.due::timestamptz
+    WHEN w.delay < 0 THEN q.not_before
+    ELSE {now} + w.delay * interval '1 millisecond' END,
+  stalled = q.stalled OR w.status = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  waiting_reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') END,
+  partial = w.partial = 1,`
+	setControl = `
+  control = CASE WHEN w.status IN ({terminal}) THEN '' ELSE q.control END,
+  control_by = CASE WHEN w.status IN ({terminal}) THEN NULL ELSE q.control_by END,
+  control_reason = CASE WHEN w.status IN ({terminal}) THEN NULL ELSE q.control_reason END,`
+	guardStatus = `q.workflow_status || '>' || w.status IN ({legal})
+  AND NOT (q.control` + sqlbase.AsExpression + ` = 'DELETE' AND w.status IN ({terminal}))`
+	guardCheckpoint = `q.workflow_status` + sqlbase.AsExpression + ` = 'EXECUTING'`
+)
+
+// removeQuery ends tasks that are to be deleted: their holders are done with
+// them.
+const removeQuery = `DELETE FROM {s}taskkit_queued_task q
+USING unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[])) AS w(ord, id, fence, seq)
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status` + sqlbase.AsExpression + ` IN ('SCHEDULING', 'EXECUTING') AND q.control` + sqlbase.AsExpression + ` = 'DELETE'
+RETURNING w.ord`
+
+// Apply implements [store.Store]. It ignores the process, since the fences identify
+// its claims.
+func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]store.Applied, error) {
+	if len(writes) == 0 {
+		return nil, nil
+	}
+	all := make([]*store.Write, len(writes))
+	for i := range writes {
+		all[i] = &writes[i]
+	}
+	var (
+		applied []store.Applied
+		err     error
+	)
+	rs := rounds(writes)
+	if len(rs) == 1 && !slices.ContainsFunc(all, sqlbase.HasRecords) {
+		applied, err = s.apply(ctx, s.db, all)
+	} else {
+		applied = make([]store.Applied, len(writes))
+		err = sqlbase.InTx(ctx, s.db, func(q store.Querier) error {
+			for _, r := range rs {
+				part := make([]*store.Write, len(r))
+				for i, n := range r {
+					part[i] = all[n]
+				}
+				done, err := s.apply(ctx, q, part)
+				if err != nil {
+					return err
+				}
+				for i, n := range r {
+					applied[n] = done[i]
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write %d tasks: %w", len(writes), err)
+	}
+	return applied, nil
+}
+
+// apply makes writes of different tasks, and records what came with those that
+// took effect. A task that was removed has no records.
+func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Write) ([]store.Applied, error) {
+	applied := make([]store.Applied, len(writes))
+	l := newUpdatePlan(writes)
+	_, err := sqlrows.Query(ctx, q, s.applySQL(l), l.args(writes), func(rows *sql.Rows) error {
+		var (
+			ord     int64
+			control lifecycle.Control
+		)
+		err := rows.Scan(&ord, &control)
+		applied[ord] = store.Applied{OK: true, Control: control}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	removed, err := s.remove(ctx, q, writes, applied)
+	if err != nil {
+		return nil, err
+	}
+	var recorded []*store.Write
+	for i, w := range writes {
+		if applied[i].OK && !removed[i] && sqlbase.HasRecords(w) {
+			recorded = append(recorded, w)
+		}
+	}
+	return applied, s.Record(ctx, q, recorded...)
+}
+
+// removal is the row of an end that was not applied, and its index in the list of
+// writes.
+type removal struct {
+	*store.Write
+	ord int
+}
+
+// removalColumns are the parameters of removeQuery.
+var removalColumns = []sqlrows.Column[removal]{
+	sqlrows.Number("ord", func(r *removal) int64 { return int64(r.ord) }),
+	sqlrows.Text("id", func(r *removal) string { return r.ID.String() }),
+	sqlrows.Number("fence", func(r *removal) int64 { return r.Fence }),
+	sqlrows.Number("seq", func(r *removal) int64 { return r.Seq }),
+}
+
+// remove handles the ends that were not applied, because the task lease was lost or
+// the task is to be deleted. It removes the latter.
+func (s *Store) remove(ctx context.Context, q store.Querier, writes []*store.Write, applied []store.Applied) (map[int]bool, error) {
+	var ends []*removal
+	for i, w := range writes {
+		if w.To.Terminal() && !applied[i].OK {
+			ends = append(ends, &removal{w, i})
+		}
+	}
+	if len(ends) == 0 {
+		return nil, nil
+	}
+	removed := make(map[int]bool)
+	_, err := sqlrows.Query(ctx, q, s.SQL(removeQuery), sqlrows.Arrays(removalColumns, ends), func(rows *sql.Rows) error {
+		var i int
+		err := rows.Scan(&i)
+		removed[i] = true
+		applied[i] = store.Applied{OK: true, Control: lifecycle.Delete}
+		return err
+	})
+	return removed, err
+}
+
+// rounds groups writes so that none holds a task twice, keeping their order.
+// There is nearly always one: a statement changes a row once.
+func rounds(writes []store.Write) [][]int {
+	var rs [][]int
+	seen := make(map[uuid.UUID]int, len(writes))
+	for i := range writes {
+		n := seen[writes[i].ID]
+		seen[writes[i].ID] = n + 1
+		if n == len(rs) {
+			rs = append(rs, nil)
+		}
+		rs[n] = append(rs[n], i)
+	}
+	return rs
+}

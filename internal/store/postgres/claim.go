@@ -1,0 +1,185 @@
+package postgres
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlbase"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// claimQuery takes tasks in one statement.
+//
+// It probes the index taskkit_claim once for each rank (stalled before new,
+// then priority) and queue. Each probe begins at the oldest task and ends at now, so
+// that tasks due in the future, paused tasks and tasks that are not QUEUED cost
+// nothing. Three things make the planner choose this plan:
+//
+//   - statement_timestamp() and not clock_timestamp(): only a stable function
+//     bounds an index scan.
+//   - The kind filter is written as IS NOT NULL, because the planner estimates that
+//     as nearly all rows. For a comparison it estimates almost none, and reads and
+//     sorts the table.
+//   - The rows to update come from an array in a subquery, which it estimates as ten
+//     rows and reads by primary key. For an estimate of a thousand it reads the table.
+//
+// The limit, the queues and the kinds are in subqueries too, so that the generic plan
+// has the same estimated cost as a custom one. PostgreSQL then keeps the generic plan;
+// planning this statement takes longer than a claim of a few tasks. A limit in a
+// subquery is estimated as a tenth of the table. The constant limit after it bounds
+// the estimate; without it PostgreSQL would compile the claim when some 300,000 tasks
+// wait, which takes longer than the claim (jit_above_cost).
+//
+// Parameters: process, queues, kinds with revisions, limit, largest spec.
+var claimQuery = takeQuery(`ranks AS MATERIALIZED (
+  SELECT r.rank, r.stalled, r.priority, u.queue
+  FROM (VALUES (1, true, 1::smallint), (2, true, 2::smallint), (3, true, 3::smallint), (4, true, 4::smallint),
+               (5, false, 1::smallint), (6, false, 2::smallint), (7, false, 3::smallint), (8, false, 4::smallint)) r(rank, stalled, priority)
+  CROSS JOIN unnest((SELECT $2::text[])) u(queue)
+  WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY r.rank
+), picked AS MATERIALIZED (
+  SELECT id, rank FROM (SELECT t.id, r.rank
+  FROM ranks r CROSS JOIN LATERAL (
+    SELECT q.id FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.not_before <= statement_timestamp()
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
+    ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
+  ) t
+  LIMIT (SELECT $4::bigint)) p LIMIT 10000
+)`, `
+  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
+  FROM ranks r CROSS JOIN LATERAL (
+    SELECT q.not_before FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.not_before > statement_timestamp()
+    ORDER BY q.not_before LIMIT 1
+  ) t
+  WHERE (SELECT count(*) FROM claimed) < $4`)
+
+// claimRequestedQuery takes waiting tasks that are to end. They are few and
+// have an index of their own; the planner is kept from the others by comparisons
+// that they cannot serve.
+var claimRequestedQuery = takeQuery(`picked AS MATERIALIZED (
+  SELECT q.id, 1 AS rank FROM {s}taskkit_queued_task q`+requestedWhere("$2", "$3")+`
+    AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
+)`, "SELECT -1::bigint AS wait")
+
+// requestedWhere is the condition on a task that it waits and is to end. The
+// index's own condition is repeated word for word.
+func requestedWhere(queues, kinds string) string {
+	return `
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.workflow_status` + sqlbase.AsExpression + ` = 'QUEUED' AND q.queue` + sqlbase.AsExpression + ` = ANY (` + queues + `::text[])
+    AND q.execution_component_name || ' ' || q.codec_revision = ANY(` + kinds + `::text[])`
+}
+
+// takeQuery is a claim of what the table expression picked holds; next says
+// how long until there is more. Rows come in any order, with what they are sorted
+// by.
+func takeQuery(picked, next string) string {
+	return "WITH " + picked + `, claimed AS (
+  UPDATE {s}taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
+    scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
+    fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = {now}
+  FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
+  WHERE q.id = p.id
+  RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
+    CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
+    coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
+    q.execution_state::text AS state, q.attempts, q.control,
+    coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
+    q.created_date, coalesce(q.traceparent, '') AS traceparent,
+    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
+), next AS (` + next + `)
+SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
+}
+
+// claimOrder is what the tasks of a claim are sorted by.
+type claimOrder struct {
+	rank int64
+	due  time.Time
+}
+
+// Claim implements [store.Store].
+func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
+	found := store.ClaimResult{Next: -1}
+	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
+		return found, nil
+	}
+	query := claimQuery
+	if c.Requested {
+		query = claimRequestedQuery
+	}
+	var (
+		wait    int64
+		is      bool
+		t       sqlbase.ClaimedRow
+		due     time.Time
+		columns = append([]any{&wait, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
+		orders  = make(map[uuid.UUID]claimOrder)
+	)
+	_, err := sqlrows.Query(ctx, s.db, s.SQL(query),
+		[]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
+			if err := rows.Scan(columns...); err != nil {
+				return err
+			}
+			if wait >= 0 {
+				found.Next = time.Duration(wait) * time.Millisecond
+			}
+			if is {
+				found.Tasks = append(found.Tasks, t.Task())
+				orders[t.ID.UUID] = claimOrder{t.Rank.Int64, due}
+			}
+			return nil
+		})
+	if err != nil {
+		return store.ClaimResult{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
+	}
+	slices.SortFunc(found.Tasks, func(a, b store.ClaimedTask) int {
+		x, y := orders[a.ID], orders[b.ID]
+		return cmp.Or(cmp.Compare(x.rank, y.rank), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return found, nil
+}
+
+// Waiting implements [store.Store].
+func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err error) {
+	query := waitingQuery
+	if c.Requested {
+		query = "SELECT EXISTS (SELECT FROM {s}taskkit_queued_task q" + requestedWhere("$1", "$2") + ")"
+	}
+	_, err = sqlrows.Query(ctx, s.db, s.SQL(query), []any{c.Queues, sqlbase.KindRevisions(c)}, func(rows *sql.Rows) error {
+		return rows.Scan(&waiting)
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for waiting tasks: %w", err)
+	}
+	return waiting, nil
+}
+
+// waitingQuery asks whether claimQuery would find something.
+const waitingQuery = `SELECT EXISTS (
+  SELECT FROM (VALUES (true), (false)) r(stalled)
+  CROSS JOIN (VALUES (1::smallint), (2::smallint), (3::smallint), (4::smallint)) p(priority)
+  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
+  CROSS JOIN LATERAL (
+    SELECT FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.not_before <= statement_timestamp()
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
+    ORDER BY q.not_before LIMIT 1
+  ) t)`

@@ -1,0 +1,57 @@
+// Package postgres is the store on PostgreSQL.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlbase"
+)
+
+// Store is the [store.Store] on PostgreSQL. It keeps no session state on pooled
+// connections: locks and settings end with the transaction.
+type Store struct {
+	*sqlbase.Base
+	db *sql.DB
+	Options
+
+	applying sync.Mutex
+	applies  map[updatePlan]string // by applySQL
+}
+
+// Options are what a Store does not find out from its pool.
+type Options struct {
+	// ListenDSN opens a connection for the listener, with the pool's driver. It
+	// leads past a pooler, which delivers no notifications. Default "": a
+	// connection of the pool.
+	ListenDSN string
+	// ProbeEvery is how long the listener may receive nothing before it sends a
+	// notification to itself: a half-open connection receives nothing either.
+	// Default 30 s.
+	ProbeEvery time.Duration
+}
+
+// setIdleTimeout bounds the silence of a client inside a transaction of the
+// runtime's own. Its rows are locked until the server ends it, and reapers skip
+// locked rows: nothing could be taken over from a process that could not be
+// declared dead.
+const setIdleTimeout = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
+
+// New returns the store of the tables in a schema. The pool stays the caller's.
+func New(db *sql.DB, schema string, o Options) *Store {
+	o.ProbeEvery = cmp.Or(o.ProbeEvery, 30*time.Second)
+	write := func(ctx context.Context, f func(store.Querier) error) error {
+		return sqlbase.InTx(ctx, db, func(q store.Querier) error {
+			if _, err := q.ExecContext(ctx, setIdleTimeout); err != nil {
+				return err
+			}
+			return f(q)
+		})
+	}
+	return &Store{Base: sqlbase.New(db, schema, dialect.Postgres, write), db: db, Options: o, applies: make(map[updatePlan]string)}
+}

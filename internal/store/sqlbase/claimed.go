@@ -1,0 +1,60 @@
+package sqlbase
+
+import (
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// ClaimedRow is a row that a claim returns: a claimed task, or nulls.
+type ClaimedRow struct {
+	ID, owner, runAs                    uuid.NullUUID
+	fence, seq, revision, attempts      sql.NullInt64
+	specRevision                        sql.NullInt64
+	kind, queue, control, traceparent   sql.NullString
+	spec, state                         json.RawMessage
+	omitted                             sql.NullBool
+	total, taken, done, failed, skipped sql.NullInt64
+	Rank                                sql.NullInt64
+	created                             time.Time
+}
+
+// Columns returns the scan targets of the columns of a claim, in their order.
+func (r *ClaimedRow) Columns() []any {
+	return []any{
+		&r.ID, &r.fence, &r.seq, &r.kind, &r.revision, &r.queue, &r.owner, &r.runAs,
+		sqlrows.JSON(&r.spec),
+		&r.omitted,
+		sqlrows.JSON(&r.state),
+		&r.attempts, &r.control,
+		&r.total, &r.taken, &r.done, &r.failed, &r.skipped,
+		sqlrows.Time(&r.created),
+		&r.traceparent, &r.specRevision,
+	}
+}
+
+// LastStalledRank is the last rank of tasks that were taken from a dead worker.
+const LastStalledRank = 4
+
+// Task returns the claimed task.
+func (r *ClaimedRow) Task() store.ClaimedTask {
+	return store.ClaimedTask{
+		Lease: store.Lease{ID: r.ID.UUID, Fence: r.fence.Int64, Seq: r.seq.Int64},
+		Kind:  r.kind.String, Revision: int(r.revision.Int64), SpecRevision: int(r.specRevision.Int64), Queue: r.queue.String,
+		Owner: r.owner.UUID, RunAs: r.runAs.UUID,
+		Spec: r.spec, SpecOmitted: r.omitted.Bool, State: r.state,
+		Attempts: int(r.attempts.Int64), Stalled: r.Rank.Int64 <= LastStalledRank,
+		Control: lifecycle.Control(r.control.String),
+		Progress: lifecycle.Progress{
+			Total: r.total.Int64, Taken: r.taken.Int64, Done: r.done.Int64,
+			Failed: r.failed.Int64, Skipped: r.skipped.Int64,
+		},
+		Created: r.created, Traceparent: r.traceparent.String,
+	}
+}

@@ -1,0 +1,327 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"taskkit.dev/ent"
+	"taskkit.dev/ent/predicate"
+	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/taskattempt"
+	"taskkit.dev/ent/taskevent"
+	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// listed is how many rows a list has when nothing else is said.
+const listed = 100
+
+// limit returns a usable limit.
+func limit(n int) int {
+	if n <= 0 {
+		return listed
+	}
+	return n
+}
+
+// now adds the database's clock to an ent query, as a column of this name.
+const now = "database_now"
+
+func (b *Base) withNow() predicate.QueuedTask {
+	return func(s *entsql.Selector) { s.AppendSelectExprAs(entsql.Raw(b.SQL("{now}")), now) }
+}
+
+// Task implements [store.Operator].
+func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
+	ts, err := b.tasks(ctx, store.Filter{IDs: []uuid.UUID{id}, Limit: 1}, true)
+	if err != nil {
+		return store.Task{}, err
+	}
+	if len(ts) == 0 {
+		return store.Task{}, store.ErrNotFound
+	}
+	return ts[0], nil
+}
+
+// Tasks implements [store.Operator].
+func (b *Base) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
+	return b.tasks(ctx, f, false)
+}
+
+// bare are the columns of a task without those that may be large.
+var bare = slices.DeleteFunc(slices.Clone(queuedtask.Columns), func(c string) bool {
+	return c == queuedtask.FieldExecutionSpec || c == queuedtask.FieldExecutionState
+})
+
+// tasks lists tasks; whole ones have their spec and their state.
+func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.Task, error) {
+	var where []predicate.QueuedTask
+	if len(f.IDs) > 0 {
+		where = append(where, queuedtask.IDIn(f.IDs...))
+	}
+	if len(f.Kinds) > 0 {
+		where = append(where, queuedtask.ExecutionComponentNameIn(f.Kinds...))
+	}
+	if len(f.Statuses) > 0 {
+		where = append(where, queuedtask.WorkflowStatusIn(f.Statuses...))
+	}
+	if f.Queue != "" {
+		where = append(where, queuedtask.Queue(f.Queue))
+	}
+	if f.Reference != "" {
+		where = append(where, queuedtask.Reference(f.Reference))
+	}
+	if f.UniqueKey != "" {
+		where = append(where, queuedtask.UniqueKey(f.UniqueKey))
+	}
+	if f.Parent != uuid.Nil {
+		where = append(where, queuedtask.ParentID(f.Parent))
+	}
+	if f.Before != uuid.Nil {
+		where = append(where, queuedtask.IDLT(f.Before))
+	}
+	if f.Owner != uuid.Nil {
+		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
+	}
+	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow())...).
+		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit))
+	if !whole {
+		query.Select(bare...)
+	}
+	rows, err := query.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list tasks: %w", err)
+	}
+	tasks := make([]store.Task, len(rows))
+	for i, r := range rows {
+		if tasks[i], err = taskOf(r); err != nil {
+			return nil, fmt.Errorf("list tasks: %w", err)
+		}
+	}
+	return tasks, nil
+}
+
+// taskOf turns ent's row into a reader's.
+func taskOf(r *ent.QueuedTask) (store.Task, error) {
+	at, err := r.Value(now)
+	if err != nil {
+		return store.Task{}, err
+	}
+	var clock time.Time
+	if err := sqlrows.Time(&clock).Scan(at); err != nil {
+		return store.Task{}, err
+	}
+	t := store.Task{
+		ID: r.ID, Created: r.CreatedDate, Modified: r.ModifiedDate, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
+		Owner: r.OwnerID, RunAs: r.RunAsID, Kind: r.ExecutionComponentName, Spec: r.ExecutionSpec, State: r.ExecutionState,
+		Revision: r.CodecRevision, SpecRevision: r.CodecRevision, Secrets: deref(r.Secrets), Status: r.WorkflowStatus, StatusDetail: deref(r.WorkflowStatusDesc),
+		Scheduled: r.SchedulingStartedDate, Started: r.FirstStartedDate, LeaseStarted: r.ExecutionStartedDate, Stopped: r.WorkflowStoppedDate,
+		Process: deref(r.ScheduledByProcess), Fence: r.Fence, Seq: r.CheckpointSeq, Attempts: r.Attempts,
+		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Queue: r.Queue, Priority: int(r.Priority), Stalled: r.Stalled,
+		Reference: deref(r.Reference), Reason: deref(r.Reason), WaitingReason: waitingReason(r), UniqueKey: deref(r.UniqueKey),
+		IdempotencyKey: deref(r.IdempotencyKey), Control: r.Control, Partial: r.Partial, ControlBy: deref(r.ControlBy),
+		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Traceparent: deref(r.Traceparent),
+		Progress: lifecycle.Progress{Total: -1, Taken: r.ItemsTaken, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
+		Elapsed:  clock.Sub(r.CreatedDate),
+	}
+	if r.SpecRevision != nil {
+		t.SpecRevision = *r.SpecRevision
+	}
+	if r.ItemsTotal != nil {
+		t.Progress.Total = *r.ItemsTotal
+	}
+	if r.WorkflowStoppedDate != nil {
+		t.Elapsed = r.WorkflowStoppedDate.Sub(r.CreatedDate)
+	}
+	return t, nil
+}
+
+// waitingReason returns why a task waits. A claim leaves the column as it is.
+func waitingReason(r *ent.QueuedTask) string {
+	if r.WorkflowStatus != lifecycle.Queued {
+		return ""
+	}
+	return deref(r.WaitingReason)
+}
+
+// deref returns what p points at, or the zero value.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// Matching implements [store.Operator].
+func (b *Base) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID, error) {
+	suffix = strings.ToLower(suffix)
+	if strings.Trim(suffix, "0123456789abcdef-") != "" {
+		return nil, nil // no id ends so
+	}
+	ids, err := sqlrows.IDs(ctx, b.q, b.SQL("SELECT id FROM {s}taskkit_queued_task WHERE CAST(id AS text) LIKE $1 ORDER BY id DESC LIMIT $2"),
+		"%"+suffix, int64(limit(n)))
+	if err != nil {
+		return nil, fmt.Errorf("find tasks by the end of their id: %w", err)
+	}
+	return ids, nil
+}
+
+// Result implements [store.Operator].
+func (b *Base) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
+	r, err := b.result(ctx, id)
+	if r == nil {
+		return nil, 0, err
+	}
+	return r.Result, r.CodecRevision, nil
+}
+
+// Fetch implements [store.Operator].
+func (b *Base) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
+	r, err := b.result(ctx, id)
+	if r == nil {
+		return nil, 0, err
+	}
+	if r.FetchedDate == nil {
+		if _, err := b.q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_task_result SET fetched_date = {now} WHERE task_id = $1 AND fetched_date IS NULL"),
+			id.String()); err != nil {
+			return nil, 0, fmt.Errorf("record that the result of task %s was fetched: %w", id, err)
+		}
+	}
+	return r.Result, r.CodecRevision, nil
+}
+
+// result reads the row of a result; nil: the task has none.
+func (b *Base) result(ctx context.Context, id uuid.UUID) (*ent.TaskResult, error) {
+	r, err := b.ent.TaskResult.Query().Where(taskresult.TaskID(id)).Only(ctx)
+	if ent.IsNotFound(err) {
+		exists, err := b.ent.QueuedTask.Query().Where(queuedtask.ID(id)).Exist(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the result of task %s: %w", id, err)
+		}
+		if !exists {
+			return nil, store.ErrNotFound
+		}
+		return nil, nil //nolint:nilnil // no result is an answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the result of task %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// Failures implements [store.Operator]: in the order of their ids, after one of them.
+func (b *Base) Failures(ctx context.Context, id, after uuid.UUID, n int) ([]store.Failure, error) {
+	rows, err := b.ent.TaskFailure.Query().Where(taskfailure.TaskID(id), taskfailure.IDGT(after)).
+		Order(taskfailure.ByID()).Limit(limit(n)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the failed items of task %s: %w", id, err)
+	}
+	fs := make([]store.Failure, len(rows))
+	for i, r := range rows {
+		fs[i] = store.Failure{ID: r.ID, Created: r.CreatedDate, Item: r.Item, Code: r.Code, Detail: r.Detail, Attempt: r.Attempt}
+	}
+	return fs, nil
+}
+
+// Attempts implements [store.Operator]: the newest first.
+func (b *Base) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Attempt, error) {
+	rows, err := b.ent.TaskAttempt.Query().Where(taskattempt.TaskID(id)).
+		Order(taskattempt.ByID(entsql.OrderDesc())).Limit(limit(n)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the failed attempts of task %s: %w", id, err)
+	}
+	as := make([]store.Attempt, len(rows))
+	for i, r := range rows {
+		as[i] = store.Attempt{
+			Created: r.CreatedDate, Process: r.Process, Fence: r.Fence, Seq: r.CheckpointSeq,
+			Attempt: r.Attempt, Class: r.Class, Code: r.Code, Detail: r.Detail,
+		}
+	}
+	return as, nil
+}
+
+// Events implements [store.Operator]: the newest first.
+func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, error) {
+	rows, err := b.ent.TaskEvent.Query().Where(taskevent.TaskID(id)).
+		Order(taskevent.ByID(entsql.OrderDesc())).Limit(limit(n)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list what was asked of task %s: %w", id, err)
+	}
+	es := make([]store.Event, len(rows))
+	for i, r := range rows {
+		es[i] = store.Event{Created: r.CreatedDate, Action: r.Action, Actor: deref(r.Actor), Reason: deref(r.Reason), FromStatus: lifecycle.Status(r.Was)}
+	}
+	return es, nil
+}
+
+// Processes implements [store.Operator].
+func (b *Base) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
+	recent := "ended_date > clock_timestamp() - $1::bigint * interval '1 millisecond'"
+	if b.Dialect() == dialect.SQLite {
+		recent = "ended_date > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $1 / 1000.0))"
+	}
+	var ps []store.Process
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining,
+  ended_date, coalesce(ended_reason, ''), {now}
+FROM {s}taskkit_task_process WHERE ended_date IS NULL OR `)+recent+`
+ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`, []any{Millis(since)}, func(rows *sql.Rows) error {
+		var (
+			p             store.Process
+			clock, ended  time.Time
+			deadAfter     int64
+			kinds, queues json.RawMessage
+		)
+		if err := rows.Scan(&p.ID, &p.Version, sqlrows.Time(&p.Started), sqlrows.Time(&p.Heartbeat), &deadAfter, sqlrows.JSON(&kinds), sqlrows.JSON(&queues),
+			&p.Slots, &p.Busy, &p.Draining, sqlrows.Time(&ended), &p.EndReason, sqlrows.Time(&clock)); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(kinds, &p.Kinds); err != nil {
+			return fmt.Errorf("kinds of process %s: %w", p.ID, err)
+		}
+		if err := json.Unmarshal(queues, &p.Queues); err != nil {
+			return fmt.Errorf("queues of process %s: %w", p.ID, err)
+		}
+		p.DeadAfter, p.Silence = time.Duration(deadAfter)*time.Millisecond, clock.Sub(p.Heartbeat)
+		if !ended.IsZero() {
+			p.Ended = &ended
+		}
+		ps = append(ps, p)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	return ps, nil
+}
+
+// Counts implements [store.Operator].
+func (b *Base) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
+	query := b.ent.QueuedTask.Query()
+	if kind != "" {
+		query.Where(queuedtask.ExecutionComponentName(kind))
+	}
+	var rows []struct {
+		Status lifecycle.Status `json:"workflow_status"`
+		Count  int64            `json:"count"`
+	}
+	if err := query.GroupBy(queuedtask.FieldWorkflowStatus).Aggregate(ent.Count()).Scan(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("count tasks: %w", err)
+	}
+	counts := make(map[lifecycle.Status]int64, len(rows))
+	for _, r := range rows {
+		counts[r.Status] = r.Count
+	}
+	return counts, nil
+}

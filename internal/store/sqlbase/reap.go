@@ -1,0 +1,132 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// page bounds how many rows a statement of the reaper takes.
+const page = 500
+
+// Reap implements [store.Store].
+func (b *Base) Reap(ctx context.Context) (store.Reaped, error) {
+	var r store.Reaped
+	err := b.write(ctx, func(q store.Querier) (err error) {
+		r.Dead, r.Released, err = b.release(ctx, q)
+		return err
+	})
+	if err != nil {
+		return store.Reaped{}, fmt.Errorf("look for dead processes: %w", err)
+	}
+	for {
+		var settled []uuid.UUID
+		err := b.write(ctx, func(q store.Querier) (err error) {
+			settled, err = b.applyRequests(ctx, q)
+			return err
+		})
+		if err != nil {
+			return r, fmt.Errorf("apply the requests of unattended tasks: %w", err)
+		}
+		r.Settled = append(r.Settled, settled...)
+		if len(settled) < page {
+			return r, nil
+		}
+	}
+}
+
+// silent is the condition that a process p has said nothing for longer than it
+// said it may, by the database's clock.
+func (t Statements) silent() string {
+	if t.dialect == dialect.SQLite {
+		return "(julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms"
+	}
+	return "p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond'"
+}
+
+// known is the condition that a live process would claim task q.
+func (t Statements) known() string {
+	if t.dialect == dialect.SQLite {
+		return `EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))`
+	}
+	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue))`)
+}
+
+// release declares silent processes dead and releases every task in flight that
+// no live process holds, in the caller's transaction. A row whose batch is in
+// progress is locked and stepped over; while its server keeps that transaction
+// alive the batch may still commit.
+//
+// The claim that was lost has been counted, since the task may have killed its
+// worker. From the second on nothing is executed before EXECUTING is committed,
+// so one that is only claimed has killed nobody and is counted back.
+func (b *Base) release(ctx context.Context, q store.Querier) (dead []string, released []uuid.UUID, err error) {
+	_, err = sqlrows.Query(ctx, q, b.SQL(`WITH silent AS MATERIALIZED (
+  SELECT p.id FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND `)+b.silent()+` ORDER BY p.id `+b.skipLocked()+b.SQL(`
+)
+UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = 'silent for longer than it said it may be', busy = 0
+WHERE id IN (SELECT id FROM silent) RETURNING id`), nil, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		dead = append(dead, id)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		ids, err := sqlrows.IDs(ctx, q, b.SQL(`WITH lost AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $1 `)+b.skipLocked()+b.SQL(`
+)
+UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = 'its worker was lost', modified_date = {now}
+WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
+		if err != nil {
+			return nil, nil, err
+		}
+		released = append(released, ids...)
+		if len(ids) < page {
+			return dead, released, nil
+		}
+	}
+}
+
+// applyRequests does what was asked of tasks and what no worker will do: it removes
+// ended tasks that are to be deleted, and ends or removes waiting ones that no
+// worker has begun or that no live process would claim. One page. The condition
+// of the index taskkit_requested is repeated, since SQLite does not conclude it.
+func (b *Base) applyRequests(ctx context.Context, q store.Querier) ([]uuid.UUID, error) {
+	removed, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE q.control = 'DELETE' AND (q.workflow_status`+AsExpression+` IN (`)+TerminalStatuses()+b.SQL(`)
+    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`))
+  ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
+)
+DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(page))
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`)
+  ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
+)
+UPDATE {s}taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, workflow_stopped_date = {now},
+  control = '', control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_status_desc = 'stopped while no live worker could run it', modified_date = {now}
+WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(max(page-len(removed), 1)))
+	return append(removed, stopped...), err
+}

@@ -1,0 +1,160 @@
+package sqlbase
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// failureRow is a failed item of a task.
+type failureRow struct {
+	task string
+	store.Failure
+}
+
+// attemptRow is a failed attempt of a task.
+type attemptRow struct {
+	task string
+	store.Attempt
+}
+
+// resultRow is the result of a task.
+type resultRow struct {
+	task, result string
+	revision     int64
+}
+
+// secretsRow is what is added to the secrets of a task.
+type secretsRow struct{ task, secrets string }
+
+// recorded are the statements that store rows of a type: all at once on
+// PostgreSQL, one by one on SQLite, where a statement is no round trip.
+type recorded[R any] struct {
+	name    string
+	columns []sqlrows.Column[R]
+	arrays  string
+	one     string
+}
+
+// newRecorded returns the INSERT into a table. clause follows it.
+func newRecorded[R any](name, table, clause string, columns ...sqlrows.Column[R]) recorded[R] {
+	return recorded[R]{
+		name, columns,
+		sqlrows.InsertArrays("{s}"+table, columns) + clause,
+		sqlrows.InsertOne(table, columns) + clause,
+	}
+}
+
+var (
+	recordedFailures = newRecorded("failed items", "taskkit_task_failure", "",
+		sqlrows.Text("id", func(f *failureRow) string { return f.ID.String() }).As("uuid"),
+		sqlrows.Text("task_id", func(f *failureRow) string { return f.task }).As("uuid"),
+		sqlrows.Text("item", func(f *failureRow) string { return classify.Clean(f.Item) }),
+		sqlrows.Text("code", func(f *failureRow) string { return classify.Clean(f.Code) }),
+		sqlrows.Text("detail", func(f *failureRow) string { return classify.Clean(f.Detail) }),
+		sqlrows.Number("attempt", func(f *failureRow) int64 { return int64(f.Attempt) }),
+	)
+	recordedAttempts = newRecorded("failed attempts", "taskkit_task_attempt", "",
+		sqlrows.Text("id", func(*attemptRow) string { return NewID() }).As("uuid"),
+		sqlrows.Text("task_id", func(a *attemptRow) string { return a.task }).As("uuid"),
+		sqlrows.Text("process", func(a *attemptRow) string { return classify.Clean(a.Process) }),
+		sqlrows.Number("fence", func(a *attemptRow) int64 { return a.Fence }),
+		sqlrows.Number("checkpoint_seq", func(a *attemptRow) int64 { return a.Seq }),
+		sqlrows.Number("attempt", func(a *attemptRow) int64 { return int64(a.Attempt.Attempt) }),
+		sqlrows.Text("class", func(a *attemptRow) string { return classify.Clean(a.Class) }),
+		sqlrows.Text("code", func(a *attemptRow) string { return classify.Clean(a.Code) }),
+		sqlrows.Text("detail", func(a *attemptRow) string { return classify.Clean(a.Detail) }),
+	)
+	recordedResults = newRecorded("results", "taskkit_task_result", "\nON CONFLICT (task_id) DO UPDATE"+
+		" SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date,"+
+		" fetched_date = NULL, expiry_date = NULL",
+		sqlrows.Text("id", func(*resultRow) string { return NewID() }).As("uuid"),
+		sqlrows.Text("task_id", func(r *resultRow) string { return r.task }).As("uuid"),
+		sqlrows.Text("result", func(r *resultRow) string { return r.result }).As("json"),
+		sqlrows.Number("codec_revision", func(r *resultRow) int64 { return r.revision }),
+	)
+	recordedSecrets = recorded[secretsRow]{
+		"secrets",
+		[]sqlrows.Column[secretsRow]{
+			sqlrows.Text("task", func(a *secretsRow) string { return a.task }),
+			sqlrows.Text("secrets", func(a *secretsRow) string { return a.secrets }),
+		},
+		`UPDATE {s}taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
+FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid`,
+		"UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1",
+	}
+)
+
+// HasRecords reports whether [Statements.Record] stores something for a write.
+func HasRecords(w *store.Write) bool {
+	return w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Failures) > 0 || w.Secrets != "")
+}
+
+// Record stores what came with writes that took effect: failed items, failed
+// attempts, results and, rarely, secrets.
+func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) error {
+	var (
+		failures []*failureRow
+		attempts []*attemptRow
+		results  []*resultRow
+		secrets  []*secretsRow
+	)
+	for _, w := range writes {
+		if !HasRecords(w) {
+			continue
+		}
+		task := w.ID.String()
+		if w.Checkpoint {
+			for _, f := range w.Failures {
+				if f.ID == uuid.Nil {
+					f.ID = uuid.Must(uuid.NewV7())
+				}
+				failures = append(failures, &failureRow{task, f})
+			}
+			if w.Secrets != "" {
+				secrets = append(secrets, &secretsRow{task, w.Secrets})
+			}
+		}
+		if w.Attempt != nil {
+			attempts = append(attempts, &attemptRow{task, *w.Attempt})
+		}
+		if w.Result != nil {
+			results = append(results, &resultRow{task, string(w.Result), int64(w.Revision)})
+		}
+	}
+	if err := recordRows(ctx, t, q, &recordedFailures, failures); err != nil {
+		return err
+	}
+	if err := recordRows(ctx, t, q, &recordedAttempts, attempts); err != nil {
+		return err
+	}
+	if err := recordRows(ctx, t, q, &recordedResults, results); err != nil {
+		return err
+	}
+	return recordRows(ctx, t, q, &recordedSecrets, secrets)
+}
+
+// recordRows stores rows of a type.
+func recordRows[R any](ctx context.Context, t Statements, q store.Querier, r *recorded[R], rows []*R) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if t.dialect == dialect.Postgres {
+		if _, err := q.ExecContext(ctx, t.SQL(r.arrays), sqlrows.Arrays(r.columns, rows)...); err != nil {
+			return fmt.Errorf("record %d %s: %w", len(rows), r.name, err)
+		}
+		return nil
+	}
+	for _, row := range rows {
+		if _, err := q.ExecContext(ctx, r.one, sqlrows.Args(r.columns, row)...); err != nil {
+			return fmt.Errorf("record %s: %w", r.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// Request implements [store.Operator].
+func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t store.Task, err error) {
+	err = b.write(ctx, func(q store.Querier) (err error) {
+		t, err = b.request(ctx, q, id, r)
+		return err
+	})
+	if err != nil {
+		var (
+			state *store.StateError
+			dup   *store.DuplicateError
+		)
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) {
+			return store.Task{}, err
+		}
+		return store.Task{}, fmt.Errorf("%s task %s: %w", r.Action, id, err)
+	}
+	return t, nil
+}
+
+// lockedTask is a task's row as a request finds and locks it.
+type lockedTask struct {
+	lifecycle.Found
+
+	kind      string
+	uniqueKey string
+}
+
+// request does what was asked, in the caller's transaction.
+func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request) (store.Task, error) {
+	in := within(q, b.Schema(), b.Dialect())
+	row, err := b.lock(ctx, q, id)
+	if err != nil {
+		return store.Task{}, err
+	}
+	if row.Abandoned() {
+		if _, _, err := b.release(ctx, q); err != nil {
+			return store.Task{}, err
+		}
+		if row, err = b.lock(ctx, q, id); err != nil {
+			return store.Task{}, err
+		}
+	}
+	change, err := lifecycle.Decide(row.Found, r.Action)
+	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
+		return store.Task{}, &store.StateError{ID: id, RefusedError: *refusal}
+	}
+	if err != nil {
+		return store.Task{}, err
+	}
+	if err := b.recordEvent(ctx, q, id, r, row.Status); err != nil {
+		return store.Task{}, err
+	}
+	if change.Effect == lifecycle.Removed {
+		t, err := in.Task(ctx, id)
+		if err != nil {
+			return store.Task{}, err
+		}
+		if _, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id = $1"), id.String()); err != nil {
+			return store.Task{}, err
+		}
+		t.Control, t.ControlBy, t.ControlReason = change.Control, r.Actor, classify.Clean(r.Reason)
+		return t, nil
+	}
+	if change.Effect != lifecycle.Unchanged {
+		if change.Effect == lifecycle.Requeued {
+			if err := b.keyIsFree(ctx, q, id, row); err != nil {
+				return store.Task{}, err
+			}
+			if r.Skip {
+				if err := b.skipItem(ctx, q, id); err != nil {
+					return store.Task{}, err
+				}
+			}
+		}
+		args := []any{id.String(), r.Actor.String()} // unknown stays unknown
+		if change.Control != lifecycle.None {
+			args = append(args, optionalID(r.Actor), classify.Clean(r.Reason))
+		}
+		_, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(change)+`,
+  modified_date = {now}, modified_by = $2 WHERE id = $1`), args...)
+		if classify.UniqueViolation(err) {
+			return store.Task{}, &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey}
+		}
+		if err != nil {
+			return store.Task{}, err
+		}
+		if err := b.wakeWorkers(ctx, q, row, r.Action); err != nil {
+			return store.Task{}, err
+		}
+	}
+	return in.Task(ctx, id)
+}
+
+// lock reads a task's row and keeps it from changing until the transaction ends.
+// It does not wait for a batch in progress, which holds a weaker lock.
+func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedTask, error) {
+	columns := `workflow_status, control, fence, execution_component_name, coalesce(unique_key, '')`
+	query := "SELECT " + columns + " FROM {s}taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE"
+	if b.Dialect() == dialect.SQLite {
+		// A write, so that this transaction is a writer from its beginning: one
+		// that finds out later cannot wait for the lock.
+		query = "UPDATE taskkit_queued_task SET modified_date = modified_date WHERE id = $1 RETURNING " + columns
+	}
+	var row lockedTask
+	n, err := sqlrows.Query(ctx, q, b.SQL(query), []any{id.String()}, func(rows *sql.Rows) error {
+		return rows.Scan(&row.Status, &row.Control, &row.Fence, &row.kind, &row.uniqueKey)
+	})
+	if err != nil {
+		return lockedTask{}, err
+	}
+	if n == 0 {
+		return lockedTask{}, store.ErrNotFound
+	}
+	_, err = sqlrows.Query(ctx, q, b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
+  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`
+FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String()}, func(rows *sql.Rows) error {
+		return rows.Scan(&row.WorkerAlive, &row.Served)
+	})
+	return row, err
+}
+
+// assignments is the SQL of what a request sets on a task's row, as
+// [lifecycle.Row.Request] says. $3 is the actor and $4 the reason.
+func assignments(c lifecycle.Change) string {
+	if c.Effect == lifecycle.Ended {
+		return ended(c)
+	}
+	set := "control = '" + string(c.Control) + "', "
+	if c.Control == lifecycle.None {
+		set += "control_by = NULL, control_reason = NULL"
+	} else {
+		set += "control_by = $3, control_reason = nullif($4, '')"
+	}
+	switch c.Effect {
+	case lifecycle.Unchanged, lifecycle.Recorded, lifecycle.Removed, lifecycle.Ended:
+	case lifecycle.Expedited:
+		set += ", not_before = {now}, stalled = true"
+	case lifecycle.Requeued:
+		set += ", workflow_status = 'QUEUED', attempts = 0, workflow_stopped_date = NULL, stalled = false, not_before = {now}" +
+			", waiting_reason = '" + lifecycle.ReasonRetried + "'"
+	}
+	return set
+}
+
+// ended is the SQL of what completes a task by a request.
+func ended(c lifecycle.Change) string {
+	return "workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL, control_reason = NULL" +
+		", waiting_reason = NULL, workflow_stopped_date = {now}, workflow_status_desc = '" + c.Desc + "'"
+}
+
+// recordEvent appends a request to the log of events.
+func (b *Base) recordEvent(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request, was lifecycle.Status) error {
+	_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), NewID(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.Reason), string(was))
+	return err
+}
+
+// skipItem records the element that Take returns next as a failed item, as
+// [lifecycle.Row.SkipItem] says.
+func (b *Base) skipItem(ctx context.Context, q store.Querier, id uuid.UUID) error {
+	var position int64
+	n, err := sqlrows.Query(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
+WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0) RETURNING items_taken`),
+		[]any{id.String()}, func(rows *sql.Rows) error { return rows.Scan(&position) })
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return store.ErrNoSkip
+	}
+	f := store.SkippedItem(position)
+	_, err = q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_failure (id, task_id, item, code, detail, attempt)
+VALUES ($1, $2, $3, $4, $5, 0)`), NewID(), id.String(), f.Item, f.Code, f.Detail)
+	return err
+}
+
+// keyIsFree refuses to retry a task whose unique key a live task has meanwhile.
+func (b *Base) keyIsFree(ctx context.Context, q store.Querier, id uuid.UUID, row lockedTask) error {
+	if row.uniqueKey == "" {
+		return nil
+	}
+	holders, err := sqlrows.IDs(ctx, q, b.SQL(`SELECT id FROM {s}taskkit_queued_task
+WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND id <> $3`),
+		row.kind, row.uniqueKey, id.String())
+	if err != nil || len(holders) == 0 {
+		return err
+	}
+	return &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey, ID: holders[0]}
+}
+
+// wakeWorkers notifies workers that a waiting task may be claimed. Requests are rare
+// enough for a notification each.
+func (b *Base) wakeWorkers(ctx context.Context, q store.Querier, row lockedTask, a lifecycle.Action) error {
+	if b.Dialect() == dialect.SQLite || row.Status.InFlight() || a == lifecycle.ActPause {
+		return nil
+	}
+	_, err := q.ExecContext(ctx, "SELECT pg_notify($1, $2)", store.NotifyChannel(b.Schema()), string(a))
+	return err
+}

@@ -1,0 +1,37 @@
+package sqlbase
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+)
+
+// DelayMillis returns [store.Write.Delay] as a parameter: milliseconds, and -1
+// for a negative one.
+func DelayMillis(w *store.Write) int64 {
+	if w.Delay < 0 {
+		return -1
+	}
+	return Millis(w.Delay)
+}
+
+// Millis returns a duration as a parameter: whole milliseconds, never negative.
+func Millis(d time.Duration) int64 { return max(d.Milliseconds(), 0) }
+
+// NewID returns the id of a row that no API names.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// KindRevisions returns the kinds of a claim with their revisions, each "kind
+// revision". A kind contains no space.
+func KindRevisions(c store.Claim) []string {
+	var rs []string
+	for kind, revisions := range c.Kinds {
+		for _, r := range revisions {
+			rs = append(rs, kind+" "+strconv.Itoa(r))
+		}
+	}
+	return rs
+}

@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/migrate"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlbase"
+	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// SQLite uses the same indexes. It has no statistics until somebody asks for
+// them, and looks them up by the words of a condition.
+func TestSQLitePlans(t *testing.T) {
+	t.Parallel()
+	db := testdb.SQLite(t)
+	if err := migrate.Migrate(t.Context(), db.DB, ""); err != nil {
+		t.Fatal(err)
+	}
+	s := New(db.DB, time.Second)
+	owned, _ := ownedQuery(t)
+	for name, c := range map[string]struct{ query, index string }{
+		"claim": {probes(claimProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
+		"next":  {probes(dueProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
+		"apply": {s.applyAt.free, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
+		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
+		"claim of those that are to end": {s.SQL(requestedProbe), "taskkit_requested (control=?)"},
+		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
+		"asked to delete":   {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
+		"tasks of an owner": {owned, "taskkit_owner (owner_id=? AND id<?)"},
+	} {
+		args := make([]any, 0, 18)
+		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)) || strings.Count(c.query, "?") >= n; n++ {
+			args = append(args, "")
+		}
+		if len(args) == 0 && strings.Contains(c.query, "$2") {
+			args = make([]any, 4) // of the probes alone; the first is the process
+		}
+		var steps []string
+		if _, err := sqlrows.Query(t.Context(), db, "EXPLAIN QUERY PLAN "+c.query, args, func(rows *sql.Rows) error {
+			var (
+				a, b, n int
+				step    string
+			)
+			err := rows.Scan(&a, &b, &n, &step)
+			steps = append(steps, step)
+			return err
+		}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		plan := strings.Join(steps, "\n")
+		if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN taskkit_queued_task\n") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") {
+			t.Errorf("%s: want %s in the plan:\n%s", name, c.index, plan)
+		}
+	}
+}
+
+// ownedQuery is how the tasks of an owner are listed.
+func ownedQuery(t *testing.T) (query string, args []any) {
+	t.Helper()
+	var r recorder
+	if _, err := sqlbase.NewOperator(&r, "", dialect.SQLite).Tasks(t.Context(), store.Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10}); !errors.Is(err, errRecorded) {
+		t.Fatal(err)
+	}
+	return r.query, r.args
+}
+
+// recorder is a handle that keeps what it is asked.
+type recorder struct {
+	query string
+	args  []any
+}
+
+var errRecorded = errors.New("recorded")
+
+func (r *recorder) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errRecorded
+}
+
+func (r *recorder) QueryContext(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+	r.query, r.args = query, args
+	return nil, errRecorded
+}

@@ -1,0 +1,65 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+UPDATE "taskkit".taskkit_queued_task q SET
+  workflow_status = w.status,
+  workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+    ELSE coalesce(q.execution_started_date, clock_timestamp()) END,
+  first_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.first_started_date
+    ELSE coalesce(q.first_started_date, clock_timestamp()) END,
+  workflow_stopped_date = CASE WHEN w.status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN clock_timestamp() END,
+  scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
+  not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before
+    WHEN q.control IN ('STOP', 'DELETE') THEN clock_timestamp()
+    WHEN w.due <> '' THEN w.due::timestamptz
+    WHEN w.delay < 0 THEN q.not_before
+    ELSE clock_timestamp() + w.delay * interval '1 millisecond' END,
+  stalled = q.stalled OR w.status = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  waiting_reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') END,
+  partial = w.partial = 1,
+  control = CASE WHEN w.status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN '' ELSE q.control END,
+  control_by = CASE WHEN w.status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN NULL ELSE q.control_by END,
+  control_reason = CASE WHEN w.status IN ('COMPLETED', 'ERROR',
+      'FAILURE') THEN NULL ELSE q.control_reason END,
+  checkpoint_seq = q.checkpoint_seq + w.checkpoint,
+  spec_revision = CASE WHEN w.checkpoint = 1 AND w.revision <> q.codec_revision
+    THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
+  codec_revision = CASE WHEN w.checkpoint = 1 THEN w.revision ELSE q.codec_revision END,
+  execution_state = CASE WHEN w.checkpoint = 1
+      AND w.state <> '' THEN w.state::json ELSE q.execution_state END,
+  items_total = CASE WHEN w.checkpoint = 1 THEN nullif(greatest($14::bigint, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN w.checkpoint = 1 THEN $15::bigint ELSE q.items_taken END,
+  items_done = CASE WHEN w.checkpoint = 1 THEN $16::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN w.checkpoint = 1 THEN $17::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN w.checkpoint = 1 THEN $18::bigint ELSE q.items_skipped END,
+  attempts = w.attempts,
+  modified_date = clock_timestamp(), modified_by = q.run_as_id
+FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]),
+    (SELECT $5::bigint[]), (SELECT $6::bigint[]), (SELECT $7::bigint[]), (SELECT $8::text[]),
+    (SELECT $9::bigint[]), (SELECT $10::bigint[]), (SELECT $11::text[]), (SELECT $12::text[]),
+    (SELECT $13::text[]), (SELECT $19::text[])) AS w(ord, id, fence, seq, checkpoint, revision, attempts,
+    status, partial, delay, due, reason, descr, state)
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status || '>' || w.status IN ('EXECUTING>EXECUTING', 'SCHEDULING>EXECUTING',
+      'SCHEDULING>QUEUED', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE', 'SCHEDULING>ERROR',
+      'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR')
+  AND NOT (q.control || '' = 'DELETE' AND w.status IN ('COMPLETED', 'ERROR', 'FAILURE'))
+RETURNING w.ord, q.control;
+
+INSERT INTO "taskkit".taskkit_task_failure (id, task_id, item, code, detail, attempt)
+SELECT id::uuid, task_id::uuid, item, code, detail, attempt
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) AS r(id, task_id, item,
+    code, detail, attempt);
+
+INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision)
+SELECT id::uuid, task_id::uuid, result::json, codec_revision
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS r(id, task_id, result, codec_revision)
+ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision,
+    finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL;
+
+UPDATE "taskkit".taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
+FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid;
+
+commit;

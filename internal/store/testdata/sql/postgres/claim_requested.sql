@@ -1,0 +1,25 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+WITH picked AS MATERIALIZED (
+  SELECT q.id, 1 AS rank FROM "taskkit".taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.workflow_status || '' = 'QUEUED' AND q.queue || '' = ANY ($2::text[])
+    AND q.execution_component_name || ' ' || q.codec_revision = ANY($3::text[])
+    AND EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
+), claimed AS (
+  UPDATE "taskkit".taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
+    scheduling_started_date = clock_timestamp(), execution_started_date = NULL, scheduled_by_process = $1,
+    fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = clock_timestamp()
+  FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
+  WHERE q.id = p.id
+  RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id,
+      q.run_as_id,
+    CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
+    coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
+    q.execution_state::text AS state, q.attempts, q.control,
+    coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
+    q.created_date, coalesce(q.traceparent, '') AS traceparent,
+    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
+), next AS (SELECT -1::bigint AS wait)
+SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;

@@ -1,0 +1,21 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(), ended_reason = 'left', busy = 0
+WHERE id = $1 AND ended_date IS NULL;
+
+WITH picked AS MATERIALIZED (
+  SELECT id FROM "taskkit".taskkit_queued_task
+  WHERE scheduled_by_process = $1 AND workflow_status IN ('SCHEDULING', 'EXECUTING')
+  ORDER BY id FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
+    not_before = clock_timestamp(),
+  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, waiting_reason = 'its worker left',
+      modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM picked);
+
+commit;

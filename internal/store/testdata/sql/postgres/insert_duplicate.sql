@@ -1,0 +1,13 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+INSERT INTO /*/**/ taskkit_queued_task --*/
+/*/**/--*/ "taskkit".taskkit_queued_task
+ (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, execution_spec, codec_revision,
+     queue, priority, unique_key)
+VALUES ($1, $2, $2, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT DO NOTHING;
+
+SELECT id FROM /*/**/ taskkit_queued_task --*/
+/*/**/--*/ "taskkit".taskkit_queued_task
+ WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING',
+     'EXECUTING');

@@ -1,0 +1,3 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT id FROM "taskkit".taskkit_queued_task WHERE CAST(id AS text) LIKE $1 ORDER BY id DESC LIMIT $2;

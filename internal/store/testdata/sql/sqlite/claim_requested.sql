@@ -1,0 +1,40 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT 1 FROM (
+SELECT * FROM (
+  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
+  WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP',
+      'DELETE')
+    AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
+    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+  ORDER BY control, id LIMIT $3 + 0)
+);
+
+BEGIN IMMEDIATE;
+
+SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_name, q.codec_revision,
+    q.queue, q.owner_id, q.run_as_id,
+  CASE WHEN octet_length(q.execution_spec) <= $5 THEN q.execution_spec END,
+      coalesce(octet_length(q.execution_spec) > $5, false),
+  q.execution_state, q.attempts + 1, q.control, coalesce(q.items_total, -1), q.items_taken, q.items_done,
+      q.items_failed, q.items_skipped,
+  q.created_date || '', coalesce(q.traceparent, ''), coalesce(q.spec_revision, q.codec_revision)
+FROM (
+SELECT * FROM (
+  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
+  WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP',
+      'DELETE')
+    AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
+    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+  ORDER BY control, id LIMIT $3 + 0)
+) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at
+WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3 + 0;
+
+UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
+  scheduling_started_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), execution_started_date = NULL,
+      scheduled_by_process = $1,
+  fence = fence + 1, attempts = attempts + 1, stalled = false, modified_date = strftime('%Y-%m-%d %H:%M:%f',
+      'now')
+WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status || '' = 'QUEUED';
+
+COMMIT;

@@ -1,0 +1,6 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT `taskkit_queued_task`.`workflow_status`, COUNT(*)
+FROM `taskkit_queued_task`
+WHERE `taskkit_queued_task`.`execution_component_name` = ?
+GROUP BY `taskkit_queued_task`.`workflow_status`;

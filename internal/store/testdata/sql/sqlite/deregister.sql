@@ -1,0 +1,20 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+UPDATE taskkit_task_process SET ended_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), ended_reason = 'left',
+    busy = 0
+WHERE id = $1 AND ended_date IS NULL;
+
+WITH picked AS MATERIALIZED (
+  SELECT id FROM taskkit_queued_task
+  WHERE scheduled_by_process = $1 AND workflow_status IN ('SCHEDULING', 'EXECUTING')
+  ORDER BY id
+)
+UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
+    not_before = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, waiting_reason = 'its worker left',
+      modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE id IN (SELECT id FROM picked);
+
+COMMIT;

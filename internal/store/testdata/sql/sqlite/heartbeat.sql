@@ -1,0 +1,9 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+UPDATE taskkit_task_process SET last_heartbeat_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), busy = $2,
+    draining = $3
+WHERE id = $1 AND ended_date IS NULL;
+
+COMMIT;

@@ -1,0 +1,8 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+INSERT INTO /*/**/ taskkit_queued_task --*/
+/*/**/--*/ "taskkit".taskkit_queued_task
+ (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, execution_spec, codec_revision,
+     queue, priority, unique_key)
+VALUES ($1, $2, $2, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT DO NOTHING;

@@ -1,0 +1,52 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+WITH silent AS MATERIALIZED (
+  SELECT p.id FROM taskkit_task_process p WHERE p.ended_date IS NULL
+      AND (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms ORDER BY p.id
+)
+UPDATE taskkit_task_process SET ended_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+    ended_reason = 'silent for longer than it said it may be', busy = 0
+WHERE id IN (SELECT id FROM silent) RETURNING id;
+
+WITH lost AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $1
+)
+UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
+      not_before = strftime('%Y-%m-%d %H:%M:%f', 'now'), waiting_reason = 'its worker was lost',
+      modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE id IN (SELECT id FROM lost) RETURNING id;
+
+COMMIT;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q
+  WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN ('COMPLETED', 'ERROR', 'FAILURE')
+    OR q.workflow_status || '' = 'QUEUED' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
+        json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))))
+  ORDER BY q.id LIMIT $1
+)
+DELETE FROM taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
+        json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)))
+  ORDER BY q.id LIMIT $1
+)
+UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true,
+    workflow_stopped_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+  control = '', control_by = NULL, control_reason = NULL, waiting_reason = NULL,
+      workflow_status_desc = 'stopped while no live worker could run it',
+      modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+WHERE id IN (SELECT id FROM asked) RETURNING id;

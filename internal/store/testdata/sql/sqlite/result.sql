@@ -1,0 +1,8 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT `taskkit_task_result`.`id`, `taskkit_task_result`.`task_id`, `taskkit_task_result`.`result`,
+    `taskkit_task_result`.`codec_revision`, `taskkit_task_result`.`finished_date`,
+    `taskkit_task_result`.`fetched_date`, `taskkit_task_result`.`expiry_date`
+FROM `taskkit_task_result`
+WHERE `taskkit_task_result`.`task_id` = ?
+LIMIT 2;

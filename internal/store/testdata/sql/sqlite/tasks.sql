@@ -1,0 +1,25 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
+    `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
+    `taskkit_queued_task`.`modified_by`, `taskkit_queued_task`.`not_before`,
+    `taskkit_queued_task`.`items_taken`, `taskkit_queued_task`.`items_done`,
+    `taskkit_queued_task`.`items_failed`, `taskkit_queued_task`.`items_skipped`,
+    `taskkit_queued_task`.`checkpoint_seq`, `taskkit_queued_task`.`modified_date`,
+    `taskkit_queued_task`.`fence`, `taskkit_queued_task`.`codec_revision`, `taskkit_queued_task`.`attempts`,
+    `taskkit_queued_task`.`priority`, `taskkit_queued_task`.`stalled`, `taskkit_queued_task`.`partial`,
+    `taskkit_queued_task`.`workflow_status`, `taskkit_queued_task`.`control`,
+    `taskkit_queued_task`.`scheduled_by_process`, `taskkit_queued_task`.`scheduling_started_date`,
+    `taskkit_queued_task`.`execution_started_date`, `taskkit_queued_task`.`first_started_date`,
+    `taskkit_queued_task`.`workflow_stopped_date`, `taskkit_queued_task`.`workflow_status_desc`,
+    `taskkit_queued_task`.`waiting_reason`, `taskkit_queued_task`.`reason`,
+    `taskkit_queued_task`.`items_total`, `taskkit_queued_task`.`spec_revision`,
+    `taskkit_queued_task`.`secrets`, `taskkit_queued_task`.`control_by`,
+    `taskkit_queued_task`.`control_reason`, `taskkit_queued_task`.`execution_component_name`,
+    `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`reference`, `taskkit_queued_task`.`delayed`,
+    `taskkit_queued_task`.`unique_key`, `taskkit_queued_task`.`idempotency_key`,
+    `taskkit_queued_task`.`parent_id`, `taskkit_queued_task`.`traceparent`, strftime('%Y-%m-%d %H:%M:%f',
+    'now') AS `database_now`
+FROM `taskkit_queued_task`
+ORDER BY `taskkit_queued_task`.`id` DESC
+LIMIT 100;

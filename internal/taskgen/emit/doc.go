@@ -1,0 +1,3 @@
+// Package emit turns executors into the text of Go files, JSON Schemas and tests.
+// It touches no file.
+package emit

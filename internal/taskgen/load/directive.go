@@ -1,0 +1,172 @@
+package load
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/taskgen/model"
+)
+
+// directive is one //taskkit:executor line.
+type directive struct {
+	pos        token.Pos
+	kind       string
+	batch, max int // 0 is not given
+	skipPoison bool
+	queue      string
+	aliases    []string
+	reserved   []string
+	retired    bool
+}
+
+// maxItems bounds batch=N and max=N. A larger number is a typing error.
+const maxItems = 1_000_000
+
+// problem is a diagnostic whose position is still in a token.FileSet.
+type problem struct {
+	pos             token.Pos
+	message, remedy string
+}
+
+// directiveOf returns the directive in a doc comment, if any.
+func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
+	if doc == nil {
+		return nil, nil
+	}
+	for _, c := range doc.List {
+		rest, ok := strings.CutPrefix(c.Text, model.Prefix)
+		if !ok {
+			continue
+		}
+		verb, rest, _ := strings.Cut(rest, " ")
+		switch {
+		case verb == "open" && strings.TrimSpace(rest) == "": // for the type's constants; see enum
+		case verb != "executor":
+			problems = append(problems, problem{
+				c.Pos(), fmt.Sprintf("unknown directive %s%s", model.Prefix, verb),
+				"there are " + model.Prefix + "executor, and " + model.Prefix + "open for a type whose constants are not all its values",
+			})
+		case d != nil:
+			problems = append(problems, problem{
+				c.Pos(), "a second " + model.Prefix + "executor directive",
+				"an executor has one kind; give a former name as alias=NAME",
+			})
+		default:
+			d = &directive{pos: c.Pos()}
+			problems = append(problems, d.parse(options(c))...)
+		}
+	}
+	return d, problems
+}
+
+// option is one word of a directive.
+type option struct {
+	pos  token.Pos
+	word string
+}
+
+// options returns the words after the verb of a directive.
+func options(c *ast.Comment) (all []option) {
+	for _, at := range wordRule.FindAllStringIndex(c.Text, -1)[1:] {
+		all = append(all, option{c.Pos() + token.Pos(at[0]), c.Text[at[0]:at[1]]})
+	}
+	return all
+}
+
+var wordRule = regexp.MustCompile(`\S+`)
+
+// optionsRemedy lists the options of a directive.
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, poison=skip, alias=NAME, reserved=NAME and retired"
+
+// parse reads NAME followed by options.
+func (d *directive) parse(words []option) (problems []problem) {
+	refuse := func(pos token.Pos, remedy, format string, args ...any) {
+		problems = append(problems, problem{pos, fmt.Sprintf(format, args...), remedy})
+	}
+	if len(words) == 0 || strings.Contains(words[0].word, "=") {
+		refuse(d.pos, "write "+model.Prefix+"executor NAME", "the directive has no name of a kind")
+	} else {
+		d.kind = words[0].word
+		if !lifecycle.ValidKind(d.kind) {
+			refuse(words[0].pos, "use "+lifecycle.KindRule, "kind %q is not a valid name", d.kind)
+		}
+		words = words[1:]
+	}
+	number := func(o option, key, value string) int {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxItems {
+			refuse(o.pos, fmt.Sprintf("write a number of items from 1 to %d, as in %s=500", maxItems, key), "%s=%s is not a valid number of items", key, value)
+			return 0
+		}
+		return n
+	}
+	name := func(o option, key, value string) string {
+		if !lifecycle.ValidKind(value) {
+			refuse(o.pos, "use "+lifecycle.KindRule, "%s %q is not a valid name", key, value)
+		}
+		return value
+	}
+	given := map[string]bool{}
+	for _, o := range words {
+		key, value, _ := strings.Cut(o.word, "=")
+		if given[key] && key != "alias" && key != "reserved" {
+			refuse(o.pos, "give it once", "option %s is given twice", key)
+		}
+		given[key] = true
+		switch key {
+		case "batch":
+			d.batch = number(o, key, value)
+		case "max":
+			d.max = number(o, key, value)
+		case "queue":
+			d.queue = value
+			if !lifecycle.ValidQueue(value) {
+				refuse(o.pos, "use "+lifecycle.QueueRule, "queue %q is not a valid name", value)
+			}
+		case "poison":
+			d.skipPoison = value == "skip"
+			if !d.skipPoison {
+				refuse(o.pos, "write poison=skip, or omit the option: then the task ends in ERROR", "poison=%s is not a valid value", value)
+			}
+		case "alias":
+			d.aliases = append(d.aliases, name(o, key, value))
+		case "reserved":
+			d.reserved = append(d.reserved, name(o, key, value))
+		case "retired":
+			d.retired = true
+			if o.word != key {
+				refuse(o.pos, "write retired without a value", "option %q takes no value", o.word)
+			}
+		default:
+			refuse(o.pos, optionsRemedy, "unknown option %q", o.word)
+		}
+	}
+	if d.max > 0 && d.batch > d.max {
+		refuse(d.pos, "raise max or lower batch", "max=%d is below batch=%d, the size of the first batch", d.max, d.batch)
+	}
+	return problems
+}
+
+// misplacedDirectives returns a problem for every directive that is not in one of
+// the doc comments seen.
+func misplacedDirectives(f *ast.File, seen map[*ast.CommentGroup]bool) (problems []problem) {
+	for _, group := range f.Comments {
+		if seen[group] {
+			continue
+		}
+		for _, c := range group.List {
+			if strings.HasPrefix(c.Text, model.Prefix) {
+				problems = append(problems, problem{
+					c.Pos(), "the directive is not in the doc comment of a type",
+					"put it into the doc comment of the executor's type, with no empty line between",
+				})
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,134 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/tools/go/packages"
+
+	"taskkit.dev/internal/taskgen/model"
+)
+
+// loadMode asks for the syntax and types of the packages named; what they
+// import comes from the compiler's export data.
+const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedSyntax |
+	packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule
+
+// Packages reads packages, all at once. Broken packages are loaded too: whether
+// that matters is decided by what is in them.
+func Packages(ctx context.Context, dir string, patterns []string) ([]*packages.Package, *token.FileSet, error) {
+	fset := token.NewFileSet()
+	pkgs, err := packages.Load(&packages.Config{
+		Mode: loadMode, Context: ctx, Dir: dir, Fset: fset,
+	}, patterns...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load %s: %w", strings.Join(patterns, " "), err)
+	}
+	return pkgs, fset, nil
+}
+
+// ImportPath returns the import path that a directory has or would have, and the
+// path of its module.
+func ImportPath(dir string) (path, module string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", "", err
+	}
+	for root := dir; ; root = filepath.Dir(root) {
+		data, err := os.ReadFile(filepath.Join(root, "go.mod"))
+		if err == nil {
+			module = modfile.ModulePath(data)
+			rel, err := filepath.Rel(root, dir)
+			if module == "" || err != nil {
+				return "", "", fmt.Errorf("%s has no module line: add one", filepath.Join(root, "go.mod"))
+			}
+			return strings.TrimSuffix(module+"/"+filepath.ToSlash(rel), "/."), module, nil
+		}
+		if !os.IsNotExist(err) {
+			return "", "", err
+		}
+		if root == filepath.Dir(root) {
+			return "", "", fmt.Errorf("no go.mod in %s or above: run go mod init, or name a directory of a module with -o", dir)
+		}
+	}
+}
+
+// candidate is a type that may be an executor.
+type candidate struct {
+	pkg       *packages.Package
+	name      *types.TypeName
+	directive *directive // nil when the type has only the method
+}
+
+// candidates returns the types of a package that have a directive, or are
+// exported with an Execute method of their own like that of an executor.
+func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
+	for _, file := range pkg.Syntax {
+		seen := map[*ast.CommentGroup]bool{}
+		for _, decl := range file.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			for _, s := range gen.Specs {
+				spec, ok := s.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				doc := spec.Doc
+				if doc == nil && !gen.Lparen.IsValid() {
+					doc = gen.Doc
+				}
+				seen[doc] = true
+				d, problems := directiveOf(doc)
+				r.report(problems...)
+				name, ok := pkg.TypesInfo.Defs[spec.Name].(*types.TypeName)
+				if ok && (d != nil || name.Exported() && ownsExecute(name)) {
+					found = append(found, candidate{pkg: pkg, name: name, directive: d})
+				}
+			}
+		}
+		r.report(misplacedDirectives(file, seen)...)
+	}
+	return found
+}
+
+// concerns reports whether a package has to do with executors, so that its
+// errors matter.
+func concerns(pkg *packages.Package) bool {
+	for _, file := range pkg.Syntax {
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				if strings.HasPrefix(c.Text, model.Prefix) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// generatedImports returns a problem for each import of generated code: it
+// could not be generated any more once it is broken.
+func (r *resolver) generatedImports(pkg *packages.Package) (problems []problem) {
+	for _, file := range pkg.Syntax {
+		for _, imp := range file.Imports {
+			path, err := strconv.Unquote(imp.Path.Value)
+			if err == nil && model.Within(path, r.genPath) {
+				problems = append(problems, problem{
+					imp.Pos(), "an executor imports the generated package " + path,
+					"let the program that wires the executor pass in what it needs",
+				})
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,194 @@
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"taskkit.dev/internal/taskgen/model"
+)
+
+// Specimen is a value as a database may hold it, made from the facts of a
+// revision. A test decodes it for ever.
+type Specimen struct {
+	Part     string
+	Revision int
+	JSON     string
+}
+
+// Specimens returns two values for each part of each revision: one with what is
+// required alone, and one with everything. What a type writes by its own methods
+// cannot be guessed, and is left out.
+func Specimens(history []model.Revision) (out []Specimen) {
+	for _, r := range history {
+		for _, part := range model.Parts {
+			all := factsOf(r, part)
+			if len(all) == 0 && part == "result" {
+				continue // there is none, or it is empty
+			}
+			var had []string
+			for _, full := range []bool{false, true} {
+				m := specimenMaker{facts: all, full: full}
+				value, ok := m.object("")
+				if root, single := all["."]; single {
+					value, ok = m.value(root.Type, root)
+				}
+				if ok && !slices.Contains(had, value) {
+					had = append(had, value)
+					out = append(out, Specimen{Part: part, Revision: r.Number, JSON: value})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// specimenMaker makes one value from the facts of one part.
+type specimenMaker struct {
+	facts map[string]model.Fact
+	full  bool
+}
+
+// object returns an object with the fields whose facts lie directly below a
+// path.
+func (m *specimenMaker) object(path string) (string, bool) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, p := range sortedPaths(m.facts) {
+		parent, name := "", p
+		if i := strings.LastIndexByte(p, '.'); i >= 0 {
+			parent, name = p[:i], p[i+1:]
+		}
+		f := m.facts[p]
+		if parent != path || model.IsElement(p) || p == "." || !m.full && !f.Has("required") {
+			continue
+		}
+		value, ok := m.value(f.Type, f)
+		if !ok {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		plain, err := url.PathUnescape(name)
+		if err != nil {
+			plain = name
+		}
+		fmt.Fprintf(&b, "%q:%s", plain, value)
+	}
+	b.WriteByte('}')
+	return b.String(), true
+}
+
+// value returns a value of a type. It reports false for what cannot be guessed.
+func (m *specimenMaker) value(word string, f model.Fact) (string, bool) {
+	switch {
+	case word == "{}":
+		return m.object(f.Path)
+	case word[0] == '?':
+		value, ok := m.value(word[1:], f)
+		if !ok {
+			return "null", true
+		}
+		return value, ok
+	case word[0] == '^', word == "json", word == "text":
+		return "", false
+	}
+	if a := arrayWord.FindStringSubmatch(word); a != nil {
+		return m.list(a[1], a[2], f)
+	}
+	if kv := mapWord.FindStringSubmatch(word); kv != nil {
+		below := m.below(f, "{}")
+		key, known := map[string]string{"string": "key", "int": "1", "uint": "1"}[strings.TrimRight(kv[1], "0123456789")]
+		value, ok := m.value(kv[2], below)
+		if !ok || !known {
+			return "{}", true
+		}
+		return fmt.Sprintf("{%q:%s}", key, value), true
+	}
+	return leaf(word, f), true
+}
+
+// list returns a list of two, or as many as an array has.
+func (m *specimenMaker) list(length, elem string, f model.Fact) (string, bool) {
+	value, ok := m.value(elem, m.below(f, "[]"))
+	n, err := strconv.Atoi(length)
+	switch {
+	case err == nil && n > 0 && !ok:
+		return "", false
+	case err != nil && !ok:
+		return "[]", true
+	case err != nil:
+		n = 2
+	}
+	return "[" + strings.Join(slices.Repeat([]string{value}, n), ",") + "]", true
+}
+
+// below returns the fact of a value's elements, which has nothing but a path
+// when there are no rules for them.
+func (m *specimenMaker) below(f model.Fact, brackets string) model.Fact {
+	path := f.Path + brackets
+	below, ok := m.facts[path]
+	if !ok {
+		below = model.Fact{Part: f.Part, Path: path}
+	}
+	return below
+}
+
+// leaf returns a value that is neither a list nor an object.
+func leaf(word string, f model.Fact) string {
+	rules := ruleSet(f)
+	for _, name := range []string{"enum", "oneof"} {
+		if list, ok := rules[name]; ok {
+			first, _, _ := strings.Cut(list, "|")
+			first, _ = url.PathUnescape(first)
+			if word == "string" {
+				return quoteJSON(first)
+			}
+			return first
+		}
+	}
+	switch strings.TrimRight(word, "0123456789") {
+	case "string":
+		for _, format := range [][2]string{
+			{"email", "someone@example.org"}, {"uri", "https://example.org/"}, {"url", "https://example.org/"}, {"uuid", specimenUUID},
+		} {
+			if _, ok := rules[format[0]]; ok {
+				return quoteJSON(format[1])
+			}
+		}
+		return `"text"`
+	case "bool":
+		return "true"
+	case "int", "uint", "float":
+		if n, err := strconv.Atoi(rules["min"]); err == nil {
+			return strconv.Itoa(n)
+		}
+		return "1"
+	case "bytes":
+		return `"AQID"`
+	case "time":
+		return `"2006-01-02T15:04:05Z"`
+	case "uuid":
+		return quoteJSON(specimenUUID)
+	case "raw":
+		return `{"any":true}`
+	default:
+		return "null"
+	}
+}
+
+const specimenUUID = "0190b3a1-7c3e-7000-8000-000000000001"
+
+// quoteJSON writes a string as JSON.
+func quoteJSON(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}

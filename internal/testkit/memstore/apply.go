@@ -1,0 +1,108 @@
+package memstore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Apply implements [store.Store].
+func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]store.Applied, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for i := 0; i < len(writes); {
+		r, w := s.tasks[writes[i].ID], writes[i].Lifecycle()
+		if r != nil && r.Accepts(w) && mustWait(r, w, nil) {
+			if err := s.await(ctx, r); err != nil {
+				return nil, err
+			}
+			i = 0
+			continue
+		}
+		i++
+	}
+	var applied []store.Applied
+	commit := s.commit()
+	for i := range writes {
+		w := &writes[i]
+		r := s.tasks[w.ID]
+		if r == nil || !r.Accepts(w.Lifecycle()) {
+			applied = append(applied, store.Applied{})
+			continue
+		}
+		t, err := s.after(r, w.Lifecycle())
+		if err != nil {
+			return nil, err
+		}
+		applied = append(applied, s.make(commit, "Apply", r, t, w))
+	}
+	return applied, nil
+}
+
+// mustWait reports whether a write has to wait for a transaction other than tx.
+func mustWait(r *row, w lifecycle.Write, tx *Tx) bool {
+	if r.writer != nil && r.writer != tx {
+		return true
+	}
+	if !r.RemovedBy(w) {
+		return false
+	}
+	others := len(r.share)
+	if r.share[tx] {
+		others--
+	}
+	return others > 0
+}
+
+// after returns the row after a write; nil: it is removed.
+func (s *Store) after(r *row, w lifecycle.Write) (*Task, error) {
+	if w.Checkpoint && len(w.State) > 0 && !json.Valid(w.State) {
+		return nil, &Error{"22P02", "invalid input syntax for type json"}
+	}
+	w.State = slices.Clone(w.State)
+	t, now := r.Task, s.now()
+	var exists bool
+	if t.Row, exists = t.Write(w, now); !exists {
+		return nil, nil //nolint:nilnil // no row is an answer
+	}
+	t.Modified, t.ModifiedBy = now, t.RunAs
+	return &t, checkChange(&r.Task, &t)
+}
+
+// make commits the row after a write, with what came with the write.
+func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) store.Applied {
+	if t == nil {
+		s.remove(commit, by, r)
+		return store.Applied{OK: true, Control: lifecycle.Delete}
+	}
+	s.install(commit, by, r, t)
+	now := s.now()
+	if w.Checkpoint {
+		for _, f := range w.Failures {
+			if f.ID == uuid.Nil {
+				f.ID = uuid.Must(uuid.NewV7())
+			}
+			f.Created, f.Item, f.Code, f.Detail = now, classify.Clean(f.Item), classify.Clean(f.Code), classify.Clean(f.Detail)
+			s.failures[w.ID] = append(s.failures[w.ID], f)
+		}
+	}
+	if w.Attempt != nil {
+		a := *w.Attempt
+		a.Created = now
+		a.Process, a.Class = classify.Clean(a.Process), classify.Clean(a.Class)
+		a.Code, a.Detail = classify.Clean(a.Code), classify.Clean(a.Detail)
+		s.attempts[w.ID] = append(s.attempts[w.ID], a)
+	}
+	if w.Result != nil {
+		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision}
+	}
+	return store.Applied{OK: true, Control: t.Control}
+}

@@ -1,0 +1,242 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Claim implements [store.Store].
+func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
+	found := store.ClaimResult{Next: -1}
+	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
+		return found, ctx.Err()
+	}
+	if err := s.enter(ctx); err != nil {
+		return store.ClaimResult{}, err
+	}
+	defer s.mu.Unlock()
+	if !s.running(c.Process) {
+		return found, nil
+	}
+	now := s.now()
+	var due []*row
+	for _, id := range s.order {
+		r := s.tasks[id]
+		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && !r.Control.Ends() {
+			continue
+		}
+		if wait := r.NotBefore.Sub(now); wait > 0 && !c.Requested {
+			if found.Next < 0 || wait < found.Next {
+				found.Next = wait
+			}
+			continue
+		}
+		if slices.Contains(c.Kinds[r.Kind], r.Revision) && !r.locked() {
+			due = append(due, r)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b *row) int {
+		if c.Requested {
+			return cmp.Or(cmp.Compare(a.Control, b.Control), compareIDs(a.ID, b.ID))
+		}
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
+	})
+	if len(due) >= c.Limit {
+		due, found.Next = due[:c.Limit], -1
+	}
+	if c.Requested {
+		found.Next = -1
+	}
+	commit := s.commit()
+	for _, r := range due {
+		t, stalled := r.Task, r.Stalled
+		t.Row = t.Row.Claim(c.Process, now)
+		if err := s.change(commit, "Claim", r, &t); err != nil {
+			return store.ClaimResult{}, err
+		}
+		found.Tasks = append(found.Tasks, claimed(&t, stalled, c.SpecMax))
+	}
+	return found, nil
+}
+
+// claimed is a task as a claim returns it.
+func claimed(t *Task, stalled bool, specMax int) store.ClaimedTask {
+	c := store.ClaimedTask{
+		Lease: store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
+		SpecRevision: t.SpecRevision, Queue: t.Queue,
+		Owner: t.Owner, RunAs: t.RunAs, State: slices.Clone(t.State), Attempts: t.Attempts, Stalled: stalled,
+		Control: t.Control, Progress: t.Progress, Created: t.Created, Traceparent: t.Traceparent,
+	}
+	if len(t.Spec) > specMax {
+		c.SpecOmitted = true
+	} else {
+		c.Spec = slices.Clone(t.Spec)
+	}
+	return c
+}
+
+// Waiting implements [store.Store].
+func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, id := range s.order {
+		r := s.tasks[id]
+		if r.Claimable() && slices.Contains(c.Queues, r.Queue) &&
+			(c.Requested && r.Control.Ends() || !c.Requested && !r.NotBefore.After(now)) &&
+			slices.Contains(c.Kinds[r.Kind], r.Revision) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Spec implements [store.Store].
+func (s *Store) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	r := s.tasks[id]
+	if r == nil {
+		return nil, store.ErrNotFound
+	}
+	return slices.Clone(r.Spec), nil
+}
+
+// Positions implements [store.Store].
+func (s *Store) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	at := make(map[uuid.UUID]store.Position, len(ids))
+	for _, id := range ids {
+		r := s.tasks[id]
+		if r == nil {
+			continue
+		}
+		at[id] = store.Position{
+			Lease: store.Lease{ID: id, Fence: r.Fence, Seq: r.Seq}, Status: r.Status, Control: r.Control, Process: r.Process,
+			State: slices.Clone(r.State), Attempts: r.Attempts, Progress: r.Progress,
+		}
+	}
+	return at, nil
+}
+
+// Unstarted implements [store.Store].
+func (s *Store) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	var ids []uuid.UUID
+	for _, id := range s.order {
+		if r := s.tasks[id]; r.Status == lifecycle.Scheduling && r.Process == process {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	return s.Positions(ctx, ids)
+}
+
+// Watch implements [store.Store]: it calls wake for every submission that asked
+// for it, and for requests that make a task claimable.
+func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	n := s.watched
+	s.watched++
+	s.watchers[n] = wake
+	s.mu.Unlock()
+	ready()
+	wake()
+	<-ctx.Done()
+	s.mu.Lock()
+	delete(s.watchers, n)
+	s.mu.Unlock()
+	return ctx.Err()
+}
+
+// wake wakes the watchers. They must not call the store.
+func (s *Store) wake() {
+	for n := range s.watched {
+		if wake := s.watchers[n]; wake != nil {
+			wake()
+		}
+	}
+}
+
+// Reap implements [store.Store].
+func (s *Store) Reap(ctx context.Context) (store.Reaped, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Reaped{}, err
+	}
+	defer s.mu.Unlock()
+	commit := s.commit()
+	var r store.Reaped
+	var err error
+	r.Dead, r.Released, err = s.release(commit)
+	if err != nil {
+		return store.Reaped{}, err
+	}
+	r.Settled, err = s.applyRequests(commit)
+	return r, err
+}
+
+// release declares silent processes dead and releases every task in flight that
+// no running process has.
+func (s *Store) release(commit int64) (dead []string, released []uuid.UUID, err error) {
+	for id, p := range s.procs {
+		if p.Ended == nil && s.silent(p) {
+			s.endProcess(p, "silent for longer than it said it may be")
+			dead = append(dead, id)
+		}
+	}
+	slices.Sort(dead)
+	for _, id := range s.order {
+		r := s.tasks[id]
+		if !r.Status.InFlight() || s.running(r.Process) || r.locked() {
+			continue
+		}
+		t := r.Task
+		t.Row = t.ReleaseAsLost(s.now())
+		if err := s.change(commit, "Reap", r, &t); err != nil {
+			return nil, nil, err
+		}
+		released = append(released, id)
+	}
+	return dead, released, nil
+}
+
+// applyRequests acts on the requests that no worker will act on.
+func (s *Store) applyRequests(commit int64) (settled []uuid.UUID, err error) {
+	for _, id := range slices.Clone(s.order) {
+		r := s.tasks[id]
+		if r.locked() {
+			continue
+		}
+		c := lifecycle.DecideUnattended(s.found(&r.Task))
+		if c.Effect == lifecycle.Unchanged {
+			continue
+		}
+		t := r.Task
+		var exists bool
+		if t.Row, exists = t.Request(c, t.ControlBy, t.ControlReason, s.now()); !exists {
+			s.remove(commit, "Reap", r)
+		} else if err := s.change(commit, "Reap", r, &t); err != nil {
+			return settled, err
+		}
+		settled = append(settled, id)
+	}
+	return settled, nil
+}

@@ -1,0 +1,185 @@
+package memstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Insert stores tasks, all or none, as [store.Insert] does on a database's
+// handle. The id of a task that was merged into a waiting one is set to
+// that one's.
+func (s *Store) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
+	for i := range tasks {
+		if err := check(&tasks[i]); err != nil {
+			return err
+		}
+	}
+	if err := s.enter(ctx); err != nil {
+		return fmt.Errorf("store %d tasks: %w", len(tasks), err)
+	}
+	defer s.mu.Unlock()
+	commit, added, logged := s.commit(), 0, len(s.log)
+	s.paused = nil
+	for i := range tasks {
+		if err := s.insert(commit, &tasks[i]); err != nil {
+			// Nothing of the statement stays. What was replaced comes first in
+			// a call of its own, see insert.
+			for _, c := range s.log[logged:] {
+				s.undo(c)
+			}
+			s.log = s.log[:logged]
+			return err
+		}
+		added++
+	}
+	if notify && added > 0 {
+		s.wake()
+	}
+	if s.paused != nil {
+		return s.paused
+	}
+	return nil
+}
+
+// undo takes back a change of this statement.
+func (s *Store) undo(c Change) {
+	if c.Before != nil {
+		s.tasks[c.After.ID].Task = *c.Before
+		return
+	}
+	delete(s.tasks, c.After.ID)
+	s.order = slices.DeleteFunc(s.order, func(id uuid.UUID) bool { return id == c.After.ID })
+}
+
+// check refuses what no database could hold.
+func check(n *store.NewTask) error {
+	for _, k := range []string{n.Kind, n.Queue, n.Reference, n.UniqueKey, n.IdempotencyKey, n.Traceparent} {
+		if !utf8.ValidString(k) || strings.ContainsRune(k, 0) {
+			return fmt.Errorf("a name %q holds a NUL byte or is not UTF-8: it cannot be stored", k)
+		}
+	}
+	if n.Delay != 0 && !n.NotBefore.IsZero() {
+		return errors.New("a new task has either a time or a delay")
+	}
+	return nil
+}
+
+func (s *Store) insert(commit int64, n *store.NewTask) error {
+	now, actor := s.now(), n.Actor
+	if actor == uuid.Nil {
+		actor = n.Owner
+	}
+	t := Task{
+		ID: n.ID, Created: now, Modified: now, CreatedBy: actor, ModifiedBy: actor, Owner: n.Owner, RunAs: n.RunAs,
+		Kind: n.Kind, Spec: slices.Clone(n.Spec), Queue: n.Queue, Reference: n.Reference, Delayed: n.Delayed(),
+		UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey, Parent: n.Parent, Traceparent: n.Traceparent, Reason: classify.Clean(n.Reason),
+		Row: lifecycle.Row{
+			Status: lifecycle.Queued, State: json.RawMessage("{}"), Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
+			NotBefore: now, Priority: n.Priority, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
+		},
+	}
+	switch {
+	case n.Delay > 0:
+		t.NotBefore = now.Add(n.Delay.Truncate(time.Millisecond))
+	case !n.NotBefore.IsZero():
+		t.NotBefore = n.NotBefore.UTC()
+	}
+	var waiting []*row
+	if n.Reference != "" {
+		waiting = s.waiting(&t)
+	}
+	for _, k := range [][2]string{{"unique_key", n.UniqueKey}, {"idempotency_key", n.IdempotencyKey}} {
+		if dup := s.taken(&t, k[0], k[1], waiting); dup != nil {
+			return dup
+		}
+	}
+	if s.tasks[n.ID] != nil {
+		return &store.DuplicateError{Kind: n.Kind, Column: "id", Key: n.ID.String(), ID: n.ID}
+	}
+	if len(waiting) > 0 {
+		return s.merge(commit, n, &t, waiting)
+	}
+	return s.add(commit, "Insert", &t)
+}
+
+// waiting returns the tasks that wait with the reference of a new one, those that
+// were never claimed first.
+func (s *Store) waiting(t *Task) []*row {
+	var fresh, tried []*row
+	for _, id := range s.order {
+		r := s.tasks[id]
+		switch {
+		case r.Kind != t.Kind || r.Reference != t.Reference || r.Delayed != t.Delayed || !r.Coalescible():
+		case r.Fence == 0:
+			fresh = append(fresh, r)
+		default:
+			tried = append(tried, r)
+		}
+	}
+	return append(fresh, tried...)
+}
+
+// merge merges a new task into those that wait.
+func (s *Store) merge(commit int64, n *store.NewTask, t *Task, waiting []*row) error {
+	identity := func(t *Task) lifecycle.Identity {
+		return lifecycle.Identity{Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, UniqueKey: t.UniqueKey}
+	}
+	keyed := false
+	for _, r := range waiting {
+		if d := identity(&r.Task).Differences(identity(t)); len(d) > 0 {
+			return &store.CoalesceError{Kind: t.Kind, Reference: t.Reference, ID: r.ID, Differs: d}
+		}
+		keyed = keyed || r.UniqueKey != ""
+	}
+	n.ID = waiting[0].ID
+	for i, r := range waiting {
+		after := *t
+		after.ID, after.Row = r.ID, r.Coalesce(t.Row)
+		after.UniqueKey, after.IdempotencyKey, after.MergedKeys = r.UniqueKey, r.IdempotencyKey, r.MergedKeys
+		if i == 0 && !keyed {
+			after.UniqueKey = t.UniqueKey
+		}
+		if i == 0 && t.IdempotencyKey != "" {
+			after.MergedKeys = append(slices.Clone(r.MergedKeys), t.IdempotencyKey)
+		}
+		if r.Control == lifecycle.Pause && s.paused == nil {
+			s.paused = &store.PausedError{Kind: t.Kind, Reference: t.Reference, ID: r.ID}
+		}
+		if err := s.change(commit, "Insert", r, &after); err != nil {
+			return err
+		}
+		delete(s.failures, r.ID)
+	}
+	return nil
+}
+
+// taken returns the error that another task has a key. That one of the tasks to
+// be merged into has the same unique key does not count.
+func (s *Store) taken(t *Task, column, key string, merged []*row) error {
+	if key == "" {
+		return nil
+	}
+	for _, id := range s.order {
+		r := s.tasks[id]
+		if r.ID == t.ID || r.Kind != t.Kind {
+			continue
+		}
+		if column == "unique_key" && r.UniqueKey == key && r.Status.Live() && !slices.Contains(merged, r) ||
+			column == "idempotency_key" && (r.IdempotencyKey == key || slices.Contains(r.MergedKeys, key)) {
+			return &store.DuplicateError{Kind: t.Kind, Column: column, Key: key, ID: id}
+		}
+	}
+	return nil
+}

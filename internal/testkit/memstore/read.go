@@ -1,0 +1,212 @@
+package memstore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// listed is the length of a list when no limit is given.
+const listed = 100
+
+func limit(n int) int {
+	if n <= 0 {
+		return listed
+	}
+	return n
+}
+
+// read returns a row as a reader sees it.
+func (s *Store) read(r *row) store.Task {
+	now := s.now()
+	t := store.Task{
+		ID: r.ID, Created: r.Created, Modified: r.Modified, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
+		Owner: r.Owner, RunAs: r.RunAs, Kind: r.Kind, Spec: slices.Clone(r.Spec), State: slices.Clone(r.State),
+		Revision: r.Revision, SpecRevision: r.SpecRevision, Secrets: r.Secrets, Status: r.Status, StatusDetail: r.Desc,
+		Scheduled: r.Scheduled, Started: r.FirstStarted, LeaseStarted: r.Started, Stopped: r.Stopped, Process: r.Process,
+		Fence: r.Fence, Seq: r.Seq, Attempts: r.Attempts, NotBefore: r.NotBefore, Queue: r.Queue, Priority: r.Priority,
+		Stalled: r.Stalled, Reference: r.Reference, Reason: r.Reason, UniqueKey: r.UniqueKey, IdempotencyKey: r.IdempotencyKey,
+		Control: r.Control, Partial: r.Partial, ControlBy: r.ControlBy, ControlReason: r.ControlReason, Progress: r.Progress,
+		Parent: r.Parent, Traceparent: r.Traceparent,
+	}
+	if r.Status == lifecycle.Queued {
+		t.WaitingReason = r.WaitingReason
+	}
+	t.Wait, t.Elapsed = t.NotBefore.Sub(now), now.Sub(t.Created)
+	if t.Stopped != nil {
+		t.Elapsed = t.Stopped.Sub(t.Created)
+	}
+	return t
+}
+
+// Task implements [store.Operator].
+func (s *Store) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Task{}, err
+	}
+	defer s.mu.Unlock()
+	r := s.tasks[id]
+	if r == nil {
+		return store.Task{}, store.ErrNotFound
+	}
+	return s.read(r), nil
+}
+
+// Tasks implements [store.Operator].
+func (s *Store) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var ts []store.Task
+	for i := len(s.order) - 1; i >= 0 && len(ts) < limit(f.Limit); i-- {
+		r := s.tasks[s.order[i]]
+		if selects(f, &r.Task) {
+			t := s.read(r)
+			t.Spec, t.State = nil, nil
+			ts = append(ts, t)
+		}
+	}
+	return ts, nil
+}
+
+// selects reports whether a task meets a filter.
+func selects(f store.Filter, t *Task) bool {
+	switch {
+	case len(f.IDs) > 0 && !slices.Contains(f.IDs, t.ID),
+		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, t.Kind),
+		len(f.Statuses) > 0 && !slices.Contains(f.Statuses, t.Status),
+		f.Owner != uuid.Nil && f.Owner != t.Owner,
+		f.Queue != "" && f.Queue != t.Queue,
+		f.Reference != "" && f.Reference != t.Reference,
+		f.UniqueKey != "" && f.UniqueKey != t.UniqueKey,
+		f.Parent != uuid.Nil && f.Parent != t.Parent,
+		f.Before != uuid.Nil && compareIDs(t.ID, f.Before) >= 0:
+		return false
+	}
+	return true
+}
+
+// Matching implements [store.Operator].
+func (s *Store) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var ids []uuid.UUID
+	for i := len(s.order) - 1; i >= 0 && len(ids) < limit(n); i-- {
+		if strings.HasSuffix(s.order[i].String(), strings.ToLower(suffix)) {
+			ids = append(ids, s.order[i])
+		}
+	}
+	return ids, nil
+}
+
+// Result implements [store.Operator].
+func (s *Store) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.mu.Unlock()
+	if s.tasks[id] == nil {
+		return nil, 0, store.ErrNotFound
+	}
+	r := s.results[id]
+	if r == nil {
+		return nil, 0, nil
+	}
+	return slices.Clone(r.text), r.revision, nil
+}
+
+// Fetch implements [store.Operator].
+func (s *Store) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
+	text, revision, err := s.Result(ctx, id)
+	if text == nil {
+		return nil, 0, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.mu.Unlock()
+	if r := s.results[id]; r != nil {
+		r.fetched = true
+	}
+	return text, revision, nil
+}
+
+// Failures implements [store.Operator].
+func (s *Store) Failures(ctx context.Context, id, after uuid.UUID, n int) ([]store.Failure, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	fs := slices.Clone(s.failures[id])
+	slices.SortStableFunc(fs, func(a, b store.Failure) int { return compareIDs(a.ID, b.ID) })
+	fs = slices.DeleteFunc(fs, func(f store.Failure) bool { return compareIDs(f.ID, after) <= 0 })
+	return fs[:min(len(fs), limit(n))], nil
+}
+
+// Attempts implements [store.Operator].
+func (s *Store) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Attempt, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	as := slices.Clone(s.attempts[id])
+	slices.Reverse(as)
+	return as[:min(len(as), limit(n))], nil
+}
+
+// Events implements [store.Operator].
+func (s *Store) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var es []store.Event
+	for i := len(s.events) - 1; i >= 0 && len(es) < limit(n); i-- {
+		if s.events[i].task == id {
+			es = append(es, s.events[i].Event)
+		}
+	}
+	return es, nil
+}
+
+// PruneEvents implements [store.Operator].
+func (s *Store) PruneEvents(ctx context.Context, olderThan time.Duration, n int) (deleted int, err error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	before := s.now().Add(-olderThan)
+	s.events = slices.DeleteFunc(s.events, func(e event) bool {
+		if deleted == n || !e.Created.Before(before) {
+			return false
+		}
+		deleted++
+		return true
+	})
+	return deleted, nil
+}
+
+// Counts implements [store.Operator].
+func (s *Store) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	counts := make(map[lifecycle.Status]int64)
+	for _, r := range s.tasks {
+		if kind == "" || r.Kind == kind {
+			counts[r.Status]++
+		}
+	}
+	return counts, nil
+}

@@ -1,0 +1,101 @@
+package memstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Request implements [store.Operator].
+func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (store.Task, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Task{}, fmt.Errorf("%s task %s: %w", q.Action, id, err)
+	}
+	defer s.mu.Unlock()
+	for {
+		r := s.tasks[id]
+		if r == nil {
+			return store.Task{}, store.ErrNotFound
+		}
+		c, err := lifecycle.Decide(s.found(&r.Task), q.Action)
+		// A removal waits for a batch in progress.
+		if r.writer == nil && (len(r.share) == 0 || err != nil || c.Effect != lifecycle.Removed) {
+			return s.request(r, q)
+		}
+		if err := s.await(ctx, r); err != nil {
+			return store.Task{}, fmt.Errorf("%s task %s: %w", q.Action, id, err)
+		}
+	}
+}
+
+// found is a task as a request finds it.
+func (s *Store) found(t *Task) lifecycle.Found {
+	p := s.procs[t.Process]
+	return lifecycle.Found{
+		Status: t.Status, Control: t.Control, Fence: t.Fence,
+		WorkerAlive: p != nil && p.Ended == nil && !s.silent(p), Served: s.served(t),
+	}
+}
+
+// request makes a request of a row that nobody has locked.
+func (s *Store) request(r *row, q store.Request) (store.Task, error) {
+	commit := s.commit()
+	if s.found(&r.Task).Abandoned() {
+		if _, _, err := s.release(commit); err != nil {
+			return store.Task{}, err
+		}
+	}
+	t := r.Task
+	change, err := lifecycle.Decide(s.found(&t), q.Action)
+	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
+		return store.Task{}, &store.StateError{ID: t.ID, RefusedError: *refusal}
+	}
+	if err != nil {
+		return store.Task{}, err
+	}
+	if change.Effect == lifecycle.Requeued {
+		if dup := s.taken(&t, "unique_key", t.UniqueKey, nil); dup != nil {
+			return store.Task{}, dup
+		}
+		if q.Skip && !t.CanSkip() {
+			return store.Task{}, store.ErrNoSkip
+		}
+	}
+	reason := classify.Clean(q.Reason)
+	s.events = append(s.events, event{task: t.ID, Event: store.Event{
+		Created: s.now(), Action: string(q.Action), Actor: q.Actor, Reason: reason, FromStatus: t.Status,
+	}})
+	if change.Effect == lifecycle.Unchanged {
+		return s.read(r), nil
+	}
+	after, exists := t.Request(change, q.Actor, reason, s.now())
+	if !exists {
+		got := s.read(r)
+		s.remove(commit, "Request", r)
+		got.Control, got.ControlBy, got.ControlReason = change.Control, q.Actor, reason
+		return got, nil
+	}
+	if q.Skip {
+		after = after.SkipItem()
+	}
+	t.Row, t.ModifiedBy = after, q.Actor
+	inFlight := r.Status.InFlight()
+	if err := s.change(commit, "Request", r, &t); err != nil {
+		return store.Task{}, err
+	}
+	if q.Skip {
+		f := store.SkippedItem(after.Progress.Taken)
+		f.ID, f.Created = uuid.Must(uuid.NewV7()), s.now()
+		s.failures[t.ID] = append(s.failures[t.ID], f)
+	}
+	if !inFlight && q.Action != lifecycle.ActPause {
+		s.wake()
+	}
+	return s.read(r), nil
+}

@@ -1,0 +1,276 @@
+package memstore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Store is a database in memory. It is safe for concurrent use.
+type Store struct {
+	mu       sync.Mutex
+	offset   time.Duration // of the store's clock
+	tasks    map[uuid.UUID]*row
+	order    []uuid.UUID // the tasks by id
+	procs    map[string]*store.Process
+	failures map[uuid.UUID][]store.Failure
+	attempts map[uuid.UUID][]store.Attempt
+	results  map[uuid.UUID]*result
+	events   []event
+	rows     []Row
+	known    map[string]bool // statements of executors, see Accept
+
+	commits  int64
+	log      []Change
+	paused   *store.PausedError // of the present Insert
+	watchers map[int]func()
+	watched  int
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Task is a task's row: the columns that the rules of the lifecycle change, and
+// those that they do not.
+type Task struct {
+	lifecycle.Row
+
+	ID                    uuid.UUID
+	Created, Modified     time.Time
+	CreatedBy, ModifiedBy uuid.UUID
+	Owner, RunAs          uuid.UUID
+	Kind                  string
+	Spec                  json.RawMessage
+	Queue                 string
+	Reference             string
+	Delayed               bool
+	UniqueKey             string
+	IdempotencyKey        string
+	MergedKeys            []string // idempotency keys of submissions that were merged into it
+	Parent                uuid.UUID
+	Traceparent           string
+	Reason                string
+}
+
+// row is a task's row and its locks.
+type row struct {
+	Task
+	share  map[*Tx]bool  // batches in progress
+	writer *Tx           // a batch that has written and not yet committed
+	freed  chan struct{} // closed when a lock is released; nil: nobody waits
+}
+
+// Change is one committed change of a task's row.
+type Change struct {
+	Commit int64 // the commits are numbered from 1
+	At     time.Time
+	By     string // the method that made it
+	Before *Task  // nil: inserted
+	After  *Task  // nil: removed
+}
+
+// Row is the effect of one statement that an executor ran in its batch's
+// transaction.
+type Row struct {
+	Commit    int64
+	At        time.Time
+	Statement string
+	Values    []any
+	Lease     store.Lease // of the transaction
+}
+
+type event struct {
+	store.Event
+	task uuid.UUID
+}
+
+type result struct {
+	text     []byte
+	revision int
+	fetched  bool
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*store.Process),
+		failures: make(map[uuid.UUID][]store.Failure), attempts: make(map[uuid.UUID][]store.Attempt),
+		results: make(map[uuid.UUID]*result), known: make(map[string]bool), watchers: make(map[int]func()),
+	}
+}
+
+// Dialect implements [store.Store]: it behaves as this database.
+func (s *Store) Dialect() dialect.Name { return dialect.Postgres }
+
+// Now returns the store's clock.
+func (s *Store) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now()
+}
+
+// Jump moves the store's clock.
+func (s *Store) Jump(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.offset += d
+}
+
+// Log returns every change of a task so far, in the order of the commits.
+func (s *Store) Log() []Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log)
+}
+
+// Rows returns what executors' statements have written, in the order of the
+// commits.
+func (s *Store) Rows() []Row {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.rows)
+}
+
+func (s *Store) now() time.Time { return time.Now().Add(s.offset).UTC() }
+
+// enter begins a statement: it locks the store, unless the context has ended.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	return nil
+}
+
+// commit numbers a commit. Every statement that changes something has one.
+func (s *Store) commit() int64 {
+	s.commits++
+	return s.commits
+}
+
+// RegisterWorker implements [store.Store].
+func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	const kept = 7 * 24 * time.Hour
+	now := s.now()
+	for id, old := range s.procs {
+		if old.Ended != nil && now.Sub(*old.Ended) > kept {
+			delete(s.procs, id)
+		}
+	}
+	if s.procs[p.ID] != nil {
+		return nil
+	}
+	p.Version = classify.Clean(p.Version)
+	p.Started, p.Heartbeat, p.Silence, p.Busy, p.Draining, p.Ended, p.EndReason = now, now, 0, 0, false, nil, ""
+	s.procs[p.ID] = &p
+	return nil
+}
+
+// Release implements [store.Store]: nothing is kept.
+func (s *Store) Release(context.Context) {}
+
+// Heartbeat implements [store.Store].
+func (s *Store) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	p := s.procs[process]
+	if p == nil || p.Ended != nil {
+		return store.ErrDead
+	}
+	p.Heartbeat, p.Busy, p.Draining = s.now(), busy, draining
+	return nil
+}
+
+// Deregister implements [store.Store].
+func (s *Store) Deregister(ctx context.Context, process string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if p := s.procs[process]; p != nil && p.Ended == nil {
+		s.endProcess(p, "left")
+	}
+	commit := s.commit()
+	for _, id := range s.order {
+		r := s.tasks[id]
+		if r.Process != process || !r.Status.InFlight() || r.locked() {
+			continue
+		}
+		t := r.Task
+		t.Row = t.ReleaseByLeaving(s.now())
+		if err := s.change(commit, "Deregister", r, &t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) endProcess(p *store.Process, why string) {
+	at := s.now()
+	p.Ended, p.EndReason, p.Busy = &at, why, 0
+}
+
+// running reports whether a process has not ended.
+func (s *Store) running(process string) bool {
+	p := s.procs[process]
+	return p != nil && p.Ended == nil
+}
+
+// silent reports whether the last heartbeat of a process is too long ago.
+func (s *Store) silent(p *store.Process) bool { return s.now().Sub(p.Heartbeat) > p.DeadAfter }
+
+// served reports whether a running process would claim a task.
+func (s *Store) served(t *Task) bool {
+	for _, p := range s.procs {
+		if p.Ended == nil && slices.Contains(p.Kinds[t.Kind], t.Revision) && slices.Contains(p.Queues, t.Queue) {
+			return true
+		}
+	}
+	return false
+}
+
+// Processes implements [store.Operator].
+func (s *Store) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	var ps []store.Process
+	for _, p := range s.procs {
+		if p.Ended != nil && now.Sub(*p.Ended) >= since {
+			continue
+		}
+		q := *p
+		q.Silence = now.Sub(q.Heartbeat)
+		ps = append(ps, q)
+	}
+	slices.SortFunc(ps, func(a, b store.Process) int {
+		switch {
+		case (a.Ended == nil) != (b.Ended == nil):
+			if a.Ended == nil {
+				return -1
+			}
+			return 1
+		case !a.Started.Equal(b.Started):
+			return b.Started.Compare(a.Started)
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return ps, nil
+}

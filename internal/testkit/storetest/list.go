@@ -1,0 +1,225 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// listPages: newest first, by keyset, none twice and none missed while more
+// come.
+func listPages(e *env) {
+	var want []uuid.UUID
+	for range 25 {
+		want = append(want, e.one())
+	}
+	slices.Reverse(want)
+	var got []uuid.UUID
+	f := store.Filter{Limit: 7}
+	for {
+		page, err := e.s.Tasks(e.ctx(), f)
+		e.ok(err)
+		for _, t := range page {
+			got = append(got, t.ID)
+			f.Before = t.ID
+		}
+		if len(page) < f.Limit {
+			break
+		}
+		e.one()
+	}
+	is(e, "ids", fmt.Sprint(got), fmt.Sprint(want))
+}
+
+// listFilters: each filter alone and some together.
+func listFilters(e *env) {
+	e.registerWorker()
+	owner, parent := uuid.New(), uuid.New()
+	special := e.bring(lifecycle.Failure, func(t *store.NewTask) {
+		t.Owner, t.Parent, t.UniqueKey = owner, parent, "u'"
+	})
+	other := e.one(func(t *store.NewTask) { t.Kind, t.Queue, t.Reference = "other", "elsewhere", "r" })
+	e.one()
+	for name, c := range map[string]struct {
+		f    store.Filter
+		want []uuid.UUID
+	}{
+		"ids":       {store.Filter{IDs: []uuid.UUID{other, special, uuid.New()}}, []uuid.UUID{other, special}},
+		"kind":      {store.Filter{Kinds: []string{"other", "x"}}, []uuid.UUID{other}},
+		"status":    {store.Filter{Statuses: []lifecycle.Status{lifecycle.Failure, lifecycle.Error}}, []uuid.UUID{special}},
+		"owner":     {store.Filter{Owner: owner}, []uuid.UUID{special}},
+		"queue":     {store.Filter{Queue: "elsewhere"}, []uuid.UUID{other}},
+		"reference": {store.Filter{Reference: "r"}, []uuid.UUID{other}},
+		"key":       {store.Filter{UniqueKey: "u'"}, []uuid.UUID{special}},
+		"parent":    {store.Filter{Parent: parent}, []uuid.UUID{special}},
+		"before":    {store.Filter{Before: other}, []uuid.UUID{special}},
+		"both":      {store.Filter{Owner: owner, Queue: "elsewhere"}, nil},
+		"no limit":  {store.Filter{Kinds: []string{kind}, Owner: owner}, []uuid.UUID{special}},
+	} {
+		page, err := e.s.Tasks(e.ctx(), c.f)
+		e.ok(err)
+		var got []uuid.UUID
+		for _, t := range page {
+			got = append(got, t.ID)
+		}
+		is(e, name, fmt.Sprint(got), fmt.Sprint(c.want))
+	}
+}
+
+// listOwned: an owner's tasks of every status, newest first, by keyset, and
+// nobody else's.
+func listOwned(e *env) {
+	e.registerWorker()
+	owner := uuid.New()
+	mine := func(t *store.NewTask) { t.Owner = owner }
+	var want []uuid.UUID
+	for range 3 {
+		for _, status := range lifecycle.Statuses() {
+			if status != lifecycle.Queued {
+				want = append(want, e.bring(status, mine))
+				e.bring(status)
+			}
+		}
+	}
+	// Last, or they would be claimed in place of the others.
+	want = append(want, e.one(mine), e.one(mine), e.one(mine))
+	e.one()
+	slices.Reverse(want)
+	for _, limit := range []int{1, 4, 5, 100} {
+		var got []uuid.UUID
+		f := store.Filter{Owner: owner, Limit: limit}
+		for {
+			page, err := e.s.Tasks(e.ctx(), f)
+			e.ok(err)
+			for _, t := range page {
+				got = append(got, t.ID)
+				f.Before = t.ID
+			}
+			if len(page) < limit {
+				break
+			}
+		}
+		is(e, fmt.Sprintf("by %d", limit), fmt.Sprint(got), fmt.Sprint(want))
+	}
+	for _, status := range lifecycle.Statuses() {
+		page, err := e.s.Tasks(e.ctx(), store.Filter{Owner: owner, Statuses: []lifecycle.Status{status}, Limit: 2})
+		e.ok(err)
+		is(e, string(status), len(page), 2)
+		for _, t := range page {
+			is(e, "status", t.Status, status)
+		}
+	}
+}
+
+// matching: a task by the end of its id.
+func matching(e *env) {
+	id := e.one()
+	e.one()
+	s := id.String()
+	for _, suffix := range []string{s, s[len(s)-8:], s[len(s)-14:]} {
+		got, err := e.s.Matching(e.ctx(), suffix, 5)
+		e.ok(err)
+		is(e, suffix, fmt.Sprint(got), fmt.Sprint([]uuid.UUID{id}))
+	}
+	for suffix, want := range map[string]int{"": 2, "%": 0, "_": 0, "zz": 0, "' OR 1=1 --": 0} {
+		got, err := e.s.Matching(e.ctx(), suffix, 5)
+		e.ok(err)
+		is(e, fmt.Sprintf("%q", suffix), len(got), want)
+	}
+	got, err := e.s.Matching(e.ctx(), "", 1)
+	e.ok(err)
+	is(e, "limit", len(got), 1)
+}
+
+// counts: how many of each status.
+func counts(e *env) {
+	e.registerWorker()
+	e.bring(lifecycle.Failure)
+	e.bring(lifecycle.Completed)
+	e.bring(lifecycle.Completed)
+	e.one(func(t *store.NewTask) { t.Kind = "other" })
+	all, err := e.s.Counts(e.ctx(), "")
+	e.ok(err)
+	is(e, "all", fmt.Sprint(all), fmt.Sprint(map[lifecycle.Status]int64{lifecycle.Failure: 1, lifecycle.Completed: 2, lifecycle.Queued: 1}))
+	some, err := e.s.Counts(e.ctx(), "other")
+	e.ok(err)
+	is(e, "some", fmt.Sprint(some), fmt.Sprint(map[lifecycle.Status]int64{lifecycle.Queued: 1}))
+}
+
+// readNothing: what belongs to a task that is not there.
+func readNothing(e *env) {
+	id := uuid.New()
+	e.gone(id)
+	fs, err := e.s.Failures(e.ctx(), id, uuid.Nil, 5)
+	e.ok(err)
+	as, err := e.s.Attempts(e.ctx(), id, 5)
+	e.ok(err)
+	es, err := e.s.Events(e.ctx(), id, 5)
+	e.ok(err)
+	is(e, "rows", len(fs)+len(as)+len(es), 0)
+	at, err := e.s.Positions(e.ctx(), nil)
+	e.ok(err)
+	is(e, "positions", len(at), 0)
+	ended, cancel := context.WithCancel(e.ctx())
+	cancel()
+	if _, err := e.s.Task(ended, id); err == nil || errors.Is(err, store.ErrNotFound) {
+		e.Fatalf("a read under a context that has ended: %v", err)
+	}
+}
+
+// watch: a submission wakes whoever watches, where that is possible.
+func watch(e *env) {
+	ctx, cancel := context.WithCancel(e.ctx())
+	defer cancel()
+	woken, ready, done := make(chan struct{}, 100), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- e.s.Watch(ctx, func() { close(ready) }, func() {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	select {
+	case <-ready:
+	case err := <-done:
+		if errors.Is(err, store.ErrNoWatch) && e.db != nil && e.db.DSN != e.db.Direct {
+			return // through a pooler
+		}
+		e.Fatalf("cannot watch: %v", err)
+	case <-ctx.Done():
+		e.Fatal("never ready")
+	}
+	<-woken // for what came before
+	e.ok(e.submit([]store.NewTask{task()}, true))
+	select {
+	case <-woken:
+	case <-ctx.Done():
+		e.Fatal("not woken")
+	}
+	cancel()
+	select {
+	case err := <-done:
+		if !errors.Is(err, context.Canceled) {
+			e.Fatalf("ended with %v", err)
+		}
+	case <-time.After(within):
+		e.Fatal("does not end with its context")
+	}
+}
+
+// watchEnds: a watch under a context that has ended is over at once.
+func watchEnds(e *env) {
+	ctx, cancel := context.WithCancel(e.ctx())
+	cancel()
+	if err := e.s.Watch(ctx, func() {}, func() {}); err == nil {
+		e.Fatal("watched under a context that had ended")
+	}
+}

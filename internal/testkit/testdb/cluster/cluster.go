@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The environment variables by which the test binaries of one run share the
+// servers that the run has started, or use those that a developer names. Each
+// holds the DSN, as a URL, of a superuser in any database.
+const (
+	PostgresEnv  = "TASKKIT_TEST_POSTGRES"
+	PgBouncerEnv = "TASKKIT_TEST_PGBOUNCER"
+)
+
+// startTries is how often a start is tried: another process may take the port
+// that was free a moment ago.
+const startTries = 3
+
+// StartPostgres starts a new, empty PostgreSQL cluster. The context bounds the
+// start, and an installation if one is needed, not the server's life.
+func StartPostgres(ctx context.Context) (*Server, error) {
+	initdb, err := postgres.ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A link in the PATH may be all of it that lies there; the others lie
+	// beside the real one.
+	if initdb, err = filepath.EvalSymlinks(initdb); err != nil {
+		return nil, fmt.Errorf("find PostgreSQL's programs: %w", err)
+	}
+	return try(ctx, "PostgreSQL", func(port string) (*Server, error) {
+		dir := newDir("pg")
+		s, err := keep(postgresScript, dir, filepath.Dir(initdb), dir, port)
+		if err != nil {
+			return nil, err
+		}
+		s.DSN, s.bin = dsn(port), filepath.Dir(initdb)
+		return s, nil
+	})
+}
+
+// StartPgBouncer starts PgBouncer in transaction mode before the server that
+// the DSN names. It serves every database of that server. The context bounds
+// the start only.
+func StartPgBouncer(ctx context.Context, behind string) (*Server, error) {
+	c, err := pgx.ParseConfig(behind)
+	if err != nil {
+		return nil, fmt.Errorf("read the DSN of the server behind PgBouncer: %w", err)
+	}
+	path, err := pgbouncer.ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return try(ctx, "PgBouncer", func(port string) (*Server, error) {
+		dir := newDir("pgbouncer")
+		s, err := keep(pgbouncerScript, dir, path, dir, port,
+			c.Host, strconv.Itoa(int(c.Port)), c.User)
+		if err != nil {
+			return nil, err
+		}
+		s.DSN = dsn(port)
+		if err := s.answer(ctx); err != nil {
+			return nil, errors.Join(err, ignoreExit(s.Stop()))
+		}
+		return s, nil
+	})
+}
+
+// try calls start with one free port after another until it succeeds.
+func try(ctx context.Context, what string, start func(port string) (*Server, error)) (*Server, error) {
+	var errs []error
+	for range startTries {
+		port, err := freePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s, err := start(port)
+		if err == nil {
+			return s, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, fmt.Errorf("start %s for the tests, tried %d times: %w", what, startTries, errors.Join(errs...))
+}
+
+// dsn is how a server of ours on this port is reached.
+func dsn(port string) string {
+	return "postgres://postgres@" + net.JoinHostPort("127.0.0.1", port) + "/postgres?sslmode=disable"
+}
+
+// answer waits until the server answers a query. PgBouncer cannot say when it
+// has begun to listen, so it is asked again and again.
+func (s *Server) answer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	every := time.NewTicker(10 * time.Millisecond)
+	defer every.Stop()
+	for {
+		err := ping(ctx, s.DSN)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("reach the server in %s: %w", s.dir, err)
+		case <-every.C:
+		}
+	}
+}
+
+// ping connects and runs a query.
+func ping(ctx context.Context, dsn string) error {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return fmt.Errorf("read the DSN: %w", err)
+	}
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "SELECT 1")
+	return errors.Join(err, conn.Close(ctx))
+}

@@ -1,0 +1,279 @@
+package taskkit
+
+import (
+	"context"
+	"time"
+)
+
+// Observer receives what happens in a worker, as [Config.Observer]: for metrics,
+// traces or alerts. A type switch selects the events that are of interest.
+//
+// Observe is called synchronously, from several goroutines of the worker at once:
+// the work on tasks waits for it. It must be quick, must not block, and must not end
+// its goroutine (runtime.Goexit). An observer that writes to a network queues its
+// events. A panic of Observe is recovered, and the first one is logged.
+//
+// The events of a task under one fence (see [TaskRef]) come in the order in which
+// they happened. When a worker claims a task anew, the claim may be reported before
+// the end of the task's previous lease. A write is reported after its commit. A write
+// whose outcome is unknown is reported once the runtime has read the task back, or
+// not at all if the worker ends before that; so an event may be missing, and none is
+// false.
+//
+// ctx carries the values of the context of [Worker.Run], and does not end.
+type Observer interface {
+	Observe(ctx context.Context, e WorkerEvent)
+}
+
+// WorkerEvent is one of the event types of this package, such as [TaskEnded].
+// Releases may add types and fields, so a type switch needs no default case.
+//
+// Errors and details may contain anything that an executor or a database says:
+// they are for operators. Codes are short and have few values.
+type WorkerEvent interface{ workerEvent() }
+
+// TaskRef is the task of an event.
+type TaskRef struct {
+	Worker string // the worker's ID, as in [WorkerInfo]
+	Task   ID
+	Kind   string // as stored, perhaps an alias; empty in [ClaimLost] and what follows it
+	Fence  int64  // the number of the task's lease, from 1; each claim has the next one
+	// Attempt is the number of the current attempt since the last checkpoint, from 1.
+	Attempt int
+}
+
+// WorkerStarted: a worker has registered. It may do so again under another ID, after
+// a [WorkerEnded] with an error.
+type WorkerStarted struct {
+	Worker string
+	Slots  int
+	Queues []string // not to be modified
+}
+
+// WorkerEnded: a worker does nothing more under its ID. It no longer has any task,
+// with or without a last event of them.
+type WorkerEnded struct {
+	Worker string
+	// Err is nil if the worker was asked to end. Otherwise its heartbeat could not be
+	// renewed in time or it was declared dead, and it registers under a new ID.
+	Err error
+}
+
+// WorkerListening: the worker receives notifications of new tasks.
+type WorkerListening struct{ Worker string }
+
+// WorkerPolling: the worker cannot receive notifications, and polls instead.
+type WorkerPolling struct {
+	Worker  string
+	Every   time.Duration // between polls, Config.Poll
+	RetryIn time.Duration // until the worker tries to listen again
+	Err     error
+}
+
+// HeartbeatFailed: the worker could not renew its heartbeat. It tries again.
+type HeartbeatFailed struct {
+	Worker     string
+	DeadlineIn time.Duration // until the worker gives up its tasks
+	Err        error
+}
+
+// ClaimFailed: a claim failed, or its response was lost. The worker tries again.
+type ClaimFailed struct {
+	Worker string
+	Try    int // claims in a row that failed
+	Err    error
+}
+
+// GroupCommitFailed: the outcome of a group of writes is unknown. The worker reads
+// their tasks back.
+type GroupCommitFailed struct {
+	Worker string
+	Writes int
+	Try    int // for these writes, from 1
+	Err    error
+}
+
+// CallFailed: another call of the runtime to the database failed.
+type CallFailed struct {
+	Worker  string
+	Call    string        // "register", "deregister", "reap" or "check_claims"
+	Try     int           // from 1
+	RetryIn time.Duration // zero unless Call is "register"
+	Err     error
+}
+
+// BatchesCancelled: the worker ends, and cancels the batches that did not finish
+// within Config.Drain.
+type BatchesCancelled struct {
+	Worker   string
+	Sessions int // tasks whose batches are cancelled
+}
+
+// SessionsAbandoned: the worker ends without waiting any longer for batches that it
+// has cancelled.
+type SessionsAbandoned struct {
+	Worker   string
+	Sessions int // tasks whose batches still run
+}
+
+// TasksTakenOver: the worker has declared others dead, and released tasks that no
+// live worker had. Any worker may claim them; see [TaskClaimed].
+type TasksTakenOver struct {
+	Worker string
+	Dead   []string // IDs of workers
+	Tasks  []ID     // queued again
+	Ended  []ID     // ended or removed, as had been requested
+}
+
+// TaskClaimed: the worker has claimed a task. It is the first event of a lease.
+type TaskClaimed struct {
+	TaskRef
+	Queue     string
+	Submitted time.Time // by the clock of the database
+	TakenOver bool      // the worker that last had the task was lost
+}
+
+// ClaimLost: the database gave a task to this worker in a claim whose response was
+// lost. The worker releases it.
+type ClaimLost struct{ TaskRef }
+
+// BatchDone: the executor has returned. The batch is not committed yet: a
+// [CheckpointWritten] says that it is.
+type BatchDone struct {
+	TaskRef
+	Limit    int           // b.Limit
+	Done     int64         // items of this batch
+	Failed   int64         // items of this batch
+	Skipped  int64         // items of this batch
+	Duration time.Duration // of the executor's call
+	Code     string        // of the error; empty: none
+	Detail   string        // of the error
+}
+
+// BatchShrunk: a statement of a batch was too large for the database. The batch is
+// tried again at once, with fewer items.
+type BatchShrunk struct {
+	TaskRef
+	Limit    int // items
+	NewLimit int // items
+	Detail   string
+}
+
+// ItemSkipped: an item that seems to kill its worker is recorded as failed, and the
+// task continues after it.
+type ItemSkipped struct {
+	TaskRef
+	Item     string
+	Position int64 // in the list that the executor gives to Take, from 1
+}
+
+// CheckpointWritten: a batch is committed.
+type CheckpointWritten struct {
+	TaskRef
+	Checkpoint int64    // its number, from 1
+	Progress   Progress // of the task
+}
+
+// TaskRetried: a batch has failed, and its task waits for the next attempt.
+type TaskRetried struct {
+	TaskRef
+	RetryIn time.Duration
+	Code    string
+	Detail  string
+}
+
+// TaskReleased: the task waits again, without a failure: it was paused, asked to
+// continue later, yielded to others, or its worker ends.
+type TaskReleased struct {
+	TaskRef
+	Reason string
+	Delay  time.Duration // until it is due
+}
+
+// TaskEnded: the end of a task is committed, perhaps together with its removal, which
+// had been requested. A request that ends a waiting task in
+// the database itself is no event of a worker.
+type TaskEnded struct {
+	TaskRef
+	Status     Status
+	Partial    bool   // COMPLETED by a stop, before it was done
+	Code       string // of the error; empty: none
+	Detail     string // of the error
+	Checkpoint int64  // checkpoints written
+	Progress   Progress
+	Duration   time.Duration // of the work on the task under this lease
+}
+
+// TaskLost: the worker no longer has the task, or no longer knows: its lease or that
+// of the worker itself was lost.
+type TaskLost struct {
+	TaskRef
+	Reason string
+}
+
+// ExecutorAbandoned: an executor did not return after its context had ended. Its
+// goroutine goes on; its transaction is rolled back.
+type ExecutorAbandoned struct {
+	TaskRef
+	Err error // why the context ended
+}
+
+// CommitReadBack: the outcome of a write was uncertain. The task was read back, and
+// the worker still has it.
+type CommitReadBack struct {
+	TaskRef
+	Committed  bool
+	Checkpoint int64 // the number of the last one in the database
+}
+
+// ReadBackFailed: a task whose last write is uncertain could not be read back. The
+// worker tries again.
+type ReadBackFailed struct {
+	TaskRef
+	Try     int // from 1
+	RetryIn time.Duration
+	Err     error
+}
+
+// EndingFailed: a task could not be ended. The worker tries again, and in the end
+// does without the executor's Abort and Report.
+type EndingFailed struct {
+	TaskRef
+	Try     int // from 1
+	RetryIn time.Duration
+	Err     error
+}
+
+// WriteRefused: the database refuses a write for good. The task is released when the
+// worker ends.
+type WriteRefused struct {
+	TaskRef
+	Err error
+}
+
+func (WorkerStarted) workerEvent()     {}
+func (WorkerEnded) workerEvent()       {}
+func (WorkerListening) workerEvent()   {}
+func (WorkerPolling) workerEvent()     {}
+func (HeartbeatFailed) workerEvent()   {}
+func (ClaimFailed) workerEvent()       {}
+func (GroupCommitFailed) workerEvent() {}
+func (CallFailed) workerEvent()        {}
+func (BatchesCancelled) workerEvent()  {}
+func (SessionsAbandoned) workerEvent() {}
+func (TasksTakenOver) workerEvent()    {}
+func (TaskClaimed) workerEvent()       {}
+func (ClaimLost) workerEvent()         {}
+func (BatchDone) workerEvent()         {}
+func (BatchShrunk) workerEvent()       {}
+func (ItemSkipped) workerEvent()       {}
+func (CheckpointWritten) workerEvent() {}
+func (TaskRetried) workerEvent()       {}
+func (TaskReleased) workerEvent()      {}
+func (TaskEnded) workerEvent()         {}
+func (TaskLost) workerEvent()          {}
+func (ExecutorAbandoned) workerEvent() {}
+func (CommitReadBack) workerEvent()    {}
+func (ReadBackFailed) workerEvent()    {}
+func (EndingFailed) workerEvent()      {}
+func (WriteRefused) workerEvent()      {}

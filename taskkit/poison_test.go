@@ -1,0 +1,189 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// namesSpec lists items. One whose name begins with "poison" kills its worker.
+type namesSpec struct {
+	Names []string `json:"names"`
+}
+
+type namesBatch = taskkit.Batch[namesSpec, countState]
+
+// The kinds of the worker processes whose items may kill them.
+var (
+	skippingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+		Name: "skipping", BatchSize: 4, SkipPoison: true,
+	})
+	failingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{Name: "failing", BatchSize: 4})
+)
+
+// killedByItems is the executor of both. It touches its items.
+func killedByItems() *funcs[namesSpec, countState] {
+	return &funcs[namesSpec, countState]{execute: func(ctx context.Context, b *namesBatch) (taskkit.Next, error) {
+		names, next := taskkit.Take(b, b.Spec.Names)
+		for _, name := range names {
+			switch {
+			case strings.HasPrefix(name, "poison"), strings.HasPrefix(name, "unlucky") && b.Attempt == 4:
+				os.Exit(9)
+			case strings.HasPrefix(name, "unlucky") && b.Attempt < 4:
+				return taskkit.More, errPlanned
+			}
+			at := slices.Index(b.Spec.Names, name)
+			if err := touch(ctx, b.Tx, b.Task, at, at+1, "w"); err != nil {
+				return taskkit.More, err
+			}
+		}
+		return next, nil
+	}}
+}
+
+// keepAlive runs one worker process at a time until end is called, and starts
+// another when one has died.
+func keepAlive(t *testing.T, db *testdb.DB, a workerArgs) (end func()) {
+	t.Helper()
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			w := launch(t, db, a)
+			select {
+			case <-w.done:
+			case <-stop:
+				return
+			}
+		}
+	})
+	return func() { close(stop); running.Wait() }
+}
+
+// An item that kills its worker, alone in its batch too, is recorded as failed if
+// the kind allows that, and the task continues: at the first item, in the middle and
+// at the last.
+func TestPoisonItemIsSkipped(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		names := []string{"poison 1", "a", "b", "poison 2"}
+		id := submitted(t, db, skippingKind, namesSpec{Names: names})
+		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second})()
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusCompleted {
+			t.Fatalf("ended in %s: %s", task.Status, task.StatusDetail)
+		}
+		if want := (taskkit.Progress{Total: 4, Done: 2, Failed: 2}); task.Progress != want {
+			t.Errorf("progress %+v, want %+v", task.Progress, want)
+		}
+		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
+		if err != nil || len(failures) != 2 {
+			t.Fatalf("failed items %+v (%v), want two", failures, err)
+		}
+		for i, item := range []string{"poison 1", "poison 2"} {
+			if f := failures[i]; f.Item != item || f.Code != "poison" {
+				t.Errorf("failed item %+v, want %q with the code poison", f, item)
+			}
+		}
+		var touches, items int
+		if err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT item) FROM touch WHERE item IN (1, 2)`).Scan(&touches, &items); err != nil {
+			t.Fatal(err)
+		}
+		if touches != 2 || items != 2 {
+			t.Errorf("%d touches of %d of the other items, want 2 of 2", touches, items)
+		}
+	})
+}
+
+// An item that failed with errors is not taken for poison when its worker is then
+// lost once.
+func TestItemWithErrorsIsNotPoison(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		id := submitted(t, db, skippingKind, namesSpec{Names: []string{"unlucky", "a"}})
+		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second})()
+		task := ended(t, db, id)
+		if want := (taskkit.Progress{Total: 2, Done: 2}); task.Status != taskkit.StatusCompleted || task.Progress != want {
+			t.Errorf("ended in %s with %+v (%s), want COMPLETED with %+v", task.Status, task.Progress, task.StatusDetail, want)
+		}
+	})
+}
+
+// Where the kind does not allow that, the task ends in ERROR, which says where, and
+// an operator's retry can skip the item.
+func TestPoisonItemIsNamed(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		id := submitted(t, db, failingKind, namesSpec{Names: []string{"a", "b", "c", "d", "e", "poison", "f"}})
+		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second, MaxAttempts: 4})()
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusError || !strings.HasPrefix(task.StatusDetail, "crash_loop: ") || !strings.Contains(task.StatusDetail, "at position 6 of 7") {
+			t.Errorf("ended in %s: %s; want ERROR with crash_loop at position 6 of 7", task.Status, task.StatusDetail)
+		}
+
+		if _, err := clientOf(db).Retry(t.Context(), id, taskkit.WithSkip()); err != nil {
+			t.Fatal(err)
+		}
+		if task = ended(t, db, id); task.Status != taskkit.StatusCompleted {
+			t.Errorf("after a retry that skips: %s: %s; want COMPLETED", task.Status, task.StatusDetail)
+		}
+		if want := (taskkit.Progress{Total: 7, Done: 6, Failed: 1}); task.Progress != want {
+			t.Errorf("progress %+v, want %+v", task.Progress, want)
+		}
+		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
+		if err != nil || len(failures) != 1 || failures[0].Item != "position 6" || failures[0].Code != "skipped" {
+			t.Errorf("failed items %+v (%v), want position 6 with the code skipped", failures, err)
+		}
+	})
+}
+
+// A retry skips nothing where there is nothing to skip, and then does nothing.
+func TestRetryThatCannotSkip(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		id := submitted(t, db, countKind, countSpec{Items: 3})
+		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
+			if b.State.Next++; b.State.Next == 2 {
+				return taskkit.More, taskkit.Permanent("planned", errPlanned)
+			}
+			return taskkit.More, nil
+		}}
+		started(t, db, registered(countKind, x), quick(t, db))
+		ended(t, db, id)
+		for name, request := range map[string]func() (*taskkit.Task, error){
+			"without Take": func() (*taskkit.Task, error) { return clientOf(db).Retry(t.Context(), id, taskkit.WithSkip()) },
+			"another request": func() (*taskkit.Task, error) {
+				return clientOf(db).Stop(t.Context(), id, taskkit.WithSkip())
+			},
+		} {
+			if _, err := request(); !isOptionError(err) {
+				t.Errorf("%s: %v, want an OptionError", name, err)
+			}
+		}
+		if task, err := clientOf(db).Task(t.Context(), id); err != nil || task.Status != taskkit.StatusFailure || task.Progress.Failed != 0 {
+			t.Errorf("the task is now %+v (%v)", task, err)
+		}
+	})
+}
+
+func isOptionError(err error) bool {
+	_, ok := errors.AsType[*taskkit.OptionError](err)
+	return ok
+}

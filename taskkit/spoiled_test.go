@@ -1,0 +1,120 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+const wrongStatement = "INSERT INTO no_such_table VALUES (1)"
+
+// A statement that failed is never ignored: the batch ends permanently, with that
+// statement's error, and nothing of it is committed; the same on both databases.
+func TestStatementFailuresAreNotIgnored(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// execute gets an error of the statement that failed and continues.
+		execute func(ctx context.Context, b *countBatch) (taskkit.Next, error)
+		code    string // "" when the task is to complete
+		detail  string
+	}{
+		"ignored at once": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, _ = b.Tx.ExecContext(ctx, wrongStatement)
+			return taskkit.Done, nil
+		}, "spoiled_transaction", "no_such_table"},
+		"ignored after work": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			next, err := count(ctx, b, "w")
+			_, _ = b.Tx.ExecContext(ctx, wrongStatement)
+			return next, err
+		}, "spoiled_transaction", "no_such_table"},
+		"query": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if rows, err := b.Tx.QueryContext(ctx, "SELECT no_such_column"); err == nil {
+				defer rows.Close()
+				return taskkit.More, taskkit.Permanent("no_error", rows.Err())
+			}
+			return taskkit.Done, nil
+		}, "spoiled_transaction", "no_such_column"},
+		"later statements are refused": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, _ = b.Tx.ExecContext(ctx, wrongStatement)
+			_, err := b.Tx.ExecContext(ctx, "SELECT 1")
+			if err == nil || !strings.Contains(err.Error(), "b.Try") {
+				return taskkit.More, taskkit.Permanent("not_refused", err)
+			}
+			return taskkit.More, err
+		}, "database", "no_such_table"},
+		"in Try": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			err := b.Try(ctx, func() error {
+				_, err := b.Tx.ExecContext(ctx, wrongStatement)
+				return err
+			})
+			if err == nil {
+				return taskkit.More, taskkit.Permanent("not_reported", errors.New("Try returned nil"))
+			}
+			return count(ctx, b, "w")
+		}, "", ""},
+		"ignored in Try": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			err := b.Try(ctx, func() error {
+				_, _ = b.Tx.ExecContext(ctx, wrongStatement)
+				return nil
+			})
+			if err == nil || !strings.Contains(err.Error(), "no_such_table") {
+				return taskkit.More, taskkit.Permanent("not_reported", err)
+			}
+			return count(ctx, b, "w")
+		}, "", ""},
+		"savepoint by hand": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if _, err := b.Tx.ExecContext(ctx, "SAVEPOINT mine"); err != nil {
+				return taskkit.More, err
+			}
+			_, _ = b.Tx.ExecContext(ctx, wrongStatement)
+			if _, err := b.Tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT mine"); err != nil {
+				return taskkit.More, err
+			}
+			return count(ctx, b, "w")
+		}, "", ""},
+		"commit": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, err := b.Tx.ExecContext(ctx, "COMMIT")
+			return taskkit.More, err
+		}, "misuse", "belongs to the runtime"},
+		"begin, ignored": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			next, err := count(ctx, b, "w")
+			_, _ = b.Tx.ExecContext(ctx, "BEGIN")
+			return next, err
+		}, "misuse", "belongs to the runtime"},
+		"rollback, ignored": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			next, err := count(ctx, b, "w")
+			_, _ = b.Tx.ExecContext(ctx, "ROLLBACK")
+			return next, err
+		}, "misuse", "belongs to the runtime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+				migrated(t, db)
+				makeTouch(t, db.DB)
+				id := submitted(t, db, countKind, countSpec{Items: 3})
+				started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: tc.execute}), quick(t, db))
+				task := ended(t, db, id)
+				if tc.code == "" {
+					if task.Status != taskkit.StatusCompleted {
+						t.Fatalf("ended in %s: %s", task.Status, task.StatusDetail)
+					}
+					checkTouched(t, db.DB, id, 3)
+					return
+				}
+				if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, tc.code+": ") || !strings.Contains(task.StatusDetail, tc.detail) {
+					t.Errorf("ended in %s: %s; want FAILURE with %s and %q", task.Status, task.StatusDetail, tc.code, tc.detail)
+				}
+				attempts, err := clientOf(db).Attempts(t.Context(), id, 10)
+				if err != nil || len(attempts) != 1 {
+					t.Errorf("%d attempts, want 1 (%v)", len(attempts), err)
+				}
+				checkTouched(t, db.DB, id, 0)
+			})
+		})
+	}
+}

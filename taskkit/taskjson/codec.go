@@ -1,0 +1,86 @@
+package taskjson
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Codec encodes values of one type as JSON and decodes them. [NewCodec] makes one
+// of generated functions, [Reflected] one that works by reflection. Both apply the
+// rules of this package. The zero Codec stands for a type that is not stored.
+type Codec[T any] struct {
+	append func(dst []byte, v *T) ([]byte, error)
+	decode func(src []byte, v *T) error
+}
+
+// NewCodec returns a codec of an append and a decode function that taskgen wrote,
+// which apply the rules of this package by means of [Encoder] and [Decoder].
+func NewCodec[T any](appendJSON func(dst []byte, v *T) ([]byte, error), decode func(src []byte, v *T) error) Codec[T] {
+	return Codec[T]{appendJSON, decode}
+}
+
+// Reflected returns a codec that works by reflection. It is slower than generated
+// code.
+func Reflected[T any]() Codec[T] {
+	opts := json.JoinOptions(json.RejectUnknownMembers(true), json.Deterministic(true),
+		jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	return Codec[T]{
+		append: func(dst []byte, v *T) ([]byte, error) {
+			buf := bytes.NewBuffer(dst)
+			if err := json.MarshalWrite(buf, v, opts); err != nil {
+				return buf.Bytes(), Convert(err)
+			}
+			return buf.Bytes(), CheckStorable(buf.Bytes()[len(dst):])
+		},
+		decode: func(src []byte, v *T) error {
+			if err := CheckStorable(src); err != nil {
+				return err
+			}
+			return Convert(json.Unmarshal(src, v, opts))
+		},
+	}
+}
+
+// IsZero reports whether c is the zero Codec, which cannot be used.
+func (c Codec[T]) IsZero() bool { return c.append == nil || c.decode == nil }
+
+// Append appends the JSON of v to dst. The error is an [*Error], and then what was
+// appended is not complete.
+func (c Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
+	out, err := c.append(dst, v)
+	if err != nil {
+		return out, err
+	}
+	return out, checkSize(out[len(dst):])
+}
+
+// Decode overwrites v with the value in src. It refuses what it would lose:
+// unknown and duplicate names, wrong types, bad UTF-8, trailing data. The error is
+// an [*Error], and then the contents of v are unspecified.
+func (c Codec[T]) Decode(src []byte, v *T) error { return c.decode(src, v) }
+
+// CheckStorable returns an error that wraps an [*Error] unless data can be stored
+// in both databases: one value of valid UTF-8, no duplicate names, no NUL, no lone
+// surrogates, at most [MaxSize] bytes and [MaxDepth] levels.
+func CheckStorable(data []byte) error {
+	err := checkSize(data)
+	if err == nil {
+		err = Check(data)
+	}
+	if err != nil {
+		return fmt.Errorf("not storable as JSON: %w", err)
+	}
+	return nil
+}
+
+// checkSize refuses JSON that is too large and says what to do instead.
+func checkSize(data []byte) error {
+	if len(data) <= MaxSize {
+		return nil
+	}
+	return &Error{Problem: TooLarge, Detail: fmt.Sprintf(
+		"%d bytes, more than %d: name the targets by a query, or submit several tasks", len(data), MaxSize)}
+}

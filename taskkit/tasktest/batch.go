@@ -1,0 +1,187 @@
+package tasktest
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit"
+)
+
+// Batch is a batch for a unit test of an executor, made by [NewBatch]. Pass its
+// field Batch to Execute, Report or Abort.
+type Batch[Spec, State any] struct {
+	*taskkit.Batch[Spec, State]
+
+	step *engine.Step
+}
+
+// Progress returns the progress of the task if the batch ended now.
+func (b *Batch[Spec, State]) Progress() taskkit.Progress {
+	p, _ := b.step.Recorded()
+	return taskkit.Progress{Total: p.Total, Done: p.Done, Failed: p.Failed, Skipped: p.Skipped}
+}
+
+// Failures returns the items that the batch has recorded as failed.
+func (b *Batch[Spec, State]) Failures() []taskkit.ItemFailure {
+	_, failures := b.step.Recorded()
+	out := make([]taskkit.ItemFailure, len(failures))
+	for i, f := range failures {
+		out[i] = taskkit.ItemFailure(f)
+	}
+	return out
+}
+
+// A BatchOption is an option of [NewBatch]. Only this package implements it.
+type BatchOption interface{ applyBatch(o *batchOptions) }
+
+type batchOption func(*batchOptions)
+
+func (f batchOption) applyBatch(o *batchOptions) { f(o) }
+
+type batchOptions struct {
+	tx      *sql.Tx
+	limit   int
+	taken   int
+	attempt int
+	ending  taskkit.Ending
+	owner   uuid.UUID
+	runAs   uuid.UUID
+}
+
+// WithTx sets the transaction that the batch works in. The test commits it or
+// rolls it back. Without it, each use of b.Tx is an error.
+func WithTx(tx *sql.Tx) BatchOption { return batchOption(func(o *batchOptions) { o.tx = tx }) }
+
+// WithTaken says that former batches took the first n elements of the list in the
+// spec. [taskkit.Take] continues after them.
+func WithTaken(n int) BatchOption { return batchOption(func(o *batchOptions) { o.taken = n }) }
+
+// WithAttempt sets b.Attempt. Defaults to 1.
+func WithAttempt(n int) BatchOption { return batchOption(func(o *batchOptions) { o.attempt = n }) }
+
+// WithEnding sets what b.Ending returns, for tests of Abort and Report. Defaults to
+// [taskkit.NotEnding].
+func WithEnding(e taskkit.Ending) BatchOption {
+	return batchOption(func(o *batchOptions) { o.ending = e })
+}
+
+// WithPeople sets b.Owner and b.RunAs. They default to
+// [taskkit.SystemOwner].
+func WithPeople(owner, runAs uuid.UUID) BatchOption {
+	return batchOption(func(o *batchOptions) { o.owner, o.runAs = owner, runAs })
+}
+
+// NewBatch returns a batch of a task of a kind, with which a unit test can call an
+// executor once. Take, Fail, Skip, Try and the other methods work as in a worker.
+// Neither a worker nor, without [WithTx], a database is needed.
+func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Result], spec Spec, state State, opts ...BatchOption) *Batch[Spec, State] {
+	tb.Helper()
+	o := batchOptions{attempt: 1, owner: taskkit.SystemOwner, runAs: taskkit.SystemOwner}
+	for _, opt := range opts {
+		opt.applyBatch(&o)
+	}
+	var reg taskkit.Registry
+	c := &captured[Spec, State]{}
+	x := &received[Spec, State]{Executor: c}
+	taskkit.Register(&reg, k, x)
+	limit := o.limit
+	if limit <= 0 {
+		limit = x.kind.Limit
+	}
+	s := &txStore{tx: o.tx}
+	if o.tx != nil {
+		name, err := dialect.Detect(tb.Context(), o.tx)
+		if err != nil {
+			tb.Fatalf("find out the kind of database: %v", err)
+		}
+		s.dialect = name
+	}
+	task := engine.Task{
+		ID: uuid.Must(uuid.NewV7()), Kind: k.Name(), Revision: k.Revision(), SpecRevision: k.Revision(),
+		Owner: o.owner, RunAs: o.runAs,
+	}
+	step := engine.NewStandaloneStep(task, s, engine.Env{
+		Limit: limit, Attempt: o.attempt, Ending: engine.Ending(o.ending), Log: logger(tb),
+	}, lifecycle.Progress{Total: -1, Taken: int64(o.taken)})
+	call, err := x.kind.Open(task, nil)
+	if err == nil {
+		_, _, err = call.Execute(tb.Context(), step, json.RawMessage("{}"))
+	}
+	if err != nil {
+		tb.Fatalf("make a batch: %v", err)
+	}
+	c.batch.Spec, c.batch.State = spec, state
+	return &Batch[Spec, State]{Batch: c.batch, step: step}
+}
+
+// captured keeps the batch that it is given.
+type captured[Spec, State any] struct{ batch *taskkit.Batch[Spec, State] }
+
+// Execute implements [taskkit.Executor].
+func (c *captured[Spec, State]) Execute(_ context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+	c.batch = b
+	return taskkit.More, nil
+}
+
+// txStore begins batches in one transaction of the test's. It implements only what
+// [engine.NewStandaloneStep] calls.
+type txStore struct {
+	store.Store
+
+	tx      *sql.Tx
+	dialect dialect.Name
+}
+
+// Dialect implements [store.Store].
+func (s *txStore) Dialect() dialect.Name { return s.dialect }
+
+// Begin implements [store.Store].
+func (s *txStore) Begin(context.Context, store.Lease, store.TxTimeouts) (store.Tx, error) {
+	if s.tx == nil {
+		return nil, errors.New("tasktest: this batch has no transaction: give NewBatch the option WithTx")
+	}
+	return testTx{s.tx}, nil
+}
+
+// testTx is a batch's transaction that the test ends.
+type testTx struct{ *sql.Tx }
+
+// Handle implements [store.Tx].
+func (t testTx) Handle(string) (store.Querier, error) { return t.Tx, nil }
+
+// Savepoint implements [store.Tx].
+func (t testTx) Savepoint(ctx context.Context, name string) error {
+	return t.exec(ctx, "SAVEPOINT "+name)
+}
+
+// RollbackTo implements [store.Tx].
+func (t testTx) RollbackTo(ctx context.Context, name string) error {
+	return t.exec(ctx, "ROLLBACK TO SAVEPOINT "+name)
+}
+
+// ReleaseSavepoint implements [store.Tx].
+func (t testTx) ReleaseSavepoint(ctx context.Context, name string) error {
+	return t.exec(ctx, "RELEASE SAVEPOINT "+name)
+}
+
+func (t testTx) exec(ctx context.Context, query string) error {
+	_, err := t.ExecContext(ctx, query)
+	return err
+}
+
+// Commit implements [store.Tx]. No worker calls it.
+func (testTx) Commit(context.Context, store.Write) (store.Applied, error) {
+	return store.Applied{}, errors.New("tasktest: the test ends the transaction")
+}
+
+// Rollback implements [store.Tx]: the test ends the transaction.
+func (testTx) Rollback() {}

@@ -1,0 +1,138 @@
+package taskkit_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// recordedLimits collects the b.Limit of each call of an executor.
+type recordedLimits struct {
+	mu     sync.Mutex
+	limits []int
+}
+
+func (r *recordedLimits) add(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limits = append(r.limits, n)
+}
+
+func (r *recordedLimits) all() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.limits)
+}
+
+// insertItems touches the items [from, to) by one statement with three parameters
+// for each, written as ent does: SQLite takes long to look up thousands by name.
+func insertItems(ctx context.Context, d dialect.Name, b *countBatch, from, to int) error {
+	var query strings.Builder
+	query.WriteString("INSERT INTO touch (task, item, worker) VALUES ")
+	args := make([]any, 0, 3*(to-from))
+	for i := from; i < to; i++ {
+		if i > from {
+			query.WriteString(", ")
+		}
+		if n := len(args); d == dialect.SQLite {
+			query.WriteString("(?, ?, ?)")
+		} else {
+			fmt.Fprintf(&query, "($%d, $%d, $%d)", n+1, n+2, n+3)
+		}
+		args = append(args, b.Task.String(), i, "w")
+	}
+	_, err := b.Tx.ExecContext(ctx, query.String(), args...)
+	return err
+}
+
+// When a statement has too many parameters because b.Limit grew, the limit is halved
+// and stays below, and no attempt is spent.
+func TestBatchTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, ignored := range map[string]bool{"returned": false, "ignored": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+				migrated(t, db)
+				makeTouch(t, db.DB)
+				const items, first = 75_000, 8_000
+				most := 65_535 / 3
+				if db.Dialect == dialect.SQLite {
+					most = 32_766 / 3
+				}
+				var seen recordedLimits
+				x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+					seen.add(b.Limit)
+					from, to := b.State.Next, min(b.State.Next+b.Limit, b.Spec.Items)
+					if err := insertItems(ctx, db.Dialect, b, from, to); err != nil && !ignored {
+						return taskkit.More, err
+					}
+					b.Advance(to - from)
+					b.State.Next = to
+					if to == b.Spec.Items {
+						return taskkit.Done, nil
+					}
+					return taskkit.More, nil
+				}}
+				k := newKind[countSpec, countState]("count", first)
+				id := submitted(t, db, k, countSpec{Items: items})
+				c := quick(t, db)
+				c.BatchTarget, c.BatchTimeout, c.DeadAfter, c.Heartbeat = 20*time.Second, 40*time.Second, time.Minute, time.Second
+				started(t, db, registered(k, x), c)
+				task := ended(t, db, id)
+				if task.Status != taskkit.StatusCompleted {
+					t.Fatalf("ended in %s: %s", task.Status, task.StatusDetail)
+				}
+				checkTouched(t, db.DB, id, items)
+				if attempts, err := clientOf(db).Attempts(t.Context(), id, 10); err != nil || len(attempts) != 0 {
+					t.Errorf("failed attempts %+v (%v), want none", attempts, err)
+				}
+				limits := seen.all()
+				over := slices.IndexFunc(limits, func(n int) bool { return n > most })
+				if over < 0 {
+					t.Fatalf("no batch was too large: %v", limits)
+				}
+				if rest := limits[over+1:]; len(rest) == 0 || slices.Max(rest) != limits[over]/2 {
+					t.Errorf("the limits are %v, want none above %d after the first above %d", limits, limits[over]/2, most)
+				}
+			})
+		})
+	}
+}
+
+// A statement that is too large at any b.Limit ends the task at once, with a code of
+// its own.
+func TestBatchTooLargeForOneItem(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		var seen recordedLimits
+		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			seen.add(b.Limit)
+			return taskkit.Done, insertItems(ctx, db.Dialect, b, 0, 30_000)
+		}}
+		k := newKind[countSpec, countState]("count", 20)
+		id := submitted(t, db, k, countSpec{Items: 1})
+		started(t, db, registered(k, x), quick(t, db))
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "batch_too_large: ") {
+			t.Errorf("ended in %s: %s; want FAILURE with batch_too_large", task.Status, task.StatusDetail)
+		}
+		if got, want := seen.all(), []int{20, 10, 5, 2, 1}; !slices.Equal(got, want) {
+			t.Errorf("limits %v, want %v", got, want)
+		}
+		if attempts, err := clientOf(db).Attempts(t.Context(), id, 10); err != nil || len(attempts) != 1 {
+			t.Errorf("failed attempts %+v (%v), want one", attempts, err)
+		}
+		checkTouched(t, db.DB, id, 0)
+	})
+}

@@ -1,0 +1,346 @@
+package style_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// A term is a word that this project does not use, and the standard word for
+// the same thing. CONTRIBUTING.md says why.
+type term struct {
+	// words are separated by spaces; a phrase is written with underscores.
+	words string
+	use   string
+}
+
+// jargon are words of a private language. They are banned in text (comments,
+// strings, documentation) as whole words, and in names as a part of a
+// camel-case name.
+var jargon = []term{
+	{"stray strays", "lost claim"},
+	{"doubt doubts doubtful", "uncertain"},
+	{"crowd crowded crowds hungry", "saturated, or more waiting"},
+	{"bite bites bitten", "batch sizing"},
+	{"hint hints hinted", "wake-up"},
+	{"border borders", "batch boundary"},
+	{"innocent innocents culprit culprits", "poison task, quarantine"},
+	{"judge judges judged judgement verdict verdicts", "classify, classification"},
+	{"adopt adopts adopted", "advance"},
+	{"handed_over", "onEndWritten"},
+	{"witness witnesses witnessed", "read-back"},
+	{"deaf", "closed"},
+	{"believe believes believed believing", "assume"},
+	{"patiently", "with retries"},
+	{"museum museums exhibit exhibits", "mutants"},
+	{"complaint complaints", "failure mode"},
+	{"ordinal ordinals", "fault injection"},
+	{"fleet fleets siege sieges besiege besieged besieges garrison garrisons", "workers, chaos scenario"},
+	{"evil evils villain villains misbehaviour misbehaviours deed deeds", "fault, hostile executor, case"},
+	{"badinput", "fuzz"},
+	{"crew crews", "workers"},
+	{"rig rigs", "harness"},
+	{"owns_end", "rejectTxControl"},
+}
+
+// phrases are ordinary words that were jargon in these combinations. They are
+// banned in text.
+var phrases = []term{
+	{"the_mechanism", "the runtime"},
+	{"dealt_with dealing_with_it", "processed"},
+	{"made_way make_way makes_way making_way gave_way gives_way give_way", "yielded"},
+	{"left_behind", "abandoned"},
+	{"in_hand", "current"},
+	{"a_look look_at looks_at looked_at looking_at eager_looks", "poll, read or check"},
+	{"questions_are_kept kept_questions", "prepared-statement cache"},
+	{"worker's_lease workers'_lease", "heartbeat deadline"},
+	{"ask_things asks_things asked_of_it asked_of_them ask_of_it", "request"},
+	{"batch_in_hand", "current batch"},
+}
+
+// names are ordinary words that were jargon as names of functions, methods,
+// types, fields and variables. They are banned as a whole name, whatever its
+// first letter, and allowed in sentences.
+var names = []term{
+	{"ahead pace", "prefetch"},
+	{"look looks", "poll"},
+	{"suspect suspects trusted cleared", "quarantine"},
+	{"apart guarded", "runIsolated, callExecutor"},
+	{"wrote note settle", "handleWriteResult, logEnd, reconcile"},
+	{"enrol beat leave", "RegisterWorker, Heartbeat, Deregister"},
+	{"texts ask truth moment place", "statements, query, boolInt, timeScanner, claimOrder"},
+	{"stands leaks", "verifyOpen, cancels"},
+	{"stays moves clears", "isCheckpoint, changesStatus, clearsControl"},
+	{"dealt", "processed"},
+	{"bed world lane", "env, workers"},
+	{"relieve", "replaceWorker"},
+}
+
+// storeNames are names that are banned where they were jargon, in the store: in
+// other packages they have a common meaning.
+var storeNames = []term{
+	{"each raw turn pass layout shape", "scanRows, jsonScanner, acquireWriter, releaseWriter, updatePlan, insertPlan"},
+}
+
+// directories are banned names of directories.
+var directories = []term{
+	{"museum ordinals misbehaviour badinput properties", "mutants, faultinject, hostile, fuzz, proptest"},
+}
+
+// quoted are the files that may use banned words, because they quote how things
+// were called before.
+var quoted = map[string]string{
+	"words_test.go": "it lists the words",
+}
+
+var (
+	textTerms    = slices.Concat(jargon, phrases)
+	inText       = textPattern(textTerms)
+	textUses     = nameSet(textTerms)
+	inNames      = nameSet(names)
+	inStoreNames = nameSet(storeNames)
+	inParts      = nameSet(jargon)
+	inPaths      = nameSet(directories)
+)
+
+// textPattern matches any of the terms in text, phrases also across a line break
+// of a comment.
+func textPattern(terms []term) *regexp.Regexp {
+	var all []string
+	for _, t := range terms {
+		for word := range strings.FieldsSeq(t.words) {
+			all = append(all, strings.ReplaceAll(regexp.QuoteMeta(word), "_", `[\s/#*]+`))
+		}
+	}
+	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(all, "|") + `)\b`)
+}
+
+// breaks are what may separate the words of a phrase.
+var breaks = regexp.MustCompile(`[\s/#*]+`)
+
+// nameSet maps each word to its replacement.
+func nameSet(terms []term) map[string]string {
+	set := map[string]string{}
+	for _, t := range terms {
+		for word := range strings.FieldsSeq(t.words) {
+			set[strings.ReplaceAll(word, "_", "")] = t.use
+		}
+	}
+	return set
+}
+
+// TestStandardWords finds words of the private language that the project once
+// had: in names, comments, strings and documentation.
+func TestStandardWords(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.generated || exempt(f.path) {
+			continue
+		}
+		for _, found := range bannedInGo(f) {
+			t.Error(found)
+		}
+	}
+	for _, name := range tracked(t) {
+		if dir := bannedDirectory(name); dir != "" && !exempt(name) {
+			t.Error(dir)
+		}
+		if !isText(name) || exempt(name) {
+			continue
+		}
+		for i, line := range strings.Split(string(read(t, name)), "\n") {
+			for _, found := range bannedInText(line) {
+				t.Errorf("%s:%d: %s", name, i+1, found)
+			}
+		}
+	}
+}
+
+// TestStandardWordsFindsPlanted checks that a banned word is found wherever it
+// stands, and that the same word in an ordinary sense is not.
+func TestStandardWordsFindsPlanted(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]int{
+		"// sweep looks for strays.\nfunc sweep() {}":                     1,
+		"// sweep releases what is in\n// hand.\nfunc sweep() {}":         1,
+		"func releaseStrays() {}":                                         1,
+		"type siege struct{ crewSize int }":                               2,
+		"func f() { museum := 1; _ = museum }":                            1,
+		`var err = errors.New("the verdict is unknown")`:                  1,
+		"func f() { for evil := range 3 { _ = evil } }":                   1,
+		"func (s *T) Look() {}":                                           1,
+		"type T struct{ dealt int }":                                      1,
+		"// T is the mechanism.\ntype T struct{}":                         1,
+		"func handedOver(stray int) {}":                                   2,
+		"// look for the row, note its place and ask again.\nfunc f() {}": 0,
+		"func lookUp() {}":                                                0,
+		"// f holds the lock while others wait their turn.\nfunc f() {}":  0,
+		"type Note struct{}":                                              1,
+		"func each() {}":                                                  0,
+	} {
+		if got := bannedInGo(parsed(t, "internal/engine/x.go", source)); len(got) != want {
+			t.Errorf("%s\n%d findings, want %d: %s", source, len(got), want, strings.Join(got, "; "))
+		}
+	}
+	if got := bannedInGo(parsed(t, "internal/store/x.go", "func each() {}")); len(got) != 1 {
+		t.Errorf("each in the store: %d findings, want 1", len(got))
+	}
+	if got := bannedInText("A fleet of workers, dealt with one by one."); len(got) != 2 || !strings.Contains(strings.Join(got, ""), `"fleet"`) {
+		t.Errorf("documentation: %v, want 2 findings", got)
+	}
+	if bannedDirectory("internal/museum/doc.go") == "" || bannedDirectory("internal/mutants/doc.go") != "" {
+		t.Error("the name of a directory is not checked")
+	}
+}
+
+// bannedInGo returns what a Go file says with banned words.
+func bannedInGo(f goFile) (found []string) {
+	report := func(n ast.Node, text string) {
+		found = append(found, fmt.Sprintf("%s:%d: %s", f.path, f.lineOf(n), text))
+	}
+	for _, group := range f.ast.Comments {
+		var text strings.Builder
+		for _, c := range group.List {
+			text.WriteString(c.Text + "\n")
+		}
+		for _, b := range bannedInText(text.String()) {
+			report(group, b)
+		}
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			for _, b := range bannedInText(lit.Value) {
+				report(lit, b)
+			}
+		}
+		for _, id := range declared(n) {
+			if b := bannedName(f.path, id.Name); b != "" {
+				report(id, b)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// declared returns the names that a node declares.
+func declared(n ast.Node) []*ast.Ident {
+	var exprs []ast.Expr
+	switch d := n.(type) {
+	case *ast.FuncDecl:
+		return []*ast.Ident{d.Name}
+	case *ast.TypeSpec:
+		return []*ast.Ident{d.Name}
+	case *ast.ValueSpec:
+		return d.Names
+	case *ast.Field:
+		return d.Names
+	case *ast.RangeStmt:
+		if d.Tok == token.DEFINE {
+			exprs = []ast.Expr{d.Key, d.Value}
+		}
+	case *ast.AssignStmt:
+		if d.Tok == token.DEFINE {
+			exprs = d.Lhs
+		}
+	}
+	var ids []*ast.Ident
+	for _, e := range exprs {
+		if id, ok := e.(*ast.Ident); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// bannedName says what is wrong with a name in a file, "" when nothing is.
+func bannedName(file, name string) string {
+	whole := strings.ToLower(name)
+	use, ok := inNames[whole]
+	if !ok && strings.HasPrefix(file, "internal/store/") {
+		use, ok = inStoreNames[whole]
+	}
+	if !ok {
+		use, ok = inParts[whole]
+	}
+	for _, part := range camelWords(name) {
+		if !ok {
+			use, ok = inParts[part]
+		}
+	}
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("the name %s is jargon: the standard word is %s", name, use)
+}
+
+// camelWords splits a name at its capital letters, in lower case.
+func camelWords(name string) []string {
+	var words []string
+	start := 0
+	for i, r := range name {
+		if i > start && (unicode.IsUpper(r) || r == '_') {
+			words = append(words, strings.ToLower(strings.Trim(name[start:i], "_")))
+			start = i
+		}
+	}
+	return append(words, strings.ToLower(strings.Trim(name[start:], "_")))
+}
+
+// bannedInText returns the banned words of a text, each once.
+func bannedInText(text string) (found []string) {
+	for _, word := range inText.FindAllString(text, -1) {
+		word = breaks.ReplaceAllString(word, " ")
+		use := textUses[strings.ToLower(strings.ReplaceAll(word, " ", ""))]
+		found = append(found, fmt.Sprintf("%q is jargon: the standard word is %s", word, use))
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// bannedDirectory says what is wrong with the directory of a file.
+func bannedDirectory(name string) string {
+	for dir := range strings.SplitSeq(path.Dir(name), "/") {
+		if use, ok := inPaths[dir]; ok {
+			return fmt.Sprintf("%s: the directory %s has a name of jargon: the standard words are %s", name, dir, use)
+		}
+	}
+	return ""
+}
+
+// isText reports whether a file is documentation, or a script or configuration
+// with comments. Go files are checked on their own.
+func isText(name string) bool {
+	if strings.Contains("/"+name, "/testdata/") {
+		return false
+	}
+	switch path.Ext(name) {
+	case ".md", ".yml", ".sql", ".tmpl", ".pml", ".patch", ".json":
+		return true
+	}
+	return name == "Makefile" || name == ".ci/run"
+}
+
+// exempt reports whether a file is not checked.
+func exempt(name string) bool {
+	_, ok := quoted[name]
+	return ok
+}
+
+func parsed(t *testing.T, name, source string) goFile {
+	t.Helper()
+	fset := token.NewFileSet()
+	src := []byte("package p\n\n" + source + "\n")
+	file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return goFile{path: name, src: src, ast: file, fset: fset}
+}
