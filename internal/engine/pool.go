@@ -57,7 +57,8 @@ func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wa
 	return p
 }
 
-// start starts the slots. ctx is that of all sessions.
+// start starts the slots. ctx is that of all sessions. It is called before the
+// claimer starts.
 func (p *pool) start(ctx context.Context) {
 	p.ctx = ctx
 	for range p.config.Slots {

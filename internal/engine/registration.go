@@ -70,10 +70,10 @@ func (r *registration) run(ctx context.Context) error {
 	r.background.Go(func() { r.reaper.run(writes) })
 	r.background.Go(func() { r.listener.run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
+	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots
 	claims, endClaims := context.WithCancel(writes)
 	defer endClaims()
 	claimed := start(func() { r.claimer.run(claims) })
-	r.pool.start(sessions)
 
 	var reason error
 	select {
