@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -66,6 +67,13 @@ func TestCoalesceGrantsNoRights(t *testing.T) {
 			differ, ok := errors.AsType[*taskkit.CoalesceError](err)
 			if !ok || differ.ID != id || differ.Kind != "count" || !slices.Equal(differ.Differs, c.differs) {
 				t.Errorf("%s: got %v, want a *CoalesceError of task %s with %v", name, err, id, c.differs)
+			}
+			says := "the " + c.differs[0] + " differs;"
+			if len(c.differs) == 2 {
+				says = "the owner and run-as differ;"
+			}
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v, want it to say %q", name, err, says)
 			}
 			if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, taskkit.OwnedBy(clerk), taskkit.WithReason(name), in); err != nil {
 				t.Errorf("%s: the transaction is not usable afterwards: %v", name, err)

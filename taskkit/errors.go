@@ -71,7 +71,7 @@ const (
 func (e *SpecError) Error() string {
 	var parts []string
 	for _, f := range e.Fields[:min(len(e.Fields), printedFields)] {
-		parts = append(parts, fmt.Sprintf("%s breaks the rule %s (it is %s)", f.Path, f.Rule, f.Value))
+		parts = append(parts, f.sentence())
 	}
 	if n := len(e.Fields) + e.Omitted; n > printedFields {
 		parts = append(parts, fmt.Sprintf("and %d more", n-printedFields))
@@ -134,13 +134,27 @@ func (e *OptionError) Error() string { return fmt.Sprintf("taskkit: %s: %s", e.O
 // The caller's transaction remains usable and may commit without the task.
 type DuplicateError struct {
 	Kind string
-	Key  string
+	// By says which key is taken: "unique key" or "idempotency key". If the handle
+	// cannot query, it is the first key of the submission.
+	By  string
+	Key string
 	// ID is the task that has the key; zero if the handle cannot query.
 	ID ID
 }
 
 func (e *DuplicateError) Error() string {
-	return fmt.Sprintf("taskkit: a %s task with key %q exists already (%s)", e.Kind, e.Key, e.ID)
+	task := "a " + e.Kind + " task"
+	if e.ID != (ID{}) {
+		task = fmt.Sprintf("%s task %s", e.Kind, e.ID)
+	}
+	remedy := map[string]string{
+		"unique key":      "wait until that task has ended, or stop it",
+		"idempotency key": "the request was submitted before, so use that task",
+	}[e.By]
+	if remedy != "" {
+		remedy = ": " + remedy
+	}
+	return fmt.Sprintf("taskkit: %s with the %s %q exists already%s", task, e.By, shorten(e.Key), remedy)
 }
 
 // CoalesceError: a submission with [WithCoalescing] met a waiting task of the same
@@ -156,9 +170,13 @@ type CoalesceError struct {
 }
 
 func (e *CoalesceError) Error() string {
-	return fmt.Sprintf("taskkit: cannot merge the submission into the waiting %s task %s with reference %q: %s differ; "+
-		"nothing was stored: use another reference, such as one that names the owner, or submit again once the task has started",
-		e.Kind, e.ID, shorten(e.Reference), strings.Join(e.Differs, ", "))
+	verb := "differs"
+	if len(e.Differs) > 1 {
+		verb = "differ"
+	}
+	return fmt.Sprintf("taskkit: cannot merge the submission into the waiting %s task %s with reference %q: the %s %s; "+
+		"nothing was stored: put what differs into the reference, so that the two are separate tasks, or submit again once that task has started",
+		e.Kind, e.ID, shorten(e.Reference), list(e.Differs, "and"), verb)
 }
 
 // PausedError: a submission with [WithCoalescing] was merged into a task that is
@@ -251,7 +269,7 @@ func public(err error) error {
 	case errors.Is(err, store.ErrCannotQuery):
 		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
 	case errors.As(err, &dup):
-		return &DuplicateError{Kind: dup.Kind, Key: dup.Key, ID: dup.ID}
+		return &DuplicateError{Kind: dup.Kind, By: strings.ReplaceAll(dup.Column, "_", " "), Key: dup.Key, ID: dup.ID}
 	case errors.As(err, &differ):
 		return &CoalesceError{Kind: differ.Kind, Reference: differ.Reference, ID: differ.ID, Differs: differ.Differs}
 	case errors.As(err, &paused):
@@ -259,6 +277,15 @@ func public(err error) error {
 	default:
 		return fmt.Errorf("taskkit: %w", err)
 	}
+}
+
+// list joins names for a sentence: "a", "a and b", "a, b and c".
+func list(names []string, word string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
 }
 
 func orNone(names []string) string {

@@ -18,8 +18,8 @@ func ExampleWithUniqueKey() {
 	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithUniqueKey("cohort:7"), taskkit.System())
 	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithUniqueKey("cohort:7"), taskkit.System())
 	var dup *taskkit.DuplicateError
-	fmt.Println(errors.As(err, &dup) && dup.ID == first)
-	// Output: true
+	fmt.Println(errors.As(err, &dup) && dup.ID == first, dup.By)
+	// Output: true unique key
 }
 
 // A request that a client repeats is submitted once, even after its task has run.
@@ -29,8 +29,8 @@ func ExampleWithIdempotencyKey() {
 	first, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithIdempotencyKey("request 4711"), taskkit.System())
 	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.WithIdempotencyKey("request 4711"), taskkit.System())
 	var dup *taskkit.DuplicateError
-	fmt.Println(errors.As(err, &dup) && dup.ID == first)
-	// Output: true
+	fmt.Println(errors.As(err, &dup) && dup.ID == first, dup.By)
+	// Output: true idempotency key
 }
 
 // Waiting tasks with the same reference are merged.

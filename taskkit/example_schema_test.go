@@ -36,7 +36,7 @@ func ExampleMigrate() {
 	fmt.Println(taskkit.Migrate(ctx, db, taskkit.DefaultSchema))
 	fmt.Println(taskkit.CheckSchema(ctx, db, taskkit.DefaultSchema))
 	// Output:
-	// taskkit: the database has no taskkit tables: run `taskkit migrate`
+	// taskkit: the database has no taskkit tables: run `taskkit migrate -d FILE`
 	// <nil>
 	// <nil>
 }

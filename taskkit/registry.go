@@ -62,5 +62,13 @@ func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result]
 // registration.
 func (r *Registry) Kinds() []string { return slices.Clone(r.names) }
 
+// check returns the mistakes that keep a worker from using the registry, joined.
+func (r *Registry) check() error {
+	if len(r.kinds) == 0 && len(r.errs) == 0 {
+		return &OptionError{"Registry", "empty: register at least one executor"}
+	}
+	return r.Err()
+}
+
 // Err returns the mistakes made in registration, joined, or nil.
 func (r *Registry) Err() error { return errors.Join(r.errs...) }

@@ -32,6 +32,8 @@ func (e *SchemaError) Error() string { return "taskkit: " + e.err.Error() }
 // has no schemas: the name is ignored there.
 //
 // A service need not have that right: run `taskkit migrate` beforehand.
+//
+// It returns an *[OptionError] for a handle or a name of a schema that cannot be used.
 func Migrate(ctx context.Context, db *sql.DB, schema string) error {
 	if err := checkHandle("db", db); err != nil {
 		return err
@@ -57,9 +59,10 @@ func ready(ctx context.Context, db *sql.DB, schema string) error {
 	return Migrate(ctx, db, schema)
 }
 
-// CheckSchema returns nil when the tables are those that this package needs,
-// and otherwise a *[SchemaError], or a *[ConnectError] when it cannot find out. It
-// changes nothing.
+// CheckSchema returns nil when the tables are those that this package needs. Otherwise
+// it returns a *[SchemaError], a *[ConnectError] when it cannot find out, or an
+// *[OptionError] for a handle or a name of a schema that cannot be used. It changes
+// nothing.
 func CheckSchema(ctx context.Context, db ExecQuerier, schema string) error {
 	if err := checkHandle("db", db); err != nil {
 		return err

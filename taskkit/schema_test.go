@@ -19,8 +19,16 @@ import (
 func unmigrated(t *testing.T, call string, err error) {
 	t.Helper()
 	var schema *taskkit.SchemaError
-	if !errors.As(err, &schema) || !schema.Behind() || schema.Want == 0 || !strings.Contains(err.Error(), "run `taskkit migrate`") {
-		t.Errorf("%s: %v, want a *SchemaError that names the command", call, err)
+	if !errors.As(err, &schema) || !schema.Behind() || schema.Want == 0 {
+		t.Errorf("%s: %v, want a *SchemaError that is behind", call, err)
+		return
+	}
+	command := "run `taskkit migrate -d FILE`"
+	if schema.Schema != "" {
+		command = "run `taskkit migrate -d URL --schema " + schema.Schema + "`"
+	}
+	if !strings.Contains(err.Error(), command) {
+		t.Errorf("%s: %v, want it to say %s", call, err, command)
 	}
 }
 

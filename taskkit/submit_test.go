@@ -138,8 +138,8 @@ func TestSubmitInTransaction(t *testing.T) {
 		}
 		// A duplicate is told, and does not spoil the transaction.
 		var dup *taskkit.DuplicateError
-		if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.WithUniqueKey("k"), taskkit.System()); !errors.As(err, &dup) || dup.ID != committed {
-			t.Errorf("second task with the key: %v, want *DuplicateError with %s", err, committed)
+		if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.WithUniqueKey("k"), taskkit.System()); !errors.As(err, &dup) || dup.ID != committed || dup.By != "unique key" {
+			t.Errorf("second task with the key: %v, want *DuplicateError of the unique key with %s", err, committed)
 		}
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)

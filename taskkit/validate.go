@@ -136,11 +136,11 @@ func duplicate(list reflect.Value, field string) string {
 			return ""
 		}
 		if j, ok := first[v.Interface()]; ok {
-			what := "an object"
+			what := "the same object"
 			if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]() {
 				what = show(v)
 			}
-			return fmt.Sprintf("of length %d and [%d] repeats [%d]: %s", list.Len(), i, j, what)
+			return fmt.Sprintf("of length %d, and [%d] and [%d] are both %s", list.Len(), j, i, what)
 		}
 		first[v.Interface()] = i
 	}

@@ -13,10 +13,15 @@ import (
 type Worker struct{ engine *engine.Worker }
 
 // NewWorker returns a worker. It checks the registry, the configuration, the
-// database's settings and its schema, and starts no goroutine. An SQLite file is
-// migrated; a PostgreSQL schema must have been migrated before (see [Migrate]).
-// Its errors are *[MissingExecutorError], *[DuplicateKindError], *[OptionError],
-// *[ConnectError] and *[SchemaError]. Several of them may be joined.
+// database's settings and its schema, and starts no goroutine.
+//
+// An SQLite file whose tables are missing or older is migrated, as [Migrate] does;
+// to decide about that yourself, call [CheckSchema] before. A PostgreSQL schema must
+// have been migrated before.
+//
+// The mistakes in the registry and the configuration are returned all at once,
+// joined: *[MissingExecutorError], *[DuplicateKindError] and *[OptionError]. If there
+// are none it may return a *[ConnectError] or a *[SchemaError].
 //
 // The pool is shared with the application. A worker uses at most one connection
 // for each slot and three more. On PostgreSQL one of these listens for
@@ -28,16 +33,10 @@ func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	if r == nil {
 		return nil, &OptionError{"Registry", "nil: fill one with gen.Executors or Register"}
 	}
-	if err := r.Err(); err != nil {
-		return nil, err
-	}
-	if len(r.kinds) == 0 {
-		return nil, &OptionError{"Registry", "empty: register at least one executor"}
-	}
 	ec := c.engine()
 	ctx, cancel := context.WithTimeout(context.Background(), ec.Call)
 	defer cancel()
-	if err := c.checkOn(ctx, db, ec); err != nil {
+	if err := errors.Join(r.check(), c.checkOn(ctx, db, ec)); err != nil {
 		return nil, err
 	}
 	schema := or(c.Schema, DefaultSchema)

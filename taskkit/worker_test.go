@@ -440,6 +440,10 @@ func TestNewWorkerRefuses(t *testing.T) {
 		t.Errorf("same kind twice: %v, want *DuplicateKindError", err)
 	}
 	var option *taskkit.OptionError
+	_, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{Slots: -1})
+	if !errors.As(err, &missing) || !errors.As(err, &option) || option.Option != "Config.Slots" {
+		t.Errorf("mistakes in the registry and the configuration: %v, want both", err)
+	}
 	for name, c := range map[string]taskkit.Config{
 		"slots":     {Slots: -1},
 		"heartbeat": {Heartbeat: time.Millisecond},

@@ -39,13 +39,26 @@ func (e *SchemaError) Error() string {
 	}
 	switch {
 	case e.Have < 0:
-		return fmt.Sprintf("%s does not have the tables of version %d, which this program needs: run `taskkit migrate`", where, e.Want)
+		return fmt.Sprintf("%s does not have the tables of version %d, which this program needs: run `%s`", where, e.Want, e.command())
 	case e.Have == 0:
-		return fmt.Sprintf("%s has no taskkit tables: run `taskkit migrate`", where)
+		return fmt.Sprintf("%s has no taskkit tables: run `%s`", where, e.command())
 	case e.Have < e.Want:
-		return fmt.Sprintf("%s is at version %d and this program needs %d: run `taskkit migrate`", where, e.Have, e.Want)
+		return fmt.Sprintf("%s is at version %d and this program needs %d: run `%s`", where, e.Have, e.Want, e.command())
 	default:
 		return fmt.Sprintf("%s is at version %d, newer than the %d this program knows: update the program, `taskkit migrate` cannot go back", where, e.Have, e.Want)
+	}
+}
+
+// command returns the command line that migrates, with a placeholder for the
+// address, which may contain a password.
+func (e *SchemaError) command() string {
+	switch e.Schema {
+	case "":
+		return "taskkit migrate -d FILE"
+	case dialect.DefaultSchema:
+		return "taskkit migrate -d URL"
+	default:
+		return "taskkit migrate -d URL --schema " + e.Schema
 	}
 }
 

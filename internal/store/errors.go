@@ -35,9 +35,9 @@ func (e *StateError) Error() string {
 // DuplicateError is a task that exists already, by a key of its kind.
 type DuplicateError struct {
 	Kind   string
-	Column string // unique_key, idempotency_key or reference
+	Column string // unique_key, idempotency_key or id
 	Key    string
-	ID     uuid.UUID // the task that has the key; zero where the handle cannot ask
+	ID     uuid.UUID // the task that has the key; zero where the handle cannot query
 }
 
 func (e *DuplicateError) Error() string {

@@ -72,8 +72,8 @@ func (a *app) connect(ctx context.Context) (*connection, error) {
 	}
 	if err := taskkit.CheckSchema(ctx, db, a.schemaName()); err != nil {
 		_ = db.Close() // the check has the error to report
-		if s, ok := errors.AsType[*taskkit.SchemaError](err); ok && s.Behind() && a.flags() != "" {
-			err = fmt.Errorf("%w, here as `taskkit migrate%s`", err, a.flags())
+		if s, ok := errors.AsType[*taskkit.SchemaError](err); ok && s.Behind() {
+			err = fmt.Errorf("%w, which is here `taskkit migrate%s`", err, a.flags())
 		}
 		return nil, err
 	}
