@@ -133,6 +133,37 @@ func TestCoalesceReplacesRetry(t *testing.T) {
 	})
 }
 
+// A task that is half done and continues later keeps its work: the new submission
+// is stored beside it.
+func TestCoalesceKeepsHalfDone(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		reference := taskkit.WithCoalescing("person 7")
+		started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
+			b.State.Next++
+			if b.Spec.Items == 1 && b.State.Next == 1 {
+				return taskkit.Later(time.Hour), nil
+			}
+			return taskkit.Done, nil
+		}}), quick(t, db))
+		half := submitted(t, db, countKind, countSpec{Items: 1}, reference)
+		until(t, "continues later", func() bool {
+			task, err := clientOf(db).Task(t.Context(), half)
+			return err == nil && task.Status == taskkit.StatusQueued && task.Checkpoints == 1
+		})
+		second := submitted(t, db, countKind, countSpec{Items: 2}, reference)
+		if second == half {
+			t.Error("a task that is half done was replaced")
+		}
+		ended(t, db, second)
+		task, err := taskkit.Get(t.Context(), clientOf(db), countKind, half)
+		if err != nil || task.Spec.Items != 1 || task.State.Next != 1 || task.Task.Status != taskkit.StatusQueued {
+			t.Errorf("the task that was half done became %+v, %v", task, err)
+		}
+	})
+}
+
 // A delayed submission does not postpone a task that is due.
 func TestCoalesceKeepsDelayedApart(t *testing.T) {
 	t.Parallel()

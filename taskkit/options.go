@@ -145,6 +145,8 @@ func WithIdempotencyKey(key string) SubmitOption {
 // spec, reason and priority, and begins anew with an empty state, counters of zero
 // and fresh attempts. The earlier of the two times is kept. A task that runs, that
 // has ended or is to be stopped or deleted is left alone, and a new one is stored.
+// So is one that is half done and waits for another reason than a failed attempt,
+// as after [Later]: its work goes on.
 //
 // Tasks submitted for a later time, by [WithDelay] or [WithNotBefore], are merged
 // only with each other.

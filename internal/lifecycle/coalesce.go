@@ -35,9 +35,25 @@ func (i Identity) Differences(submitted Identity) []string {
 }
 
 // Coalescible reports whether a submission with the same reference may replace
-// the row's: the task waits, whether it has been claimed before or not, and is
-// not about to end.
-func (r Row) Coalescible() bool { return r.Status == Queued && !r.Control.Ends() }
+// the row's: the task waits, is not about to end, and is [Replaceable]. failed
+// says that an attempt has failed since the last checkpoint.
+func (r Row) Coalescible(failed bool) bool {
+	return r.Status == Queued && !r.Control.Ends() && Replaceable(r.halfDone(), failed)
+}
+
+// Replaceable reports whether a waiting task may begin anew for another spec. One
+// that is half done goes on with its work, as if it were running: it only waits
+// because its batch asked to continue later, or because it gave its slot back or
+// lost its worker. One that waits for a retry does not: the newer spec would run
+// first otherwise, and the older one last.
+func Replaceable(halfDone, failed bool) bool { return failed || !halfDone }
+
+// halfDone reports whether the row holds a part of the task's work: a state, or
+// items that were counted.
+func (r Row) halfDone() bool {
+	p := r.Progress
+	return len(r.State) > 0 && string(r.State) != "{}" || max(p.Taken, p.Done, p.Failed, p.Skipped) > 0
+}
 
 // Coalesce returns the row after a submission was merged into it. submitted is
 // the row that the submission would have inserted otherwise. The task begins

@@ -31,10 +31,10 @@ type waitingTask struct {
 }
 
 // coalesce stores a task with a reference, or merges it into the tasks of this
-// reference that wait (CER-14). There is nearly always one at most. There are
-// more when a task was submitted while the former one was running and that one
-// waits for a retry now. Then all take the new submission, because none may run
-// an older spec after this one was accepted.
+// reference that wait and may be replaced (CER-14). There is nearly always one at
+// most. There are more when a task was submitted while the former one was running
+// and that one waits for a retry now. Then all take the new submission, because
+// none may begin with an older spec after this one was accepted.
 func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
 	q, ok := i.handle.(Querier)
 	if !ok {
@@ -79,28 +79,39 @@ func (t *NewTask) Delayed() bool {
 	return t.Reference != "" && (t.Delay > 0 || !t.NotBefore.IsZero())
 }
 
-// lockWaiting reads the tasks that wait with the reference of a new one, those
-// that were never claimed first, and locks them until the transaction ends. On
-// SQLite it is a write, so that the transaction has the lock from here on: a
-// reader that writes later cannot wait for it.
+// lockWaiting reads the tasks that wait with the reference of a new one and may be
+// replaced, those that were never claimed first, and locks them until the
+// transaction ends. On SQLite it is a write, so that the transaction has the lock
+// from here on: a reader that writes later cannot wait for it.
 func (i *inserter) lockWaiting(ctx context.Context, q Querier, t *NewTask) ([]waitingTask, error) {
 	const (
-		columns = "id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence"
-		where   = " WHERE execution_component_name = $1 AND reference = $2 AND delayed = $3" +
+		columns = "id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence," +
+			" CAST(execution_state AS text) <> '{}' OR items_taken + items_done + items_failed + items_skipped > 0"
+		where = " WHERE execution_component_name = $1 AND reference = $2 AND delayed = $3" +
 			" AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')"
 	)
+	failed := func(schema string) string {
+		return ", EXISTS (SELECT 1 FROM " + schema + "taskkit_task_attempt a WHERE a.task_id = taskkit_queued_task.id" +
+			" AND a.checkpoint_seq = taskkit_queued_task.checkpoint_seq)"
+	}
+	schema := `"` + i.schema + `".`
 	query := dialect.Either(
-		"SELECT "+columns+` FROM "`+i.schema+`".taskkit_queued_task`+where+" FOR NO KEY UPDATE",
-		"UPDATE taskkit_queued_task SET modified_date = modified_date"+where+" RETURNING "+columns)
+		"SELECT "+columns+failed(schema)+" FROM "+schema+"taskkit_queued_task"+where+" FOR NO KEY UPDATE",
+		"UPDATE taskkit_queued_task SET modified_date = modified_date"+where+" RETURNING "+columns+failed(""))
 	rows, err := q.QueryContext(ctx, query, t.Kind, t.Reference, t.Delayed()) //nolint:rowserrcheck // sqlrows.Scan does
 	if err != nil {
 		return nil, err
 	}
 	var waiting []waitingTask
 	_, err = sqlrows.Scan(rows, func(rows *sql.Rows) error {
-		var w waitingTask
-		err := rows.Scan(&w.id, &w.Owner, &w.RunAs, &w.Queue, &w.UniqueKey, &w.control, &w.fence)
-		waiting = append(waiting, w)
+		var (
+			w                waitingTask
+			halfDone, failed bool
+		)
+		err := rows.Scan(&w.id, &w.Owner, &w.RunAs, &w.Queue, &w.UniqueKey, &w.control, &w.fence, &halfDone, &failed)
+		if lifecycle.Replaceable(halfDone, failed) {
+			waiting = append(waiting, w)
+		}
 		return err
 	})
 	slices.SortFunc(waiting, func(a, b waitingTask) int {

@@ -114,14 +114,14 @@ func (s *Store) insert(commit int64, n *store.NewTask) error {
 	return s.add(commit, "Insert", &t)
 }
 
-// waiting returns the tasks that wait with the reference of a new one, those that
-// were never claimed first.
+// waiting returns the tasks that wait with the reference of a new one and may be
+// replaced, those that were never claimed first.
 func (s *Store) waiting(t *Task) []*row {
 	var fresh, tried []*row
 	for _, id := range s.order {
 		r := s.tasks[id]
 		switch {
-		case r.Kind != t.Kind || r.Reference != t.Reference || r.Delayed != t.Delayed || !r.Coalescible():
+		case r.Kind != t.Kind || r.Reference != t.Reference || r.Delayed != t.Delayed || !r.Coalescible(s.hasFailed(r)):
 		case r.Fence == 0:
 			fresh = append(fresh, r)
 		default:
@@ -129,6 +129,11 @@ func (s *Store) waiting(t *Task) []*row {
 		}
 	}
 	return append(fresh, tried...)
+}
+
+// hasFailed reports whether an attempt has failed since a task's last checkpoint.
+func (s *Store) hasFailed(r *row) bool {
+	return slices.ContainsFunc(s.attempts[r.ID], func(a store.Attempt) bool { return a.Seq == r.Seq })
 }
 
 // merge merges a new task into those that wait.

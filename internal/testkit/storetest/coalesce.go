@@ -111,7 +111,8 @@ func coalesceTimes(e *env) {
 	is(e, "immediate once more", e.insert(of(`{"n": 6}`))[0], now)
 }
 
-// coalesceRetry: a task that waits for a retry is replaced, and begins anew.
+// coalesceRetry: a task that waits for a retry is replaced, and begins anew, also
+// one that is half done.
 func coalesceRetry(e *env) {
 	e.registerWorker()
 	of := referring()
@@ -124,7 +125,7 @@ func coalesceRetry(e *env) {
 	})
 	l := c.Lease
 	l.Seq++
-	e.apply(store.Write{Lease: l, To: lifecycle.Queued, Attempts: 4, Delay: time.Hour, Reason: "retry"})
+	e.apply(store.Write{Lease: l, To: lifecycle.Queued, Attempts: 4, Delay: time.Hour, Reason: "retry", Attempt: failedAttempt(l)})
 	is(e, "id", e.insert(of(`{"n": 2}`, func(t *store.NewTask) { t.Reason = "new" }))[0], id)
 	got := e.read(id)
 	is(e, "spec, state, reason, status", fmt.Sprint(string(got.Spec), string(got.State), got.Reason, got.Status), `{"n": 2}{}newQUEUED`)
@@ -141,6 +142,67 @@ func coalesceRetry(e *env) {
 	is(e, "claimed, under a new fence", fmt.Sprint(next.ID, next.Fence, string(next.Spec)), fmt.Sprint(id, 2, `{"n": 2}`))
 	if e.apply(store.Write{Lease: l, To: lifecycle.Completed}).OK {
 		e.Fatal("a late write of the former holder was applied")
+	}
+}
+
+// failedAttempt is the record of a failed attempt under a task lease.
+func failedAttempt(l store.Lease) *store.Attempt {
+	return &store.Attempt{Process: "p1", Fence: l.Fence, Seq: l.Seq, Attempt: 1, Class: "transient", Code: "error", Detail: "planned"}
+}
+
+// coalesceHalfDone: a task that is half done and waits without having failed since
+// its last checkpoint is left alone, and a new one is stored beside it, once.
+func coalesceHalfDone(e *env) {
+	e.registerWorker()
+	counted := func(p lifecycle.Progress) func(*store.Write) {
+		return func(w *store.Write) {
+			p.Total = -1
+			w.Checkpoint, w.Revision, w.State, w.Progress = true, 1, json.RawMessage("{}"), p
+		}
+	}
+	for i, c := range []struct {
+		name     string
+		write    func(*store.Write) // the release, after a failed attempt that is not the last
+		replaced bool
+	}{
+		{"no checkpoint", func(*store.Write) {}, true},
+		{"a checkpoint of nothing", counted(lifecycle.Progress{}), true},
+		{"a state", func(w *store.Write) { w.Checkpoint, w.Revision, w.State = true, 1, json.RawMessage(`{"at": 1}`) }, false},
+		{"items taken", counted(lifecycle.Progress{Taken: 1}), false},
+		{"items done", counted(lifecycle.Progress{Done: 1}), false},
+		{"items failed", counted(lifecycle.Progress{Failed: 1}), false},
+		{"items skipped", counted(lifecycle.Progress{Skipped: 1}), false},
+	} {
+		of := referring()
+		change := func(t *store.NewTask) { t.Reference, t.Priority = fmt.Sprint("reference ", i), 1 }
+		keyed := func(t *store.NewTask) { t.UniqueKey = fmt.Sprint("key ", i) }
+		id := e.insert(of(`{"n": 1}`, change, keyed))[0]
+		l := e.claim(1)[0].Lease
+		e.apply(store.Write{Lease: l, To: lifecycle.Queued, Attempts: 1, Reason: "retry", Attempt: failedAttempt(l)})
+		l = e.claim(1)[0].Lease
+		e.apply(store.Write{Lease: l, To: lifecycle.Executing})
+		w := store.Write{Lease: l, To: lifecycle.Queued, Attempts: 1, Delay: time.Hour, Reason: "later"}
+		c.write(&w)
+		is(e, c.name+": released", e.apply(w).OK, true)
+		state := string(e.read(id).State)
+
+		second := e.insert(of(`{"n": 2}`, change))[0]
+		is(e, c.name+": replaced", second == id, c.replaced)
+		if c.replaced {
+			e.claim(1)
+			continue
+		}
+		got := e.read(id)
+		is(e, c.name+": spec, state and progress", fmt.Sprint(string(got.Spec), string(got.State), got.Progress), fmt.Sprint(`{"n": 1}`, state, w.Progress))
+		is(e, c.name+": third", e.insert(of(`{"n": 3}`, change))[0], second)
+		// It keeps its key, as a running task does.
+		var dup *store.DuplicateError
+		if err := e.submit([]store.NewTask{of(`{"n": 4}`, change, keyed)}, true); !errors.As(err, &dup) || dup.ID != id {
+			e.Fatalf("%s: got %v, want the duplicate of %s", c.name, err, id)
+		}
+		is(e, c.name+": claimed", e.claim(1)[0].ID, second)
+		e.insert(referring()(`{"n": 5}`, change)) // another owner's
+		e.claim(1)
 	}
 }
 
@@ -278,20 +340,21 @@ func coalesceConcurrently(e *env) {
 
 // coalesceRandomly: in random sequences of submissions, claims, releases and ends
 // with one reference, no task is claimed with an older spec than one that was
-// accepted while the task waited.
+// accepted while the task waited, but one that is half done goes on with its own.
 func coalesceRandomly(e *env) {
 	e.registerWorker()
 	of := referring()
 	random := rand.New(rand.NewPCG(7, 14))
 	newest := map[uuid.UUID]int{} // the spec that a task must have at least, by task
 	held := map[uuid.UUID]store.ClaimedTask{}
+	halfDone := map[uuid.UUID]bool{} // and has not failed since
 	for n := 1; n <= 150; n++ {
 		switch random.IntN(4) {
 		case 0, 1:
 			id := e.insert(of(strconv.Itoa(n)))[0]
 			newest[id] = n
 			for other := range newest {
-				if _, ok := held[other]; !ok {
+				if _, ok := held[other]; !ok && !halfDone[other] {
 					newest[other] = n
 				}
 			}
@@ -306,12 +369,16 @@ func coalesceRandomly(e *env) {
 			}
 		case 3:
 			for id, c := range held {
-				w := store.Write{Lease: c.Lease, To: lifecycle.Queued, Attempts: c.Attempts, Reason: "retry"}
-				switch random.IntN(3) {
+				w := store.Write{Lease: c.Lease, To: lifecycle.Queued, Attempts: c.Attempts, Reason: "waits"}
+				switch random.IntN(4) {
 				case 0:
 					w.To = lifecycle.Failure
 				case 1:
 					w.Checkpoint, w.Revision, w.State = true, 1, json.RawMessage(`{"at": 1}`)
+					halfDone[id] = true
+				case 2:
+					w.Attempt = failedAttempt(c.Lease)
+					delete(halfDone, id)
 				}
 				if w.Checkpoint {
 					is(e, "started", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Executing}).OK, true)
@@ -320,6 +387,7 @@ func coalesceRandomly(e *env) {
 				delete(held, id)
 				if w.To.Terminal() {
 					delete(newest, id)
+					delete(halfDone, id)
 				}
 				break
 			}

@@ -46,7 +46,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
-		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry,
+		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry, "CoalesceHalfDone": coalesceHalfDone,
 		"CoalesceKeys": coalesceKeys, "CoalescePaused": coalescePaused, "CoalesceRequested": coalesceRequested,
 		"CoalesceTwoWaiting": coalesceTwoWaiting, "CoalesceConcurrently": coalesceConcurrently, "CoalesceRandomly": coalesceRandomly,
 
