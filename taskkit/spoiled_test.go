@@ -6,11 +6,38 @@ import (
 	"strings"
 	"testing"
 
+	entsql "entgo.io/ent/dialect/sql"
+
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
 const wrongStatement = "INSERT INTO no_such_table VALUES (1)"
+
+// failingRows is a query whose second row fails, with an error of [rowsFail].
+func failingRows(b *countBatch) string {
+	if b.EntDriver().Dialect() == string(dialect.SQLite) {
+		return "SELECT abs(column1) FROM (VALUES (1), (-9223372036854775808))"
+	}
+	return "SELECT v + 1 FROM (VALUES (1), (2147483647)) AS x(v)"
+}
+
+// rowsFail is a part of the error of [failingRows] that both databases have in
+// common.
+const rowsFail = "integer o" // overflow, out of range
+
+// readHalf reads [failingRows] and does not check rows.Err.
+func readHalf(ctx context.Context, b *countBatch) error {
+	rows, err := b.Tx.QueryContext(ctx, failingRows(b)) //nolint:rowserrcheck // that is the fault
+	if err != nil {
+		return taskkit.Permanent("failed_at_once", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return nil
+}
 
 // A statement that failed is never ignored: the batch ends permanently, with that
 // statement's error, and nothing of it is committed; the same on both databases.
@@ -46,6 +73,68 @@ func TestStatementFailuresAreNotIgnored(t *testing.T) {
 			}
 			return taskkit.More, err
 		}, "database", "no_such_table"},
+		"rows": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			next, err := count(ctx, b, "w")
+			if err != nil {
+				return next, err
+			}
+			return next, readHalf(ctx, b)
+		}, "spoiled_transaction", rowsFail},
+		"rows of ent": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			var rows entsql.Rows
+			if err := b.EntDriver().Query(ctx, failingRows(b), []any{}, &rows); err != nil {
+				return taskkit.More, taskkit.Permanent("failed_at_once", err)
+			}
+			for rows.Next() {
+			}
+			return taskkit.Done, rows.Close()
+		}, "spoiled_transaction", rowsFail},
+		"statements after rows are refused": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if err := readHalf(ctx, b); err != nil {
+				return taskkit.More, err
+			}
+			_, err := b.Tx.ExecContext(ctx, "SELECT 1")
+			if err == nil || !strings.Contains(err.Error(), "b.Try") {
+				return taskkit.More, taskkit.Permanent("not_refused", err)
+			}
+			return taskkit.More, err
+		}, "database", rowsFail},
+		"rows in Try": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			err := b.Try(ctx, func() error { return readHalf(ctx, b) })
+			if err == nil || !strings.Contains(err.Error(), rowsFail) {
+				return taskkit.More, taskkit.Permanent("not_reported", err)
+			}
+			return count(ctx, b, "w")
+		}, "", ""},
+		"rows after a savepoint by hand": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if _, err := b.Tx.ExecContext(ctx, "SAVEPOINT mine"); err != nil {
+				return taskkit.More, err
+			}
+			if err := readHalf(ctx, b); err != nil {
+				return taskkit.More, err
+			}
+			if _, err := b.Tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT mine"); err != nil {
+				return taskkit.More, err
+			}
+			return count(ctx, b, "w")
+		}, "", ""},
+		"rows that are not read to their end": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			for range 3 {
+				ctx, cancel := context.WithCancel(ctx)
+				rows, err := b.Tx.QueryContext(ctx, "SELECT 1 UNION ALL SELECT 2") //nolint:rowserrcheck // only its first row is read
+				if err != nil {
+					cancel()
+					return taskkit.More, err
+				}
+				rows.Next()
+				err = rows.Close() //nolint:sqlclosecheck // at once, before its context ends
+				cancel()
+				if err != nil {
+					return taskkit.More, err
+				}
+			}
+			return count(ctx, b, "w")
+		}, "", ""},
 		"in Try": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			err := b.Try(ctx, func() error {
 				_, err := b.Tx.ExecContext(ctx, wrongStatement)

@@ -18,7 +18,8 @@ type Execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// ExecQuerier is an [Execer] that can also query. A batch's Tx is one.
+// ExecQuerier is an [Execer] that can also query. A batch's Tx is one. An error that
+// ends the rows, which only their method Err tells, is an error of the statement.
 type ExecQuerier interface {
 	Execer
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -85,6 +86,9 @@ func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
 	}
 	err = conn.Query(ctx, query, args, v)
 	d.tx.Record(query, err)
+	if rows, ok := v.(*entsql.Rows); ok && err == nil {
+		d.tx.Reads(rows.ColumnScanner)
+	}
 	return err
 }
 

@@ -137,7 +137,7 @@ func ignored(ctx context.Context, failed error) error {
 	}
 	return &classify.MarkedError{
 		Class: lifecycle.Permanent, Code: classify.CodeSpoiledTransaction,
-		Err: fmt.Errorf("a statement failed and the executor returned no error; return it, or run the statement inside b.Try: %w", failed),
+		Err: fmt.Errorf("a statement failed and the executor returned no error; return it (that of rows is rows.Err), or run the statement inside b.Try: %w", failed),
 	}
 }
 

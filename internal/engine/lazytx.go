@@ -76,6 +76,16 @@ func (t *LazyTx) Record(query string, err error) {
 	}
 }
 
+// Reads notes the rows of a statement that ran on a handle of [LazyTx.Handle].
+func (t *LazyTx) Reads(rows txguard.Rows) {
+	t.mu.Lock()
+	tx := t.tx
+	t.mu.Unlock()
+	if tx != nil {
+		tx.Reads(rows)
+	}
+}
+
 // savepoint, rollbackTo and releaseSavepoint are those of [store.Tx].
 func (t *LazyTx) savepoint(ctx context.Context, name string) error {
 	tx, err := t.begin(ctx)

@@ -7,6 +7,10 @@
 // So the guard remembers the first statement that failed outside a savepoint,
 // refuses those that follow, and tells the runtime, which does not commit. A
 // statement that would end the transaction counts as failed.
+//
+// A statement may also fail while its rows are read, which only rows.Err tells. A
+// *sql.Rows cannot be wrapped, so the guard keeps it and asks it for that error before
+// each further statement and at the end.
 package txguard
 
 import (
@@ -30,7 +34,15 @@ type Tx struct {
 	// failed has the first error at each level: of the transaction, and of each
 	// open savepoint of [Tx.Savepoint] within the one before.
 	failed []error
+	// reading has the rows that were still open at the last check.
+	reading []Rows
 }
+
+// Rows are the rows of a statement: *sql.Rows, or what wraps them. Columns is the
+// method that tells of the error that ended them and may be called by any goroutine
+// at any time. Err takes the end of the statement's context for an error even when
+// it came after the rows had been closed.
+type Rows interface{ Columns() ([]string, error) }
 
 // New guards a transaction that has just begun.
 func New(tx store.Tx, d dialect.Name) *Tx {
@@ -43,7 +55,7 @@ type SpoiledError struct{ First error }
 
 func (e *SpoiledError) Error() string {
 	return fmt.Sprintf("an earlier statement of this batch's transaction failed, so this one was not run; "+
-		"return the error, or run a statement that may fail inside b.Try: %v", e.First)
+		"return the error (that of rows is rows.Err), or run a statement that may fail inside b.Try: %v", e.First)
 }
 
 // Unwrap returns the error of the failed statement.
@@ -54,7 +66,38 @@ func (e *SpoiledError) Unwrap() error { return e.First }
 func (t *Tx) Failed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.collect()
 	return t.failed[0]
+}
+
+// Reads notes the rows of a statement that ran on a handle of [Tx.Handle].
+func (t *Tx) Reads(rows Rows) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reading = append(t.reading, rows)
+}
+
+// rowsClosed is the text of the error that the rows of database/sql have when they
+// were closed and nothing failed. It has no name there.
+const rowsClosed = "sql: Rows are closed"
+
+// collect notes the errors of the rows that have been closed since the last call. Each
+// counts at the present level, where PostgreSQL aborts the transaction too. The caller
+// has locked mu.
+func (t *Tx) collect() {
+	open := t.reading[:0]
+	for _, rows := range t.reading {
+		_, err := rows.Columns()
+		if err == nil {
+			open = append(open, rows)
+			continue
+		}
+		if top := len(t.failed) - 1; t.failed[top] == nil && err.Error() != rowsClosed {
+			t.failed[top] = err
+		}
+	}
+	clear(t.reading[len(open):])
+	t.reading = open
 }
 
 // Record notes the error of a statement that ran on a handle of [Tx.Handle]. A nil
@@ -76,6 +119,7 @@ func (t *Tx) Record(query string, err error) {
 func (t *Tx) check(query string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.collect()
 	if err := t.failed[len(t.failed)-1]; err != nil && !sqlscan.IsRollbackTo(t.dialect, query) {
 		return &SpoiledError{err}
 	}
@@ -92,20 +136,21 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 	return r, err
 }
 
-// QueryContext implements [store.Querier]. An error that occurs while the rows are
-// read is not seen here; on PostgreSQL it aborts the transaction, which the next
-// statement or the commit reports.
+// QueryContext implements [store.Querier].
 func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if err := t.check(query); err != nil {
 		return nil, err
 	}
 	rows, err := t.Tx.QueryContext(ctx, query, args...)
 	t.Record(query, err)
+	if err == nil {
+		t.Reads(rows)
+	}
 	return rows, err
 }
 
 // Handle implements [store.Tx]. Whoever runs a statement on the handle reports its
-// error with [Tx.Record].
+// error with [Tx.Record] and its rows with [Tx.Reads].
 func (t *Tx) Handle(query string) (store.Querier, error) {
 	if err := t.check(query); err != nil {
 		return nil, err
@@ -120,6 +165,7 @@ func (t *Tx) Handle(query string) (store.Querier, error) {
 // Savepoint implements [store.Tx].
 func (t *Tx) Savepoint(ctx context.Context, name string) error {
 	t.mu.Lock()
+	t.collect()
 	err := t.failed[len(t.failed)-1]
 	t.mu.Unlock()
 	if err != nil {
@@ -137,6 +183,9 @@ func (t *Tx) Savepoint(ctx context.Context, name string) error {
 
 // RollbackTo implements [store.Tx].
 func (t *Tx) RollbackTo(ctx context.Context, name string) error {
+	t.mu.Lock()
+	t.collect() // what has failed so far is undone
+	t.mu.Unlock()
 	err := t.Tx.RollbackTo(ctx, name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,6 +201,7 @@ func (t *Tx) RollbackTo(ctx context.Context, name string) error {
 // failed cannot be released, only rolled back to.
 func (t *Tx) ReleaseSavepoint(ctx context.Context, name string) error {
 	t.mu.Lock()
+	t.collect()
 	top := len(t.failed) - 1
 	err := t.failed[top]
 	t.mu.Unlock()
@@ -175,6 +225,7 @@ func (t *Tx) ReleaseSavepoint(ctx context.Context, name string) error {
 func (t *Tx) CloseSavepoint() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.collect()
 	top := len(t.failed) - 1
 	if top == 0 {
 		return
