@@ -122,38 +122,27 @@ func legal(ctx context.Context, m ent.Mutation, from, to lifecycle.Status, fence
 	if !ok {
 		return fmt.Errorf("%s to %s is not a legal transition", from, to)
 	}
-	want := int64(0)
-	if e.Claimed {
-		want = 1
+	t := lifecycle.EdgeChange{Fences: fences}
+	var err error
+	if t.Started, err = startedAfter(ctx, m); err != nil {
+		return err
 	}
-	if fences != want {
-		return fmt.Errorf("%s to %s changes the fence by %d, not %d", from, to, want, fences)
+	if t.Partial, err = after[bool](ctx, m, columnPartial); err != nil {
+		return err
 	}
-	if e.Started {
-		set := false
-		if _, ok := m.Field(columnStarted); ok {
-			set = true
-		} else if !m.FieldCleared(columnStarted) {
-			started, err := old[*time.Time](ctx, m, columnStarted)
-			if err != nil {
-				return err
-			}
-			set = started != nil
-		}
-		if !set {
-			return fmt.Errorf("%s to %s needs %s", from, to, columnStarted)
-		}
+	return e.Check(t)
+}
+
+// startedAfter reports whether the row has a time of its start after a mutation.
+func startedAfter(ctx context.Context, m ent.Mutation) (bool, error) {
+	if _, ok := m.Field(columnStarted); ok {
+		return true, nil
 	}
-	if e.Partial {
-		partial, err := after[bool](ctx, m, columnPartial)
-		if err != nil {
-			return err
-		}
-		if !partial {
-			return fmt.Errorf("%s to %s needs %s", from, to, columnPartial)
-		}
+	if m.FieldCleared(columnStarted) {
+		return false, nil
 	}
-	return nil
+	started, err := old[*time.Time](ctx, m, columnStarted)
+	return started != nil, err
 }
 
 // fenceAfter is the fence that a mutation leaves.

@@ -30,6 +30,9 @@ func (r Row) Rank() int {
 	return LowestPriority + r.Priority
 }
 
+// StalledRank reports whether stalled tasks have the rank of this number.
+func StalledRank(number int) bool { return number <= LowestPriority }
+
 // Claimable reports whether the task may be claimed once it is due.
 func (r Row) Claimable() bool { return r.Status == Queued && r.Control != Pause }
 

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Edge is one legal transition and the condition that a row must meet after it.
 type Edge struct {
@@ -56,11 +59,27 @@ func Sources(to Status) []Status {
 	return from
 }
 
-// allows reports whether a change of a row meets the conditions of its edge.
-func (e Edge) allows(before, after Row) bool {
-	fence := before.Fence
+// EdgeChange is what the condition of an edge depends on.
+type EdgeChange struct {
+	Fences           int64 // by how much the fence goes up
+	Started, Partial bool  // of the row after the change
+}
+
+// Check returns nil if a change meets the condition of the edge, and otherwise an
+// error with what it does not meet.
+func (e Edge) Check(c EdgeChange) error {
+	want := int64(0)
 	if e.Claimed {
-		fence++
+		want = 1
 	}
-	return after.Fence == fence && (!e.Started || after.Started != nil) && (!e.Partial || after.Partial)
+	switch {
+	case c.Fences != want:
+		return fmt.Errorf("%s to %s changes the fence by %d, not %d", e.From, e.To, want, c.Fences)
+	case e.Started && !c.Started:
+		return fmt.Errorf("%s to %s needs execution_started_date", e.From, e.To)
+	case e.Partial && !c.Partial:
+		return fmt.Errorf("%s to %s needs partial", e.From, e.To)
+	default:
+		return nil
+	}
 }

@@ -91,7 +91,7 @@ func (r Row) CheckNew() error {
 func (r Row) CheckChange(after Row) error {
 	if r.Status != after.Status || r.Fence != after.Fence {
 		e, ok := Find(r.Status, after.Status)
-		if !ok || !e.allows(r, after) {
+		if !ok || e.Check(EdgeChange{after.Fence - r.Fence, after.Started != nil, after.Partial}) != nil {
 			return fmt.Errorf("not a legal transition of a task: %s to %s", r.Status, after.Status)
 		}
 	}

@@ -232,6 +232,9 @@ func TestRanks(t *testing.T) {
 	for _, rank := range lifecycle.Ranks() {
 		got += fmt.Sprintf("%d:%v,%d ", rank.Number, rank.Stalled, rank.Priority)
 		r := lifecycle.Row{Stalled: rank.Stalled, Priority: rank.Priority}
+		if lifecycle.StalledRank(rank.Number) != rank.Stalled {
+			t.Errorf("rank %d is that of stalled tasks: %t, want %t", rank.Number, !rank.Stalled, rank.Stalled)
+		}
 		if r.Rank() != rank.Number {
 			t.Errorf("the rank of stalled %v, priority %d is %d, want %d", rank.Stalled, rank.Priority, r.Rank(), rank.Number)
 		}

@@ -7,10 +7,12 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlrows"
@@ -41,8 +43,7 @@ import (
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
 var claimQuery = takeQuery(`ranks AS MATERIALIZED (
   SELECT r.rank, r.stalled, r.priority, u.queue
-  FROM (VALUES (1, true, 1::smallint), (2, true, 2::smallint), (3, true, 3::smallint), (4, true, 4::smallint),
-               (5, false, 1::smallint), (6, false, 2::smallint), (7, false, 3::smallint), (8, false, 4::smallint)) r(rank, stalled, priority)
+  FROM (VALUES `+rankRows()+`) r(rank, stalled, priority)
   CROSS JOIN unnest((SELECT $2::text[])) u(queue)
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY r.rank
@@ -67,6 +68,22 @@ var claimQuery = takeQuery(`ranks AS MATERIALIZED (
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4`)
+
+// rankRows renders the ranks as rows of number, stalled and priority, those of
+// stalled tasks and of others each on a line.
+func rankRows() string {
+	var lines []string
+	for _, stalled := range []bool{true, false} {
+		var rows []string
+		for _, r := range lifecycle.Ranks() {
+			if r.Stalled == stalled {
+				rows = append(rows, fmt.Sprintf("(%d, %t, %d::smallint)", r.Number, r.Stalled, r.Priority))
+			}
+		}
+		lines = append(lines, strings.Join(rows, ", "))
+	}
+	return strings.Join(lines, ",\n               ")
+}
 
 // claimRequestedQuery takes waiting tasks that are to end. They are few and
 // have an index of their own; the planner is kept from the others by comparisons
@@ -171,9 +188,9 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 }
 
 // waitingQuery asks whether claimQuery would find something.
-const waitingQuery = `SELECT EXISTS (
-  SELECT FROM (VALUES (true), (false)) r(stalled)
-  CROSS JOIN (VALUES (1::smallint), (2::smallint), (3::smallint), (4::smallint)) p(priority)
+var waitingQuery = `SELECT EXISTS (
+  SELECT FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
+  CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)
   CROSS JOIN unnest((SELECT $1::text[])) u(queue)
   CROSS JOIN LATERAL (
     SELECT FROM {s}taskkit_queued_task q
@@ -183,3 +200,8 @@ const waitingQuery = `SELECT EXISTS (
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
   ) t)`
+
+// rankValues renders one property of the ranks, each value once.
+func rankValues(property func(lifecycle.Rank) string) string {
+	return strings.Join(sqlbase.RankValues(property), ", ")
+}

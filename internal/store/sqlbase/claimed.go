@@ -3,6 +3,7 @@ package sqlbase
 import (
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,8 +40,17 @@ func (r *ClaimedRow) Columns() []any {
 	}
 }
 
-// LastStalledRank is the last rank of tasks that were taken from a dead worker.
-const LastStalledRank = 4
+// RankValues returns a property of the ranks, each value once, in the order of the
+// ranks.
+func RankValues[T comparable](property func(lifecycle.Rank) T) []T {
+	var values []T
+	for _, r := range lifecycle.Ranks() {
+		if v := property(r); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
 
 // Task returns the claimed task.
 func (r *ClaimedRow) Task() store.ClaimedTask {
@@ -49,7 +59,7 @@ func (r *ClaimedRow) Task() store.ClaimedTask {
 		Kind:  r.kind.String, Revision: int(r.revision.Int64), SpecRevision: int(r.specRevision.Int64), Queue: r.queue.String,
 		Owner: r.owner.UUID, RunAs: r.runAs.UUID,
 		Spec: r.spec, SpecOmitted: r.omitted.Bool, State: r.state,
-		Attempts: int(r.attempts.Int64), Stalled: r.Rank.Int64 <= LastStalledRank,
+		Attempts: int(r.attempts.Int64), Stalled: lifecycle.StalledRank(int(r.Rank.Int64)),
 		Control: lifecycle.Control(r.control.String),
 		Progress: lifecycle.Progress{
 			Total: r.total.Int64, Taken: r.taken.Int64, Done: r.done.Int64,

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlrows"
@@ -88,18 +90,35 @@ func (s *Store) claimStatements(queues int) claimStatements {
 // are taken.
 func probes(probe string, queues int) string {
 	var parts []string
-	for rank := 1; rank <= 8; rank++ {
-		stalled := "0"
-		if rank <= sqlbase.LastStalledRank {
-			stalled = "1"
-		}
+	for _, r := range lifecycle.Ranks() {
 		for u := range queues {
-			parts = append(parts, strings.NewReplacer("{rank}", strconv.Itoa(rank), "{stalled}", stalled,
-				"{priority}", strconv.Itoa((rank-1)%4+1), "{queue}", strconv.Itoa(u), "{now}", dialect.SQLiteNow).Replace(probe))
+			parts = append(parts, strings.NewReplacer("{rank}", strconv.Itoa(r.Number), "{stalled}", stalledValue(r),
+				"{priority}", strconv.Itoa(r.Priority), "{queue}", strconv.Itoa(u), "{now}", dialect.SQLiteNow).Replace(probe))
 		}
 	}
 	return strings.Join(parts, "\nUNION ALL\n")
 }
+
+// stalledValue is the value of the column stalled for a rank.
+func stalledValue(r lifecycle.Rank) string {
+	if r.Stalled {
+		return "1"
+	}
+	return "0"
+}
+
+// rankValues renders one property of the ranks, each value once, in ascending order.
+func rankValues(property func(lifecycle.Rank) string) string {
+	return strings.Join(slices.Sorted(slices.Values(sqlbase.RankValues(property))), ", ")
+}
+
+// waitingQuery finds one task that a claim would find. $1 are the queues, $2 the
+// kinds with their revisions.
+var waitingQuery = `SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
+WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
+  AND stalled IN (` + rankValues(stalledValue) + `) AND priority IN (` +
+	rankValues(func(r lifecycle.Rank) string { return strconv.Itoa(r.Priority) }) + `) AND not_before <= {now}
+  AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
 
 // Claim implements [store.Store].
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
@@ -191,10 +210,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 		}
 		return n > 0, nil
 	}
-	n, err := sqlrows.Query(ctx, &s.reads, s.SQL(`SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
-WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
-  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= {now}
-  AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`),
+	n, err := sqlrows.Query(ctx, &s.reads, s.SQL(waitingQuery),
 		[]any{sqlbase.JSONList(c.Queues), sqlbase.JSONList(sqlbase.KindRevisions(c))}, func(*sql.Rows) error { return nil })
 	if err != nil {
 		return false, fmt.Errorf("look for waiting tasks: %w", err)
