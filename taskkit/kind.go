@@ -39,7 +39,8 @@ type Definition[Spec, State, Result any] struct {
 	MaxBatchSize int
 	// SkipPoison says what happens to an item that is alone in its batch and
 	// kills the worker again and again. True counts the item as failed and
-	// continues the task; false, the default, ends the task in ERROR.
+	// continues the task; false, the default, ends the task in ERROR. True needs
+	// [Take], and a Config.MaxAttempts of at least 3.
 	SkipPoison bool
 	// Queue is the queue of the kind's tasks, unless [WithQueue] names another.
 	// Defaults to "default".

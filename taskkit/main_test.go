@@ -76,6 +76,8 @@ func workerProcess(raw string) error {
 	db.SetMaxIdleConns(12)
 	reg := registered(countKind, holding(a))
 	taskkit.Register(reg, skippingKind, killedByItems())
+	taskkit.Register(reg, skippingOf1024, killedByItems())
+	taskkit.Register(reg, skippingOf100, killedByItems())
 	taskkit.Register(reg, failingKind, killedByItems())
 	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 4,

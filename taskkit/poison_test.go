@@ -3,6 +3,7 @@ package taskkit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -28,10 +29,17 @@ var (
 	skippingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
 		Name: "skipping", BatchSize: 4, SkipPoison: true,
 	})
+	// From here halving does not reach 1 within the attempts of a worker.
+	skippingOf1024 = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+		Name: "skipping_of_1024", BatchSize: 1024, SkipPoison: true,
+	})
+	skippingOf100 = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+		Name: "skipping_of_100", BatchSize: 100, SkipPoison: true,
+	})
 	failingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{Name: "failing", BatchSize: 4})
 )
 
-// killedByItems is the executor of both. It touches its items.
+// killedByItems is the executor of all. It touches its items.
 func killedByItems() *funcs[namesSpec, countState] {
 	return &funcs[namesSpec, countState]{execute: func(ctx context.Context, b *namesBatch) (taskkit.Next, error) {
 		names, next := taskkit.Take(b, b.Spec.Names)
@@ -107,6 +115,50 @@ func TestPoisonItemIsSkipped(t *testing.T) {
 	})
 }
 
+// The poison item of a large batch is found within the attempts of the worker: the
+// items before and behind it are done once, and those behind it in large batches.
+func TestPoisonItemOfLargeBatchIsSkipped(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		kind            *taskkit.Kind[namesSpec, countState, string]
+		items, at, most int
+	}{{skippingOf1024, 1200, 300, 10}, {skippingOf100, 120, 41, 5}} {
+		t.Run(tc.kind.Name(), func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+				migrated(t, db)
+				makeTouch(t, db.DB)
+				names := make([]string, tc.items)
+				for i := range names {
+					names[i] = fmt.Sprint("item ", i)
+				}
+				names[tc.at] = "poison"
+				id := submitted(t, db, tc.kind, namesSpec{Names: names})
+				defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second, MaxAttempts: tc.most})()
+				task := ended(t, db, id)
+				want := taskkit.Progress{Total: int64(tc.items), Done: int64(tc.items - 1), Failed: 1}
+				if task.Status != taskkit.StatusCompleted || task.Progress != want {
+					t.Fatalf("ended in %s with %+v (%s), want COMPLETED with %+v", task.Status, task.Progress, task.StatusDetail, want)
+				}
+				failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
+				if err != nil || len(failures) != 1 || failures[0].Item != "poison" || failures[0].Code != "poison" {
+					t.Errorf("failed items %+v (%v), want the poison item with the code poison", failures, err)
+				}
+				var touches, items int
+				if err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT item) FROM touch`).Scan(&touches, &items); err != nil {
+					t.Fatal(err)
+				}
+				if touches != tc.items-1 || items != tc.items-1 {
+					t.Errorf("%d touches of %d items, want each of %d once", touches, items, tc.items-1)
+				}
+				if behind := int64(tc.items - tc.at); task.Checkpoints >= int64(tc.at)+behind/2 {
+					t.Errorf("%d checkpoints: the %d items behind the poison item were not done in larger batches", task.Checkpoints, behind)
+				}
+			})
+		})
+	}
+}
+
 // An item that failed with errors is not taken for poison when its worker is then
 // lost once.
 func TestItemWithErrorsIsNotPoison(t *testing.T) {
@@ -119,6 +171,22 @@ func TestItemWithErrorsIsNotPoison(t *testing.T) {
 		task := ended(t, db, id)
 		if want := (taskkit.Progress{Total: 2, Done: 2}); task.Status != taskkit.StatusCompleted || task.Progress != want {
 			t.Errorf("ended in %s with %+v (%s), want COMPLETED with %+v", task.Status, task.Progress, task.StatusDetail, want)
+		}
+	})
+}
+
+// The end of a task whose worker is lost in its last attempt tells errors from losses.
+func TestCrashLoopAfterErrors(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		id := submitted(t, db, failingKind, namesSpec{Names: []string{"unlucky"}})
+		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second, MaxAttempts: 4})()
+		task := ended(t, db, id)
+		const want = "crash_loop: tried 4 times without a checkpoint (errors: 3, lost workers: 1): "
+		if task.Status != taskkit.StatusError || !strings.HasPrefix(task.StatusDetail, want) {
+			t.Errorf("ended in %s: %s; want ERROR with %q", task.Status, task.StatusDetail, want)
 		}
 	})
 }

@@ -32,8 +32,11 @@ type Config struct {
 
 	MaxAttempts int
 	Backoff     classify.Backoff
-	SpecMax     int  // bytes of a spec that comes with a claim
-	FixedLimit  bool // the size of batches is not adapted
+	SpecMax     int // bytes of a spec that comes with a claim
+	// FixedLimit: the size of batches is not adapted, neither to the time nor to
+	// attempts. Only package tasktest sets it, which chooses the size of each test. A
+	// poison item is then skipped only where that size is 1.
+	FixedLimit bool
 
 	// Identity installs the security context before each transaction.
 	Identity func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)

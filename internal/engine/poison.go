@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
@@ -24,23 +26,34 @@ func (s *session) isPoison() bool {
 // workers, and its kind allows to skip it. Attempts that failed with an error do
 // not count: their worker survived.
 func (s *session) atPoisonItem(c store.ClaimedTask) bool {
-	last := newBatchSizer(s.kind, c.Attempts-1, s.config).size
+	last := firstBatch(s.kind, c.Attempts-1, s.config)
 	if !s.kind.SkipPoison || !lifecycle.PoisonItem(c.Stalled, c.Attempts, last) {
 		return false
 	}
+	failed, err := s.failedAttempts()
+	return err == nil && // otherwise the item is tried once more
+		lifecycle.PoisonItem(c.Stalled, c.Attempts-failed, last)
+}
+
+// failedAttempts counts the attempts since the last checkpoint that failed with an
+// error. The task's worker was lost in the others.
+func (s *session) failedAttempts() (n int, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
 	defer cancel()
-	recorded, err := s.store.Attempts(ctx, c.ID, c.Attempts)
+	recorded, err := s.store.Attempts(ctx, s.lease.ID, s.tries)
 	if err != nil {
-		return false // the item is tried once more
+		return 0, err
 	}
-	lost := c.Attempts
+	slices.SortFunc(recorded, func(a, b store.Attempt) int { return cmp.Compare(b.Fence, a.Fence) })
+	before := s.tries
 	for _, a := range recorded {
-		if a.Seq == c.Seq {
-			lost--
+		if a.Seq != s.lease.Seq || a.Attempt >= before {
+			break // before the checkpoint, or before an operator's retry
 		}
+		before = a.Attempt
+		n++
 	}
-	return lifecycle.PoisonItem(c.Stalled, lost, last)
+	return n, nil
 }
 
 // crashLoop is the error of a poison task. It says where the task was.
@@ -49,7 +62,7 @@ func (s *session) crashLoop() classify.Classification {
 	switch p := s.progress; {
 	case p.Taken > 0 && p.Taken < p.Total:
 		where = fmt.Sprintf("at position %d of %d", p.Taken+1, p.Total)
-		if last := min(p.Taken+int64(newBatchSizer(s.kind, s.tries-1, s.config).size), p.Total); last > p.Taken+1 {
+		if last := min(p.Taken+int64(firstBatch(s.kind, s.tries-1, s.config)), p.Total); last > p.Taken+1 {
 			where = fmt.Sprintf("at one of the positions %d to %d of %d", p.Taken+1, last, p.Total)
 		}
 	case p.Done+p.Failed+p.Skipped > 0:
@@ -57,9 +70,13 @@ func (s *session) crashLoop() classify.Classification {
 	case s.lease.Seq > 0:
 		where = fmt.Sprintf("after checkpoint %d", s.lease.Seq)
 	}
+	tried := fmt.Sprintf("tried %d times without a checkpoint", s.tries-1)
+	if failed, err := s.failedAttempts(); err == nil {
+		tried += fmt.Sprintf(" (errors: %d, lost workers: %d)", failed, s.tries-1-failed)
+	}
 	return classify.Classification{
 		Class: lifecycle.Permanent, Code: classify.CodeCrashLoop,
-		Detail: fmt.Sprintf("claimed %d times without a checkpoint and without an error: it seems to kill its worker, %s", s.tries-1, where),
+		Detail: tried + ": it seems to kill its worker, " + where,
 	}
 }
 
@@ -72,6 +89,7 @@ func (s *session) commitSkip(step *Step) flow {
 		Revision: s.task.Revision, State: s.state,
 	}
 	w.Progress, w.Failures = step.finish()
+	s.limit.alone = 0 // the item that killed its workers is found
 	a, err := s.flusher.apply(w)
 	if err == nil && a.OK {
 		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: w.Failures[0].Item, Position: w.Progress.Taken})

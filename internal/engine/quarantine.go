@@ -3,8 +3,8 @@ package engine
 import "sync"
 
 // enterQuarantine waits until no other suspected poison task runs here, and
-// returns what to call when this one is no longer suspected: after a batch of it
-// has committed, or its session has ended. Running suspects one at a time keeps a
+// returns what to call when this one is no longer suspected: when it has passed the
+// items that were tried one at a time, or its session has ended. Running suspects one at a time keeps a
 // poison task from exhausting the attempts of tasks that merely shared its worker.
 func (p *pool) enterQuarantine() (exit func()) {
 	select {
@@ -14,4 +14,13 @@ func (p *pool) enterQuarantine() (exit func()) {
 	case <-p.ctx.Done():
 	}
 	return func() {}
+}
+
+// passItem is called after each checkpoint. The task has passed the item that it was
+// at, and leaves the quarantine if that was the last suspected one.
+func (s *session) passItem() {
+	s.skip = false
+	if s.limit.alone == 0 {
+		s.leaveQuarantine()
+	}
 }

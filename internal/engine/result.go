@@ -55,8 +55,8 @@ func (s *session) advance(w store.Write, a store.Applied) {
 		s.lease.Seq++
 		s.begun = w.To == lifecycle.Executing
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
-		s.tries, s.stored, s.skip = 1, 0, false
-		s.leaveQuarantine()
+		s.tries, s.stored = 1, 0
+		s.passItem()
 	}
 	s.control = a.Control
 }
@@ -81,6 +81,7 @@ func (s *session) reconcile(w store.Write) flow {
 				// It was this session's own: nobody else writes under this fence.
 				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored = p.Attempts+1, p.Attempts
+				s.passItem()
 			}
 			s.control, s.begun = p.Control, p.Status == lifecycle.Executing
 			return continueSession

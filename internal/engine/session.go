@@ -87,7 +87,7 @@ func newSession(ctx context.Context, d sessionDeps, k *Kind, c store.ClaimedTask
 		control:         c.Control,
 		tries:           c.Attempts,
 		stored:          c.Attempts,
-		limit:           newBatchSizer(k, c.Attempts, d.config),
+		limit:           newBatchSizer(k, c.Stalled, c.Attempts, d.config),
 		began:           time.Now(),
 		leaveQuarantine: func() {},
 	}

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"taskkit.dev/internal/lifecycle"
+)
 
 // A sizer adapts how many items one operation takes to how long the last ones
 // took, so that an operation takes about target. One goroutine uses it.
@@ -13,6 +17,11 @@ type sizer struct {
 	// twice the target. It may return less than 1, which means 1.
 	shrink func(size, n int, took, target time.Duration) int
 	fixed  bool // the size does not depend on the time
+	// Below normal the size doubles after every operation of full size that was not
+	// slow: it is small because of attempts that failed, not because of the time.
+	normal int
+	// alone is how many more items are run one at a time.
+	alone int
 }
 
 // limit returns the size, at most n.
@@ -22,10 +31,15 @@ func (s *sizer) limit(n int) int { return min(n, s.size) }
 func (s *sizer) record(n int, took time.Duration) {
 	switch {
 	case s.fixed:
+	case s.alone > 0:
+		s.alone = max(s.alone-max(n, 1), 0)
 	case took > 2*s.target:
-		s.size = max(s.shrink(s.size, n, took, s.target), 1)
-	case took < s.growBelow && n >= s.size:
+		s.size, s.normal = max(s.shrink(s.size, n, took, s.target), 1), 0
+	case n < s.size:
+	case took < s.growBelow:
 		s.size = min(s.size*2, s.max)
+	case s.size < s.normal:
+		s.size = min(s.size*2, s.normal, s.max)
 	}
 }
 
@@ -58,22 +72,45 @@ func newStatementSizer(most int) *sizer {
 	}
 }
 
-// newBatchSizer sizes the batches of one session: the Limit that an executor is
-// given. The items of a kind may differ, so it changes by factors of two. A task
-// that comes back from crashes begins with small batches, so that an item that
-// kills its worker is soon alone.
-func newBatchSizer(k *Kind, attempts int, c Config) *sizer {
-	first, most := k.Limit, k.Limit*batchGrowth
-	if k.MaxBatch > 0 {
-		first, most = min(first, k.MaxBatch), min(most, k.MaxBatch)
-	}
+// newBatchSizer sizes the batches of one session of a claimed task: the Limit that
+// an executor is given. The items of a kind may differ, so it changes by factors of
+// two.
+//
+// A task in quarantine runs its items one at a time until it has passed all that the
+// batch of its second attempt can have taken: the item that kills its worker, if
+// there is one, is among them.
+func newBatchSizer(k *Kind, stalled bool, attempts int, c Config) *sizer {
+	normal := k.batchLimit(k.Limit)
 	s := &sizer{
-		size: first, max: most, target: c.BatchTarget, growBelow: c.BatchTarget / 2,
+		size: firstBatch(k, attempts, c), max: k.batchLimit(k.Limit * batchGrowth), normal: normal,
+		target: c.BatchTarget, growBelow: c.BatchTarget / 2,
 		shrink: func(size, _ int, _, _ time.Duration) int { return size / 2 },
 		fixed:  c.FixedLimit,
 	}
-	if attempts > 1 && !s.fixed {
-		s.size = max(first>>min(attempts-1, 30), 1)
+	if !s.fixed && lifecycle.Quarantined(stalled, attempts) {
+		s.alone = max(normal/2, 1)
 	}
 	return s
+}
+
+// firstBatch is the Limit of the first batch after a claim. It depends on nothing
+// but the number of the attempt, so that a later session knows it too.
+func firstBatch(k *Kind, attempts int, c Config) int {
+	normal := k.batchLimit(k.Limit)
+	switch {
+	case c.FixedLimit || attempts <= 1:
+		return normal
+	case lifecycle.RunsAlone(attempts):
+		return 1
+	default:
+		return max(normal/2, 1)
+	}
+}
+
+// batchLimit returns n, or the upper bound of the kind's batches if that is less.
+func (k *Kind) batchLimit(n int) int {
+	if k.MaxBatch > 0 {
+		return min(n, k.MaxBatch)
+	}
+	return n
 }

@@ -34,7 +34,7 @@ func TestSizer(t *testing.T) {
 			{2, 0, 4}, {4, 0, 8}, {500, 0, 16}, // doubles, whatever the count
 		}},
 		"statement of few": {newStatementSizer(3), 3, []sized{{3, 0, 3}}},
-		"batch": {newBatchSizer(kind, 1, config), 100, []sized{
+		"batch": {newBatchSizer(kind, false, 1, config), 100, []sized{
 			{100, 100 * time.Millisecond, 200}, // fast and full: more
 			{150, 100 * time.Millisecond, 200}, // fast and not full: the end of a page
 			{200, 700 * time.Millisecond, 200}, // near the target
@@ -42,13 +42,21 @@ func TestSizer(t *testing.T) {
 			{0, 3 * time.Second, 50},           // slow without items, too
 			{50, 0, 100}, {100, 0, 200}, {200, 0, 400}, {400, 0, 800}, {800, 0, 1000}, {1000, 0, 1000},
 		}},
-		"second attempt":    {newBatchSizer(kind, 2, config), 50, nil},
-		"third attempt":     {newBatchSizer(kind, 3, config), 25, nil},
-		"eighth attempt":    {newBatchSizer(kind, 8, config), 1, []sized{{1, time.Minute, 1}, {1, 0, 2}}},
-		"99th attempt":      {newBatchSizer(kind, 99, config), 1, nil},
-		"no attempt":        {newBatchSizer(kind, 0, config), 100, nil},
-		"bound of the kind": {newBatchSizer(&Kind{Limit: 100, MaxBatch: 150}, 1, config), 100, []sized{{100, 0, 150}, {150, 0, 150}}},
-		"fixed":             {newBatchSizer(kind, 5, fixed), 100, []sized{{100, 0, 100}, {100, time.Hour, 100}}},
+		"second attempt": {newBatchSizer(kind, true, 2, config), 50, []sized{{50, 1500 * time.Millisecond, 100}}},
+		"third attempt": {newBatchSizer(kind, false, 3, config), 1, []sized{
+			{1, 1500 * time.Millisecond, 2}, {2, 0, 4}, // up again, if not slow
+			{4, 3 * time.Second, 2}, {2, 700 * time.Millisecond, 2}, // until it was slow
+		}},
+		"quarantine": {newBatchSizer(&Kind{Limit: 6}, true, 3, config), 1, []sized{
+			{1, 0, 1}, {0, 0, 1}, {1, 0, 1}, // alone, as many as the second attempt takes
+			{1, 0, 2}, {2, 0, 4}, {4, 700 * time.Millisecond, 6}, {6, 700 * time.Millisecond, 6},
+		}},
+		"quarantine of one":       {newBatchSizer(&Kind{Limit: 1}, true, 3, config), 1, []sized{{1, 0, 1}, {1, 0, 2}}},
+		"99th attempt":            {newBatchSizer(kind, true, 99, config), 1, nil},
+		"no attempt":              {newBatchSizer(kind, false, 0, config), 100, nil},
+		"bound of the kind":       {newBatchSizer(&Kind{Limit: 100, MaxBatch: 150}, false, 1, config), 100, []sized{{100, 0, 150}, {150, 0, 150}}},
+		"bound below the default": {newBatchSizer(&Kind{Limit: 100, MaxBatch: 10}, true, 2, config), 5, []sized{{5, 0, 10}, {10, 0, 10}}},
+		"fixed":                   {newBatchSizer(kind, true, 5, fixed), 100, []sized{{100, 0, 100}, {100, time.Hour, 100}}},
 	} {
 		if tc.sizer.size != tc.first {
 			t.Errorf("%s: begins with %d, want %d", name, tc.sizer.size, tc.first)

@@ -68,8 +68,8 @@ func AfterError(e BatchError) (Reaction, time.Duration) {
 }
 
 // Poisoned reports whether a claimed task ends in ERROR instead of being
-// executed: it has used up its attempts without a checkpoint and without an
-// error, so it seems to kill its workers. attempts includes this claim.
+// executed: it has used up its attempts without a checkpoint, and the last one did
+// not end in an error, so it seems to kill its workers. attempts includes this claim.
 func Poisoned(attempts, maxAttempts int) bool { return attempts > maxAttempts }
 
 // quarantineAfter is the number of attempts from which on a task whose worker
@@ -81,11 +81,17 @@ const quarantineAfter = 3
 // shared its worker. stalled says that its last worker was lost.
 func Quarantined(stalled bool, attempts int) bool { return stalled && attempts >= quarantineAfter }
 
+// RunsAlone reports whether the first batch of an attempt takes a single item. It
+// does so in quarantine, so that an item that kills its worker is found as long as
+// attempts are left, whatever the size of the kind's batches. It does so after
+// attempts that failed with an error too, because a later attempt must know the
+// size, and nothing but the number of attempts is stored.
+func RunsAlone(attempts int) bool { return attempts >= quarantineAfter }
+
 // PoisonItem reports whether the item that a claimed task is at seems to kill its
 // workers: the last one was lost while it ran that item alone, and the task in
 // quarantine. attempts includes this claim and no attempt that failed with an
-// error; lastLimit is the number of items that
-// the last batch could take at most.
+// error; lastLimit is the number of items that the last batch could take at most.
 func PoisonItem(stalled bool, attempts, lastLimit int) bool {
 	return Quarantined(stalled, attempts-1) && lastLimit == 1
 }

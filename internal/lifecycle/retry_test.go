@@ -73,6 +73,15 @@ func TestQuarantined(t *testing.T) {
 	}
 }
 
+func TestRunsAlone(t *testing.T) {
+	t.Parallel()
+	for attempts, want := range map[int]bool{1: false, 2: false, 3: true, 4: true} {
+		if got := lifecycle.RunsAlone(attempts); got != want {
+			t.Errorf("%d attempts: runs alone is %v", attempts, got)
+		}
+	}
+}
+
 func TestPoisonItem(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
