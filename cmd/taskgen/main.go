@@ -59,7 +59,9 @@
 //	-pkg NAME     the package that registers all; default the last element of DIR
 //	-suffix END   the end of the names of the kinds' packages; default task
 //	-lock FILE    the lock file; default tasks.lock in the working directory
-//	-base FILE    the lock file to compare with; default that of -lock
+//	-base FILE    the lock file to compare with; default that of -lock. git:main is
+//	              that of -lock as it is in branch main, or any other branch or
+//	              commit: a revision is then one change to what the branch has
 //	-newlock      begin a new lock file although git or generated code shows that
 //	              there was one; only when no task is stored anywhere
 //	-check        write nothing; print what would change, and exit with 1 if
@@ -111,7 +113,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.Package, "pkg", "", "`name` of the package that registers all; default the last element of -o")
 	flags.StringVar(&o.Suffix, "suffix", "task", "`end` of the names of the packages of kinds")
 	flags.StringVar(&o.Lock, "lock", "tasks.lock", "remember all stored fields in `file`")
-	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with; default that of -lock")
+	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with, or git:BRANCH; default that of -lock")
 	flags.BoolVar(&o.NewLock, "newlock", false, "begin a new lock file although there was one")
 	flags.BoolVar(&check, "check", false, "write nothing; exit with 1 when something would change")
 	flags.BoolVar(&verbose, "v", false, "name the kinds found and the files changed")
@@ -137,6 +139,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if n := len(out.Diagnostics); n > 0 {
 		fmt.Fprintf(stderr, "taskgen: nothing was written; errors: %d\n", n)
+		if out.Advice != "" {
+			fmt.Fprintln(stderr, "taskgen:", out.Advice)
+		}
 		return 1
 	}
 	if verbose {

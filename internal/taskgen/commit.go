@@ -37,14 +37,14 @@ func (o *Output) Changes() ([]Change, error) {
 	wanted := map[string]bool{}
 	for _, f := range o.Files {
 		wanted[f.Name] = true
-		c, err := compare(f.Name, filepath.Join(o.Dir, filepath.FromSlash(f.Name)), f.Data)
+		c, err := compare(f.Name, filepath.Join(o.Dir, filepath.FromSlash(f.Name)), f.Data, generated)
 		if err != nil {
 			return nil, err
 		}
 		changes = append(changes, c...)
 	}
 	if o.Lock != nil {
-		c, err := compare(o.lockName, o.LockFile, o.Lock)
+		c, err := compare(o.lockName, o.LockFile, o.Lock, lock.WasLock)
 		if err != nil {
 			return nil, err
 		}
@@ -59,8 +59,9 @@ func (o *Output) Changes() ([]Change, error) {
 	return changes, nil
 }
 
-// compare returns the change that makes a file what it should be, or none.
-func compare(name, path string, data []byte) ([]Change, error) {
+// compare returns the change that makes a file what it should be, or none. It is
+// an error if the file is there and is not ours.
+func compare(name, path string, data []byte, ours func([]byte) bool) ([]Change, error) {
 	old, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -69,7 +70,7 @@ func compare(name, path string, data []byte) ([]Change, error) {
 		return nil, err
 	case bytes.Equal(old, data):
 		return nil, nil
-	case !generated(old):
+	case !ours(old):
 		return nil, fmt.Errorf("%s was not written by taskgen and would be overwritten: move it, or name another place with -o or -lock", path)
 	default:
 		return []Change{{Name: name, Path: path, Old: old, New: data}}, nil
@@ -142,8 +143,8 @@ func replace(name string, data []byte) error {
 	return nil
 }
 
-// generated reports whether taskgen wrote a file: Go, JSON Schema or the lock.
+// generated reports whether taskgen wrote a file: Go or JSON Schema.
 func generated(data []byte) bool {
-	return bytes.HasPrefix(data, []byte(model.Header+"\n")) || bytes.HasPrefix(data, []byte(lock.Header)) ||
+	return bytes.HasPrefix(data, []byte(model.Header+"\n")) ||
 		bytes.HasPrefix(data, []byte("{\n")) && bytes.Contains(data, []byte(`"$comment": "`+strings.TrimPrefix(model.Header, "// ")+`"`))
 }

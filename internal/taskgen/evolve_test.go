@@ -57,9 +57,12 @@ func TestEvolution(t *testing.T) {
 						mine = append(mine, p)
 					}
 				}
-				before, stale := lock.Parse(lock.Name, locked)
-				if len(stale) > 0 {
-					t.Fatal(stale)
+				before := &lock.Lock{}
+				if locked != nil {
+					var stale []model.Diagnostic
+					if before, stale = lock.Parse(lock.Name, locked); len(stale) > 0 {
+						t.Fatal(stale)
+					}
 				}
 				found, wrong := load.Resolve(mine, fset, dir, own+"/gen")
 				for _, x := range found {

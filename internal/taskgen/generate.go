@@ -32,9 +32,9 @@ type Options struct {
 	// Lock is the lock file. Defaults to tasks.lock in Dir, where no generated code
 	// is, so that removing and generating all code again keeps it.
 	Lock string
-	// Base is the lock file to compare with. Defaults to Lock. With that of what is
-	// released, a revision is one change, however often the output was generated in
-	// between.
+	// Base is the lock file to compare with, or git:REF for Lock as it is in a branch
+	// or commit. Defaults to Lock. With that of what is released, a revision is one
+	// change, however often the output was generated in between.
 	Base string
 	// NewLock allows Lock to be missing although there was one.
 	NewLock bool
@@ -49,6 +49,9 @@ type Output struct {
 	Lock        []byte
 	Executors   []*model.Executor
 	Diagnostics []model.Diagnostic // sorted by place
+
+	// Advice is a line more about the diagnostics as a whole, or "".
+	Advice string
 
 	lockName string // as people are shown it
 }
@@ -81,7 +84,7 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	if !emit.SuffixRule.MatchString(o.Suffix) {
 		return nil, fmt.Errorf("suffix %q cannot end the name of a package: give one of lower case letters and digits with -suffix", o.Suffix)
 	}
-	before, stale, err := readLock(ctx, dir, out, o)
+	before, stale, err := readLock(ctx, dir, out, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +102,15 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	}
 	made.Dir, made.LockFile = out, absolute(dir, o.Lock)
 	made.lockName = relative(dir, made.LockFile)
+	if o.Base != "" {
+		made.Advice = "" // it was followed
+	}
+	if len(made.Diagnostics) == 0 && o.Base == "" && !o.NewLock { // both say what is released
+		made.Diagnostics = lowered(dir, out, made.lockName, made.Executors)
+		if len(made.Diagnostics) > 0 {
+			made.Files, made.Lock = nil, nil
+		}
+	}
 	if len(made.Executors) == 0 && len(made.Diagnostics) == 0 {
 		made.Diagnostics = []model.Diagnostic{{
 			Message: "no executors in " + strings.Join(o.Patterns, " "),
@@ -108,6 +120,10 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	return made, nil
 }
 
+// undeployed says what to do about a revision that no one ever stored.
+const undeployed = "if a revision named above was never deployed, leave it out of the history: taskgen -base git:main compares with the lock file " +
+	"of branch main, and -base git:HEAD with that of the last commit"
+
 // build is the part after reading: check, evolve and emit.
 func build(found []*model.Executor, wrong []model.Diagnostic, before *lock.Lock, to emit.Target) (*Output, error) {
 	sorted, more := model.Check(found)
@@ -115,6 +131,9 @@ func build(found []*model.Executor, wrong []model.Diagnostic, before *lock.Lock,
 	var next *lock.Lock
 	if len(o.Diagnostics) == 0 && len(found) > 0 { // or kinds that could not be read would seem to be gone
 		next, o.Diagnostics = lock.Evolve(sorted, before)
+		if len(o.Diagnostics) > 0 {
+			o.Advice = undeployed
+		}
 	}
 	o.Diagnostics = model.SortDiagnostics(o.Diagnostics)
 	if len(o.Diagnostics) > 0 || len(sorted) == 0 {

@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 				x.Suffix = "task"
 			}
 			dir := filepath.Join(module, caseName(name))
-			before, stale, err := readLock(t.Context(), dir, filepath.Join(dir, "gen"), Options{Lock: "tasks.lock"})
+			before, stale, err := readLock(t.Context(), dir, filepath.Join(dir, "gen"), &Options{Lock: "tasks.lock"})
 			if err != nil {
 				return nil, err
 			}

@@ -11,7 +11,8 @@ import (
 	"taskkit.dev/internal/taskgen/model"
 )
 
-const someLock = "\nkind watch\n\trevision 1 e3b0c44298fc\n"
+// someLock has one kind without facts.
+var someLock = string((&lock.Lock{Kinds: []*lock.LockedKind{{Name: "watch", Revisions: []model.Revision{{Number: 1}}}}}).Bytes())
 
 // TestMissingLock: a lock file that was lost is an error that says how to get it
 // back, and no first start.
@@ -19,19 +20,21 @@ func TestMissingLock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files   map[string]string
+		stage   bool     // all files, before remove
 		commit  bool     // all files, before remove
+		then    []string // arguments of git after remove
 		remove  []string // files and directories
 		options Options
 		want    []string // parts of the diagnostic; none for a lock that is read or begun
 		kinds   int
 	}{
 		"first start": {},
-		"lock there":  {files: map[string]string{"tasks.lock": lock.Header + someLock}, kinds: 1},
+		"lock there":  {files: map[string]string{"tasks.lock": someLock}, kinds: 1},
 		"lock of another name": {
-			files: map[string]string{"my.lock": lock.Header + someLock}, options: Options{Lock: "my.lock"}, kinds: 1,
+			files: map[string]string{"my.lock": someLock}, options: Options{Lock: "my.lock"}, kinds: 1,
 		},
 		"generated code removed": {
-			files:  map[string]string{"tasks.lock": lock.Header + someLock, "gen/watchtask/json.go": model.Header + "\n"},
+			files:  map[string]string{"tasks.lock": someLock, "gen/watchtask/json.go": model.Header + "\n"},
 			remove: []string{"gen"}, kinds: 1,
 		},
 		"generated code left": {
@@ -40,19 +43,31 @@ func TestMissingLock(t *testing.T) {
 		},
 		"other code in the directory": {files: map[string]string{"gen/mine.go": "package gen\n"}},
 		"in git alone": {
-			files: map[string]string{"tasks.lock": lock.Header + someLock}, commit: true, remove: []string{"tasks.lock"},
-			want: []string{"tasks.lock is missing, and git has it in ", "git restore --source=", "-- tasks.lock", "-newlock"},
+			files: map[string]string{"tasks.lock": someLock}, commit: true, remove: []string{"tasks.lock"},
+			want: []string{"tasks.lock is missing, and git has it in ", "git restore --source=", "-- :/tasks.lock", "-newlock"},
+		},
+		"staged alone": {
+			files: map[string]string{"tasks.lock": someLock}, stage: true, remove: []string{"tasks.lock"},
+			want: []string{"tasks.lock is missing, and git has it staged", "git restore -- :/tasks.lock", "-newlock"},
+		},
+		"deleted by a commit": {
+			files: map[string]string{"tasks.lock": someLock}, commit: true, remove: []string{"tasks.lock"}, then: []string{"commit", "-q", "-a", "-m", "lost"},
+			want: []string{"tasks.lock is missing, and git has it in ", "git restore --source=", "-- :/tasks.lock", "-newlock"},
+		},
+		"in another directory": {
+			files: map[string]string{"executors/tasks.lock": someLock, "gen/watchtask/json.go": model.Header + "\n"}, options: Options{Patterns: []string{"./executors/..."}},
+			want: []string{"tasks.lock is missing, but there is executors/tasks.lock", "run go generate", "-lock executors/tasks.lock"},
 		},
 		"begun anew": {
 			files: map[string]string{"gen/watchtask/json.go": model.Header + "\n", "tasks.lock": someLock}, commit: true,
 			remove: []string{"tasks.lock"}, options: Options{NewLock: true},
 		},
 		"begun anew beside the old one": {
-			files: map[string]string{"tasks.lock": lock.Header + someLock}, options: Options{NewLock: true},
+			files: map[string]string{"tasks.lock": someLock}, options: Options{NewLock: true},
 			want: []string{"-newlock begins a new lock file, but there is tasks.lock"},
 		},
 		"compared with another": {
-			files: map[string]string{"released.lock": lock.Header + someLock, "gen/gen.go": model.Header + "\n"}, options: Options{Base: "released.lock"}, kinds: 1,
+			files: map[string]string{"released.lock": someLock, "gen/gen.go": model.Header + "\n"}, options: Options{Base: "released.lock"}, kinds: 1,
 		},
 		"compared with none": {
 			options: Options{Base: "released.lock"}, want: []string{"the lock file of -base does not exist: released.lock"},
@@ -64,9 +79,11 @@ func TestMissingLock(t *testing.T) {
 			for name, data := range c.files {
 				write(t, filepath.Join(dir, name), []byte(data))
 			}
-			if c.commit {
-				git(t, dir, "init", "-q")
+			if c.commit || c.stage {
+				git(t, dir, "init", "-q", "-b", "main")
 				git(t, dir, "add", ".")
+			}
+			if c.commit {
 				git(t, dir, "commit", "-q", "-m", "all")
 			}
 			for _, name := range c.remove {
@@ -74,11 +91,14 @@ func TestMissingLock(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if c.then != nil {
+				git(t, dir, c.then...)
+			}
 			o := c.options
 			if o.Lock == "" {
 				o.Lock = lock.Name
 			}
-			before, wrong, err := readLock(t.Context(), dir, filepath.Join(dir, "gen"), o)
+			before, wrong, err := readLock(t.Context(), dir, filepath.Join(dir, "gen"), &o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,20 +1,16 @@
 package lock
 
 import (
-	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"go/token"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/taskgen/model"
 )
 
-// Name is the file in the output directory that remembers what was
+// Name is the file beside the directive of go generate that remembers what was
 // generated before.
 const Name = "tasks.lock"
 
@@ -27,6 +23,10 @@ const Header = `# Written by taskgen. Commit it, and do not edit it.
 # After a conflict in this file take it as it is on the branch that was merged
 # first, and run go generate: your change becomes the next revision.
 `
+
+// Format is the version of the file's format that this package writes. A file of a
+// newer format is refused, since what it means is not known.
+const Format = 1
 
 // Lock is what a lock file says: all kinds there ever were, sorted by name.
 type Lock struct{ Kinds []*LockedKind }
@@ -74,131 +74,37 @@ func (k *LockedKind) numbers() []int {
 	return out
 }
 
-// Bytes returns the lock file.
+// Bytes returns the lock file: comments, the format, the checksum and the kinds.
 func (l *Lock) Bytes() []byte {
-	var b bytes.Buffer
-	b.WriteString(Header)
+	var head, kinds bytes.Buffer
+	fmt.Fprintf(&head, "%s\nformat %d\n", Header, Format)
+	revisions := 0
 	for _, k := range l.Kinds {
-		fmt.Fprintf(&b, "\nkind %s\n", strings.TrimSpace(k.Name+" "+string(k.Phase)))
+		fmt.Fprintf(&kinds, "\nkind %s\n", strings.TrimSpace(k.Name+" "+string(k.Phase)))
 		for _, a := range k.Aliases {
-			fmt.Fprintf(&b, "\talias %s\n", a)
+			fmt.Fprintf(&kinds, "\talias %s\n", a)
 		}
 		for _, a := range k.Reserved {
-			fmt.Fprintf(&b, "\treserved %s\n", a)
+			fmt.Fprintf(&kinds, "\treserved %s\n", a)
 		}
 		for _, r := range k.Revisions {
-			fmt.Fprintf(&b, "\trevision %d %s\n", r.Number, r.Sum())
+			revisions++
+			fmt.Fprintf(&kinds, "\trevision %d %s\n", r.Number, r.Sum())
 			for _, f := range r.Facts {
-				fmt.Fprintf(&b, "\t\t%s\n", f)
+				fmt.Fprintf(&kinds, "\t\t%s\n", f)
 			}
 		}
 	}
-	return b.Bytes()
+	return fmt.Appendf(nil, "%ssum %s kinds %d revisions %d\n%s",
+		head.Bytes(), checksum(head.Bytes(), kinds.Bytes()), len(l.Kinds), revisions, kinds.Bytes())
 }
 
-// lockReader reads a lock file line by line.
-type lockReader struct {
-	name  string
-	line  int
-	lock  Lock
-	sums  []lockedSum
-	wrong []model.Diagnostic
-}
-
-// lockedSum is a sum as it was found, to be held against the facts under it.
-type lockedSum struct {
-	kind  *LockedKind
-	index int // in kind.Revisions
-	sum   string
-	line  int
-}
-
-// conflict finds the lines git leaves in a file it could not merge.
-var conflict = regexp.MustCompile(`(?m)^(<{7}|={7}|>{7}|\|{7})( |$)`)
-
-const lockRemedy = "take the file as it is on the branch that was merged first, and run go generate"
-
-// Parse reads a lock file; name is for the positions of what is wrong.
-func Parse(name string, data []byte) (*Lock, []model.Diagnostic) {
-	r := &lockReader{name: name}
-	if at := conflict.FindIndex(data); at != nil {
-		r.line = 1 + bytes.Count(data[:at[0]], []byte("\n"))
-		r.refuse("a merge conflict")
-		return nil, r.wrong
-	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		r.line++
-		words := strings.Fields(lines.Text())
-		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
-			r.read(words)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		r.refuse("%v", err)
-	}
-	for _, s := range r.sums {
-		if rev := s.kind.Revisions[s.index]; rev.Sum() != s.sum {
-			r.line = s.line
-			r.refuse("revision %d of kind %s is not as taskgen wrote it (its sum is %s)", rev.Number, s.kind.Name, rev.Sum())
-		}
-	}
-	for _, k := range r.lock.Kinds {
-		if len(k.Revisions) == 0 {
-			r.refuse("kind %s has no revision", k.Name)
-		}
-	}
-	if len(r.wrong) > 0 {
-		return nil, r.wrong
-	}
-	return &r.lock, nil
-}
-
-func (r *lockReader) refuse(format string, args ...any) {
-	r.wrong = append(r.wrong, model.Diagnostic{
-		Pos:     token.Position{Filename: r.name, Line: r.line, Column: 1},
-		Message: fmt.Sprintf(format, args...), Remedy: lockRemedy,
-	})
-}
-
-// read reads the words of one line.
-func (r *lockReader) read(words []string) {
-	var kind *LockedKind
-	if n := len(r.lock.Kinds); n > 0 {
-		kind = r.lock.Kinds[n-1]
-	}
-	switch verb := words[0]; {
-	case verb == "kind" && len(words) >= 2 && len(words) <= 3:
-		phase := Active
-		if len(words) == 3 {
-			phase = Phase(words[2])
-		}
-		if !lifecycle.ValidKind(words[1]) || !slices.Contains([]Phase{Active, Retired, Deleted}, phase) {
-			r.refuse("line %q", strings.Join(words, " "))
-		}
-		if r.lock.kind(words[1]) != nil {
-			r.refuse("kind %s is here twice", words[1])
-		}
-		r.lock.Kinds = append(r.lock.Kinds, &LockedKind{Name: words[1], Phase: phase})
-	case kind == nil:
-		r.refuse("line %q comes before any kind", strings.Join(words, " "))
-	case verb == "alias" && len(words) == 2:
-		kind.Aliases = append(kind.Aliases, words[1])
-	case verb == "reserved" && len(words) == 2:
-		kind.Reserved = append(kind.Reserved, words[1])
-	case verb == "revision" && len(words) == 3:
-		n, err := strconv.Atoi(words[1])
-		if err != nil || n < 1 || len(kind.Revisions) > 0 && n <= kind.last().Number {
-			r.refuse("revision %q of kind %s does not follow the one before", words[1], kind.Name)
-			n = 1
-		}
-		kind.Revisions = append(kind.Revisions, model.Revision{Number: n})
-		r.sums = append(r.sums, lockedSum{kind, len(kind.Revisions) - 1, words[2], r.line})
-	case slices.Contains(model.Parts, verb) && len(words) >= 3 && len(kind.Revisions) > 0:
-		rev := &kind.Revisions[len(kind.Revisions)-1]
-		rev.Facts = append(rev.Facts, model.Fact{Part: verb, Path: words[1], Type: words[2], Words: slices.Clip(words[3:])})
-	default:
-		r.refuse("line %q", strings.Join(words, " "))
-	}
+// checksum is that of a whole file but for the line of the checksum. It finds what
+// the sums of revisions cannot: a revision or a kind that is gone. It also makes
+// any two branches that change the file conflict in git.
+func checksum(before, after []byte) string {
+	h := sha256.New()
+	h.Write(before)
+	h.Write(after)
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }

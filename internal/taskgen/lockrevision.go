@@ -1,0 +1,75 @@
+package taskgen
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"taskkit.dev/internal/taskgen/model"
+)
+
+// generatedName and generatedRevision find the name and the revision of a kind in generated code.
+var (
+	generatedName     = regexp.MustCompile(`(?m)^\tName: +"([a-z0-9_]+)",$`)
+	generatedRevision = regexp.MustCompile(`(?m)^\tRevision: +(\d+),$`)
+)
+
+// generatedKind is a kind as an earlier run generated it.
+type generatedKind struct {
+	name     string
+	revision int
+	file     string
+}
+
+// generatedKinds reads the kinds in an output directory. After a merge a file may
+// have two revisions; then it is the higher one.
+func generatedKinds(out string) (all []generatedKind) {
+	dirs, err := os.ReadDir(out)
+	if err != nil {
+		return nil // there is none yet
+	}
+	for _, d := range dirs {
+		file := filepath.Join(out, d.Name(), d.Name()+".go")
+		data, err := os.ReadFile(file)
+		if err != nil || !bytes.HasPrefix(data, []byte(model.Header+"\n")) {
+			continue
+		}
+		kind := generatedKind{file: file}
+		for _, m := range generatedRevision.FindAllSubmatch(data, -1) {
+			n, _ := strconv.Atoi(string(m[1]))
+			kind.revision = max(kind.revision, n)
+		}
+		if m := generatedName.FindSubmatch(data); m != nil {
+			kind.name = string(m[1])
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// lowered reports kinds whose revision is lower than in the code that an earlier
+// run generated: the lock file is then older than that code, and would give one
+// number to two shapes.
+func lowered(dir, out, shown string, executors []*model.Executor) (wrong []model.Diagnostic) {
+	kinds := generatedKinds(out)
+	slices.SortFunc(kinds, func(a, b generatedKind) int { return cmp.Compare(a.name, b.name) })
+	for _, x := range executors {
+		for _, k := range kinds {
+			if (k.name == x.Kind || slices.Contains(x.Aliases, k.name)) && k.revision > x.Revision {
+				wrong = append(wrong, model.Diagnostic{
+					Pos: x.Pos,
+					Message: fmt.Sprintf("kind %s would get revision %d, but %s was generated with revision %d: %s is older than that code",
+						x.Kind, x.Revision, relative(dir, k.file), k.revision, shown),
+					Remedy: fmt.Sprintf("restore the lock file that has revision %d; or, if that revision was never deployed, "+
+						"compare with the branch that is: taskgen -base git:main", k.revision),
+				})
+			}
+		}
+	}
+	return wrong
+}
