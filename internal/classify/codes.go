@@ -39,12 +39,16 @@ type meaning struct {
 // over its class. Codes that are not listed are transient.
 var sqlStates = map[string]meaning{
 	"08":    {lifecycle.Transient, lostConnection}, // connection exception
+	"0A":    {lifecycle.Permanent, 0},              // feature not supported; see replannedStatement
 	"22":    {lifecycle.Permanent, 0},              // data exception
 	"23":    {lifecycle.Permanent, 0},              // integrity constraint violation
 	"23505": {lifecycle.Permanent, uniqueViolation},
+	"25001": {lifecycle.Permanent, 0},                  // active SQL transaction: VACUUM within one
 	"25006": {lifecycle.Transient, 0},                  // read-only transaction: a standby that is about to be promoted
 	"25P02": {lifecycle.Permanent, abortedTransaction}, // in failed SQL transaction
 	"25P03": {lifecycle.Transient, lostConnection},     // idle in transaction session timeout
+	"3B":    {lifecycle.Permanent, 0},                  // savepoint exception
+	"3F":    {lifecycle.Permanent, 0},                  // invalid schema name
 	"40001": {lifecycle.Transient, conflict},           // serialization failure
 	"40P01": {lifecycle.Transient, conflict},           // deadlock detected
 	"42":    {lifecycle.Permanent, 0},                  // syntax error, access rule violation, undefined object
@@ -62,7 +66,13 @@ var sqlStates = map[string]meaning{
 	"57P03": {lifecycle.Transient, lostConnection}, // cannot connect now
 	"57P05": {lifecycle.Transient, lostConnection}, // idle session timeout
 	"58":    {lifecycle.Transient, 0},              // system error
+	"P0001": {lifecycle.Permanent, 0},              // RAISE: a rule of the user's, as in a trigger
 }
+
+// replannedStatement is the text of the 0A000 that a connection gets whose prepared
+// statement another session's ALTER TABLE has changed. The drivers prepare it anew the
+// next time.
+const replannedStatement = "cached plan must not change result type"
 
 // sqliteResults is the table of SQLite's result codes: an extended code, or its
 // primary code (the low eight bits), to its meaning. An extended code takes
@@ -166,7 +176,11 @@ func is(err error, c condition) bool {
 func databaseMeaning(err error) (meaning, bool) {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
-		return sqlStateMeaning(state.SQLState()), true
+		m := sqlStateMeaning(state.SQLState())
+		if state.SQLState() == "0A000" && strings.Contains(err.Error(), replannedStatement) {
+			m.class = lifecycle.Transient
+		}
+		return m, true
 	}
 	return sqliteMeaning(err)
 }

@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/testkit/testdb"
 )
 
@@ -111,6 +112,55 @@ func TestCodesOfTheDrivers(t *testing.T) {
 		}
 		if err := exec("SELECT ?40000"); db.Dialect == dialect.SQLite && !classify.LimitExceeded(err) {
 			t.Errorf("parameter 40,000 of SQLite: %v is not an exceeded limit", err)
+		}
+	})
+}
+
+// A mistake is permanent on both databases.
+func TestMistakesArePermanent(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		conn, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		exec := func(query string) error {
+			_, err := conn.ExecContext(t.Context(), query)
+			return err
+		}
+		rule := []string{
+			"CREATE TABLE box (a integer)",
+			"CREATE TRIGGER refuse BEFORE INSERT ON box BEGIN SELECT RAISE(ABORT, 'no boxes'); END",
+		}
+		if db.Dialect == dialect.Postgres {
+			rule[1] = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no boxes'; END $$"
+			rule = append(rule, "CREATE TRIGGER refuse BEFORE INSERT ON box FOR EACH ROW EXECUTE FUNCTION refuse()")
+		}
+		for _, query := range rule {
+			if err := exec(query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, query := range map[string]string{
+			"a rule of a trigger":                "INSERT INTO box VALUES (1)",
+			"a savepoint that does not exist":    "ROLLBACK TO SAVEPOINT nowhere",
+			"a statement for no transaction":     "VACUUM",
+			"a schema that does not exist":       "CREATE TABLE nowhere.box (a integer)",
+			"a table of another database's name": "SELECT a FROM nowhere.public.box",
+		} {
+			if err := exec("BEGIN"); err != nil {
+				t.Fatal(err)
+			}
+			err := exec(query)
+			if err == nil {
+				t.Errorf("%s: no error", name)
+			} else if c := classify.Classify(t.Context(), err); c.Class != lifecycle.Permanent || c.Code != classify.CodeDatabase {
+				t.Errorf("%s: %v is %s %q, want permanent %q", name, err, c.Class, c.Code, classify.CodeDatabase)
+			}
+			if err := exec("ROLLBACK"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }
