@@ -108,6 +108,47 @@ func TestBatchTooLarge(t *testing.T) {
 	}
 }
 
+// tooLarge runs a statement that is refused for its size, which takes SQLite no time.
+func tooLarge(ctx context.Context, d dialect.Name, b *countBatch) error {
+	if d == dialect.SQLite {
+		_, err := b.Tx.ExecContext(ctx, "SELECT ?40000")
+		return err
+	}
+	return insertItems(ctx, d, b, 0, 30_000)
+}
+
+// A batch that was refused for its size and then took too long was too large: tried
+// again as it is, it would be so again.
+func TestBatchTooLargeAndTooLong(t *testing.T) {
+	t.Parallel()
+	for name, ignored := range map[string]bool{"returned": false, "ignored": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+				migrated(t, db)
+				makeTouch(t, db.DB)
+				x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+					err := tooLarge(ctx, db.Dialect, b)
+					<-ctx.Done()
+					if ignored {
+						err = nil
+					}
+					return taskkit.Done, err
+				}}
+				k := newKind[countSpec, countState]("count", 1)
+				id := submitted(t, db, k, countSpec{Items: 1})
+				c := quick(t, db)
+				c.DeadAfter, c.Heartbeat = time.Minute, time.Second
+				started(t, db, registered(k, x), c)
+				task := ended(t, db, id)
+				if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "batch_too_large: ") {
+					t.Errorf("ended in %s: %s; want FAILURE with batch_too_large", task.Status, task.StatusDetail)
+				}
+			})
+		})
+	}
+}
+
 // A statement that is too large at any b.Limit ends the task at once, with a code of
 // its own.
 func TestBatchTooLargeForOneItem(t *testing.T) {

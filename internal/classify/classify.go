@@ -25,8 +25,9 @@ type Classification struct {
 }
 
 // Classify classifies an error that a batch returned under ctx. The order is: a
-// [MarkedError]; the cause of a cancelled context; SQLSTATE; SQLite's result
-// code; decoding and validation. Everything else, including timeouts and network
+// [MarkedError]; the cause of a cancelled context, except that a statement that was
+// too large stays so after the batch's timeout; SQLSTATE; SQLite's result code;
+// decoding and validation. Everything else, including timeouts and network
 // errors, is transient: the limit on attempts bounds it.
 func Classify(ctx context.Context, err error) Classification {
 	c := classify(ctx, err)
@@ -54,6 +55,9 @@ func classify(ctx context.Context, err error) Classification {
 		case errors.Is(cause, ErrLost):
 			return Classification{Class: lifecycle.LeaseLost, Code: CodeLost}
 		case errors.Is(cause, ErrBatchTimeout):
+			if LimitExceeded(err) {
+				break // the same batch would be as large the next time, and as slow
+			}
 			return Classification{Class: lifecycle.Transient, Code: CodeBatchTimeout}
 		default:
 			return Classification{Class: lifecycle.Interrupted, Code: CodeInterrupted}
