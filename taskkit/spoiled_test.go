@@ -168,17 +168,21 @@ func TestStatementFailuresAreNotIgnored(t *testing.T) {
 		"commit": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			_, err := b.Tx.ExecContext(ctx, "COMMIT")
 			return taskkit.More, err
-		}, "misuse", "belongs to the runtime"},
+		}, "misuse", "run COMMIT on b.Tx: the batch's transaction belongs to the runtime"},
+		"commit after others": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, err := b.Tx.ExecContext(ctx, "SELECT 1; /* now */ commit and chain")
+			return taskkit.More, err
+		}, "misuse", "run COMMIT AND CHAIN on b.Tx"},
 		"begin, ignored": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			next, err := count(ctx, b, "w")
 			_, _ = b.Tx.ExecContext(ctx, "BEGIN")
 			return next, err
-		}, "misuse", "belongs to the runtime"},
+		}, "misuse", "run BEGIN on b.Tx"},
 		"rollback, ignored": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			next, err := count(ctx, b, "w")
 			_, _ = b.Tx.ExecContext(ctx, "ROLLBACK")
 			return next, err
-		}, "misuse", "belongs to the runtime"},
+		}, "misuse", "run ROLLBACK on b.Tx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,15 @@ import "strings"
 // have are "". Four tell CREATE OR REPLACE FUNCTION.
 type head [4]string
 
+// String returns the words before the first that is none.
+func (h head) String() string {
+	n := 0
+	for n < len(h) && h[n] != "" {
+		n++
+	}
+	return strings.Join(h[:n], " ")
+}
+
 // hasBody reports whether statements may stand within this one.
 func (h head) hasBody() bool {
 	if h[0] != "CREATE" {

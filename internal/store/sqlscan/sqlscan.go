@@ -5,27 +5,29 @@ package sqlscan
 
 import (
 	"errors"
+	"fmt"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 )
 
-// ErrTxControl is what an executor gets that would end the batch's transaction or
-// begin another. No new try can mend it.
-var ErrTxControl = &classify.MarkedError{
-	Class: lifecycle.Permanent, Code: classify.CodeMisuse,
-	Err: errors.New("the batch's transaction belongs to the runtime: return an error to give it up, or use a savepoint"),
-}
+// errTxControl is the reason for which a statement is refused that would end the
+// batch's transaction or begin another.
+var errTxControl = errors.New("the batch's transaction belongs to the runtime: return an error to give it up, or use a savepoint")
 
 // RejectTxControl refuses a text with a statement that ends a transaction or begins one.
 // After it an executor's writes would be committed without its checkpoint. A
-// text may hold several statements: both drivers execute all of them.
+// text may hold several statements: both drivers execute all of them. The error names
+// the statement by its first words, and no new try can mend it.
 func RejectTxControl(d dialect.Name, query string) error {
 	s := scanner{text: query, postgres: d == dialect.Postgres}
 	for head, ok := s.statement(); ok; head, ok = s.statement() {
 		if head.endsTransaction() {
-			return ErrTxControl
+			return &classify.MarkedError{
+				Class: lifecycle.Permanent, Code: classify.CodeMisuse,
+				Err: fmt.Errorf("run %s on b.Tx: %w", head, errTxControl),
+			}
 		}
 	}
 	return nil
