@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"taskkit.dev/internal/taskgen/model"
 )
@@ -31,15 +30,17 @@ type violation struct {
 	rule, part, path string
 	what             string // for people
 	remedy           string // apart from an upgrade function
+	// overridable says that only validator's rules are in question, which an exception may
+	// overrule: what cannot be decoded needs an upgrade function.
+	overridable bool
 }
 
 // compareParts returns what the newer revision cannot take from the older, by
 // part.
 func compareParts(older, newer model.Revision) (out []violation) {
 	for _, part := range model.Parts {
-		c := comparison{part: part, old: factsOf(older, part), now: factsOf(newer, part)}
+		c := comparison{part: part, old: factsOf(older, part), now: factsOf(newer, part), seen: map[pair]bool{}}
 		if part == "result" && len(c.old) > 0 && len(c.now) == 0 {
-			// An empty Result has no facts either, but then fields are gone too.
 			out = append(out, violation{
 				rule: ResultNoDelete, part: part, path: "",
 				what: "the result is gone", remedy: "put the Report method or its fields back, or give the action without a result a kind of its own",
@@ -62,176 +63,178 @@ func factsOf(r model.Revision, part string) map[string]model.Fact {
 	return out
 }
 
-// comparison compares one part of two revisions.
+// comparison compares one part of two revisions. It goes through the values of both
+// at once, from the root, and into a type that contains itself where it says so: the
+// same type written out is the same.
 type comparison struct {
 	part     string
 	old, now map[string]model.Fact
+	seen     map[pair]bool
 	found    []violation
 }
 
-// violations goes through all paths, parents first.
+// located is a value in the facts of a revision.
+type located struct {
+	word    string // its type
+	path    string // of the facts about what is in it
+	checked bool   // whether validator comes to it
+}
+
+// pair is two values that are compared, once.
+type pair struct{ was, is located }
+
+// violations compares the roots, and all that is in them.
 func (c *comparison) violations() []violation {
-	for _, path := range sortedPaths(c.old) {
-		was := c.old[path]
-		is, ok := c.now[path]
-		switch {
-		case c.settled(path): // reported at a parent, or read as any JSON
-		case ok:
-			c.changed(was, is)
-		case model.IsElement(path): // removed rules of elements
-		default:
-			c.add(FieldNoDelete, path, "the field was removed", "restore it, or give its new name the json tag of the old one")
-		}
+	if c.part == "result" && len(c.old) == 0 {
+		return nil // nothing was stored
 	}
-	for _, path := range sortedPaths(c.now) {
-		is := c.now[path]
-		if _, ok := c.old[path]; ok {
-			continue
+	root := func(facts map[string]model.Fact) (located, model.Fact) {
+		if f, ok := facts["."]; ok && f.Type != "{}" {
+			return located{f.Type, ".", true}, f
 		}
-		switch {
-		case model.IsElement(path):
-			if _, known := c.old[strings.TrimRight(path, "[]{}")]; known && !c.settled(path) {
-				c.rules(model.Fact{}, is)
-			}
-		case is.Has("required") && c.meetsOldData(path):
-			c.add(FieldNoNewRequire, path, "the field is new, and its rules refuse stored tasks without it",
-				"allow it to be absent: remove required, or begin the tag with omitempty")
-		}
+		return located{"{}", "", true}, model.Fact{Type: "{}"}
+	}
+	was, before := root(c.old)
+	is, after := root(c.now)
+	if !c.value(was, is, "") {
+		c.addType(".", was.word, is.word)
+	} else {
+		c.rules(".", before, after, false, nil)
 	}
 	return c.found
 }
 
-func (c *comparison) add(rule, path, what, remedy string) {
-	c.found = append(c.found, violation{rule: rule, part: c.part, path: path, what: what, remedy: remedy})
+func (c *comparison) add(v violation) {
+	v.part = c.part
+	c.found = append(c.found, v)
 }
 
-// changed compares a field that both have.
-func (c *comparison) changed(was, is model.Fact) {
-	if !readable(was.Type, is.Type) {
-		c.add(FieldSameType, was.Path, fmt.Sprintf("the type was %s and is %s", was.Type, is.Type),
-			"keep the type, and add a field with another name for the new one")
+func (c *comparison) addType(path, was, is string) {
+	c.add(violation{
+		rule: FieldSameType, path: path, what: fmt.Sprintf("the type was %s and is %s", was, is),
+		remedy: "keep the type, and add a field with another name for the new one",
+	})
+}
+
+// value compares what is in two values. It returns false when stored ones do not
+// fit the new type; all else it reports itself, below the path that is shown.
+func (c *comparison) value(was, is located, shown string) bool {
+	if is.word == "raw" {
+		return true
+	}
+	if inner, ok := strings.CutPrefix(is.word, "?"); ok {
+		was.word, is.word = strings.TrimPrefix(was.word, "?"), inner
+		return c.value(was, is, shown)
+	}
+	was, is = resolve(c.old, was), resolve(c.now, is)
+	if was.word == "{}" && is.word == "{}" {
+		c.objects(was, is, shown)
+		return true
+	}
+	if m, n := mapWord.FindStringSubmatch(was.word), mapWord.FindStringSubmatch(is.word); m != nil && n != nil {
+		return (m[1] == n[1] || n[1] == "string" || widened(m[1], n[1])) && c.elements(was, is, m[2], n[2], "{}", shown)
+	}
+	if m, n := arrayWord.FindStringSubmatch(was.word), arrayWord.FindStringSubmatch(is.word); m != nil && n != nil {
+		return (m[1] == n[1] || n[1] == "") && c.elements(was, is, m[2], n[2], "[]", shown)
+	}
+	return readable(was.word, is.word)
+}
+
+// resolve follows the word of a value that is at another path too.
+func resolve(facts map[string]model.Fact, p located) located {
+	path, again := strings.CutPrefix(p.word, "^")
+	if !again {
+		return p
+	}
+	f, ok := facts[path]
+	if ok && !strings.HasSuffix(f.Type, "{}") { // a list of itself
+		return located{strings.TrimLeft(f.Type, "?"), path, p.checked}
+	}
+	return located{"{}", path, p.checked}
+}
+
+// elements compares the elements of two lists or maps.
+func (c *comparison) elements(was, is located, wasWord, isWord, brackets, shown string) bool {
+	if key := (pair{was, is}); c.seen[key] {
+		return true
+	} else if strings.Contains(was.word+is.word, "^") {
+		c.seen[key] = true
+	}
+	was, is = located{wasWord, was.path + brackets, was.checked}, located{isWord, is.path + brackets, is.checked}
+	before, after := c.old[was.path], c.now[is.path]
+	before.Type, after.Type = wasWord, isWord
+	shown += brackets
+	if !c.value(was.entered(before), is.entered(after), shown) {
+		return false
+	}
+	c.rules(shown, was.applied(before), is.applied(after), true, nil)
+	return true
+}
+
+// entered returns where a value is by its fact.
+func (p located) entered(f model.Fact) located {
+	p.checked = p.checked && !f.Has("unchecked")
+	return p
+}
+
+// applied returns the fact of a value, without rules when they are not
+// checked there.
+func (p located) applied(f model.Fact) model.Fact {
+	if !p.checked {
+		f.Words = slices.DeleteFunc(slices.Clone(f.Words), func(w string) bool { return !strings.HasPrefix(w, "enum=") })
+	}
+	return f
+}
+
+// objects compares the fields of two objects.
+func (c *comparison) objects(was, is located, shown string) {
+	if c.seen[pair{was, is}] {
 		return
 	}
-	c.rules(was, is)
-}
-
-// settled reports whether a path needs no comparison, because a parent of it was
-// removed, accepts any JSON, or was reported.
-func (c *comparison) settled(path string) bool {
-	for _, parent := range parents(path) {
-		was, old := c.old[parent]
-		is, now := c.now[parent]
-		if old && !model.IsElement(parent) && (!now || !readable(was.Type, is.Type) || strings.HasSuffix(is.Type, "raw")) {
-			return true
+	c.seen[pair{was, is}] = true
+	old, now := fieldsOf(c.old, was.path), fieldsOf(c.now, is.path)
+	at := func(name string) string { return strings.TrimPrefix(shown+"."+name, ".") }
+	isNew := func(name string) bool { _, had := old[name]; return !had }
+	for _, name := range sortedPaths(old) {
+		before, after := old[name], now[name]
+		switch {
+		case after.Path == "":
+			c.add(violation{
+				rule: FieldNoDelete, path: at(name), what: "the field was removed",
+				remedy: "restore it, or give its new name the json tag of the old one",
+			})
+		case !c.value(located{before.Type, before.Path, was.checked}.entered(before), located{after.Type, after.Path, is.checked}.entered(after), at(name)):
+			c.addType(at(name), before.Type, after.Type)
+		default:
+			c.rules(at(name), was.applied(before), is.applied(after), false, isNew)
 		}
 	}
-	return false
-}
-
-// meetsOldData reports whether a new path is missing in old data: in an object that
-// old data contains, or that is zero when it is absent.
-func (c *comparison) meetsOldData(path string) bool {
-	for _, parent := range parents(path) {
-		if model.IsElement(parent) {
+	shared := slices.ContainsFunc(sortedPaths(now), func(name string) bool { return !isNew(name) && now[name].Has("embedded") })
+	for _, name := range sortedPaths(now) {
+		f := is.applied(now[name])
+		if !isNew(name) || f.Has("embedded") && !shared || !readTag(f, false).needed(isNew) {
 			continue
 		}
-		if _, old := c.old[parent]; !old && c.now[parent].Type != "{}" {
-			return false // null or empty in old data
-		}
-	}
-	return !c.settled(path)
-}
-
-// rules compares the rules of a field that both have.
-func (c *comparison) rules(was, is model.Fact) {
-	old, now := ruleSet(was), ruleSet(is)
-	for _, name := range sortedPaths(now) {
-		param := now[name]
-		before, had := old[name]
-		switch base := strings.TrimPrefix(name, "key:"); {
-		case had && before == param, strings.HasPrefix(base, "omit"), base == "secret":
-		case base == "required":
-			c.add(FieldNoNewRequire, is.Path, "the rules now refuse stored tasks without the field",
-				"allow it to be absent: remove required, or begin the tag with omitempty")
-		case had && (base == "oneof" || base == "enum"):
-			if gone := missing(before, param); len(gone) > 0 {
-				c.add(EnumValueNoDelete, is.Path, "values were removed: "+strings.Join(gone, ", "),
-					"restore them; if they must not be used any more, refuse them where tasks are submitted")
-			}
-		case had && looser(base, before, param):
-		case had:
-			c.add(LimitNoTighten, is.Path, fmt.Sprintf("the rule was %s=%s and is %s=%s", base, before, base, param),
-				"restore the former limit")
-		default:
-			c.add(LimitNoTighten, is.Path, "the rule is new: "+strings.TrimSuffix(base+"="+param, "="),
-				"remove it, and check it where tasks are submitted")
-		}
-	}
-	for _, name := range sortedPaths(old) {
-		if _, kept := now[name]; !kept && strings.HasPrefix(name, "omit") && len(now) > 0 {
-			c.add(LimitNoTighten, is.Path, "the other rules now apply to the zero value too, because "+name+" was removed", "restore it")
-		}
+		c.add(violation{
+			rule: FieldNoNewRequire, path: at(name), what: "the field is new, and its rules refuse stored tasks without it",
+			remedy: "allow it to be absent: remove required, or begin the tag with omitempty", overridable: true,
+		})
 	}
 }
 
-// ruleSet returns a fact's words by name.
-func ruleSet(f model.Fact) map[string]string {
-	out := map[string]string{}
-	for _, w := range f.Words {
-		name, param, _ := strings.Cut(w, "=")
-		out[name] = param
+// fieldsOf returns the facts of the fields of an object, by name.
+func fieldsOf(facts map[string]model.Fact, path string) map[string]model.Fact {
+	out := map[string]model.Fact{}
+	for p, f := range facts {
+		parent, name := "", p
+		if i := strings.LastIndexByte(p, '.'); i >= 0 {
+			parent, name = p[:i], p[i+1:]
+		}
+		if parent == path && p != "." && !model.IsElement(p) {
+			out[name] = f
+		}
 	}
 	return out
-}
-
-// looser reports whether a limit takes all that it took before.
-func looser(name, was, is string) bool {
-	a, okA := limit(was)
-	b, okB := limit(is)
-	if !okA || !okB {
-		return false
-	}
-	switch name {
-	case "min", "gt":
-		return b <= a
-	case "max", "lt":
-		return b >= a
-	default:
-		return false
-	}
-}
-
-// limit reads a number or a duration.
-func limit(s string) (float64, bool) {
-	if f, err := strconv.ParseFloat(s, 64); err == nil {
-		return f, true
-	}
-	d, err := time.ParseDuration(s)
-	return float64(d), err == nil
-}
-
-// missing returns the values of a list that another lacks.
-func missing(was, is string) (gone []string) {
-	have := strings.Split(is, "|")
-	for v := range strings.SplitSeq(was, "|") {
-		if !slices.Contains(have, v) {
-			gone = append(gone, v)
-		}
-	}
-	return gone
-}
-
-// parents returns the paths around a path, outermost first.
-func parents(path string) (out []string) {
-	for i := range len(path) {
-		switch {
-		case path[i] == '.':
-			out = append(out, path[:i])
-		case i > 0 && (path[i:min(i+2, len(path))] == "[]" || path[i:min(i+2, len(path))] == "{}"):
-			out = append(out, path[:i])
-		}
-	}
-	return slices.Compact(out)
 }
 
 // sortedPaths returns the keys of a map, sorted.
@@ -250,20 +253,11 @@ var (
 	arrayWord = regexp.MustCompile(`^\[(\d*)\](.+)$`)
 )
 
-// readable reports whether every value of the type was is read, with nothing
-// lost, as a value of the type is.
+// readable reports whether every value of the type was, which holds no others, is
+// read, with nothing lost, as a value of the type is.
 func readable(was, is string) bool {
-	if was == is || is == "raw" {
+	if was == is {
 		return true
-	}
-	if inner, ok := strings.CutPrefix(is, "?"); ok {
-		return readable(strings.TrimPrefix(was, "?"), inner)
-	}
-	if m, n := mapWord.FindStringSubmatch(was), mapWord.FindStringSubmatch(is); m != nil && n != nil {
-		return (m[1] == n[1] || n[1] == "string" || widened(m[1], n[1])) && readable(m[2], n[2])
-	}
-	if m, n := arrayWord.FindStringSubmatch(was), arrayWord.FindStringSubmatch(is); m != nil && n != nil {
-		return (m[1] == n[1] || n[1] == "") && readable(m[2], n[2])
 	}
 	if is == "string" {
 		return was == "time" || was == "uuid" || was == "text" || was == "bytes"

@@ -139,6 +139,16 @@ func (m *specimenMaker) below(f model.Fact, brackets string) model.Fact {
 	return below
 }
 
+// ruleSet returns a fact's words by name.
+func ruleSet(f model.Fact) map[string]string {
+	out := map[string]string{}
+	for _, w := range f.Words {
+		name, param, _ := strings.Cut(w, "=")
+		out[name] = param
+	}
+	return out
+}
+
 // leaf returns a value that is neither a list nor an object.
 func leaf(word string, f model.Fact) string {
 	rules := ruleSet(f)

@@ -84,6 +84,9 @@ func (r Rule) Listed() []string {
 	return words
 }
 
+// Quoted splits a parameter as [Rule.Listed] does, and keeps the quotes.
+func (r Rule) Quoted() []string { return listedWord.FindAllString(r.Param, -1) }
+
 var listedWord = regexp.MustCompile(`'[^']*'|\S+`)
 
 // String returns the rule as it stands in a tag.
