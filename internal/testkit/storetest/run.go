@@ -69,7 +69,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapGoesOn": reapGoesOn, "ReapSettles": reapSettles,
 		"Processes": processes,
 
-		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry,
+		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry, "RequestSkip": requestSkip,
 		"RequestOrphan": requestOrphan, "RequestInTransaction": requestInTransaction, "RequestNotFound": requestNotFound,
 
 		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
