@@ -3,6 +3,7 @@ package taskkit_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 		}
 		cfg := quick(t, db)
 		cfg.DeadAfter, cfg.BatchTimeout = time.Minute, 40*time.Second
+		r := &recorder{}
+		cfg.Observer = r
 		started(t, db, registered[countSpec, countState](k, x), cfg)
 		c := clientOf(db)
 		for _, tc := range []struct {
@@ -63,6 +66,13 @@ func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 				t.Errorf("%s: the task is %+v, %v; want %v", tc.name, task, err, taskkit.ErrNotFound)
 			}
 			cancel()
+			removed := func() bool {
+				return slices.ContainsFunc(r.of(id), func(e taskkit.WorkerEvent) bool {
+					ended, ok := e.(taskkit.TaskEnded)
+					return ok && ended.Removed
+				})
+			}
+			until(t, tc.name+": an event says that the task was removed", removed)
 			if events, err := c.Events(t.Context(), id, 10); err != nil || len(events) != 1 {
 				t.Errorf("%s: events %+v, %v", tc.name, events, err)
 			}
@@ -88,7 +98,9 @@ func TestStopThatComesTooLate(t *testing.T) {
 		}}
 		cfg := quick(t, db)
 		cfg.DeadAfter, cfg.BatchTimeout = time.Minute, 40*time.Second
-		started(t, db, registered[countSpec, countState](k, x), cfg)
+		r := &recorder{}
+		cfg.Observer = r
+		stop := started(t, db, registered[countSpec, countState](k, x), cfg)
 		for want, err := range map[taskkit.Status]error{
 			taskkit.StatusCompleted: nil, taskkit.StatusFailure: taskkit.Permanent("broken", errors.New("broken")),
 		} {
@@ -101,6 +113,12 @@ func TestStopThatComesTooLate(t *testing.T) {
 			task := ended(t, db, id)
 			if task.Status != want || task.Partial || task.Control != taskkit.ControlNone || task.ControlReason != "" {
 				t.Errorf("%s: %+v", want, task)
+			}
+		}
+		stop()
+		for _, e := range r.all() {
+			if e, ok := e.(taskkit.TaskEnded); ok && e.Removed {
+				t.Errorf("%+v: the task was not removed", e)
 			}
 		}
 	})

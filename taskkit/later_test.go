@@ -19,6 +19,8 @@ func TestLaterAt(t *testing.T) {
 		migrated(t, db)
 		until9 := time.Now().Add(9 * time.Hour).UTC().Truncate(time.Millisecond)
 		k := newKind[countSpec, countState]("count", 10)
+		cfg, r := quick(t, db), &recorder{}
+		cfg.Observer = r
 		started(t, db, registered(k, &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			if b.Attempt <= 2 {
 				return taskkit.More, errors.New("not yet")
@@ -34,7 +36,7 @@ func TestLaterAt(t *testing.T) {
 			default:
 				return taskkit.LaterAt(until9, "the office is closed"), nil
 			}
-		}}), quick(t, db))
+		}}), cfg)
 		c := clientOf(db)
 		for items, attempts := range map[int]int{0: 2, 1: 0} {
 			id := submitted(t, db, k, countSpec{Items: items})
@@ -50,8 +52,33 @@ func TestLaterAt(t *testing.T) {
 			if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why, "the office is closed") {
 				t.Errorf("explained as %q, %v", why, err)
 			}
+			checkReleases(t, r, id)
 		}
 	})
+}
+
+// checkReleases waits until a task of TestLaterAt was released until nine hours later,
+// and checks the delays of its releases.
+func checkReleases(t *testing.T, r *recorder, id taskkit.ID) {
+	t.Helper()
+	delays := make(map[string]time.Duration)
+	until(t, "the last release is observed", func() bool {
+		for _, e := range r.of(id) {
+			if e, ok := e.(taskkit.TaskReleased); ok {
+				delays[e.Reason] = e.Delay
+			}
+		}
+		return delays["the office is closed"] != 0
+	})
+	if d := delays["the office is closed"]; d <= 8*time.Hour || d > 9*time.Hour {
+		t.Errorf("released for %v, want nine hours less the time since", d)
+	}
+	if d := delays["the past"]; d != 0 {
+		t.Errorf("released for %v until a time that has passed, want 0", d)
+	}
+	if d, ok := delays["asked to continue later"]; ok && d != time.Millisecond {
+		t.Errorf("released for %v, want 1ms", d)
+	}
 }
 
 // Values of Next can be compared and printed, and times are bounded.

@@ -187,16 +187,16 @@ type TaskRetried struct {
 type TaskReleased struct {
 	TaskRef
 	Reason string
-	Delay  time.Duration // until it is due
+	Delay  time.Duration // until it is due; after [LaterAt] by this machine's clock
 }
 
-// TaskEnded: the end of a task is committed, perhaps together with its removal, which
-// had been requested. A request that ends a waiting task in
+// TaskEnded: the end of a task is committed. A request that ends a waiting task in
 // the database itself is no event of a worker.
 type TaskEnded struct {
 	TaskRef
 	Status     Status
 	Partial    bool   // COMPLETED by a stop, before it was done
+	Removed    bool   // the task was removed, as had been requested
 	Code       string // of the error; empty: none
 	Detail     string // of the error
 	Checkpoint int64  // checkpoints written

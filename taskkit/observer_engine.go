@@ -70,7 +70,7 @@ func taskEvent(e engine.Event) WorkerEvent {
 	case engine.TaskReleased:
 		return TaskReleased{TaskRef(e.TaskRef), e.Reason, e.Delay}
 	case engine.TaskEnded:
-		return TaskEnded{TaskRef(e.TaskRef), Status(e.Status), e.Partial, e.Code, e.Detail, e.Checkpoint, progress(e.Progress), e.Duration}
+		return TaskEnded{TaskRef(e.TaskRef), Status(e.Status), e.Partial, e.Removed, e.Code, e.Detail, e.Checkpoint, progress(e.Progress), e.Duration}
 	case engine.TaskLost:
 		return TaskLost{TaskRef(e.TaskRef), e.Reason}
 	case engine.ExecutorAbandoned:

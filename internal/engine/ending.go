@@ -90,7 +90,7 @@ func (s *session) write(w store.Write) flow {
 	a, err := s.flusher.apply(w)
 	switch {
 	case err == nil && a.OK:
-		s.reportWritten(w)
+		s.reportWritten(w, a.Control)
 		return endSession
 	case err == nil:
 		return s.reconcile(w)

@@ -151,6 +151,7 @@ type (
 		TaskRef
 		Status       lifecycle.Status
 		Partial      bool
+		Removed      bool // the task was to be deleted
 		Code, Detail string
 		Checkpoint   int64
 		Progress     lifecycle.Progress

@@ -246,6 +246,9 @@ func (f *flusher) reconcile(ctx context.Context, batch []queued) []queued {
 		p, exists := at[q.write.ID]
 		switch lifecycle.ReadBack(q.write.Lifecycle(), position(p, exists)) {
 		case lifecycle.Happened:
+			if !exists {
+				p.Control = lifecycle.Delete
+			}
 			q.done(store.Applied{OK: true, Control: p.Control}, nil)
 		case lifecycle.Lost:
 			q.done(store.Applied{}, nil)

@@ -153,6 +153,9 @@ func lineOfTask(e Event) (level slog.Level, message string, args []any) {
 		if e.Status != lifecycle.Completed {
 			level = slog.LevelWarn
 		}
+		if e.Removed {
+			args = append(args, "removed", true)
+		}
 		if e.Code != "" {
 			args = append(args, "code", e.Code, "error", e.Detail)
 		}

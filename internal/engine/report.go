@@ -21,8 +21,9 @@ func (s *session) ref() TaskRef {
 }
 
 // reportWritten reports a write that the database has committed. The position of
-// the session is still the one before it.
-func (s *session) reportWritten(w store.Write) {
+// the session is still the one before it. Control is the request that stands on the
+// task after the write.
+func (s *session) reportWritten(w store.Write, control lifecycle.Control) {
 	seq, progress := s.lease.Seq, s.progress
 	if w.Checkpoint {
 		seq, progress = seq+1, w.Progress
@@ -35,7 +36,7 @@ func (s *session) reportWritten(w store.Write) {
 	switch {
 	case w.To.Terminal():
 		e := TaskEnded{
-			TaskRef: s.ref(), Status: w.To, Partial: w.Partial, Code: c.Code, Detail: c.Detail,
+			TaskRef: s.ref(), Status: w.To, Partial: w.Partial, Removed: control == lifecycle.Delete, Code: c.Code, Detail: c.Detail,
 			Checkpoint: seq, Progress: progress, Duration: time.Since(s.began),
 		}
 		if e.Status == lifecycle.Completed {
@@ -46,7 +47,11 @@ func (s *session) reportWritten(w store.Write) {
 	case w.To == lifecycle.Queued && w.Attempt != nil:
 		s.events.report(TaskRetried{TaskRef: s.ref(), RetryIn: w.Delay, Code: c.Code, Detail: c.Detail})
 	case w.To == lifecycle.Queued:
-		reportFrequent(s.events, TaskReleased{TaskRef: s.ref(), Reason: w.Reason, Delay: max(w.Delay, 0)})
+		delay := w.Delay
+		if !w.At.IsZero() {
+			delay = time.Until(w.At)
+		}
+		reportFrequent(s.events, TaskReleased{TaskRef: s.ref(), Reason: w.Reason, Delay: max(delay, 0)})
 	}
 }
 
@@ -76,7 +81,7 @@ func (s *session) reportGone(w store.Write, found lifecycle.Position) {
 	case !found.Exists:
 		s.reportLost("it does not exist any more")
 	case lifecycle.ReadBack(w.Lifecycle(), found) == lifecycle.Happened:
-		s.reportWritten(w)
+		s.reportWritten(w, lifecycle.None)
 	default:
 		s.reportLost(reasonLeaseGone)
 	}

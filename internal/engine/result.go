@@ -15,7 +15,7 @@ import (
 func (s *session) onEndWritten(w store.Write, a store.Applied, err error) {
 	switch {
 	case err == nil && a.OK:
-		s.reportWritten(w)
+		s.reportWritten(w, a.Control)
 		return
 	case errors.Is(err, classify.ErrLost):
 		s.reportLost(reasonWorkerEnded)
@@ -50,7 +50,7 @@ func (s *session) handleWriteResult(w store.Write, a store.Applied, err error, t
 
 // advance makes a committed write the session's own position.
 func (s *session) advance(w store.Write, a store.Applied) {
-	s.reportWritten(w)
+	s.reportWritten(w, a.Control)
 	if w.Checkpoint {
 		s.lease.Seq++
 		s.begun = w.To == lifecycle.Executing
