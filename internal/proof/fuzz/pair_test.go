@@ -68,22 +68,22 @@ func both(tb testing.TB) []*side {
 	return []*side{newSide(tb, "postgres", testdb.Postgres(tb)), newSide(tb, "sqlite", testdb.SQLite(tb))}
 }
 
-// ends tells when a worker has logged that a task has ended.
+// ends tells when a worker has reported the end of a task.
 type ends struct {
 	mu sync.Mutex
-	of map[string]chan struct{}
+	of map[taskkit.ID]chan struct{}
 }
 
 // at returns what is closed then.
-func (e *ends) at(id string) chan struct{} {
+func (e *ends) at(id taskkit.ID) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.make(id)
 }
 
-func (e *ends) make(id string) chan struct{} {
+func (e *ends) make(id taskkit.ID) chan struct{} {
 	if e.of == nil {
-		e.of = make(map[string]chan struct{})
+		e.of = make(map[taskkit.ID]chan struct{})
 	}
 	c := e.of[id]
 	if c == nil {
@@ -93,45 +93,19 @@ func (e *ends) make(id string) chan struct{} {
 	return c
 }
 
-// ended is the end of a task, of which a log may tell twice.
-func (e *ends) ended(id string) {
+// Observe implements [taskkit.Observer].
+func (e *ends) Observe(_ context.Context, event taskkit.WorkerEvent) {
+	ended, ok := event.(taskkit.TaskEnded)
+	if !ok {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
-	case <-e.make(id):
+	case <-e.make(ended.Task):
 	default:
-		close(e.of[id])
+		close(e.of[ended.Task])
 	}
-}
-
-// listener is the log of a worker.
-type listener struct {
-	*ends
-	task string
-}
-
-// Enabled implements [slog.Handler].
-func (listener) Enabled(context.Context, slog.Level) bool { return true }
-
-// WithGroup implements [slog.Handler].
-func (l listener) WithGroup(string) slog.Handler { return l }
-
-// WithAttrs implements [slog.Handler].
-func (l listener) WithAttrs(attrs []slog.Attr) slog.Handler {
-	for _, a := range attrs {
-		if a.Key == "task" {
-			l.task = a.Value.String()
-		}
-	}
-	return l
-}
-
-// Handle implements [slog.Handler].
-func (l listener) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "task ended" {
-		l.ended(l.task)
-	}
-	return nil
 }
 
 // work runs a worker until the test ends.
@@ -140,7 +114,7 @@ func (s *side) work(tb testing.TB) {
 	schema := s.db.Schema
 	w, err := taskkit.NewWorker(s.db.DB, s.r, taskkit.Config{
 		Schema: schema, Slots: 2, Poll: time.Millisecond, PollListening: 5 * time.Millisecond,
-		MaxAttempts: 1, Logger: slog.New(listener{ends: &s.ends}),
+		MaxAttempts: 1, Observer: &s.ends, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -221,8 +195,9 @@ func (s *side) ran(tb testing.TB, how string, data []byte) (*taskkit.Task, strin
 		tb.Fatalf("%s: submit: %v", s.name, err)
 	}
 	select {
-	case <-s.ends.at(id.String()):
-	case <-time.After(5 * time.Second): // an end that had to be read back is not logged
+	case <-s.ends.at(id):
+	case <-ctx.Done():
+		tb.Fatalf("%s: the worker has not reported the end of the task that leaves %.200q as its %s", s.name, data, how)
 	}
 	t, err := s.client.Wait(ctx, id, nil)
 	if err != nil {
