@@ -64,7 +64,7 @@ func (c *checker) checkCursor(t *Task) {
 		}
 	}
 	for _, h := range t.Changes {
-		if h.Op == "UPDATE" && h.New.Cursor < h.Old.Cursor {
+		if h.Op == "UPDATE" && h.New.Cursor < h.Old.Cursor && !h.coalesced() {
 			c.found("I4", t.ID, "the cursor goes back from %d to %d (change %d)", h.Old.Cursor, h.New.Cursor, h.ID)
 		}
 		if h.Op == "INSERT" {
@@ -108,7 +108,7 @@ func (c *checker) checkGivenUp(t *Task) {
 			tries = 1
 		case h.Old.Status == queued && h.New.Status == scheduling:
 			tries++
-		case h.Old.terminal() && h.New.Status == queued:
+		case h.Old.terminal() && h.New.Status == queued, h.coalesced():
 			tries = 0
 		}
 		if !h.New.terminal() || h.Old.terminal() || c.opts.MaxAttempts == 0 {

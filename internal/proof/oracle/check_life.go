@@ -123,7 +123,8 @@ func (c *checker) checkNumbers(t *Task) {
 		case d == 1 && !h.Old.inFlight():
 			c.found("I4", t.ID, "a checkpoint of a task that nobody holds: it is %s (change %d)", h.Old.Status, h.ID)
 		}
-		if h.New.Done < h.Old.Done || h.New.Failed < h.Old.Failed || h.New.Skipped < h.Old.Skipped || h.New.Taken < h.Old.Taken {
+		less := h.New.Done < h.Old.Done || h.New.Failed < h.Old.Failed || h.New.Skipped < h.Old.Skipped || h.New.Taken < h.Old.Taken
+		if less && !h.coalesced() {
 			c.found("I4", t.ID, "a counter goes down: done %d to %d, failed %d to %d, skipped %d to %d, taken %d to %d (change %d)",
 				h.Old.Done, h.New.Done, h.Old.Failed, h.New.Failed, h.Old.Skipped, h.New.Skipped, h.Old.Taken, h.New.Taken, h.ID)
 		}
@@ -149,12 +150,10 @@ func (c *checker) checkRows(t *Task) {
 		if h.Op != "UPDATE" {
 			continue
 		}
-		// A coalesced Submit replaces the spec of a task that waits, and its state.
-		coalesced := h.Old.Spec != h.New.Spec && h.Old.Fence == h.New.Fence && h.Old.Status == queued && h.New.Status == queued
-		if h.Old.State != h.New.State && !h.checkpoint() && !coalesced {
+		if h.Old.State != h.New.State && !h.checkpoint() && !h.coalesced() {
 			c.found("I6", t.ID, "the state changes without a checkpoint (change %d)", h.ID)
 		}
-		if h.Old.Spec != h.New.Spec && !coalesced {
+		if h.Old.Spec != h.New.Spec && !h.coalesced() {
 			c.found("I20", t.ID, "the spec of a task that does not wait changes (change %d)", h.ID)
 		}
 	}

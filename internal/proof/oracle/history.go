@@ -98,6 +98,23 @@ func (h *Change) checkpoint() bool {
 	return h.Op == "UPDATE" && h.New.Seq == h.Old.Seq+1 || h.Op == "DELETE" && h.By != Other && h.Old.inFlight()
 }
 
+// coalesced reports whether the change is a submission with a reference that
+// replaced a waiting task: its spec and, with it, its state and counters.
+func (h *Change) coalesced() bool {
+	return h.Op == "UPDATE" && h.Old.Spec != h.New.Spec && h.Old.Fence == h.New.Fence && h.Old.Status == queued && h.New.Status == queued
+}
+
+// begins returns the checkpoint_seq from which on the task works for its present
+// spec.
+func (t *Task) begins() (seq int64) {
+	for _, h := range t.Changes {
+		if h.coalesced() {
+			seq = h.New.Seq
+		}
+	}
+	return seq
+}
+
 // claim reports whether the change is a claim.
 func (h *Change) claim() bool { return h.Op == "UPDATE" && h.New.Fence > h.Old.Fence }
 
@@ -168,11 +185,15 @@ func (h *History) Check(opts Options) *Report {
 	return c.report.sorted()
 }
 
-// fill adds up the touches of a task.
+// fill adds up the touches of a task, those for its present spec.
 func (t *Task) fill() {
 	t.Set, t.size = checkedSet(t.Set)
 	times := make(map[int64]int64)
+	begins := t.begins()
 	for _, b := range t.Touches {
+		if b.Seq < begins {
+			continue
+		}
 		for e := b.First; e <= b.Last; e++ {
 			times[e]++
 		}

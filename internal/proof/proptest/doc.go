@@ -1,7 +1,7 @@
 // Package proptest holds tests only: whatever is called in whatever order, the
 // public API does what a small model says.
 //
-// A check draws calls (submit, with keys, delays and priorities; stop, pause,
+// A check draws calls (submit, with keys, references, delays and priorities; stop, pause,
 // resume, delete, retry; get, list; start a worker, drain it, cut it off from its
 // database) and, with each task, what its executor will do batch by batch. The
 // model shares no code with the engine. After each call it says which answers

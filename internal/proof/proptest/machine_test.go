@@ -38,7 +38,7 @@ type database struct {
 // counts are what the checks have seen, so that one that checks nothing shows.
 type counts struct {
 	checks, disturbed                atomic.Int64 // all; those whose worker was disturbed
-	requests, refused                atomic.Int64
+	requests, refused, merged        atomic.Int64
 	exact, lenient, waiting, removed atomic.Int64 // tasks, by how they were checked
 }
 
@@ -169,85 +169,6 @@ func normal(plan []step) []step {
 		}
 	}
 	return plan
-}
-
-// Submit submits one task.
-func (m *machine) Submit(t *rapid.T) {
-	k := &known{
-		plan:       normal(rapid.SliceOfN(aStep, 1, 5).Draw(t, "plan")),
-		unique:     rapid.SampledFrom([]string{"", "", "u", "v"}).Draw(t, "unique key"),
-		idempotent: rapid.SampledFrom([]string{"", "", "i", "j"}).Draw(t, "idempotency key"),
-	}
-	opts := m.options(t, k)
-	if k.unique != "" {
-		opts = append(opts, taskkit.WithUniqueKey(k.unique))
-	}
-	if k.idempotent != "" {
-		opts = append(opts, taskkit.WithIdempotencyKey(k.idempotent))
-	}
-	id, err := taskkit.Submit(t.Context(), m.db, m.kind, spec{k.plan}, opts...)
-	var possible, certain bool // that a key is taken
-	for _, o := range m.tasks {
-		if k.unique != "" && o.unique == k.unique {
-			possible, certain = possible || !o.over(), certain || o.live()
-		}
-		if k.idempotent != "" && o.idempotent == k.idempotent {
-			possible, certain = possible || !o.gone(), certain || !o.deleted
-		}
-	}
-	if dup, is := errors.AsType[*taskkit.DuplicateError](err); is {
-		if !possible {
-			t.Fatalf("keys %q and %q are free: %v", k.unique, k.idempotent, err)
-		}
-		holder := m.find(dup.ID)
-		if dup.ID != uuid.Nil && (holder == nil || holder.unique != dup.Key && holder.idempotent != dup.Key) {
-			t.Fatalf("%v, which has no such key", err)
-		}
-		return
-	}
-	if err != nil || certain {
-		t.Fatalf("submit with keys %q and %q: %v; surely taken: %t", k.unique, k.idempotent, err, certain)
-	}
-	m.add(id, k)
-}
-
-// SubmitMany submits some at once.
-func (m *machine) SubmitMany(t *rapid.T) {
-	var (
-		ks    []*known
-		specs []spec
-		first known
-	)
-	for _, plan := range rapid.SliceOfN(rapid.SliceOfN(aStep, 1, 3), 1, 4).Draw(t, "plans") {
-		ks = append(ks, &known{plan: normal(plan)})
-		specs = append(specs, spec{ks[len(ks)-1].plan})
-	}
-	ids, err := taskkit.SubmitMany(t.Context(), m.db, m.kind, specs, m.options(t, &first)...)
-	if err != nil || len(ids) != len(ks) {
-		t.Fatalf("submit %d: %d ids, %v", len(ks), len(ids), err)
-	}
-	for i, k := range ks {
-		k.far = first.far
-		m.add(ids[i], k)
-	}
-	if _, err := taskkit.SubmitMany(t.Context(), m.db, m.kind, append(specs, spec{}), taskkit.WithUniqueKey("w"), taskkit.WithSchema(m.schema), taskkit.System()); err == nil {
-		t.Fatal("one key for several tasks was taken")
-	}
-}
-
-func (m *machine) options(t *rapid.T, k *known) []taskkit.SubmitOption {
-	opts := []taskkit.SubmitOption{
-		taskkit.WithSchema(m.schema), taskkit.OwnedBy(m.owner),
-		taskkit.WithPriority(taskkit.Priority(rapid.IntRange(1, 4).Draw(t, "priority"))),
-	}
-	switch rapid.SampledFrom([]string{"", "", "soon", "far"}).Draw(t, "delay") {
-	case "soon":
-		opts = append(opts, taskkit.WithDelay(2*time.Millisecond))
-	case "far":
-		k.far = true
-		opts = append(opts, taskkit.WithDelay(time.Hour))
-	}
-	return opts
 }
 
 func (m *machine) add(id taskkit.ID, k *known) {

@@ -26,6 +26,8 @@ type known struct {
 	plan       []step
 	unique     string
 	idempotent string
+	reference  string
+	delayed    bool // submitted for a later time
 	far        bool // not due for an hour: nobody will begin it
 
 	begun   bool // a worker may have had it
@@ -45,6 +47,21 @@ func (k *known) gone() bool { return k.deleted && (!k.begun || k.ended) }
 
 // live reports whether it surely has not ended.
 func (k *known) live() bool { return !k.begun && !k.stopped && !k.deleted }
+
+// merges reports whether a submission may, and whether it must, be merged into the
+// task: one that may have begun is perhaps replaced, and perhaps not.
+func (k *known) merges(submitted *known) (may, must bool) {
+	if k.reference == "" || k.reference != submitted.reference || k.delayed != submitted.delayed || k.over() {
+		return false, false
+	}
+	return true, k.live()
+}
+
+// merge makes the task one of the submission that was merged into it: it begins
+// anew, at the earlier time.
+func (k *known) merge(submitted *known) {
+	k.plan, k.far = submitted.plan, k.far && submitted.far
+}
 
 // over reports whether it surely has ended or is gone.
 func (k *known) over() bool { return k.gone() || k.ended || k.stopped && !k.begun }

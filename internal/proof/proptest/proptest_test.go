@@ -62,7 +62,7 @@ func (p *database) check(t *rapid.T) {
 	m.cuts = rapid.IntRange(0, 1).Draw(t, "cuts") // what was cut off is held to less
 	defer m.end()
 	t.Repeat(map[string]func(*rapid.T){
-		"submit": m.Submit, "submit many": m.SubmitMany, "ask": m.Request, "ask again": m.Request, "look": m.Read, "list": m.List,
+		"submit": m.Submit, "submit many": m.SubmitMany, "submit referring": m.SubmitReferring, "ask": m.Request, "ask again": m.Request, "look": m.Read, "list": m.List,
 		"start": m.Start, "drain": m.Drain, "cut": m.Cut,
 	})
 	m.waitUntilIdle(t)
@@ -87,7 +87,7 @@ func TestAgainstModel(t *testing.T) {
 		n := &p.seen
 		prove.Record(t, "proptest-"+db.Short(), map[string]any{
 			"checks": n.checks.Load(), "disturbed": n.disturbed.Load(),
-			"requests": n.requests.Load(), "refused": n.refused.Load(),
+			"requests": n.requests.Load(), "refused": n.refused.Load(), "merged": n.merged.Load(),
 			"tasks": map[string]any{
 				"held to one end": n.exact.Load(), "held to several": n.lenient.Load(),
 				"waiting": n.waiting.Load(), "removed": n.removed.Load(),

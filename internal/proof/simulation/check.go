@@ -19,7 +19,7 @@ func (w *env) check(ctx context.Context) (bad []string) {
 	for _, v := range h.Check(oracle.Options{Ended: true, MaxAttempts: maxAttempts}).Violations {
 		bad = append(bad, v.String())
 	}
-	return bad
+	return append(bad, w.checkReferences(ctx)...)
 }
 
 // history is the run as the oracle reads it: the store's log of changes, the rows
@@ -31,7 +31,11 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.facts.submits {
-		h.Submitted("the client", oracle.Submission{Kind: s.task.Kind, Key: s.task.ID.String(), UniqueKey: s.task.Key}, s.id.String(), s.outcome)
+		of := oracle.Submission{Kind: s.task.Kind, Key: s.task.ID.String(), UniqueKey: s.task.Key}
+		if s.task.Reference != "" {
+			of.Key = "" // the task that has it may be another's, see checkReferences
+		}
+		h.Submitted("the client", of, s.id.String(), s.outcome)
 	}
 	for i, c := range log {
 		row := c.After

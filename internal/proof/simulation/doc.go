@@ -10,7 +10,8 @@
 // fail for ever, its transactions are ended by the store). The store's clock
 // jumps. Operators stop, pause, resume, retry and delete. Executors fail, panic,
 // wait, ignore their context and kill their worker. After a while of that the
-// faults end, and every task must reach an end within a deadline.
+// faults end, and every task must reach an end within a deadline. In half of the
+// seeds most tasks are submissions about one thing, with one reference.
 //
 // # What is checked
 //

@@ -17,7 +17,7 @@ import (
 
 // insertTouch is the statement by which executors write the items that they have
 // processed.
-const insertTouch = "INSERT INTO touch (item) VALUES ($1)"
+const insertTouch = "INSERT INTO touch (item, spec) VALUES ($1, $2)"
 
 // errFlaky is an error that may be gone the next time.
 var errFlaky = errors.New("simulated: a transient error")
@@ -32,11 +32,11 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 		ks[name] = &engine.Kind{
 			Name: name, Revision: 1, Reads: []int{1}, Limit: 5, HasAbort: name == kindTidy, HasReport: name == kindTidy,
 			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
-				var ok bool
-				if err := json.Unmarshal(spec, &ok); err != nil {
+				var number int
+				if err := json.Unmarshal(spec, &number); err != nil {
 					return nil, err
 				}
-				return &call{n, n.task(t.ID), t.ID}, nil
+				return &call{n, n.task(t.ID), t.ID, string(spec)}, nil
 			},
 		}
 	}
@@ -49,6 +49,7 @@ type call struct {
 	*node
 	task *Task
 	id   uuid.UUID
+	spec string
 }
 
 // state is what a batch hands to the next.
@@ -157,7 +158,7 @@ func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
 func (t *Task) fails(i int) bool { return t.Fails > 0 && i%t.Fails == t.Fails-1 }
 
 func (c *call) touch(ctx context.Context, s *engine.Step, i int) error {
-	_, err := s.Tx.ExecContext(ctx, insertTouch, i)
+	_, err := s.Tx.ExecContext(ctx, insertTouch, i, c.spec)
 	return err
 }
 

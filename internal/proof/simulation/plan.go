@@ -42,10 +42,13 @@ type Task struct {
 	Kind  string
 	Items int
 	Batch int
-	Key   string        // unique key
-	After time.Duration // when it is submitted
-	Delay time.Duration
-	Spec  bool // its spec can be decoded
+	Key   string // unique key
+	// Reference: all tasks with it differ in nothing but when they are submitted,
+	// and in their spec, which is their number.
+	Reference string
+	After     time.Duration // when it is submitted
+	Delay     time.Duration
+	Spec      bool // its spec can be decoded
 
 	// Items at which something always happens; -1: none.
 	Poison int // a permanent error
@@ -119,6 +122,16 @@ func newPlan(r *rand.Rand) Plan {
 			t.Fails = in(2, 5)
 		}
 		p.Tasks = append(p.Tasks, t)
+	}
+	if maybe(0.5) {
+		first := p.Tasks[0]
+		first.Key, first.Reference = "", "one thing"
+		for i, t := range p.Tasks {
+			if i == 0 || maybe(0.7) {
+				p.Tasks[i] = first
+				p.Tasks[i].ID, p.Tasks[i].After, p.Tasks[i].Delay = t.ID, t.After, t.Delay
+			}
+		}
 	}
 	return p
 }
