@@ -22,6 +22,14 @@ type directive struct {
 	aliases    []string
 	reserved   []string
 	retired    bool
+	allowed    []allowed
+}
+
+// allowed is one //taskkit:allow line.
+type allowed struct {
+	pos                token.Pos
+	path, rule, reason string
+	from               int
 }
 
 // maxItems bounds batch=N and max=N. A larger number is a typing error.
@@ -38,6 +46,7 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 	if doc == nil {
 		return nil, nil
 	}
+	var exceptions []allowed
 	for _, c := range doc.List {
 		rest, ok := strings.CutPrefix(c.Text, model.Prefix)
 		if !ok {
@@ -46,10 +55,17 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 		verb, rest, _ := strings.Cut(rest, " ")
 		switch {
 		case verb == "open" && strings.TrimSpace(rest) == "": // for the type's constants; see enum
+		case verb == "allow":
+			a, ok := allowedOf(c.Pos(), strings.Fields(rest))
+			if !ok {
+				problems = append(problems, problem{c.Pos(), "the exception is not complete", "write " + model.Prefix + "allow spec.FIELD RULE from=REVISION REASON"})
+			}
+			exceptions = append(exceptions, a)
 		case verb != "executor":
 			problems = append(problems, problem{
 				c.Pos(), fmt.Sprintf("unknown directive %s%s", model.Prefix, verb),
-				"there are " + model.Prefix + "executor, and " + model.Prefix + "open for a type whose constants are not all its values",
+				"there are " + model.Prefix + "executor, " + model.Prefix + "allow for an exception to the rules of evolution, and " +
+					model.Prefix + "open for a type whose constants are not all its values",
 			})
 		case d != nil:
 			problems = append(problems, problem{
@@ -61,7 +77,22 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 			problems = append(problems, d.parse(options(c))...)
 		}
 	}
+	if d != nil {
+		d.allowed = exceptions
+	} else if len(exceptions) > 0 {
+		problems = append(problems, problem{exceptions[0].pos, "an exception without " + model.Prefix + "executor", "put it below the directive of the executor whose spec it is about"})
+	}
 	return d, problems
+}
+
+// allowedOf reads PATH RULE from=REVISION REASON.
+func allowedOf(pos token.Pos, words []string) (a allowed, ok bool) {
+	if len(words) < 4 {
+		return a, false
+	}
+	from, has := strings.CutPrefix(words[2], "from=")
+	n, err := strconv.Atoi(from)
+	return allowed{pos: pos, path: words[0], rule: words[1], from: n, reason: strings.Join(words[3:], " ")}, has && err == nil && n > 0
 }
 
 // option is one word of a directive.

@@ -132,6 +132,9 @@ func (r *resolver) executor(c candidate) *model.Executor {
 		Type: mark(named), Pos: r.position(c.directive.pos),
 	}
 	x.Source = x.Dir + "." + x.Name
+	for _, a := range c.directive.allowed {
+		x.Allowed = append(x.Allowed, model.Allowed{Path: a.path, Rule: a.rule, From: a.from, Reason: a.reason, Pos: r.position(a.pos)})
+	}
 	x.Spec = r.root(batch.At(0), pos, "Spec")
 	x.State = r.root(batch.At(1), pos, "State")
 	r.validate(batch.At(0), pos)

@@ -80,16 +80,16 @@ func (e *evolution) kind(x *model.Executor) {
 	now := model.Revision{Number: 1, Facts: facts(x)}
 	if n := len(next.Revisions); n > 0 {
 		now.Number = next.last().Number
-		if now.Sum() != next.last().Sum() {
+		if !now.SameShape(next.last()) {
 			now.Number++
 		}
 	}
 	if len(next.Revisions) == 0 || now.Number > next.last().Number {
 		next.Revisions = append(next.Revisions, now)
 	}
+	e.compatible(x, next, released)
 	x.Revision, x.History = now.Number, next.Revisions
 	e.next.Kinds = append(e.next.Kinds, next)
-	e.compatible(x, next, released)
 }
 
 // history finds what is known of an executor's kind, under its name or, after a
@@ -150,7 +150,7 @@ func (e *evolution) compatible(x *model.Executor, k *LockedKind, released int) {
 	for i := 1; i < len(k.Revisions); i++ {
 		older, newer := k.Revisions[i-1], k.Revisions[i]
 		for _, v := range compareParts(older, newer) {
-			if x.Upgrade(v.part, older.Number) != nil {
+			if x.Upgrade(v.part, older.Number) != nil || v.overridable && e.allowed(x, &k.Revisions[i], older.Number, v) {
 				continue
 			}
 			where := model.Upper(v.part)
@@ -164,19 +164,56 @@ func (e *evolution) compatible(x *model.Executor, k *LockedKind, released int) {
 			case newer.Number > released:
 				demand = v.remedy + "; or " + demand
 			}
+			if v.overridable {
+				demand += fmt.Sprintf("; or, if no stored task breaks it, %sallow %s %s from=%d REASON below the directive of the executor", model.Prefix, v.at(), v.rule, older.Number)
+			}
 			e.wrong = append(e.wrong, model.Diagnostic{
 				Pos: x.FieldPosition(v.part, v.path), Remedy: demand,
 				Message: fmt.Sprintf("%s: %s of kind %s, from revision %d to %d: %s", v.rule, where, x.Kind, older.Number, newer.Number, v.what),
 			})
 		}
 	}
+	for _, a := range x.Allowed {
+		if !slices.ContainsFunc(k.Revisions[1:], func(r model.Revision) bool { return r.Allows(a.Path, a.Rule) && follows(k, a.From, r) }) {
+			e.wrong = append(e.wrong, model.Diagnostic{
+				Pos:     a.Pos,
+				Message: fmt.Sprintf("the exception allows nothing: no change of %s after revision %d breaks %s, or it is one that cannot be decoded", a.Path, a.From, a.Rule),
+				Remedy:  "remove it; what cannot be decoded needs an upgrade function",
+			})
+		}
+	}
 	for _, u := range x.Upgrades {
-		if u.From == x.Revision || !slices.Contains(k.numbers(), u.From) {
+		if u.From == k.last().Number || !slices.Contains(k.numbers(), u.From) {
 			e.wrong = append(e.wrong, model.Diagnostic{
 				Pos:     u.Pos,
-				Message: fmt.Sprintf("%s: kind %s has no revision %d before the current one, %d", u.Name, x.Kind, u.From, x.Revision),
+				Message: fmt.Sprintf("%s: kind %s has no revision %d before the current one, %d", u.Name, x.Kind, u.From, k.last().Number),
 				Remedy:  "look up the revisions in " + Name + ", and use the one to upgrade from in the name",
 			})
 		}
 	}
+}
+
+// allowed reports whether a change is an exception, by the lock file or by the
+// source, and puts it into the revision. Once there it stays, and the line in the
+// source may go.
+func (e *evolution) allowed(x *model.Executor, newer *model.Revision, from int, v violation) bool {
+	if newer.Allows(v.at(), v.rule) {
+		return true
+	}
+	i := slices.IndexFunc(x.Allowed, func(a model.Allowed) bool { return a.Path == v.at() && a.Rule == v.rule && a.From == from })
+	if i < 0 {
+		return false
+	}
+	newer.Facts = append(slices.Clip(newer.Facts), model.Fact{Part: model.AllowPart, Path: v.at(), Type: v.rule, Words: strings.Fields(x.Allowed[i].Reason)})
+	slices.SortFunc(newer.Facts, compareFacts)
+	return true
+}
+
+// at returns the path of a violation with its part.
+func (v violation) at() string { return v.part + "." + v.path }
+
+// follows reports whether a revision comes next after a number.
+func follows(k *LockedKind, number int, r model.Revision) bool {
+	i := slices.Index(k.numbers(), number)
+	return i >= 0 && i+1 < len(k.Revisions) && k.Revisions[i+1].Number == r.Number
 }

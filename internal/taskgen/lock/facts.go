@@ -49,7 +49,8 @@ func facts(x *model.Executor) []model.Fact {
 
 // compareFacts orders facts by part and path.
 func compareFacts(a, b model.Fact) int {
-	return cmp.Or(cmp.Compare(slices.Index(model.Parts, a.Part), slices.Index(model.Parts, b.Part)), cmp.Compare(a.Path, b.Path))
+	parts := slices.Concat(model.Parts, []string{model.AllowPart})
+	return cmp.Or(cmp.Compare(slices.Index(parts, a.Part), slices.Index(parts, b.Part)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Type, b.Type))
 }
 
 // factory makes the facts of one part.

@@ -181,7 +181,7 @@ func (r *lockReader) read(words []string) {
 		}
 		kind.Revisions = append(kind.Revisions, model.Revision{Number: n})
 		r.sums = append(r.sums, lockedSum{kind, len(kind.Revisions) - 1, words[2], r.line})
-	case slices.Contains(model.Parts, verb) && len(words) >= 3 && len(kind.Revisions) > 0:
+	case (slices.Contains(model.Parts, verb) || verb == model.AllowPart) && len(words) >= 3 && len(kind.Revisions) > 0:
 		rev := &kind.Revisions[len(kind.Revisions)-1]
 		rev.Facts = append(rev.Facts, model.Fact{Part: verb, Path: words[1], Type: words[2], Words: slices.Clip(words[3:])})
 	default:

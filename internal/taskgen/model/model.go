@@ -33,7 +33,18 @@ type Executor struct {
 	Result      *Type // nil without a Report method
 
 	Upgrades []Upgrade  // sorted by revision
+	Allowed  []Allowed  // exceptions to the rules of evolution
 	History  []Revision // all that may be stored, the one now last; set by evolve
+}
+
+// Allowed is an exception: a change of one field that breaks a rule of evolution,
+// and no stored task.
+type Allowed struct {
+	Path   string // spec.note
+	Rule   string // LIMIT_NO_TIGHTEN
+	From   int    // the revision before the change
+	Reason string
+	Pos    token.Position
 }
 
 // Package returns the name of the package generated for the kind.

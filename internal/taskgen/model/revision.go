@@ -16,7 +16,7 @@ type Revision struct {
 
 // Fact is one field as it is stored.
 type Fact struct {
-	Part  string   // spec, state or result
+	Part  string   // spec, state or result; or allow, see [AllowPart]
 	Path  string   // rows[].name; see [facts]
 	Type  string   // []uuid; see [facts]
 	Words []string // required, max=100; sorted, required first
@@ -45,4 +45,23 @@ func (f Fact) Has(word string) bool { return slices.Contains(f.Words, word) }
 // whose facts hold nothing but rules.
 func IsElement(path string) bool {
 	return strings.HasSuffix(path, "[]") || strings.HasSuffix(path, "{}")
+}
+
+// AllowPart is the part of the facts that are exceptions: their path is spec.note,
+// their type the rule, and their words the reason. They are about the step from the
+// revision before, and no part of what is stored.
+const AllowPart = "allow"
+
+// SameShape reports whether two revisions store the same.
+func (r Revision) SameShape(o Revision) bool { return r.shape().Sum() == o.shape().Sum() }
+
+// shape returns the revision without exceptions.
+func (r Revision) shape() Revision {
+	r.Facts = slices.DeleteFunc(slices.Clone(r.Facts), func(f Fact) bool { return f.Part == AllowPart })
+	return r
+}
+
+// Allows reports whether a revision has an exception.
+func (r Revision) Allows(path, rule string) bool {
+	return slices.ContainsFunc(r.Facts, func(f Fact) bool { return f.Part == AllowPart && f.Path == path && f.Type == rule })
 }
