@@ -177,3 +177,39 @@ func TestBatchTooLargeForOneItem(t *testing.T) {
 		checkTouched(t, db.DB, id, 0)
 	})
 }
+
+// Abort is called again with half of b.Limit when a statement of it is too large, and
+// the task ends together with what Abort writes.
+func TestAbortTooLarge(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		var seen recordedLimits
+		const first = 30_000
+		k := newKind[countSpec, countState]("count", first)
+		x := &aborting[countSpec, countState]{
+			funcs: funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
+				return taskkit.More, taskkit.Permanent("broken", errPlanned)
+			}},
+			abort: func(ctx context.Context, b *countBatch) error {
+				seen.add(b.Limit)
+				return insertItems(ctx, db.Dialect, b, 0, b.Limit)
+			},
+			report: func(context.Context, *countBatch) (string, error) { return "", nil },
+		}
+		id := submitted(t, db, k, countSpec{Items: 1})
+		c := quick(t, db)
+		c.BatchTimeout, c.DeadAfter, c.Heartbeat = 40*time.Second, time.Minute, time.Second
+		started(t, db, registered[countSpec, countState](k, x), c)
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "broken: ") || strings.Contains(task.StatusDetail, "could not be completed") {
+			t.Errorf("ended in %s: %.200s; want FAILURE with the code broken", task.Status, task.StatusDetail)
+		}
+		limits := seen.all()
+		if len(limits) < 2 || limits[0] != first || limits[1] != first/2 {
+			t.Fatalf("the limits are %v, want %d halved", limits, first)
+		}
+		checkTouched(t, db.DB, id, limits[len(limits)-1])
+	})
+}

@@ -37,8 +37,7 @@ func (s *session) react(ctx context.Context, err error, limit int) flow {
 	})
 	switch reaction {
 	case lifecycle.Shrink:
-		s.limit.lowerMax(limit / 2)
-		s.events.report(BatchShrunk{TaskRef: s.ref(), Limit: limit, NewLimit: s.limit.size, Detail: c.Detail})
+		s.shrink(limit, c)
 		return continueSession
 	case lifecycle.Verify:
 		return s.verifyLease(c.Detail)
@@ -56,6 +55,12 @@ func (s *session) react(ctx context.Context, err error, limit int) flow {
 		Reason:  classify.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
 		Attempt: s.attempt(c),
 	})
+}
+
+// shrink halves the limit after a statement that was too large.
+func (s *session) shrink(limit int, c classify.Classification) {
+	s.limit.lowerMax(limit / 2)
+	s.events.report(BatchShrunk{TaskRef: s.ref(), Limit: limit, NewLimit: s.limit.size, Detail: c.Detail})
 }
 
 // verifyLease reads the task back after the database has said that it is not where
@@ -125,9 +130,16 @@ func (s *session) end(e ending) flow {
 			return continueSession
 		}
 		problem = err
+		c := classified(s.ctx, err)
+		if c.TooLarge && s.limit.size > 1 && s.ctx.Err() == nil {
+			// Abort may use b.Limit as the size of its statements.
+			s.shrink(s.limit.size, c)
+			try--
+			continue
+		}
 		delay := time.Duration(try) * s.config.Backoff.Delay(1) / 10
 		s.events.report(EndingFailed{TaskRef: s.ref(), Try: try, RetryIn: delay, Err: err})
-		if s.ctx.Err() != nil || classified(s.ctx, err).Class == lifecycle.Permanent {
+		if s.ctx.Err() != nil || c.Class == lifecycle.Permanent {
 			break
 		}
 		sleep(s.ctx, delay)
