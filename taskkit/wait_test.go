@@ -71,3 +71,24 @@ func TestWaitSurvivesALostConnection(t *testing.T) {
 		}
 	})
 }
+
+// Wait ends at once when the tables are gone.
+func TestWaitEndsWithoutTables(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		id := submitted(t, db, countKind, countSpec{Items: 5})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := clientOf(db).Wait(ctx, id, func(*taskkit.Task) {
+			for _, table := range []string{"taskkit_queued_task", "taskkit_goose_version"} {
+				if _, err := db.ExecContext(ctx, "ALTER TABLE "+table+" RENAME TO renamed_"+table); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if _, ok := errors.AsType[*taskkit.SchemaError](err); !ok {
+			t.Errorf("%T %v, want a *SchemaError", err, err)
+		}
+	})
+}
