@@ -43,7 +43,8 @@ func Files(executors []*model.Executor, to Target) ([]File, error) {
 		w.sharedPackage(p)
 	}
 	doc := fmt.Sprintf("%s\n\n// Package %s registers the executors of this module with a worker.", model.Header, to.Name)
-	w.file(to.Name+".go", doc, to.Name, w.render("gen.go.tmpl", executors))
+	body := w.render("gen.go.tmpl", executors)
+	w.file(to.Name+".go", doc, to.Name, body, identifiers(body))
 	return w.files, w.err
 }
 
@@ -85,30 +86,32 @@ func (w *writer) parse() (err error) {
 func (w *writer) kind(x *model.Executor) {
 	pkg := x.Package()
 	doc := fmt.Sprintf("%s\n//\n// Source: %s\n", model.Header, x.Source)
-	w.file(path.Join(pkg, pkg+".go"), fmt.Sprintf("%s\n// Package %s submits tasks of kind %s and reads them.", doc, pkg, x.Kind),
-		pkg, w.render("kind.go.tmpl", x))
-	w.file(path.Join(pkg, "json.go"), doc, pkg, marshalling(x, w.shared))
+	kind, json, specimens := w.render("kind.go.tmpl", x), marshalling(x, w.shared), w.render("specimens_test.go.tmpl", x)
+	reserved := identifiers(kind, json, specimens)
+	w.file(path.Join(pkg, pkg+".go"), fmt.Sprintf("%s\n// Package %s submits tasks of kind %s and reads them.", doc, pkg, x.Kind), pkg, kind, reserved)
+	w.file(path.Join(pkg, "json.go"), doc, pkg, json, reserved)
 	w.add(path.Join(pkg, "spec.schema.json"), schema.Of(x, "spec", x.Spec))
 	if x.Result != nil {
 		w.add(path.Join(pkg, "result.schema.json"), schema.Of(x, "result", x.Result))
 	}
-	w.file(path.Join(pkg, "specimens_test.go"), doc, pkg, w.render("specimens_test.go.tmpl", x))
+	w.file(path.Join(pkg, "specimens_test.go"), doc, pkg, specimens, reserved)
 }
 
 // sharedPackage makes the file of a package of shared types.
 func (w *writer) sharedPackage(p *sharedPackage) {
 	doc := fmt.Sprintf("%s\n\n// Package %s writes and reads types of package %s, for all\n// kinds that store them.",
 		model.Header, p.name, p.declares)
-	w.file(path.Join(p.name, p.name+".go"), doc, p.name, w.render("shared.go.tmpl", p))
+	body := w.render("shared.go.tmpl", p)
+	w.file(path.Join(p.name, p.name+".go"), doc, p.name, body, identifiers(body))
 }
 
 // file adds a Go file.
-func (w *writer) file(name, doc, pkg, body string) {
+func (w *writer) file(name, doc, pkg, body string, reserved map[string]bool) {
 	if w.err != nil {
 		return
 	}
 	var data []byte
-	data, w.err = finish(name, doc, pkg, body, w.to.Module)
+	data, w.err = finish(name, doc, pkg, body, w.to.Module, reserved)
 	w.add(name, data)
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"go/scanner"
+	"go/token"
 	"maps"
 	"path"
 	"regexp"
@@ -31,8 +33,11 @@ var locals = []string{
 
 // finish makes a file of a package clause's comment, its name and its body:
 // marks become qualifiers, imports are written, and gofmt has its way.
-func finish(name, doc, pkg, body, module string) ([]byte, error) {
-	names := qualifiers(body)
+//
+// No package is called as an identifier that is used in it, or in the others of its
+// package: reserved.
+func finish(name, doc, pkg, body, module string, reserved map[string]bool) ([]byte, error) {
+	names := qualifiers(body, reserved)
 	body = model.Marked.ReplaceAllStringFunc(body, func(m string) string {
 		name := names[model.Marked.FindStringSubmatch(m)[1]]
 		if name == "_" {
@@ -52,12 +57,12 @@ func finish(name, doc, pkg, body, module string) ([]byte, error) {
 }
 
 // qualifiers decides what the packages marked in a body are called in its file.
-func qualifiers(body string) map[string]string {
+func qualifiers(body string, reserved map[string]bool) map[string]string {
 	base := map[string]string{}
 	for _, m := range model.Marked.FindAllStringSubmatch(body, -1) {
 		base[m[1]] = m[2]
 	}
-	taken := map[string]bool{}
+	taken := maps.Clone(reserved)
 	for _, l := range locals {
 		taken[l] = true
 	}
@@ -90,6 +95,51 @@ func qualifiers(body string) map[string]string {
 	}
 	return names
 }
+
+// identifiers returns all identifiers in the bodies of files, where marks stand for
+// packages.
+func identifiers(bodies ...string) map[string]bool {
+	all := map[string]bool{}
+	for _, body := range bodies {
+		src := []byte(model.Marked.ReplaceAllString(body, "_"))
+		var s scanner.Scanner
+		s.Init(token.NewFileSet().AddFile("", -1, len(src)), src, func(token.Position, string) {}, 0)
+		for {
+			_, tok, text := s.Scan()
+			if tok == token.EOF {
+				break
+			}
+			if tok == token.IDENT {
+				all[text] = true
+			}
+		}
+	}
+	return all
+}
+
+// PackageProblem says why a package cannot have a name that [PackageRule] allows, or
+// returns "". Its file is called after it.
+func PackageProblem(name string) string {
+	last := name[strings.LastIndexByte(name, '_')+1:]
+	switch {
+	case token.IsKeyword(name):
+		return "it is a keyword"
+	case name == "main" || name == "init":
+		return "no package of that name can be imported"
+	case last != name && last == "test":
+		return "Go takes a file of that name for a test"
+	case last != name && slices.Contains(platforms, last):
+		return "Go takes a file of that name for one of another platform"
+	default:
+		return ""
+	}
+}
+
+// platforms are the operating systems and architectures that end the name of a file,
+// those that Go knows and those that it keeps free.
+var platforms = strings.Fields("aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos " +
+	"386 amd64 amd64p32 arm armbe arm64 arm64be loong64 mips mipsle mips64 mips64le mips64p32 mips64p32le ppc ppc64 ppc64le riscv riscv64 " +
+	"s390 s390x sparc sparc64 wasm")
 
 // isOurs reports whether templates themselves refer to a package.
 func isOurs(p string) bool { return isStandard(p) || model.Within(p, model.RuntimePath) }

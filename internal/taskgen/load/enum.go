@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"taskkit.dev/internal/taskgen/model"
 )
@@ -45,6 +46,10 @@ func (r *resolver) enum(t types.Type, p location) (values []model.Const, ok bool
 		if c.Val().Kind() == constant.Unknown {
 			return nil, r.refuse(p, "write its value as a literal, or mark the type "+model.Prefix+"open",
 				"the value of %s, a constant of %s, is defined in another package", c.Name(), plain(t))
+		}
+		if c.Val().Kind() == constant.String && !utf8.ValidString(constant.StringVal(c.Val())) {
+			return nil, r.refuse(p, "write it as valid UTF-8, or mark the type "+model.Prefix+"open",
+				"%s, a constant of %s, is not valid text, and JSON could not hold it", c.Name(), plain(t))
 		}
 		found = append(found, c)
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"taskkit.dev/internal/taskgen/model"
@@ -21,6 +23,9 @@ func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p l
 		_, stored := reflect.StructTag(s.Tag(i)).Lookup("json")
 		if (!stored || reflect.StructTag(s.Tag(i)).Get("json") == "-") && !r.writable(v.Type()) {
 			got.Named = false // it cannot be written down, so it cannot be asserted
+		}
+		if !v.Exported() {
+			got.Named = false // another package cannot declare a field of that name
 		}
 		got.Declared = append(got.Declared, model.Declared{Name: v.Name(), Source: mark(v.Type()), Tag: s.Tag(i), Embedded: v.Embedded()})
 	}
@@ -95,7 +100,14 @@ func (r *resolver) allWritable(args *types.TypeList) bool {
 // inTree reports whether a position lies in source below the directory that
 // taskgen runs in, so that the reader can go there.
 func (r *resolver) inTree(pos token.Pos) bool {
-	f := r.relative(r.fset.Position(pos).Filename)
+	file := r.fset.Position(pos).Filename
+	if !filepath.IsAbs(file) { // $GOROOT/src/time/time.go, or built with -trimpath
+		var ours bool
+		if file, ours = r.docs.own(file); !ours {
+			return false
+		}
+	}
+	f := r.relative(file)
 	return f != "" && !strings.HasPrefix(f, "..") && !strings.HasPrefix(f, "/")
 }
 
@@ -106,11 +118,11 @@ func (r *resolver) field(m member) (f model.Field, stored, ok bool) {
 	value, has := reflect.StructTag(tag).Lookup("json")
 	name, options, _ := strings.Cut(value, ",")
 	switch {
+	case value == "-":
+		return f, false, true
 	case !v.Exported():
 		r.refuse(p, "export it and give it a json tag, or keep it elsewhere", "an unexported field would be lost")
 		return f, false, false
-	case value == "-":
-		return f, false, true
 	case !has || name == "":
 		r.refuse(p, fmt.Sprintf("add `json:%q`; the name is stored and must not follow a rename in Go", snake(v.Name())), "no json tag")
 		return f, false, false
@@ -144,7 +156,11 @@ func (r *resolver) field(m member) (f model.Field, stored, ok bool) {
 			r.refuse(p, "use only omitempty, omitzero and \"-\"", "unknown json option %q", o)
 			return f, false, false
 		}
-		keep = append(keep, cond)
+		for part := range strings.SplitSeq(cond, " && ") { // both options may ask the same
+			if !slices.Contains(keep, part) {
+				keep = append(keep, part)
+			}
+		}
 	}
 	f.Keep = strings.Join(keep, " && ")
 	return f, true, true
@@ -172,7 +188,7 @@ func notZero(t types.Type) string {
 	_, pointer := t.Underlying().(*types.Pointer)
 	switch own := lookup(t, "IsZero") != nil; {
 	case own && pointer:
-		return "%[1]s != nil && !%[1]s.IsZero()"
+		return "%s != nil && !%s.IsZero()"
 	case own:
 		return "!%s.IsZero()"
 	case !pointer && lookup(types.NewPointer(t), "IsZero") != nil:

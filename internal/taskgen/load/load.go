@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,32 @@ func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 		r.report(misplacedDirectives(file, seen)...)
 	}
 	return found
+}
+
+// leftOut reports directives in files that are not built here, by their constraints,
+// their names or because cgo is off. It is in order if the kind is also declared in a
+// file that is.
+func (r *resolver) leftOut(pkgs []*packages.Package, found []*model.Executor) {
+	for _, pkg := range pkgs {
+		for _, name := range pkg.IgnoredFiles {
+			data, err := os.ReadFile(name)
+			if err != nil || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			for i, line := range strings.Split(string(data), "\n") {
+				rest, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), model.Prefix+"executor ")
+				words := strings.Fields(rest)
+				if !ok || len(words) == 0 || slices.ContainsFunc(found, func(x *model.Executor) bool { return x.Kind == words[0] }) {
+					continue
+				}
+				r.diagnostics = append(r.diagnostics, model.Diagnostic{
+					Pos:     token.Position{Filename: r.relative(name), Line: i + 1, Column: 1},
+					Message: fmt.Sprintf("executor %s is in a file that is not built here: by a build constraint, the name of the file, or because cgo is off", words[0]),
+					Remedy:  "declare executors in files that are always built, or run taskgen with the GOFLAGS, GOOS and CGO_ENABLED that build it",
+				})
+			}
+		}
+	}
 }
 
 // concerns reports whether a package has to do with executors, so that its

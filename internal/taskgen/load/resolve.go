@@ -53,6 +53,9 @@ func Resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string)
 		}
 		found = append(found, here...)
 	}
+	if len(r.diagnostics) == 0 { // or kinds that could not be read would seem to be left out
+		r.leftOut(pkgs, found)
+	}
 	return found, r.diagnostics
 }
 
@@ -244,7 +247,7 @@ func method(t types.Type, name string) *types.Func {
 // (context.Context, *taskkit.Batch[S, T]) and takes nothing else.
 func batchOf(sig *types.Signature) (*types.TypeList, bool) {
 	params := sig.Params()
-	if params.Len() != 2 || params.At(0).Type().String() != "context.Context" {
+	if params.Len() != 2 || types.Unalias(params.At(0).Type()).String() != "context.Context" {
 		return nil, false
 	}
 	ptr, ok := types.Unalias(params.At(1).Type()).(*types.Pointer)

@@ -113,6 +113,9 @@ func (r *resolver) form(got *model.Type, t types.Type, p location) bool {
 	case *types.Array:
 		p.path += "[]"
 		got.Form, got.Len, got.Elem = model.Array, u.Len(), r.typ(u.Elem(), p)
+		if got.Elem != nil && least(got) > maxStored {
+			return r.refuse(p, "use a slice, or a shorter array", "%s takes more than %d MiB as JSON, the most that is stored", plain(t), maxStored>>20)
+		}
 	case *types.Pointer:
 		got.Form, got.Elem = model.Pointer, r.typ(u.Elem(), p)
 		if got.Elem != nil && (got.Elem.Form == model.Pointer || got.Elem.Form == model.Slice || got.Elem.Form == model.Map || got.Elem.Form == model.Bytes) {
@@ -140,6 +143,22 @@ func (r *resolver) form(got *model.Type, t types.Type, p location) bool {
 		return r.refuse(p, "use another type", "%s cannot be stored as JSON", plain(t))
 	}
 	return got.Elem != nil
+}
+
+// maxStored is the most that is stored of one value, in bytes.
+const maxStored = 4 << 20
+
+// least returns a number of bytes that every value of an array takes, or more than
+// maxStored. What is no array takes one at least.
+func least(t *model.Type) int64 {
+	if t.Form != model.Array {
+		return 1
+	}
+	each := least(t.Elem) + 1 // with a comma or a bracket
+	if t.Len > maxStored/each {
+		return maxStored + 1
+	}
+	return t.Len*each + 1
 }
 
 // basic resolves strings, booleans and numbers.
@@ -179,19 +198,36 @@ func (r *resolver) mapKey(got *model.Type, k types.Type, p location) bool {
 	case isString && textCount != 0:
 		return r.refuse(p, "remove the methods, or use string", "encoding/json writes %s in one form and reads it in another", plain(k))
 	case isString:
-		got.Key = r.typ(k, p)
+		got.Key = r.basicKey(k, b, p)
 	case textCount == 2 && lookup(k, "MarshalText") != nil:
 		if got.Key = r.typ(k, p); got.Key != nil {
 			key := *got.Key
 			key.Form = model.Text
 			got.Key = &key
 		}
-	case basic && b.Info()&types.IsInteger != 0 && b.Kind() != types.Uintptr:
-		got.Key = r.typ(k, p)
+	case textCount == 2 && basic:
+		return r.refuse(p, "declare MarshalText on the value", "%s has MarshalText on the pointer, which encoding/json does not call for the key of a map", plain(k))
+	case basic && b.Info()&types.IsInteger != 0 && b.Kind() != types.Uintptr && textCount == 0:
+		got.Key = r.basicKey(k, b, p)
 	default:
 		return r.refuse(p, remedy, "%s cannot be the name of a member", plain(k))
 	}
 	return got.Key != nil
+}
+
+// basicKey resolves a key that is written as the string or integer that it is:
+// encoding/json does not call MarshalJSON for a key.
+func (r *resolver) basicKey(k types.Type, b *types.Basic, p location) *model.Type {
+	t := r.typ(k, p)
+	if t == nil || t.Form != model.JSON {
+		return t
+	}
+	key := *t
+	key.OnPointer = ""
+	if !r.basic(&key, b, p) {
+		return nil
+	}
+	return &key
 }
 
 // own finds a type's own marshalling methods.
@@ -212,6 +248,12 @@ func (r *resolver) own(got *model.Type, t types.Type, p location) (has, ok bool)
 	}
 	if lookup(t, write) == nil {
 		got.OnPointer = write
+	}
+	if s, isStruct := t.Underlying().(*types.Struct); isStruct && s.NumFields() > 1 {
+		if sel := types.NewMethodSet(types.NewPointer(t)).Lookup(nil, write); len(sel.Index()) > 1 {
+			return true, r.refuse(p, "declare "+write+" on the type itself, or give the embedded field a name and a json tag",
+				"%s of %s is that of the embedded %s, so its other fields would be lost", write, plain(t), s.Field(sel.Index()[0]).Name())
+		}
 	}
 	return true, true
 }

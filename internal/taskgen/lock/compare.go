@@ -124,6 +124,9 @@ func (c *comparison) value(was, is located, shown string) bool {
 	}
 	if inner, ok := strings.CutPrefix(is.word, "?"); ok {
 		was.word, is.word = strings.TrimPrefix(was.word, "?"), inner
+		if was.word == "bytes" && inner == "string" {
+			return true // in base64, or null
+		}
 		return c.value(was, is, shown)
 	}
 	was, is = resolve(c.old, was), resolve(c.now, is)
@@ -260,7 +263,7 @@ func readable(was, is string) bool {
 		return true
 	}
 	if is == "string" {
-		return was == "time" || was == "uuid" || was == "text" || was == "bytes"
+		return was == "time" || was == "uuid" || was == "text" // and not bytes, which may be null
 	}
 	return widened(was, is)
 }

@@ -119,7 +119,7 @@ func (r *lockReader) damage(data []byte, line int, sum string, kinds, revisions 
 	if r.wrong != nil {
 		return r.wrong
 	}
-	return &Damage{Edited, line, "the file does not match its checksum: a line that belongs to no revision was changed"}
+	return &Damage{Edited, line, "the file does not match its checksum, but each revision matches its own: a line of a kind was changed, or a whole revision was replaced"}
 }
 
 // sameLines reports whether two files have the same lines, in whatever order.

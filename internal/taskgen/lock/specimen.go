@@ -20,9 +20,10 @@ type Specimen struct {
 	JSON     string
 }
 
-// Specimens returns two values for each part of each revision: one with what is
-// required alone, and one with everything. What a type writes by its own methods
-// cannot be guessed, and is left out.
+// Specimens returns values for each part of each revision: one with what is
+// required alone, one with everything, one with null for each field that may be null,
+// one with null for each element that may be, and one for each value of an enum. What
+// a type writes by its own methods cannot be guessed, and is left out.
 func Specimens(history []model.Revision) (out []Specimen) {
 	for _, r := range history {
 		for _, part := range model.Parts {
@@ -31,8 +32,7 @@ func Specimens(history []model.Revision) (out []Specimen) {
 				continue // there is none, or it is empty
 			}
 			var had []string
-			for _, full := range []bool{false, true} {
-				m := specimenMaker{facts: all, full: full}
+			for _, m := range makers(all) {
 				value, ok := m.object("")
 				if root, single := all["."]; single {
 					value, ok = m.value(root.Type, root)
@@ -49,8 +49,40 @@ func Specimens(history []model.Revision) (out []Specimen) {
 
 // specimenMaker makes one value from the facts of one part.
 type specimenMaker struct {
-	facts map[string]model.Fact
-	full  bool
+	facts    map[string]model.Fact
+	full     bool // with the fields that are not required
+	nulls    bool // null for each field that may be null
+	elements bool // null for each element that may be null
+	choice   int  // of the values of an enum, counted from 0 and around
+}
+
+// makers returns a maker for each specimen of a part.
+func makers(facts map[string]model.Fact) []specimenMaker {
+	all := []specimenMaker{{facts: facts}, {facts: facts, full: true}, {facts: facts, full: true, nulls: true}, {facts: facts, full: true, elements: true}}
+	most := 1
+	for _, f := range facts {
+		if list, ok := ruleSet(f)["enum"]; ok {
+			most = max(most, 1+strings.Count(list, "|"))
+		}
+	}
+	for n := 1; n < most; n++ {
+		all = append(all, specimenMaker{facts: facts, full: true, choice: n})
+	}
+	return all
+}
+
+// nullable reports whether a stored value of a type may be null.
+func nullable(word string) bool {
+	return word[0] == '?' || word == "bytes" || word == "raw" || strings.HasPrefix(word, "[]") || strings.HasPrefix(word, "map[")
+}
+
+// null reports whether a value is to be null: it may be, and no rule is against it.
+func (m *specimenMaker) null(word string, f model.Fact) bool {
+	wanted := m.nulls
+	if model.IsElement(f.Path) {
+		wanted = m.elements
+	}
+	return wanted && nullable(word) && !f.Has("required") && (!model.IsElement(f.Path) || len(f.Words) == 0)
 }
 
 // object returns an object with the fields whose facts lie directly below a
@@ -87,6 +119,8 @@ func (m *specimenMaker) object(path string) (string, bool) {
 // value returns a value of a type. It reports false for what cannot be guessed.
 func (m *specimenMaker) value(word string, f model.Fact) (string, bool) {
 	switch {
+	case m.null(word, f):
+		return "null", true
 	case word == "{}":
 		return m.object(f.Path)
 	case word[0] == '?':
@@ -110,7 +144,7 @@ func (m *specimenMaker) value(word string, f model.Fact) (string, bool) {
 		}
 		return fmt.Sprintf("{%q:%s}", key, value), true
 	}
-	return leaf(word, f), true
+	return leaf(word, f, m.choice), true
 }
 
 // list returns a list of two, or as many as an array has.
@@ -149,12 +183,17 @@ func ruleSet(f model.Fact) map[string]string {
 	return out
 }
 
-// leaf returns a value that is neither a list nor an object.
-func leaf(word string, f model.Fact) string {
+// leaf returns a value that is neither a list nor an object. Choice is which value of
+// an enum it is.
+func leaf(word string, f model.Fact, choice int) string {
 	rules := ruleSet(f)
 	for _, name := range []string{"enum", "oneof"} {
 		if list, ok := rules[name]; ok {
-			first, _, _ := strings.Cut(list, "|")
+			values := strings.Split(list, "|")
+			first := values[0]
+			if name == "enum" {
+				first = values[choice%len(values)]
+			}
 			first, _ = url.PathUnescape(first)
 			if word == "string" {
 				return quoteJSON(first)

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"go/token"
 	"slices"
 )
 
@@ -38,6 +39,12 @@ func Check(found []*Executor) ([]*Executor, []Diagnostic) {
 			})
 		}
 		packages[x.Package()] = x
+		if token.IsKeyword(x.Package()) {
+			wrong = append(wrong, Diagnostic{
+				Pos: x.Pos, Remedy: "give the kind another name, or the packages another suffix with -suffix",
+				Message: fmt.Sprintf("the package of kind %q would be called %s, which is a keyword", x.Kind, x.Package()),
+			})
+		}
 	}
 	for _, x := range sorted {
 		for _, alias := range x.Aliases {

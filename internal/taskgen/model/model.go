@@ -50,13 +50,17 @@ type Allowed struct {
 // Package returns the name of the package generated for the kind.
 func (x *Executor) Package() string { return strings.ReplaceAll(x.Kind, "_", "") + x.Suffix }
 
-// Field returns the name of the kind in Go: ProgramStatus for program_status.
+// Field returns the name of the kind in Go: ProgramStatus for program_status. It is
+// that of a field of the struct Executors, whose method has another name.
 func (x *Executor) Field() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(x.Kind, "_") {
 		if part != "" {
 			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 		}
+	}
+	if b.String() == "Register" { // is a method of the struct
+		return "Register_"
 	}
 	return b.String()
 }

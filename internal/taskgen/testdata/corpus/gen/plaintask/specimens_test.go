@@ -17,6 +17,7 @@ func TestSpecimens(t *testing.T) {
 	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{}`},
 		{Part: "spec", Revision: 1, JSON: `{"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"status":"text"}`},
+		{Part: "spec", Revision: 1, JSON: `{"people":null,"status":"text"}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"after":"text","changed":1}`},
 	})

@@ -22,9 +22,11 @@ func TestSpecimens(t *testing.T) {
 		{Part: "spec", Revision: 2, JSON: `{"note":"text","people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"status":"text"}`},
 		{Part: "state", Revision: 2, JSON: `{}`},
 		{Part: "state", Revision: 2, JSON: `{"changed":1,"trail":["text","text"]}`},
+		{Part: "state", Revision: 2, JSON: `{"changed":1,"trail":null}`},
 		{Part: "spec", Revision: 3, JSON: `{"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"standing":"text"}`},
 		{Part: "spec", Revision: 3, JSON: `{"note":"text","people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"standing":"text"}`},
 		{Part: "state", Revision: 3, JSON: `{}`},
 		{Part: "state", Revision: 3, JSON: `{"moved":1,"trail":["text","text"]}`},
+		{Part: "state", Revision: 3, JSON: `{"moved":1,"trail":null}`},
 	})
 }

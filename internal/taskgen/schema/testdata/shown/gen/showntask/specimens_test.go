@@ -17,8 +17,12 @@ func TestSpecimens(t *testing.T) {
 	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
 		{Part: "spec", Revision: 1, JSON: `{"home":{"street":"text"},"login":{"password":"text"},"part":{"size":1},"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"status":"active","wait":1}`},
 		{Part: "spec", Revision: 1, JSON: `{"by_name":{"key":{"mail":"someone@example.org","street":"text"}},"color":"text","data":"AQID","home":{"mail":"someone@example.org","street":"text"},"login":{"keys":{"key":{"values":["text","text"]}},"password":"text","user":"text"},"others":[{"mail":"text","street":"text"},{"mail":"text","street":"text"}],"part":{"level":1,"month":1,"size":1},"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"score":0,"since":"2006-01-02T15:04:05Z","status":"active","wait":1,"work":{"mail":"someone@example.org","street":"text"}}`},
+		{Part: "spec", Revision: 1, JSON: `{"by_name":null,"color":"text","data":null,"home":{"mail":"someone@example.org","street":"text"},"login":{"keys":null,"password":"text","user":"text"},"others":null,"part":{"level":1,"month":1,"size":1},"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"score":0,"since":null,"status":"active","wait":1,"work":null}`},
+		{Part: "spec", Revision: 1, JSON: `{"by_name":{"key":{"mail":"someone@example.org","street":"text"}},"color":"text","data":"AQID","home":{"mail":"someone@example.org","street":"text"},"login":{"keys":{"key":{"values":["text","text"]}},"password":"text","user":"text"},"others":[{"mail":"text","street":"text"},{"mail":"text","street":"text"}],"part":{"level":2,"month":1,"size":1},"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"score":0,"since":"2006-01-02T15:04:05Z","status":"active","wait":1,"work":{"mail":"someone@example.org","street":"text"}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"rows":[[{"values":["text","text"]},{"values":["text","text"]}],[{"values":["text","text"]},{"values":["text","text"]}]]}`},
+		{Part: "state", Revision: 1, JSON: `{"rows":[[{"values":null},{"values":null}],[{"values":null},{"values":null}]]}`},
+		{Part: "state", Revision: 1, JSON: `{"rows":[null,null]}`},
 		{Part: "result", Revision: 1, JSON: `{}`},
 		{Part: "result", Revision: 1, JSON: `{"changed":1,"last":{"mail":"text","street":"text"}}`},
 	})
