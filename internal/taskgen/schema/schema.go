@@ -211,6 +211,11 @@ func (s *schemer) fields(t *model.Type, checked bool) schema {
 	if len(required) > 0 {
 		out["required"] = required
 	}
+	if checked {
+		if when := conditions(t); len(when) > 0 {
+			out["allOf"] = when
+		}
+	}
 	return out
 }
 

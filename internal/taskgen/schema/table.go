@@ -77,7 +77,7 @@ var mappings = []mapping{
 
 // unmapped are rules that no schema speaks of.
 var unmapped = []struct{ rules, reason string }{
-	{strings.Join(model.SiblingRules, " "), "they compare with other fields"},
+	{strings.Join(model.SiblingRules, " "), "they compare with other fields; `required_if` and `required_with` are `if` and `then` for strings, integers and booleans of one struct"},
 	{"rgb rgba hsl hsla cmyk iscolor", "the space in them is not the same for all implementations of patterns"},
 	{"file filepath dir dirpath image mimetype uds_exists", "they depend on the file system of the program"},
 	{"tcp4_addr tcp6_addr tcp_addr udp4_addr udp6_addr udp_addr ip4_addr ip6_addr ip_addr unix_addr", "they may query the network"},

@@ -41,7 +41,7 @@ var keywords = []string{
 	"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum",
 	"items", "minItems", "maxItems", "uniqueItems",
 	"properties", "required", "additionalProperties", "propertyNames", "minProperties", "maxProperties",
-	"not", "anyOf", "allOf", "$defs",
+	"not", "anyOf", "allOf", "if", "then", "$defs",
 }
 
 // MarshalJSON writes the keywords in their order.
