@@ -10,7 +10,7 @@ import (
 // into words.
 func (e FieldError) sentence() string {
 	rule, param, _ := strings.Cut(e.Rule, "=")
-	phrase := ""
+	var phrase string
 	switch {
 	case rule == "unique" && param == "":
 		phrase = "must not repeat a value"

@@ -127,7 +127,9 @@ func WithQueue(name string) SubmitOption {
 
 // WithUniqueKey allows only one live task of the kind with this key. A second
 // Submit returns a *[DuplicateError], stores nothing and leaves the transaction
-// usable.
+// usable. There is one exception, on PostgreSQL and with WithCoalescing: when another
+// transaction takes the key while this one merges, the transaction must be rolled
+// back.
 func WithUniqueKey(key string) SubmitOption {
 	return submitOption(func(s *submission) { s.UniqueKey = s.text("WithUniqueKey", key, 500) })
 }
