@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -141,21 +140,4 @@ func concerns(pkg *packages.Package) bool {
 		}
 	}
 	return false
-}
-
-// generatedImports returns a problem for each import of generated code: it
-// could not be generated any more once it is broken.
-func (r *resolver) generatedImports(pkg *packages.Package) (problems []problem) {
-	for _, file := range pkg.Syntax {
-		for _, imp := range file.Imports {
-			path, err := strconv.Unquote(imp.Path.Value)
-			if err == nil && model.Within(path, r.genPath) {
-				problems = append(problems, problem{
-					imp.Pos(), "an executor imports the generated package " + path,
-					"let the program that wires the executor pass in what it needs",
-				})
-			}
-		}
-	}
-	return problems
 }

@@ -21,13 +21,14 @@ type resolver struct {
 	open        map[string]*model.Type    // types being resolved, to find recursion
 	values      []value                   // of maps, checked later by mapValues
 	constants   map[string]*types.Package // by directory; see enum
+	reached     map[string]string         // by import path; see reaches
 	docs        docs
 	diagnostics []model.Diagnostic
 }
 
 // Resolve returns the executors in packages, and all that is wrong with them.
 func Resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string) ([]*model.Executor, []model.Diagnostic) {
-	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*model.Type{}, open: map[string]*model.Type{}, constants: map[string]*types.Package{}}
+	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*model.Type{}, open: map[string]*model.Type{}, constants: map[string]*types.Package{}, reached: map[string]string{}}
 	var found []*model.Executor
 	for _, pkg := range pkgs {
 		if model.Within(pkg.PkgPath, genPath) {

@@ -182,7 +182,7 @@ func (c *ruleChecker) siblings(r Rule) {
 		}
 		name, _, _ := strings.Cut(w, ".")
 		name, _, _ = strings.Cut(name, "[")
-		if !declares(c.owner, name) {
+		if !declares(c.owner, name) && !promotes(c.owner, name) {
 			c.refuse("name a field of the same struct as it is called in Go", "%s: %s has no field %s", r, c.owner.Title, name)
 		}
 	}
@@ -191,6 +191,12 @@ func (c *ruleChecker) siblings(r Rule) {
 // declares reports whether a struct itself has a field.
 func declares(t *Type, name string) bool {
 	return slices.ContainsFunc(t.Declared, func(d Declared) bool { return d.Name == name })
+}
+
+// promotes reports whether a struct has a field of an embedded struct, which
+// validator finds too; not one behind an embedded pointer, which may be nil.
+func promotes(t *Type, name string) bool {
+	return slices.ContainsFunc(t.Fields, func(f Field) bool { return len(f.Through) == 0 && strings.HasSuffix(f.Go, "."+name) })
 }
 
 // probe runs a rule on values like those of a type, to see whether it panics.
