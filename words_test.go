@@ -63,6 +63,7 @@ var phrases = []term{
 	{"worker's_lease workers'_lease", "heartbeat deadline"},
 	{"ask_things asks_things asked_of_it asked_of_them ask_of_it", "request"},
 	{"batch_in_hand", "current batch"},
+	{"the_hold_is hold_of_a_task hold_of_its_task hold_of_the_task hold_of_one_task its_hold_of", "task lease"},
 }
 
 // names are ordinary words that were jargon as names of functions, methods,
@@ -89,6 +90,33 @@ var storeNames = []term{
 	{"each raw turn pass layout shape", "scanRows, jsonScanner, acquireWriter, releaseWriter, updatePlan, insertPlan"},
 }
 
+// leaseNames are names that are banned as a whole in the packages of leases, the
+// lease being what they were jargon for: a test of the demonstration may hold a task,
+// and a pipe may be held open.
+var leaseNames = []term{
+	{"hold holds held holder holders holderwrites", "lease, LeaseWrites, or a name for what is leased"},
+	{"settled", "ended"},
+}
+
+// leasePackages are the packages of leases.
+var leasePackages = []string{
+	"internal/engine/", "internal/lifecycle/", "internal/store/", "internal/testkit/storetest/", "internal/testkit/memstore/",
+}
+
+// funcNames are ordinary words that were jargon as names of functions and methods in
+// the packages of leases.
+var funcNames = []term{
+	{"lost", "reconcile"},
+}
+
+// typeNames are ordinary words that were jargon as names of types.
+var typeNames = []term{
+	{"claims", "ClaimResult"},
+	{"claimed", "ClaimedTask"},
+	{"mark", "MarkedError"},
+	{"apart judged", "runIsolated, Classification"},
+}
+
 // directories are banned names of directories.
 var directories = []term{
 	{"museum ordinals misbehaviour badinput properties", "mutants, faultinject, hostile, fuzz, proptest"},
@@ -106,8 +134,12 @@ var (
 	textUses     = nameSet(textTerms)
 	inNames      = nameSet(names)
 	inStoreNames = nameSet(storeNames)
+	inLeaseNames = nameSet(leaseNames)
+	inFuncNames  = nameSet(funcNames)
+	inTypeNames  = nameSet(typeNames)
 	inParts      = nameSet(jargon)
 	inPaths      = nameSet(directories)
+	inFiles      = nameSet(slices.Concat(jargon, directories, []term{{"world bed lane", "env, workers"}}))
 )
 
 // textPattern matches any of the terms in text, phrases also across a line break
@@ -192,11 +224,39 @@ func TestStandardWordsFindsPlanted(t *testing.T) {
 	if got := bannedInGo(parsed(t, "internal/store/x.go", "func each() {}")); len(got) != 1 {
 		t.Errorf("each in the store: %d findings, want 1", len(got))
 	}
+	for source, want := range map[string]int{
+		"func (s *S) hold() {}":                                      1,
+		"type T struct{ holder string }":                             1,
+		"// begin fails when the\n// hold is gone.\nfunc begin() {}": 1,
+		"// f holds the lock; a lease has one holder.\nfunc f() {}":  0,
+		"func lostClaims() {}":                                       0,
+		"func f() { lost := 1; _ = lost }":                           0,
+		"func (s *S) lost() {}":                                      1,
+		"var ErrLost error":                                          0,
+	} {
+		if got := bannedInGo(parsed(t, "internal/engine/x.go", source)); len(got) != want {
+			t.Errorf("%s\n%d findings, want %d: %s", source, len(got), want, strings.Join(got, "; "))
+		}
+	}
+	for source, want := range map[string]int{
+		"type Mark struct{}":    1,
+		"type Claims struct{}":  1,
+		"type Claimed struct{}": 1,
+		"type Claim struct{}":   0,
+		"func hold() {}":        0,
+	} {
+		if got := bannedInGo(parsed(t, "cmd/x/x.go", source)); len(got) != want {
+			t.Errorf("%s\n%d findings, want %d: %s", source, len(got), want, strings.Join(got, "; "))
+		}
+	}
 	if got := bannedInText("A fleet of workers, dealt with one by one."); len(got) != 2 || !strings.Contains(strings.Join(got, ""), `"fleet"`) {
 		t.Errorf("documentation: %v, want 2 findings", got)
 	}
 	if bannedDirectory("internal/museum/doc.go") == "" || bannedDirectory("internal/mutants/doc.go") != "" {
 		t.Error("the name of a directory is not checked")
+	}
+	if bannedDirectory("internal/engine/world_test.go") == "" || bannedDirectory("internal/engine/env_test.go") != "" {
+		t.Error("the name of a file is not checked")
 	}
 }
 
@@ -218,6 +278,16 @@ func bannedInGo(f goFile) (found []string) {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			for _, b := range bannedInText(lit.Value) {
 				report(lit, b)
+			}
+		}
+		switch d := n.(type) {
+		case *ast.TypeSpec:
+			if use, ok := inTypeNames[strings.ToLower(d.Name.Name)]; ok {
+				report(d, fmt.Sprintf("the type %s has a name of jargon: the standard word is %s", d.Name.Name, use))
+			}
+		case *ast.FuncDecl:
+			if use, ok := inFuncNames[strings.ToLower(d.Name.Name)]; ok && inLeasePackage(f.path) {
+				report(d, fmt.Sprintf("the function %s has a name of jargon: the standard word is %s", d.Name.Name, use))
 			}
 		}
 		for _, id := range declared(n) {
@@ -267,6 +337,9 @@ func bannedName(file, name string) string {
 	if !ok && strings.HasPrefix(file, "internal/store/") {
 		use, ok = inStoreNames[whole]
 	}
+	if !ok && inLeasePackage(file) {
+		use, ok = inLeaseNames[whole]
+	}
 	if !ok {
 		use, ok = inParts[whole]
 	}
@@ -279,6 +352,11 @@ func bannedName(file, name string) string {
 		return ""
 	}
 	return fmt.Sprintf("the name %s is jargon: the standard word is %s", name, use)
+}
+
+// inLeasePackage reports whether a file belongs to a package of leases.
+func inLeasePackage(file string) bool {
+	return slices.ContainsFunc(leasePackages, func(dir string) bool { return strings.HasPrefix(file, dir) })
 }
 
 // camelWords splits a name at its capital letters, in lower case.
@@ -305,11 +383,17 @@ func bannedInText(text string) (found []string) {
 	return slices.Compact(found)
 }
 
-// bannedDirectory says what is wrong with the directory of a file.
+// bannedDirectory says what is wrong with the directory or the name of a file.
 func bannedDirectory(name string) string {
 	for dir := range strings.SplitSeq(path.Dir(name), "/") {
 		if use, ok := inPaths[dir]; ok {
 			return fmt.Sprintf("%s: the directory %s has a name of jargon: the standard words are %s", name, dir, use)
+		}
+	}
+	stem, _, _ := strings.Cut(path.Base(name), ".")
+	for part := range strings.SplitSeq(stem, "_") {
+		if use, ok := inFiles[part]; ok {
+			return fmt.Sprintf("%s: the file has a name of jargon: the standard words are %s", name, use)
 		}
 	}
 	return ""

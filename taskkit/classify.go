@@ -40,7 +40,7 @@ func Transient(err error) error {
 	return &classify.MarkedError{Class: lifecycle.Transient, Err: err}
 }
 
-// RetryAfter marks an error as transient and asks for a retry no sooner than d
+// RetryAfter marks an error as transient and requests a retry no sooner than d
 // from now; the backoff may make it later. It spends an attempt, as every
 // failure does. For waiting that is no failure return [Later].
 func RetryAfter(err error, d time.Duration) error {

@@ -69,9 +69,9 @@ func bring(tb testing.TB, db *testdb.DB, situation string) taskkit.ID {
 	return id
 }
 
-// enrolled inserts the row of a live worker that knows the kind and that the tasks
+// registerRow inserts the row of a live worker that knows the kind and that the tasks
 // which bring put into flight belong to.
-func enrolled(tb testing.TB, db *testdb.DB) {
+func registerRow(tb testing.TB, db *testdb.DB) {
 	tb.Helper()
 	_, err := db.ExecContext(tb.Context(), "INSERT INTO "+table(db, "taskkit_task_process")+
 		" (id, version, dead_after_ms, kinds, queues, slots) VALUES ('alive', '0', 3600000, '{\"count\":[1]}', '[\"default\"]', 1)")
@@ -123,7 +123,7 @@ func TestClientRequests(t *testing.T) {
 	}
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
-		enrolled(t, db)
+		registerRow(t, db)
 		c := clientOf(db)
 		actor := uuid.New()
 		for action, byName := range map[string]func(context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error){
@@ -181,7 +181,7 @@ func TestClientRequests(t *testing.T) {
 func TestClientRequestsWithoutWorker(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db) // and nobody enrolled: the holder of what is in flight does not exist
+		migrated(t, db) // and no worker is registered: the process that has the tasks in flight does not exist
 		c := clientOf(db)
 		for _, situation := range []string{"QUEUED claimed before", "SCHEDULING", "EXECUTING"} {
 			id := bring(t, db, situation)

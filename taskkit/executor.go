@@ -27,7 +27,7 @@ type Executor[Spec, State any] interface {
 
 // Aborter is an [Executor] that cleans up when a task ends without being done:
 // after a permanent error, when its attempts are used up, and on a stop or a
-// delete. b.Ending tells which. Its writes through b.Tx are committed together
+// delete. b.Ending says which. Its writes through b.Tx are committed together
 // with the task's end; changes to b.State are not kept. On a stop it is called
 // before Report.
 //
@@ -44,7 +44,7 @@ type Reporter[Spec, State, Result any] interface {
 	Report(ctx context.Context, b *Batch[Spec, State]) (Result, error)
 }
 
-// Next is what an executor asks for after a successful batch: [More], [Done] or
+// Next is what happens after a successful batch: [More], [Done] or
 // the value of [Later] or [LaterAt]. In each case the batch is committed. Values of
 // Next can be compared; the zero value is More.
 type Next struct {
@@ -55,7 +55,7 @@ type Next struct {
 }
 
 var (
-	// More asks for another batch. It is a permanent error with the code no_progress
+	// More requests another batch. It is a permanent error with the code no_progress
 	// when nothing can follow: in a batch that counts nothing and called Take after it had
 	// returned all elements before, and after 100 batches in a row that changed
 	// nothing in b.State and counted nothing.
@@ -64,12 +64,12 @@ var (
 	Done = Next{done: true}
 )
 
-// Later asks for another batch no sooner than d from now. The worker releases the
+// Later requests another batch no sooner than d from now. The worker releases the
 // task meanwhile, and no attempt is spent: attempts are as before the claim, or
 // zero if the batch counted progress. A d of zero or less is [More].
 func Later(d time.Duration) Next { return Next{wait: max(d, 0)} }
 
-// LaterAt asks for another batch no sooner than t, by the database's clock
+// LaterAt requests another batch no sooner than t, by the database's clock
 // (CER-20). As with [Later], the worker releases the task and no attempt is spent.
 // The reason says why the task waits, for the people who read it in the task and in
 // [Client.Explain]. Times are in milliseconds, rounded up, and between the years 1

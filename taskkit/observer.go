@@ -14,7 +14,7 @@ import (
 // events. A panic of Observe is recovered, and the first one is logged.
 //
 // The events of a task under one fence (see [TaskRef]) come in the order in which
-// they happened. When a worker claims a task anew, the claim may be reported before
+// they happened. When a worker claims a task again, the claim may be reported before
 // the end of the task's previous lease. A write is reported after its commit. A write
 // whose outcome is unknown is reported once the runtime has read the task back, or
 // not at all if the worker ends before that; so an event may be missing, and none is
@@ -54,7 +54,7 @@ type WorkerStarted struct {
 // with or without a last event of them.
 type WorkerEnded struct {
 	Worker string
-	// Err is nil if the worker was asked to end. Otherwise its heartbeat could not be
+	// Err is nil if the context of Run ended. Otherwise its heartbeat could not be
 	// renewed in time or it was declared dead, and it registers under a new ID.
 	Err error
 }

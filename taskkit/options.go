@@ -41,12 +41,12 @@ type submitOption func(*submission)
 
 func (f submitOption) applySubmit(s *submission) { f(s) }
 
-// SystemOwner is the owner of tasks that no person asked for, see [System]. It is
+// SystemOwner is the owner of tasks that no person submitted, see [System]. It is
 // 00000000-0000-8000-8000-73797374656d, which ends with "system" in ASCII. The
 // zero UUID is never an owner: where it is stored, the person is unknown.
 var SystemOwner = uuid.UUID{6: 0x80, 8: 0x80, 10: 's', 11: 'y', 12: 's', 13: 't', 14: 'e', 15: 'm'}
 
-// OwnedBy names the person who asked. Each submission needs either OwnedBy or
+// OwnedBy names the person on whose behalf the task is submitted. Each submission needs either OwnedBy or
 // [System]. The task also runs as this person unless [RunAs] names another. The
 // zero UUID is refused.
 func OwnedBy(person uuid.UUID) SubmitOption {
@@ -56,7 +56,7 @@ func OwnedBy(person uuid.UUID) SubmitOption {
 	})
 }
 
-// System says that no person asked, but the application itself, such as a
+// System says that no person submits the task, but the application itself, such as a
 // schedule or a consumer of events. The owner is [SystemOwner].
 func System() SubmitOption { return OwnedBy(SystemOwner) }
 
@@ -72,7 +72,7 @@ type ActorOption struct{ person uuid.UUID }
 
 // WithActor names the person who makes the call. That of Submit is kept as
 // Task.CreatedBy, which defaults to the owner. That of a request is kept in the
-// task's events and, while the request stands, with the task; without it the
+// task's events and, while the request is pending, with the task; without it the
 // actor is unknown.
 func WithActor(person uuid.UUID) ActorOption { return ActorOption{person} }
 
@@ -144,7 +144,7 @@ func WithIdempotencyKey(key string) SubmitOption {
 // WithCoalescing merges submissions of the kind that concern the same thing
 // (CER-4, CER-14). While a task with the same reference waits, for its first claim
 // or for a retry, Submit replaces it and returns its id: the task takes the new
-// spec, reason and priority, and begins anew with an empty state, counters of zero
+// spec, reason and priority, and begins again with an empty state, counters of zero
 // and fresh attempts. The earlier of the two times is kept. A task that runs, that
 // has ended or is to be stopped or deleted is left alone, and a new one is stored.
 // So is one that is half done and waits for another reason than a failed attempt,

@@ -181,7 +181,7 @@ func (o *rollout) completes(id taskkit.ID, standing, remark string, by ...string
 	}
 }
 
-// TestRollout tells how four releases of one program follow each other, beside
+// TestRollout shows how four releases of one program follow each other, beside
 // each other and backwards, over one database: a field is added, fields are
 // renamed through upgrade functions, the kind is renamed through an alias. No
 // task is lost, none is run by a worker that cannot read it, and nothing that a

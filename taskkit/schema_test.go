@@ -104,7 +104,7 @@ func TestSchemaMissing(t *testing.T) {
 	})
 }
 
-// Tables of an earlier version, which lack a column, are told from none.
+// Tables of an earlier version, which lack a column, are distinguished from none.
 func TestSchemaBehind(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

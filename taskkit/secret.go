@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// masked stands where a secret was.
+// masked replaces a secret.
 const masked = "***"
 
 // secrets are JSON pointers (RFC 6901) over an object of a task's spec and

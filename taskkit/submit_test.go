@@ -136,7 +136,7 @@ func TestSubmitInTransaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A duplicate is told, and does not spoil the transaction.
+		// A duplicate is reported, and the transaction stays usable.
 		var dup *taskkit.DuplicateError
 		if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, in, taskkit.WithUniqueKey("k"), taskkit.System()); !errors.As(err, &dup) || dup.ID != committed || dup.By != "unique key" {
 			t.Errorf("second task with the key: %v, want *DuplicateError of the unique key with %s", err, committed)

@@ -160,7 +160,7 @@ func (s *session) commit(tx *LazyTx, w store.Write, then flow) flow {
 	sent := time.Now()
 	w.Renew = s.deadline.age() > s.config.Heartbeat/4
 	// The executor's time is over; the commit has a timeout of its own, and goes
-	// through even when the worker is asked to stop just now.
+	// through even when the worker is stopped just now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
 	defer cancel()
 	a, err := open.Commit(ctx, w)

@@ -14,8 +14,8 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// stuck is a store whose first transaction begins and is not answered before it
-// may be, whatever its caller's deadline says.
+// stuck is a store whose first Begin returns only when the test allows it, even after
+// its caller's deadline.
 type stuck struct {
 	*memstore.Store
 	used   atomic.Bool
@@ -42,8 +42,8 @@ func (t *undone) Rollback() {
 	close(t.s.undone)
 }
 
-// writes is done with one batch, which writes a row. A hasty one does not wait,
-// the first time, for the goroutine that writes for it.
+// writes is done after one batch, which writes a row. If hasty, its first call returns
+// without waiting for the goroutine that writes.
 type writes struct {
 	atOnce
 	hasty  bool
@@ -68,13 +68,12 @@ func (x *writes) write(ctx context.Context, s *engine.Step) error {
 	return err
 }
 
-// A transaction that does not begin does not block its session: the executor is
-// abandoned like any other that does not return, and the batch of an executor that
-// returned without waiting for it is not done. The next try repeats the batch. A
-// transaction that begins too late is rolled back.
+// A transaction that does not begin does not block its session. An executor that waits
+// for it is abandoned; if it has returned without waiting, its batch fails. The next
+// attempt repeats the batch, and a transaction that begins too late is rolled back.
 func TestBeginThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
-	for name, hasty := range map[string]bool{"waited for": false, "overlooked": true} {
+	for name, hasty := range map[string]bool{"executor waits": false, "executor returns": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

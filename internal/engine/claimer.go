@@ -12,7 +12,7 @@ import (
 const (
 	// fastPollFirst and fastPollLast are the first and the last interval of the
 	// polls that follow a wake-up. Notifications are coalesced where they are
-	// sent, so one also stands for what was submitted just after it.
+	// sent, so one also covers what was submitted just after it.
 	fastPollFirst = 4 * time.Millisecond
 	fastPollLast  = 500 * time.Millisecond
 )

@@ -32,7 +32,7 @@ type (
 	// WorkerEnded is sent when a registration has ended.
 	WorkerEnded struct {
 		Worker string
-		Err    error // nil: it was asked to; otherwise the heartbeat was lost
+		Err    error // nil: its context ended; otherwise the heartbeat was lost
 	}
 	// WorkerListening is sent when notifications of new tasks arrive.
 	WorkerListening struct{ Worker string }

@@ -49,7 +49,7 @@ type Call interface {
 	Report(ctx context.Context, s *Step, state json.RawMessage) (json.RawMessage, error)
 }
 
-// Next is what an executor asks for after a successful batch. The zero value asks
+// Next is what an executor requests after a successful batch. The zero value asks
 // for another batch.
 type Next struct {
 	Done   bool

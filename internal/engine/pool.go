@@ -12,12 +12,12 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// endingsMax is how many tasks that were asked to end may run beside the slots:
+// endingsMax is how many tasks with a request to end may run beside the slots:
 // no task waits for a slot to stop.
 const endingsMax = 4
 
 // pool runs sessions: one in each slot, on a goroutine per slot, and a few beside
-// them for tasks that were asked to end. Claimed tasks wait in its buffer. It is
+// them for tasks with a request to end. Claimed tasks wait in its buffer. It is
 // safe for concurrent use.
 type pool struct {
 	kinds   map[string]*Kind

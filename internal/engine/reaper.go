@@ -33,8 +33,8 @@ func (r *reaper) run(ctx context.Context) {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.events.report(CallFailed{Worker: r.events.worker, Call: CallReap, Try: 1, Err: err})
-		case err == nil && len(found.Dead)+len(found.Released)+len(found.Settled) > 0:
-			r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Settled})
+		case err == nil && len(found.Dead)+len(found.Released)+len(found.Ended) > 0:
+			r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
 			r.wakeups.taskWaiting()
 		}
 		t.Reset(r.every - r.every/8 + rand.N(r.every/4))

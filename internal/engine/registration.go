@@ -93,7 +93,7 @@ func (r *registration) run(ctx context.Context) error {
 	r.flusher.close()
 	if waitFor(flushed, max(time.Until(end), time.Second)) {
 		// Without a flusher they end at once, but for one that cannot read back
-		// what has become of a commit: it would try as long as nobody answers.
+		// the outcome of a commit: it would try until the database responds.
 		waitFor(start(r.pool.detached.Wait), max(time.Until(end), time.Second))
 	}
 	endWrites(classify.ErrLost)

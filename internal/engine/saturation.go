@@ -30,7 +30,7 @@ func (c *claimer) saturated(ctx context.Context) time.Duration {
 	return wait
 }
 
-// claimRequested claims waiting tasks that were asked to stop or to be deleted,
+// claimRequested claims waiting tasks with a request to stop or to be deleted,
 // and ends them beside the slots.
 func (c *claimer) claimRequested(ctx context.Context) {
 	claim := c.claim

@@ -12,7 +12,8 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// stalling is a store whose first call of one method gets no answer, ever.
+// stalling is a store in which the first call of one method waits until its context
+// ends.
 type stalling struct {
 	*memstore.Store
 	method string
@@ -55,8 +56,7 @@ func (s *stalling) Claim(ctx context.Context, c store.Claim) (store.ClaimResult,
 	return s.Store.Claim(ctx, c)
 }
 
-// A call that gets no answer ends by its deadline, and the loop that made it goes
-// on.
+// A call without a response ends by its deadline, and the loop that made it continues.
 func TestStalledCalls(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"Heartbeat", "Reap", "Claim"} {

@@ -17,7 +17,8 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// unanswered is a store none of whose commits is answered. The first is not made.
+// unanswered is a store in which the response to every commit is lost. The first one
+// is rolled back.
 type unanswered struct {
 	*memstore.Store
 
@@ -48,7 +49,7 @@ func (t *unansweredTx) Commit(ctx context.Context, w store.Write) (store.Applied
 	return store.Applied{}, &store.UnknownError{Err: errors.New("no answer")}
 }
 
-// twoSteps is done with two batches, each of which writes a row.
+// twoSteps is done after two batches, each of which writes a row.
 type twoSteps struct{ atOnce }
 
 func (twoSteps) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {

@@ -35,10 +35,10 @@ type Write struct {
 // Transition is the status before and after a write. They may be equal.
 type Transition struct{ From, To Status }
 
-// HolderWrites returns the transitions that [Row.Accepts] allows to a holder: the
+// LeaseWrites returns the transitions that [Row.Accepts] allows to a holder: the
 // edges out of the statuses in flight, and the checkpoint of an EXECUTING task, which
 // does not change its status.
-func HolderWrites() []Transition {
+func LeaseWrites() []Transition {
 	all := []Transition{{Executing, Executing}}
 	for _, e := range edges {
 		if e.From.InFlight() {

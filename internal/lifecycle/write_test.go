@@ -42,7 +42,7 @@ func writes(f func(lifecycle.Write)) {
 
 func TestAccepts(t *testing.T) {
 	t.Parallel()
-	legal := lifecycle.HolderWrites()
+	legal := lifecycle.LeaseWrites()
 	every(func(r lifecycle.Row) {
 		writes(func(w lifecycle.Write) {
 			to := slices.Index(lifecycle.Statuses(), w.To)

@@ -74,7 +74,7 @@ func (t *NewTask) identity() lifecycle.Identity {
 }
 
 // Delayed reports whether the task is submitted for a later time. Only tasks with
-// a reference are told apart by it.
+// a reference are distinguished by it.
 func (t *NewTask) Delayed() bool {
 	return t.Reference != "" && (t.Delay > 0 || !t.NotBefore.IsZero())
 }

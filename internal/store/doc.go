@@ -2,7 +2,7 @@
 // and the insertion of new tasks. Package dbstore opens a store; packages
 // postgres and sqlite implement it, and sqlbase is what those two share.
 //
-// # What holds here
+// # Rules
 //
 //   - The database's clock decides. No time of this process is compared with a
 //     time of the database.

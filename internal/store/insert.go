@@ -28,14 +28,14 @@ var ErrCannotQuery = errors.New("a task with a reference needs a handle that can
 // behind it: the text of the statement says both.
 //
 // A key that is taken leaves the transaction usable and is a *[DuplicateError],
-// with the id of the task that has it where the handle can ask. A task with a
+// with the id of the task that has it where the handle can query. A task with a
 // Reference is merged into the waiting task of the same kind and reference, if
 // there is one, and takes its id. If that is another person's or in another queue
 // it is a *[CoalesceError], and nothing is stored. If that is paused all is stored,
 // and the error is a *[PausedError]. On a *sql.DB all tasks are stored or none; on
 // another handle that is up to the caller's transaction.
 //
-// With notify, workers that listen are told when the transaction commits. The
+// With notify, workers that listen are notified when the transaction commits. The
 // caller limits how often: a COMMIT with a notification takes a lock on the
 // whole PostgreSQL cluster.
 func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notify bool) error {
@@ -166,8 +166,8 @@ func (i *inserter) many(ctx context.Context, tasks []*NewTask) error {
 		query += "\nON CONFLICT DO NOTHING"
 	}
 	query += i.notification(tasks)
-	// A key that is taken when the statement runs may be free when its holder
-	// is looked for; then the statement is worth another try.
+	// A key that is taken when the statement runs may be free when the task
+	// that has it is read; then the statement is tried again.
 	for try := 1; ; try++ {
 		r, err := i.handle.ExecContext(ctx, query, args...)
 		if classify.UniqueViolation(err) && len(tasks) == 1 {
@@ -204,8 +204,8 @@ func takenID(t *NewTask) error {
 	return &DuplicateError{Kind: t.Kind, Column: "id", Key: t.ID.String(), ID: t.ID}
 }
 
-// notification is the end of a statement that tells workers of these tasks, if
-// they should be told.
+// notification is the end of a statement that notifies workers of these tasks, or ""
+// if they need not be notified.
 func (i *inserter) notification(tasks []*NewTask) string {
 	if !i.wakes(tasks) {
 		return ""
@@ -228,9 +228,9 @@ func (i *inserter) wakes(tasks []*NewTask) bool {
 
 // duplicate finds the first of the tasks whose key another task has. That one of
 // the tasks to be merged into has the same unique key does not count. Where the
-// handle cannot ask, it is the first with a key, and the holder is unknown.
+// handle cannot query, it is the first with a key, and the other task is unknown.
 func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask, merged []waitingTask) (*DuplicateError, error) {
-	q, asks := i.handle.(Querier)
+	q, queries := i.handle.(Querier)
 	var first *DuplicateError
 	for _, t := range tasks {
 		for _, k := range []struct{ column, key, more string }{
@@ -247,7 +247,7 @@ func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask, merged []wai
 			if first == nil {
 				first = dup
 			}
-			if !asks {
+			if !queries {
 				continue
 			}
 			query := "SELECT id FROM " + i.table + " WHERE execution_component_name = $1 AND " + k.column + " = $2" + k.more

@@ -180,7 +180,7 @@ func (s insertPlan) text(table string) string {
 			case c.expr != nil:
 				pg += "::text"
 			case hasKey:
-				pg += "::" + c.Type // nothing else tells the type in a SELECT
+				pg += "::" + c.Type // nothing else gives the type in a SELECT
 			}
 		} else {
 			lite = "(value ->> " + strconv.Itoa(own) + ")"

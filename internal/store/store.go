@@ -17,7 +17,7 @@ type Execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Querier is a handle that can execute and ask.
+// Querier is a handle that can execute and query.
 type Querier interface {
 	Execer
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -38,7 +38,7 @@ type Store interface {
 	// Heartbeat renews the process's heartbeat. It returns ErrDead when the process
 	// has been declared dead or has left: such a process never revives.
 	Heartbeat(ctx context.Context, process string, busy int, draining bool) error
-	// Deregister ends the process and releases whatever it still holds, without
+	// Deregister ends the process and releases all tasks that it still has, without
 	// spending an attempt, in one transaction.
 	Deregister(ctx context.Context, process string) error
 
@@ -50,11 +50,11 @@ type Store interface {
 	Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
 
 	// Apply makes the writes in one transaction and reports, in their order,
-	// what became of each. A write whose guard does not hold is not applied;
+	// the outcome of each. A write whose guard does not hold is not applied;
 	// the others are.
 	Apply(ctx context.Context, process string, writes []Write) ([]Applied, error)
-	// Begin opens the transaction of one batch of a held task and locks the
-	// task's row against takeover. It returns ErrLost when the hold is gone.
+	// Begin opens the transaction of one batch of a leased task and locks the
+	// task's row against takeover. It returns ErrLost when the task lease is lost.
 	Begin(ctx context.Context, l Lease, t TxTimeouts) (Tx, error)
 	// Positions returns the positions of tasks. It is used after a commit whose
 	// outcome is unknown. A task without a row is absent.
@@ -65,8 +65,7 @@ type Store interface {
 
 	// Reap declares processes dead that have been silent for longer than they
 	// said they may be, releases every task in flight that no live process
-	// holds, marking it stalled, and settles requests that nobody else will
-	// (Settle). It keeps nothing in memory and never waits for a row lock.
+	// holds, marking it stalled, and applies requests that no worker will apply. It keeps nothing in memory and never waits for a row lock.
 	Reap(ctx context.Context) (Reaped, error)
 	// Waiting reports whether a task could be claimed now by these queues and
 	// kinds.
@@ -93,7 +92,7 @@ type Operator interface {
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
 	// Matching returns the ids that end with a suffix, at most limit.
 	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
-	// Request asks something of a task and does at once what needs no worker.
+	// Request records a request on a task, and applies it at once if no worker is needed.
 	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
 	// when the task's status does not allow it.
 	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
@@ -133,7 +132,7 @@ type Tx interface {
 	// ReleaseSavepoint closes the savepoint and keeps what was done since.
 	ReleaseSavepoint(ctx context.Context, name string) error
 	// Commit applies the batch's last write inside the transaction and commits.
-	// Applied.OK is false, and the transaction rolled back, when the hold is
+	// Applied.OK is false, and the transaction rolled back, when the task lease is
 	// gone. An error of class unknown (see [Unknown]) says neither yes nor no:
 	// read Positions.
 	Commit(ctx context.Context, w Write) (Applied, error)
@@ -150,7 +149,7 @@ type TxTimeouts struct {
 	Lock      time.Duration // longest wait for a lock
 }
 
-// Lease names one session's hold of one task.
+// Lease is the task lease of one session.
 type Lease struct {
 	ID    uuid.UUID
 	Fence int64
@@ -163,7 +162,7 @@ type Claim struct {
 	Queues  []string         // at least one
 	Kinds   map[string][]int // kind, or alias of one, to claimable revisions
 	Limit   int              // at most 10,000 take effect
-	// Requested takes only waiting tasks that were asked to stop or to be
+	// Requested takes only waiting tasks with a request to stop or to be
 	// deleted, whether they are due or not; the latter first.
 	Requested bool
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
@@ -205,7 +204,7 @@ type ClaimedTask struct {
 type Write struct {
 	Lease
 	To lifecycle.Status // Executing for a start and for a checkpoint with more to come
-	// Begun: an earlier write of this hold has left the task EXECUTING.
+	// Begun: an earlier write under this task lease has left the task EXECUTING.
 	Begun bool
 
 	// Checkpoint: State, Progress and Revision are written, checkpoint_seq goes
@@ -234,23 +233,23 @@ type Write struct {
 	Partial bool
 	Attempt *Attempt        // a failed attempt to record
 	Result  json.RawMessage // nil: none
-	// Renew asks the Commit of a batch to renew the heartbeat of the task's worker
+	// Renew makes the Commit of a batch renew the heartbeat of the task's worker
 	// as well. A store does so when its batches keep heartbeats from being written
 	// (SQLite, which has one write lock), and says so in Applied.Renewed.
 	Renew bool
 }
 
-// Applied is what became of a Write.
+// Applied is the outcome of a Write.
 type Applied struct {
 	OK bool
-	// Control is the request that stands on the task after the write. A task
+	// Control is the request on the task after the write. A task
 	// that has ended with a Delete standing has been removed.
 	Control lifecycle.Control
-	// Renewed: the commit has renewed the heartbeat, as Write.Renew asked.
+	// Renewed: the commit has renewed the heartbeat, because of Write.Renew.
 	Renewed bool
 }
 
-// Position is where a task stands.
+// Position is the status and the position of a task.
 type Position struct {
 	Lease
 	Status   lifecycle.Status
@@ -286,15 +285,15 @@ func (p Process) Alive() bool { return p.Ended == nil && p.Silence < p.DeadAfter
 // Reaped says what a pass of the reaper found.
 type Reaped struct {
 	Dead     []string    // processes declared dead
-	Released []uuid.UUID // tasks taken from nobody
-	Settled  []uuid.UUID // tasks ended or removed because that was asked
+	Released []uuid.UUID // tasks that no live process held
+	Ended    []uuid.UUID // tasks ended or removed because that was requested
 }
 
 // NewTask is one task to insert.
 type NewTask struct {
 	// ID must never have been another task's, not even one that was removed: a
-	// hold is known by it and by a fence that begins at 0, and a late write of a
-	// holder of the removed task would count for this one.
+	// task lease is identified by it and by a fence that begins at 0, and a late
+	// write of the removed task would count for this one.
 	ID             uuid.UUID
 	Kind           string
 	Revision       int

@@ -88,7 +88,7 @@ func (n *node) Reap(ctx context.Context) (store.Reaped, error) {
 		for range r.Dead {
 			n.count("declared dead")
 		}
-		for _, id := range r.Settled {
+		for _, id := range r.Ended {
 			n.count("ended by the reaper")
 			n.say("%s ends %s while reaping", n.label, n.name(id))
 		}

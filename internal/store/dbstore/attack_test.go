@@ -63,7 +63,7 @@ func (a *attacked) bring(status lifecycle.Status) uuid.UUID {
 		}
 		return id
 	}
-	c := held(a.T, a.s, a.db, time.Hour)
+	c := claimOne(a.T, a.s, a.db, time.Hour)
 	if status != lifecycle.Scheduling {
 		applied, err := a.s.Apply(a.Context(), "p", []store.Write{{Lease: c.Lease, To: status}})
 		if err != nil || !applied[0].OK {
@@ -73,7 +73,7 @@ func (a *attacked) bring(status lifecycle.Status) uuid.UUID {
 	return c.ID
 }
 
-// status reads where a task stands.
+// status reads the status of a task.
 func (a *attacked) status(id uuid.UUID) lifecycle.Status {
 	a.Helper()
 	at, err := a.s.Positions(a.Context(), []uuid.UUID{id})

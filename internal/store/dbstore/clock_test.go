@@ -45,7 +45,7 @@ func TestOneClock(t *testing.T) {
 			}
 			s, _ := opened(t, &testdb.DB{DB: far, Dialect: db.Dialect, Schema: db.Schema, DSN: u.String()})
 
-			c := held(t, s, &testdb.DB{DB: far, Schema: db.Schema}, 5*time.Second)
+			c := claimOne(t, s, &testdb.DB{DB: far, Schema: db.Schema}, 5*time.Second)
 			reaped := func() store.Reaped {
 				t.Helper()
 				r, err := s.Reap(t.Context())

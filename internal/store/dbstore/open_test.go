@@ -66,7 +66,7 @@ func TestOpenLooksAtTwoConnections(t *testing.T) {
 	}
 }
 
-// A bad schema name is refused before anything is asked.
+// A bad schema name is refused before any query.
 func TestOpenRefusesSchema(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)

@@ -26,8 +26,8 @@ const within = 20 * time.Second
 
 var limits = store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: time.Minute}
 
-// held stores a task and claims it.
-func held(t *testing.T, s store.Store, db *testdb.DB, deadAfter time.Duration) store.ClaimedTask {
+// claimOne stores a task and claims it.
+func claimOne(t *testing.T, s store.Store, db *testdb.DB, deadAfter time.Duration) store.ClaimedTask {
 	t.Helper()
 	person := uuid.New()
 	p := store.Process{ID: "p", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, DeadAfter: deadAfter}
@@ -69,7 +69,7 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s, _ := opened(t, db)
-		c := held(t, s, db, time.Hour)
+		c := claimOne(t, s, db, time.Hour)
 		for _, q := range []string{
 			"CREATE TABLE parent (id integer PRIMARY KEY)",
 			"CREATE TABLE child (id integer REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)",
@@ -109,7 +109,7 @@ func TestUnknownCommitThatHappened(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
 	s, _ := opened(t, db)
-	c := held(t, s, db, time.Hour)
+	c := claimOne(t, s, db, time.Hour)
 	cut, dsn := newCutter(t, db.DSN)
 	far, err := sql.Open("pgx", dsn)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestStoppedInsideABatch(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
 	s, _ := opened(t, db)
-	c := held(t, s, db, 500*time.Millisecond)
+	c := claimOne(t, s, db, 500*time.Millisecond)
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE ledger (item text)"); err != nil {
 		t.Fatal(err)
 	}
@@ -229,13 +229,13 @@ func TestStoppedInsideABatch(t *testing.T) {
 	}
 }
 
-// The end of a task that somebody is just asking to delete waits for the
+// The end of a task of which a deletion is just being requested waits for the
 // request, and then removes the task.
 func TestEndMeetsDelete(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
 	s, _ := opened(t, db)
-	c := held(t, s, db, time.Hour)
+	c := claimOne(t, s, db, time.Hour)
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func TestReapMeetsClaim(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s, _ := opened(t, db)
-		c := held(t, s, db, time.Hour)
+		c := claimOne(t, s, db, time.Hour)
 		heir := store.Process{ID: "heir", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, DeadAfter: time.Hour}
 		if err := s.RegisterWorker(t.Context(), heir); err != nil {
 			t.Fatal(err)

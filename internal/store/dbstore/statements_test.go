@@ -179,10 +179,10 @@ func (c *calls) worker() {
 	requested.Requested = true
 	c.record("waiting", func() error { _, err := s.Waiting(ctx, claim); return err })
 	c.record("waiting_requested", func() error { _, err := s.Waiting(ctx, requested); return err })
-	var held []store.ClaimedTask
-	c.record("claim", func() error { r, err := s.Claim(ctx, claim); held = r.Tasks; return err })
-	if len(held) < len(ids) {
-		c.Fatalf("claimed %d tasks, want at least %d", len(held), len(ids))
+	var claimed []store.ClaimedTask
+	c.record("claim", func() error { r, err := s.Claim(ctx, claim); claimed = r.Tasks; return err })
+	if len(claimed) < len(ids) {
+		c.Fatalf("claimed %d tasks, want at least %d", len(claimed), len(ids))
 	}
 	c.record("spec", func() error { _, err := s.Spec(ctx, ids[0]); return err })
 	c.record("positions", func() error { _, err := s.Positions(ctx, ids); return err })
@@ -192,12 +192,12 @@ func (c *calls) worker() {
 		c.record(name, func() error { _, err := s.Apply(ctx, "p", writes); return err })
 		for i := range writes {
 			if writes[i].Checkpoint {
-				held[i].Seq++
+				claimed[i].Seq++
 			}
 		}
 	}
 	start := func(n int) store.Write {
-		return store.Write{Lease: held[n].Lease, To: lifecycle.Executing, Attempts: held[n].Attempts}
+		return store.Write{Lease: claimed[n].Lease, To: lifecycle.Executing, Attempts: claimed[n].Attempts}
 	}
 	step := func(n int) store.Write {
 		w := start(n)
@@ -211,7 +211,7 @@ func (c *calls) worker() {
 	apply("apply_checkpoint_many", step(0), step(1), step(2), step(3))
 	end := func(n int, to lifecycle.Status, change func(*store.Write)) store.Write {
 		w := start(n)
-		w.Lease, w.Begun, w.To = held[n].Lease, true, to
+		w.Lease, w.Begun, w.To = claimed[n].Lease, true, to
 		change(&w)
 		return w
 	}
@@ -225,18 +225,18 @@ func (c *calls) worker() {
 	}), end(1, lifecycle.Failure, func(w *store.Write) {
 		w.StatusDetail = "failed"
 	}))
-	c.done = held[0].ID
-	c.batches(held)
+	c.done = claimed[0].ID
+	c.batches(claimed)
 	c.record("request_stop_in_flight", func() error {
-		_, err := s.Request(ctx, held[5].ID, store.Request{Action: lifecycle.ActStop, Reason: "because"})
+		_, err := s.Request(ctx, claimed[5].ID, store.Request{Action: lifecycle.ActStop, Reason: "because"})
 		return err
 	})
 	c.record("request_delete_in_flight", func() error {
-		_, err := s.Request(ctx, held[6].ID, store.Request{Action: lifecycle.ActDelete})
+		_, err := s.Request(ctx, claimed[6].ID, store.Request{Action: lifecycle.ActDelete})
 		return err
 	})
 	c.record("request_stop_again", func() error {
-		_, err := s.Request(ctx, held[7].ID, store.Request{Action: lifecycle.ActStop})
+		_, err := s.Request(ctx, claimed[7].ID, store.Request{Action: lifecycle.ActStop})
 		return err
 	})
 	apply("apply_end_of_stopped", end(7, lifecycle.Completed, func(w *store.Write) { w.Begun, w.Partial = false, true }))
@@ -248,10 +248,10 @@ func (c *calls) worker() {
 }
 
 // batches records the transactions of batches.
-func (c *calls) batches(held []store.ClaimedTask) {
+func (c *calls) batches(claimed []store.ClaimedTask) {
 	ctx, timeouts := c.Context(), store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: time.Minute}
 	var tx store.Tx
-	begin := func() (err error) { tx, err = c.s.Begin(ctx, held[4].Lease, timeouts); return err }
+	begin := func() (err error) { tx, err = c.s.Begin(ctx, claimed[4].Lease, timeouts); return err }
 	c.record("begin", begin)
 	c.record("savepoint", func() error { return tx.Savepoint(ctx, "s") })
 	c.record("rollback_to", func() error { return tx.RollbackTo(ctx, "s") })
@@ -262,7 +262,7 @@ func (c *calls) batches(held []store.ClaimedTask) {
 	}
 	c.record("commit", func() error {
 		_, err := tx.Commit(ctx, store.Write{
-			Lease: held[4].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"),
+			Lease: claimed[4].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"),
 			Progress: lifecycle.Progress{Total: -1}, Attempts: 1, Renew: true,
 		})
 		return err

@@ -103,7 +103,7 @@ func requestedWhere(queues, kinds string) string {
     AND q.execution_component_name || ' ' || q.codec_revision = ANY(` + kinds + `::text[])`
 }
 
-// takeQuery is a claim of what the table expression picked holds; next says
+// takeQuery is a claim of the tasks in the table expression picked; next says
 // how long until there is more. Rows come in any order, with what they are sorted
 // by.
 func takeQuery(picked, next string) string {
@@ -187,7 +187,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 	return waiting, nil
 }
 
-// waitingQuery asks whether claimQuery would find something.
+// waitingQuery checks whether claimQuery would find something.
 var waitingQuery = `SELECT EXISTS (
   SELECT FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
   CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)

@@ -82,7 +82,7 @@ type updatePlan struct {
 	// changesStatus: a status may change. A column that is not set costs nothing, and
 	// neither do the guards of its values.
 	changesStatus bool
-	clearsControl bool // a task ends, and no request stands on it any more
+	clearsControl bool // a task ends, and its request with it
 }
 
 func newUpdatePlan(writes []*store.Write) (l updatePlan) {

@@ -25,7 +25,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// listed is how many rows a list has when nothing else is said.
+// listed is the default length of a list.
 const listed = 100
 
 // limit returns a usable limit.
@@ -257,7 +257,7 @@ func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, 
 	rows, err := b.ent.TaskEvent.Query().Where(taskevent.TaskID(id)).
 		Order(taskevent.ByID(entsql.OrderDesc())).Limit(limit(n)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list what was asked of task %s: %w", id, err)
+		return nil, fmt.Errorf("list the requests made of task %s: %w", id, err)
 	}
 	es := make([]store.Event, len(rows))
 	for i, r := range rows {

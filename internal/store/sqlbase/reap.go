@@ -26,16 +26,16 @@ func (b *Base) Reap(ctx context.Context) (store.Reaped, error) {
 		return store.Reaped{}, fmt.Errorf("look for dead processes: %w", err)
 	}
 	for {
-		var settled []uuid.UUID
+		var ended []uuid.UUID
 		err := b.write(ctx, func(q store.Querier) (err error) {
-			settled, err = b.applyRequests(ctx, q)
+			ended, err = b.applyRequests(ctx, q)
 			return err
 		})
 		if err != nil {
 			return r, fmt.Errorf("apply the requests of unattended tasks: %w", err)
 		}
-		r.Settled = append(r.Settled, settled...)
-		if len(settled) < page {
+		r.Ended = append(r.Ended, ended...)
+		if len(ended) < page {
 			return r, nil
 		}
 	}
@@ -104,7 +104,7 @@ WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
 	}
 }
 
-// applyRequests does what was asked of tasks and what no worker will do: it removes
+// applyRequests applies the requests that no worker will apply: it removes
 // ended tasks that are to be deleted, and ends or removes waiting ones that no
 // worker has begun or that no live process would claim. One page. The condition
 // of the index taskkit_requested is repeated, since SQLite does not conclude it.

@@ -42,7 +42,7 @@ type lockedTask struct {
 	uniqueKey string
 }
 
-// request does what was asked, in the caller's transaction.
+// request makes the request in the caller's transaction.
 func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request) (store.Task, error) {
 	in := within(q, b.Schema(), b.Dialect())
 	row, err := b.lock(ctx, q, id)
@@ -196,13 +196,13 @@ func (b *Base) keyIsFree(ctx context.Context, q store.Querier, id uuid.UUID, row
 	if row.uniqueKey == "" {
 		return nil
 	}
-	holders, err := sqlrows.IDs(ctx, q, b.SQL(`SELECT id FROM {s}taskkit_queued_task
+	others, err := sqlrows.IDs(ctx, q, b.SQL(`SELECT id FROM {s}taskkit_queued_task
 WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND id <> $3`),
 		row.kind, row.uniqueKey, id.String())
-	if err != nil || len(holders) == 0 {
+	if err != nil || len(others) == 0 {
 		return err
 	}
-	return &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey, ID: holders[0]}
+	return &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey, ID: others[0]}
 }
 
 // wakeWorkers notifies workers that a waiting task may be claimed. Requests are rare

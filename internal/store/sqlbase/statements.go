@@ -13,7 +13,7 @@ import (
 )
 
 // Statements writes the text of statements for one database. In a text, {s}
-// before a table stands for its schema and {now} for the database's clock.
+// before a table means its schema and {now} for the database's clock.
 type Statements struct {
 	dialect dialect.Name
 	schema  string
@@ -82,10 +82,10 @@ func (t Statements) idsArg(ids []uuid.UUID) any {
 	return idStrings(ids)
 }
 
-// LegalWrites is the list of [lifecycle.HolderWrites], each "FROM>TO".
+// LegalWrites is the list of [lifecycle.LeaseWrites], each "FROM>TO".
 func LegalWrites() string {
 	var pairs []string
-	for _, m := range lifecycle.HolderWrites() {
+	for _, m := range lifecycle.LeaseWrites() {
 		pairs = append(pairs, string(m.From+">"+m.To))
 	}
 	return quoteList(pairs...)

@@ -29,7 +29,7 @@ import (
 type batchTx struct {
 	store *Store
 	w     *writing
-	// own ends with the transaction; a statement that stands in the way of the
+	// own ends with the transaction; a statement that is in the way of the
 	// end is interrupted through it.
 	own context.Context //nolint:containedctx // it is the transaction's life, and no call's
 	end context.CancelFunc

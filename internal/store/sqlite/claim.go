@@ -22,7 +22,7 @@ import (
 // with their revisions, $3 the limit, $4 the queues; the queue is one by its
 // place. SQLite takes the parts of a compound query one after another and ends
 // with the limit, so a rank is read only when those before it were too few. It
-// would compile the whole anew for another number where a limit is a parameter
+// would compile the whole again for another number where a limit is a parameter
 // by itself.
 const claimProbe = `SELECT * FROM (
   SELECT rowid AS at, {rank} AS rank FROM taskkit_queued_task
@@ -52,7 +52,7 @@ const dueProbe = `SELECT * FROM (
   ORDER BY not_before LIMIT 1)`
 
 // pickQuery are the claimable tasks as they will be claimed, by probes.
-// Nobody writes between this and takeQuery, which gives nothing back: a row that
+// Nothing is written between this and takeQuery, which returns no rows: a row that
 // an UPDATE returns is copied twice more.
 const pickQuery = `SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
   CASE WHEN octet_length(q.execution_spec) <= $5 THEN q.execution_spec END, coalesce(octet_length(q.execution_spec) > $5, false),
@@ -128,7 +128,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	queues, kinds := sqlbase.JSONList(c.Queues), sqlbase.JSONList(sqlbase.KindRevisions(c))
 	// A reader finds out first whether there is anything to take: a worker
-	// that looks in vain does not ask for the write lock.
+	// that finds nothing does not take the write lock.
 	waiting, err := s.Waiting(ctx, c)
 	if err != nil {
 		return store.ClaimResult{}, err

@@ -74,7 +74,7 @@ func (c *writeConn) close() {
 	sqlbase.Discard(c.conn)
 }
 
-// readCache are questions that are asked again and again, on any connection of
+// readCache are prepared statements of queries that are repeated, on any connection of
 // the pool, which prepares each once.
 type readCache struct {
 	db *sql.DB

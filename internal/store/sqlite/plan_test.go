@@ -77,7 +77,7 @@ func ownedQuery(t *testing.T) (query string, args []any) {
 	return r.query, r.args
 }
 
-// recorder is a handle that keeps what it is asked.
+// recorder is a handle that records its queries.
 type recorder struct {
 	query string
 	args  []any

@@ -47,7 +47,7 @@ type writing struct {
 	store *Store
 	// cancels end the contexts of queries. Rows that were not closed would keep
 	// the connection, and with it the turn to write. They are ended after the
-	// transaction, lest its last statement be interrupted.
+	// transaction, so that its last statement is not interrupted.
 	cancels []context.CancelFunc
 }
 

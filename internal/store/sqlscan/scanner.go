@@ -198,7 +198,7 @@ func (s *scanner) past(mark string, from int) {
 	s.text = s.text[from+n+len(mark):]
 }
 
-// inWord reports whether a byte may stand in a word.
+// inWord reports whether a byte may be part of a word.
 func inWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
 }

@@ -5,7 +5,7 @@
 // others with SQLSTATE 25P02; SQLite continues. An executor that ignores the error
 // would lose the first error on one database and commit half a batch on the other.
 // So the guard remembers the first statement that failed outside a savepoint,
-// refuses those that follow, and tells the runtime, which does not commit. A
+// refuses those that follow, and reports it to the runtime, which does not commit. A
 // statement that would end the transaction counts as failed.
 //
 // A statement may also fail while its rows are read, which only rows.Err tells. A

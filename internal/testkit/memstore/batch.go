@@ -14,7 +14,7 @@ import (
 // Tx is a batch's transaction.
 type Tx struct {
 	store  *Store
-	hold   store.Lease
+	lease  store.Lease
 	limits store.TxTimeouts
 	idle   *time.Timer // ends the transaction in the worker's stead
 
@@ -53,7 +53,7 @@ func (s *Store) begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (*
 	if r == nil || !r.LeasedTo(h.Fence, h.Seq) {
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, store.ErrLost)
 	}
-	t := &Tx{store: s, hold: h, limits: l, row: r}
+	t := &Tx{store: s, lease: h, limits: l, row: r}
 	r.share[t] = true
 	if l.Idle > 0 {
 		t.idle = time.AfterFunc(l.Idle, t.Kill)
@@ -134,7 +134,7 @@ func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 			t.aborted = true
 			return unknown(query)
 		}
-		t.rows = append(t.rows, Row{Statement: query, Values: args, Lease: t.hold})
+		t.rows = append(t.rows, Row{Statement: query, Values: args, Lease: t.lease})
 		return nil
 	})
 	if err != nil {

@@ -189,7 +189,7 @@ func (s *Store) Reap(ctx context.Context) (store.Reaped, error) {
 	if err != nil {
 		return store.Reaped{}, err
 	}
-	r.Settled, err = s.applyRequests(commit)
+	r.Ended, err = s.applyRequests(commit)
 	return r, err
 }
 
@@ -219,7 +219,7 @@ func (s *Store) release(commit int64) (dead []string, released []uuid.UUID, err 
 }
 
 // applyRequests acts on the requests that no worker will act on.
-func (s *Store) applyRequests(commit int64) (settled []uuid.UUID, err error) {
+func (s *Store) applyRequests(commit int64) (ended []uuid.UUID, err error) {
 	for _, id := range slices.Clone(s.order) {
 		r := s.tasks[id]
 		if r.locked() {
@@ -234,9 +234,9 @@ func (s *Store) applyRequests(commit int64) (settled []uuid.UUID, err error) {
 		if t.Row, exists = t.Request(c, t.ControlBy, t.ControlReason, s.now()); !exists {
 			s.remove(commit, "Reap", r)
 		} else if err := s.change(commit, "Reap", r, &t); err != nil {
-			return settled, err
+			return ended, err
 		}
-		settled = append(settled, id)
+		ended = append(ended, id)
 	}
-	return settled, nil
+	return ended, nil
 }

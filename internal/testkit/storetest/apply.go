@@ -16,7 +16,7 @@ import (
 // applyStart: a start, then a checkpoint, then the end with another.
 func applyStart(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	is(e, "start", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Executing, Attempts: 1}), store.Applied{OK: true})
 	got := e.read(c.ID)
 	is(e, "status", got.Status, lifecycle.Executing)
@@ -69,7 +69,7 @@ func applyStart(e *env) {
 // applyGuards: a write with another fence, seq or status changes nothing.
 func applyGuards(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	for name, change := range map[string]func(*store.Lease){
 		"older fence": func(h *store.Lease) { h.Fence-- }, "newer fence": func(h *store.Lease) { h.Fence++ },
 		"newer seq": func(h *store.Lease) { h.Seq++ }, "no task": func(h *store.Lease) { h.ID = uuid.New() },
@@ -96,7 +96,7 @@ func applyGuards(e *env) {
 // applyIllegal: a holder may not bring its task into SCHEDULING or nonsense.
 func applyIllegal(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	is(e, "to SCHEDULING", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Scheduling}), store.Applied{})
 	is(e, "to nonsense", e.apply(store.Write{Lease: c.Lease, To: "NONSENSE"}), store.Applied{})
 	is(e, "status", e.read(c.ID).Status, lifecycle.Scheduling)
@@ -173,7 +173,7 @@ func applyMixed(e *env) {
 // applyTwiceOneTask: two writes of one task in one call are made in their order.
 func applyTwiceOneTask(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	second := store.Write{Lease: c.Lease, To: lifecycle.Completed, Checkpoint: true, Revision: 1, State: json.RawMessage(`2`)}
 	second.Seq = 1
 	applied, err := e.s.Apply(e.ctx(), process, []store.Write{
@@ -191,7 +191,7 @@ func applyTwiceOneTask(e *env) {
 func applyEndWithoutStart(e *env) {
 	e.registerWorker()
 	for _, to := range []lifecycle.Status{lifecycle.Completed, lifecycle.Failure, lifecycle.Error} {
-		c := e.held()
+		c := e.claimedTask()
 		is(e, "applied", e.apply(store.Write{Lease: c.Lease, To: to}).OK, true)
 		got := e.read(c.ID)
 		is(e, "started", got.Started != nil, to != lifecycle.Error)
@@ -202,7 +202,7 @@ func applyEndWithoutStart(e *env) {
 // a stop standing is due at once, and none stands after the end.
 func applyControl(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	_, err := e.request(c.ID, lifecycle.ActStop)
 	e.ok(err)
 	is(e, "control", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Executing}).Control, lifecycle.Stop)
@@ -220,7 +220,7 @@ func applyControl(e *env) {
 	is(e, "control reason", got.ControlReason, "")
 
 	// A pause holds the released task back.
-	p := e.held()
+	p := e.claimedTask()
 	_, err = e.request(p.ID, lifecycle.ActPause)
 	e.ok(err)
 	is(e, "control", e.apply(store.Write{Lease: p.Lease, To: lifecycle.Queued}).Control, lifecycle.Pause)
@@ -232,7 +232,7 @@ func applyControl(e *env) {
 func applyDelete(e *env) {
 	e.registerWorker()
 	for _, to := range []lifecycle.Status{lifecycle.Completed, lifecycle.Error, lifecycle.Failure} {
-		c := e.held()
+		c := e.claimedTask()
 		e.apply(store.Write{
 			Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
 			Failures: []store.Failure{{Item: "x", Code: "c"}},
@@ -253,7 +253,7 @@ func applyDelete(e *env) {
 		is(e, string(rows), e.count(rows), 0)
 	}
 	// Released, it stays for a worker to clean up.
-	c := e.held()
+	c := e.claimedTask()
 	_, err := e.request(c.ID, lifecycle.ActDelete)
 	e.ok(err)
 	is(e, "released", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, Delay: time.Hour}), store.Applied{OK: true, Control: lifecycle.Delete})
@@ -273,7 +273,7 @@ func nasty() []string {
 func applyTexts(e *env) {
 	e.registerWorker()
 	for _, s := range nasty() {
-		c := e.held()
+		c := e.claimedTask()
 		w := store.Write{
 			Lease: c.Lease, To: lifecycle.Failure, StatusDetail: s, Reason: s, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
 			Failures: []store.Failure{{Item: s, Code: s, Detail: s}},
@@ -305,7 +305,7 @@ func applyTexts(e *env) {
 // takes its place.
 func applyResult(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	if r, _, err := e.s.Result(e.ctx(), c.ID); err != nil || r != nil {
 		e.Fatalf("result before the end: %q, %v", r, err)
 	}
@@ -343,7 +343,7 @@ func applyResult(e *env) {
 // applyNumbers: a state of any JSON comes back as it was.
 func applyNumbers(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	for i, state := range []string{`18446744073709551615`, `1.0`, `"text"`, `null`, `[]`, `1e400`, `"\u0000"`, `true`} {
 		h := c.Lease
 		h.Seq = int64(i)

@@ -55,7 +55,7 @@ func checkpoint(h store.Lease) store.Write {
 func batchCommits(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	is(e, "touched from outside", e.touched(), 0)
@@ -95,7 +95,7 @@ func batchCommits(e *env) {
 // batchLost: a session that has lost its task cannot begin.
 func batchLost(e *env) {
 	e.registerWorker()
-	c := e.held()
+	c := e.claimedTask()
 	for _, h := range []store.Lease{{ID: c.ID, Fence: 2}, {ID: c.ID, Fence: 1, Seq: 1}, {ID: uuid.New(), Fence: 1}} {
 		if _, err := e.s.Begin(e.ctx(), h, limits); !errors.Is(err, store.ErrLost) {
 			e.Fatalf("got %v, want ErrLost", err)
@@ -118,7 +118,7 @@ func batchLost(e *env) {
 func batchRollsBack(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	tx.Rollback()
@@ -135,7 +135,7 @@ func batchRollsBack(e *env) {
 func batchGuardAtCommit(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	stale := c.Lease
@@ -169,7 +169,7 @@ func batchKeepsTakeoverAway(e *env) {
 		// One writer at a time: nobody can take over in between, and the commit
 		// renews the heartbeat of the holder when it is asked to.
 		e.registerWorker()
-		c := e.held()
+		c := e.claimedTask()
 		e.setHeartbeat(process, -30*time.Second)
 		tx := e.begin(c.Lease)
 		w := checkpoint(c.Lease)
@@ -186,7 +186,7 @@ func batchKeepsTakeoverAway(e *env) {
 	}
 	e.registerWorker(func(p *store.Process) { p.DeadAfter = 5 * time.Second })
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	e.ok(e.s.Heartbeat(e.ctx(), process, 1, false))
@@ -215,7 +215,7 @@ func batchKeepsTakeoverAway(e *env) {
 func batchOutlivesItsBegin(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	ctx, cancel := context.WithCancel(e.ctx())
 	tx, err := e.s.Begin(ctx, c.Lease, limits)
 	e.ok(err)
@@ -232,7 +232,7 @@ func batchOutlivesItsBegin(e *env) {
 func batchTxControl(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	for _, query := range []string{
@@ -262,7 +262,7 @@ func batchTxControl(e *env) {
 func batchSavepoints(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	e.ok(tx.Savepoint(e.ctx(), "t"))
@@ -298,7 +298,7 @@ func batchSavepoints(e *env) {
 func batchInterrupted(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
 	if err := e.door.Interrupt(e.ctx(), tx); err == nil {
@@ -319,7 +319,7 @@ func batchInterrupted(e *env) {
 func batchLeaksRows(e *env) {
 	e.registerWorker()
 	e.ledger()
-	c := e.held()
+	c := e.claimedTask()
 	for _, commit := range []bool{true, false, true} {
 		tx := e.begin(c.Lease)
 		for range 3 {
@@ -351,7 +351,7 @@ func batchEndsUnderStatements(e *env) {
 	e.registerWorker()
 	e.ledger()
 	for range rounds {
-		c := e.held()
+		c := e.claimedTask()
 		tx := e.begin(c.Lease)
 		var all sync.WaitGroup
 		writing := make(chan struct{}, writers)

@@ -22,7 +22,7 @@ func applyBegun(e *env) {
 	}
 	var writes []store.Write
 	for n := range 4 {
-		c := e.held()
+		c := e.claimedTask()
 		is(e, "first", e.apply(checkpoint(c.Lease, n)), store.Applied{OK: true})
 		c.Seq++
 		is(e, "second", e.apply(checkpoint(c.Lease, n)), store.Applied{OK: true})

@@ -140,7 +140,7 @@ func claimNext(e *env) {
 // claimSetsAndClears: SSP-17 and SSP-36.
 func claimSetsAndClears(e *env) {
 	e.registerWorker()
-	c := e.held(func(t *store.NewTask) { t.Total, t.Traceparent = 9, "tp" })
+	c := e.claimedTask(func(t *store.NewTask) { t.Total, t.Traceparent = 9, "tp" })
 	is(e, "fence, seq, attempts", [3]int64{c.Fence, c.Seq, int64(c.Attempts)}, [3]int64{1, 0, 1})
 	is(e, "progress", c.Progress, lifecycle.Progress{Total: 9})
 	is(e, "traceparent", c.Traceparent, "tp")

@@ -224,7 +224,7 @@ func coalesceKeys(e *env) {
 	for name, c := range map[string]struct {
 		n      store.NewTask
 		column string
-		holder uuid.UUID
+		id     uuid.UUID
 	}{
 		"unique key of another task":      {of(`{"n": 9}`, unique("taken")), "unique_key", other},
 		"idempotency key of another task": {of(`{"n": 9}`, idempotent("used")), "idempotency_key", other},
@@ -236,8 +236,8 @@ func coalesceKeys(e *env) {
 	} {
 		err := e.submit([]store.NewTask{c.n}, true)
 		var dup *store.DuplicateError
-		if !errors.As(err, &dup) || dup.ID != c.holder || dup.Column != c.column {
-			e.Fatalf("%s: got %v, want the duplicate of %s", name, err, c.holder)
+		if !errors.As(err, &dup) || dup.ID != c.id || dup.Column != c.column {
+			e.Fatalf("%s: got %v, want the duplicate of %s", name, err, c.id)
 		}
 	}
 	err := e.submit([]store.NewTask{task(), task(idempotent("b"))}, false)
@@ -346,7 +346,7 @@ func coalesceRandomly(e *env) {
 	of := referring()
 	random := rand.New(rand.NewPCG(7, 14))
 	newest := map[uuid.UUID]int{} // the spec that a task must have at least, by task
-	held := map[uuid.UUID]store.ClaimedTask{}
+	leased := map[uuid.UUID]store.ClaimedTask{}
 	halfDone := map[uuid.UUID]bool{} // and has not failed since
 	for n := 1; n <= 150; n++ {
 		switch random.IntN(4) {
@@ -354,7 +354,7 @@ func coalesceRandomly(e *env) {
 			id := e.insert(of(strconv.Itoa(n)))[0]
 			newest[id] = n
 			for other := range newest {
-				if _, ok := held[other]; !ok && !halfDone[other] {
+				if _, ok := leased[other]; !ok && !halfDone[other] {
 					newest[other] = n
 				}
 			}
@@ -365,10 +365,10 @@ func coalesceRandomly(e *env) {
 				if spec < newest[c.ID] {
 					e.Fatalf("step %d: task %s runs submission %d after %d was accepted while it waited", n, c.ID, spec, newest[c.ID])
 				}
-				held[c.ID] = c
+				leased[c.ID] = c
 			}
 		case 3:
-			for id, c := range held {
+			for id, c := range leased {
 				w := store.Write{Lease: c.Lease, To: lifecycle.Queued, Attempts: c.Attempts, Reason: "waits"}
 				switch random.IntN(4) {
 				case 0:
@@ -384,7 +384,7 @@ func coalesceRandomly(e *env) {
 					is(e, "started", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Executing}).OK, true)
 				}
 				is(e, "written", e.apply(w).OK, true)
-				delete(held, id)
+				delete(leased, id)
 				if w.To.Terminal() {
 					delete(newest, id)
 					delete(halfDone, id)

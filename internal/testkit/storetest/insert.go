@@ -131,10 +131,10 @@ func insertActor(e *env) {
 	}
 }
 
-// insertDuplicate: a key that is taken is said, with its holder, and leaves the
+// insertDuplicate: a key that is taken is said, with its first, and leaves the
 // transaction usable.
 func insertDuplicate(e *env) {
-	holder := e.one(func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "u", "i" })
+	first := e.one(func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "u", "i" })
 	for _, c := range []struct {
 		column string
 		change func(*store.NewTask)
@@ -146,8 +146,8 @@ func insertDuplicate(e *env) {
 		e.together(func(submit func([]store.NewTask, bool) error) {
 			err := submit([]store.NewTask{task(c.change)}, true)
 			var dup *store.DuplicateError
-			if !errors.As(err, &dup) || dup.ID != holder || dup.Column != c.column || dup.Kind != kind {
-				e.Fatalf("%s: got %v, want the duplicate of %s", c.column, err, holder)
+			if !errors.As(err, &dup) || dup.ID != first || dup.Column != c.column || dup.Kind != kind {
+				e.Fatalf("%s: got %v, want the duplicate of %s", c.column, err, first)
 			}
 			e.ok(submit([]store.NewTask{task()}, false))
 		})
@@ -160,19 +160,19 @@ func insertDuplicate(e *env) {
 	// In many, all or none.
 	err := e.submit([]store.NewTask{task(), task(func(t *store.NewTask) { t.UniqueKey = "u" })}, false)
 	var dup *store.DuplicateError
-	if !errors.As(err, &dup) || dup.ID != holder {
-		e.Fatalf("one of two: got %v, want the duplicate of %s", err, holder)
+	if !errors.As(err, &dup) || dup.ID != first {
+		e.Fatalf("one of two: got %v, want the duplicate of %s", err, first)
 	}
 	is(e, "tasks after one of two", e.count(Tasks), 5)
 
 	// An ended task frees its unique key, and keeps its idempotency key.
 	e.registerWorker()
-	_, err = e.request(holder, lifecycle.ActStop)
+	_, err = e.request(first, lifecycle.ActStop)
 	e.ok(err)
 	e.one(func(t *store.NewTask) { t.UniqueKey = "u" })
 	err = e.submit([]store.NewTask{task(func(t *store.NewTask) { t.IdempotencyKey = "i" })}, false)
-	if !errors.As(err, &dup) || dup.ID != holder {
-		e.Fatalf("an idempotency key after the end: got %v, want the duplicate of %s", err, holder)
+	if !errors.As(err, &dup) || dup.ID != first {
+		e.Fatalf("an idempotency key after the end: got %v, want the duplicate of %s", err, first)
 	}
 }
 

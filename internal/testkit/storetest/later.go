@@ -20,7 +20,7 @@ func applyLater(e *env) {
 			Progress: lifecycle.Progress{Total: -1}, Attempts: 2, At: at, Delay: time.Minute, Reason: "the file is not there",
 		}
 	}
-	c := e.held()
+	c := e.claimedTask()
 	is(e, "written", e.apply(later(c, at)).OK, true)
 	got := e.read(c.ID)
 	if !got.NotBefore.Equal(at) || got.Attempts != 2 || got.Seq != 1 {

@@ -92,7 +92,7 @@ func reapIsTotal(e *env) {
 	is(e, "fence", got[0].Fence, 2)
 	r, err = e.s.Reap(e.ctx())
 	e.ok(err)
-	is(e, "released again", len(r.Released)+len(r.Dead)+len(r.Settled), 0)
+	is(e, "released again", len(r.Released)+len(r.Dead)+len(r.Ended), 0)
 }
 
 // reapGoesOn: however many tasks a dead process leaves, all are released at once.
@@ -111,8 +111,8 @@ func reapGoesOn(e *env) {
 	is(e, "released", len(r.Released), orphans)
 }
 
-// reapSettles: requests that nobody else will see to.
-func reapSettles(e *env) {
+// reapEnds: the reaper applies requests that no worker will apply.
+func reapEnds(e *env) {
 	e.registerWorker(func(p *store.Process) {
 		p.Kinds = map[string][]int{kind: {1}, "old": {1}}
 		p.Queues = []string{"default", "gone"}
@@ -142,7 +142,7 @@ func reapSettles(e *env) {
 	e.registerWorker(func(p *store.Process) { p.ID = "test-2-a" })
 	r, err := e.s.Reap(e.ctx())
 	e.ok(err)
-	is(e, "settled", len(r.Settled), 4)
+	is(e, "ended", len(r.Ended), 4)
 	for _, id := range []uuid.UUID{stopped, queueGone} {
 		got := e.read(id)
 		is(e, "stopped", fmt.Sprint(got.Status, got.Control, got.Partial, got.StatusDetail != ""), fmt.Sprint(lifecycle.Completed, lifecycle.None, true, true))

@@ -23,7 +23,7 @@ const (
 func requestEveryStatus(e *env) {
 	e.registerWorker()
 	back := func(change ...func(*store.NewTask)) uuid.UUID { // claimed once, waiting again
-		c := e.held(change...)
+		c := e.claimedTask(change...)
 		e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, Delay: time.Hour})
 		return c.ID
 	}
@@ -202,7 +202,7 @@ func requestPauseResume(e *env) {
 func requestRetry(e *env) {
 	e.registerWorker()
 	key := func(t *store.NewTask) { t.UniqueKey = "u" }
-	c := e.held(key)
+	c := e.claimedTask(key)
 	e.apply(store.Write{Lease: c.Lease, To: lifecycle.Failure, Attempts: 7, StatusDetail: "why", Reason: "x"})
 	other := e.one(key)
 	_, err := e.request(c.ID, lifecycle.ActRetry)

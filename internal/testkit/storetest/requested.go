@@ -67,7 +67,7 @@ func claimRequested(e *env) {
 // waitingAgain makes a task that was claimed once and waits for an hour.
 func (e *env) waitingAgain() uuid.UUID {
 	e.Helper()
-	c := e.held()
+	c := e.claimedTask()
 	e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, Delay: time.Hour})
 	return c.ID
 }

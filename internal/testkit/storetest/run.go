@@ -66,7 +66,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit, "BatchLeaksRows": batchLeaksRows,
 		"BatchEndsUnderStatements": batchEndsUnderStatements,
 
-		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapGoesOn": reapGoesOn, "ReapSettles": reapSettles,
+		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapGoesOn": reapGoesOn, "ReapEnds": reapEnds,
 		"Processes": processes,
 
 		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry, "RequestSkip": requestSkip,
@@ -190,8 +190,8 @@ func (e *env) claim(limit int, change ...func(*store.Claim)) []store.ClaimedTask
 	return c.Tasks
 }
 
-// held stores a task and claims it.
-func (e *env) held(change ...func(*store.NewTask)) store.ClaimedTask {
+// claimedTask stores a task and claims it.
+func (e *env) claimedTask(change ...func(*store.NewTask)) store.ClaimedTask {
 	e.Helper()
 	id := e.one(change...)
 	got := e.claim(1)
@@ -248,7 +248,7 @@ func (e *env) bring(status lifecycle.Status, change ...func(*store.NewTask)) uui
 	if status == lifecycle.Queued {
 		return e.one(change...)
 	}
-	c := e.held(change...)
+	c := e.claimedTask(change...)
 	if status != lifecycle.Scheduling {
 		if a := e.apply(store.Write{Lease: c.Lease, To: status, Attempts: c.Attempts}); !a.OK {
 			e.Fatalf("task %s did not become %s", c.ID, status)

@@ -26,7 +26,7 @@ func requestSkip(e *env) {
 		"without Take":                {true, lifecycle.Progress{Total: 5, Done: 3}, lifecycle.Error},
 		"of a task that is done":      {true, lifecycle.Progress{Total: 5, Taken: 3, Done: 3}, lifecycle.Completed},
 	} {
-		c := e.held()
+		c := e.claimedTask()
 		if tc.checkpoint {
 			is(e, name+": written", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, Progress: tc.progress}).OK, true)
 			c.Seq++

@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// slow is a store whose first COMMIT arrives late: after it was read back, and
+// slow is a store whose first COMMIT takes effect late: after the read-back, and
 // before the next write.
 type slow struct {
 	*memstore.Store
@@ -55,7 +55,7 @@ func (t *slowTx) Commit(ctx context.Context, w store.Write) (store.Applied, erro
 	return store.Applied{}, &store.UnknownError{Err: errors.New("no answer")}
 }
 
-// twoBatches fails for good when it is asked to do again what it has done.
+// twoBatches has two batches. The first fails when it is executed again.
 type twoBatches struct{ first atomic.Bool }
 
 func (x *twoBatches) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
@@ -80,9 +80,9 @@ func (*twoBatches) Report(context.Context, *engine.Step, json.RawMessage) (json.
 	return nil, nil
 }
 
-// A COMMIT is read back as not made, and arrives after that. The batch that was
-// executed again meanwhile has failed for the last time: its error is void, and
-// the task goes on.
+// The read-back finds that a COMMIT has not taken effect, and it takes effect after
+// that. Meanwhile the batch was executed again and has used up its attempts. The task
+// does not end with that error, but continues from the late checkpoint.
 func TestLateCommitVoidsFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// mute is a store that refuses the end of a task and then never says what has
-// become of it, until it recovers.
+// mute is a store that refuses the end of a task, and whose read-backs fail until it
+// recovers.
 type mute struct {
 	*memstore.Store
-	asked     chan struct{} // closed when somebody wants to know
+	read      chan struct{} // closed with the first read-back
 	once      atomic.Bool
 	recovered atomic.Bool
 }
@@ -39,12 +39,12 @@ func (s *mute) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]st
 		return s.Store.Positions(ctx, ids)
 	}
 	if !s.once.Swap(true) {
-		close(s.asked)
+		close(s.read)
 	}
 	return nil, errors.New("the connection is refused")
 }
 
-// atOnce is done with its first batch.
+// atOnce is done after its first batch.
 type atOnce struct{}
 
 func (atOnce) Execute(context.Context, *engine.Step, json.RawMessage) (engine.Next, json.RawMessage, error) {
@@ -55,28 +55,28 @@ func (atOnce) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMe
 	return nil, nil
 }
 
-// A worker that is asked to end while a session tries in vain to find out what
-// has become of its last write ends within its drain time all the same.
-func TestLeaveWithoutAnswer(t *testing.T) {
+// A worker whose context ends while a session repeats a read-back that fails ends
+// within its drain time.
+func TestDrainDuringFailingReadBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &mute{Store: memstore.New(), asked: make(chan struct{})}
+		s := &mute{Store: memstore.New(), read: make(chan struct{})}
 		submit(t, s.Store)
 		c := config(t)
 		w := engine.New(s, demo(atOnce{}), c)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(ctx) }()
-		<-s.asked
+		<-s.read
 		cancel()
 		began := time.Now()
-		late := time.AfterFunc(time.Hour, func() { s.recovered.Store(true) }) // lest the test hang
+		late := time.AfterFunc(time.Hour, func() { s.recovered.Store(true) }) // so that the test does not hang
 		defer late.Stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > c.Drain+time.Second {
-			t.Errorf("the worker left after %v, its drain time is %v", took, c.Drain)
+			t.Errorf("the worker ended after %v, its drain time is %v", took, c.Drain)
 		}
 	})
 }

@@ -14,11 +14,11 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// insertItem is the statement by which executors write.
+// insertItem is the statement with which executors write.
 const insertItem = "INSERT INTO ledger (item) VALUES ($1)"
 
-// config is a worker's with one slot, and with times that a bubble's clock passes
-// at once.
+// config returns the configuration of a worker with one slot. Its times are long,
+// because the clock of a synctest bubble does not wait.
 func config(t *testing.T) engine.Config {
 	t.Helper()
 	return engine.Config{
@@ -42,7 +42,7 @@ func submit(t *testing.T, s *memstore.Store) uuid.UUID {
 	return id
 }
 
-// demo are the kinds of a worker that knows one, whose tasks are all this call.
+// demo returns a worker's kinds: only "demo", whose tasks all run the same call.
 func demo(c engine.Call) map[string]*engine.Kind {
 	return map[string]*engine.Kind{"demo": {
 		Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1,
