@@ -38,8 +38,8 @@ var starts = [][2]string{
 const initUsage = `usage: taskgen init [-module PATH] [DIR]
 
 Starts a module in DIR, by default the working directory: one executor, the directive
-of go generate, and a program that runs a bulk action on SQLite. A go.mod that is
-there is kept and completed. No file is overwritten.
+of go generate, and a program that runs a bulk action on SQLite. An existing
+go.mod is kept and completed. No file is overwritten.
 
 `
 

@@ -5,11 +5,11 @@
 //	taskgen [flags] [packages]
 //	taskgen init [-module PATH] [DIR]
 //
-// Taskgen init starts a module in DIR that works: an executor, the directive of go
+// Taskgen init creates a working module in DIR: an executor, the directive of go
 // generate, and a program that runs a bulk action on SQLite. In a checkout of taskkit
 // the module uses that checkout.
 //
-// Otherwise it reads the packages, ./executors/... by default, and finds the types with a
+// Without init, taskgen reads the packages, ./executors/... by default, and finds the types with a
 // directive in their doc comment and an Execute method:
 //
 //	//taskkit:executor program_status batch=500 queue=bulk alias=set_status
@@ -25,12 +25,12 @@
 //	queue=Q       where tasks wait
 //	poison=skip   fail an item that keeps killing its worker, and go on with the task
 //	alias=OLD     a former name, whose tasks this executor still runs; repeatable
-//	reserved=OLD  a former name that has no tasks any more; repeatable
-//	retired       tasks are run, but not submitted any more
+//	reserved=OLD  a former name that no longer has tasks; repeatable
+//	retired       stored tasks are run, but new ones are refused
 //
 // For each kind it writes gen/<name>task, with Kind, Submit, SubmitMany, Get,
 // and Fetch for executors with a Report method, the marshalling of Spec, State
-// and Result, their JSON Schemas, and a test of specimens; and gen/gen.go with
+// and Result, their JSON Schemas, and a test of specimens. It also writes gen/gen.go with
 // Executors, Register and Kinds. Types that several kinds store are marshalled once,
 // in a package for each package that declares them: gen/targetsjson. Beside the
 // directive of go generate it writes tasks.lock, which remembers every field that a
@@ -42,15 +42,15 @@
 // themselves as text, a pointer, a struct, embedded ones too, time.Time,
 // uuid.UUID, json.RawMessage, or a type with methods MarshalJSON and
 // UnmarshalJSON, or MarshalText and UnmarshalText. A type may be an alias or an
-// instance of a generic one, and may contain itself. What else is found is
-// refused, all at once, each as
+// instance of a generic one, and may contain itself. Anything else is refused. All
+// errors are printed at once, each as
 //
 //	file:line:col: message: remedy
 //
-// So is a change after which a stored task could not be read, by the name of a
-// rule; docs/evolution.md has them all. Nothing is written then. Files that are
-// as they should be are not touched, and files of kinds that are gone are
-// removed; files that taskgen did not write are left alone. An executor must not
+// A change after which a stored task could not be read is refused too, by the name of
+// a rule; docs/evolution.md lists the rules. After an error nothing is written.
+// Files that are up to date are not touched, and files of kinds that no longer exist
+// are removed; files that taskgen did not write are left alone. An executor must not
 // import generated code.
 //
 // The flags are:
@@ -73,8 +73,8 @@
 //
 //	//go:generate go run taskkit.dev/cmd/taskgen -o ../gen ./...
 //
-// Taskgen exits with 0 when all is well, 1 when something is wrong or stale,
-// and 2 when it was called wrongly.
+// Taskgen exits with 0 for success, 1 for an error or stale code, and 2 for wrong
+// usage.
 package main
 
 import (
@@ -110,11 +110,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.Out, "o", "gen", "write to `dir`")
 	flags.StringVar(&o.Out, "out", "gen", "the same as -o `dir`")
-	flags.StringVar(&o.Package, "pkg", "", "`name` of the package that registers all; default the last element of -o")
-	flags.StringVar(&o.Suffix, "suffix", "task", "`end` of the names of the packages of kinds")
-	flags.StringVar(&o.Lock, "lock", "tasks.lock", "remember all stored fields in `file`")
+	flags.StringVar(&o.Package, "pkg", "", "`name` of the package that registers all kinds (default the last element of -o)")
+	flags.StringVar(&o.Suffix, "suffix", "task", "`suffix` of the names of the kinds' packages")
+	flags.StringVar(&o.Lock, "lock", "tasks.lock", "record all stored fields in `file`")
 	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with, or git:BRANCH; default that of -lock")
-	flags.BoolVar(&o.NewLock, "newlock", false, "begin a new lock file although there was one")
+	flags.BoolVar(&o.NewLock, "newlock", false, "start a new lock file although there was one")
 	flags.BoolVar(&check, "check", false, "write nothing; exit with 1 when something would change")
 	flags.BoolVar(&verbose, "v", false, "name the kinds found and the files changed")
 	flags.Usage = func() {

@@ -97,7 +97,7 @@ transaction until none is left; what it has deleted before an error stays delete
 		},
 	}
 	c.Flags().Var(&age, "older-than", "delete events older than this `age`, such as 90d or 36h")
-	c.Flags().IntVar(&limit, "limit", 1000, "most events to delete in one transaction")
+	c.Flags().IntVar(&limit, "limit", 1000, "maximum `number` of events to delete in one transaction")
 	return c
 }
 

@@ -18,7 +18,7 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch TASK",
 		Short: "Follow a task until it ends",
 		Long: `Follow a task until it ends. Ctrl-C ends the command and does not affect the task.
-The exit status tells how the task ended: 0 completed, 3 failed, 4 stopped or
+The exit status says how the task ended: 0 completed, 3 failed, 4 stopped or
 deleted, 5 not ended within --timeout.`,
 		Example: `  taskkit watch @last
   taskkit watch 8057 --timeout 10m && echo done`,
