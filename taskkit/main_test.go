@@ -51,6 +51,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	testdb.Parallel(5)
 	testdb.LeakMain(m)
 }
 

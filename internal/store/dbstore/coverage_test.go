@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
@@ -44,21 +45,35 @@ func openedRecorded(t *testing.T, db *testdb.DB) (store.Store, *testdb.DB) {
 // goldenShapes returns the shapes of the statements in a database's golden files.
 func goldenShapes(t *testing.T, db *testdb.DB) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(goldenDir, db.Short(), "*.sql"))
-	if err != nil || len(files) == 0 {
+	known, err := shapes[db.Short()]()
+	if err != nil || len(known) == 0 {
 		t.Fatalf("no golden files: %v", err)
+	}
+	return known
+}
+
+// shapes reads those of each database once for all tests.
+var shapes = map[string]func() (map[string]bool, error){
+	"postgres": sync.OnceValues(func() (map[string]bool, error) { return readShapes("postgres") }),
+	"sqlite":   sync.OnceValues(func() (map[string]bool, error) { return readShapes("sqlite") }),
+}
+
+func readShapes(database string) (map[string]bool, error) {
+	files, err := filepath.Glob(filepath.Join(goldenDir, database, "*.sql"))
+	if err != nil {
+		return nil, err
 	}
 	known := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		for query := range strings.SplitSeq(string(text), ";\n") {
 			known[signature(query)] = true
 		}
 	}
-	return known
+	return known, nil
 }
 
 // ofRuntime reports whether a statement names taskkit's tables. Executors in the

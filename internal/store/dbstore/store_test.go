@@ -12,7 +12,10 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-func TestMain(m *testing.M) { testdb.LeakMain(m) }
+func TestMain(m *testing.M) {
+	testdb.Parallel(8)
+	testdb.LeakMain(m)
+}
 
 // opened migrates a test's database and opens its store.
 func opened(t *testing.T, db *testdb.DB, opts ...dbstore.Options) (store.Store, *testdb.DB) {
