@@ -45,7 +45,11 @@ func TestColumn(t *testing.T) {
 		"zero or null":           {numberOrNull, row{}, int64(0), []int64{0}, "bigint[]", `[[0]]`},
 		"null for a negative":    {numberOrNull, row{n: -1}, nil, []int64{-1}, "bigint[]", `[[null]]`},
 		"special characters": {
-			text, row{name: "a\"b\\c\x00\n\x1f\x7fé\u2028"}, "a\"b\\c\x00\n\x1f\x7fé\u2028", []string{"a\"b\\c\x00\n\x1f\x7fé\u2028"}, "text[]",
+			text,
+			row{name: "a\"b\\c\x00\n\x1f\x7fé\u2028"},
+			"a\"b\\c\x00\n\x1f\x7fé\u2028",
+			[]string{"a\"b\\c\x00\n\x1f\x7fé\u2028"},
+			"text[]",
 			`[["a\"b\\c\u0000\u000a\u001f` + "\x7fé\u2028" + `"]]`,
 		},
 		"not UTF-8": {text, row{name: "a\xffb"}, "a\xffb", []string{"a\xffb"}, "text[]", "[[\"a\xffb\"]]"},
