@@ -3,6 +3,7 @@ package taskkit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func TestCoalesceGrantsNoRights(t *testing.T) {
 			if len(c.differs) == 2 {
 				says = "the owner and run-as differ;"
 			}
-			if !strings.Contains(err.Error(), says) {
+			if !strings.Contains(fmt.Sprint(err), says) {
 				t.Errorf("%s: %v, want it to say %q", name, err, says)
 			}
 			if _, err := taskkit.Submit(t.Context(), tx, countKind, countSpec{}, taskkit.OwnedBy(clerk), taskkit.WithReason(name), in); err != nil {

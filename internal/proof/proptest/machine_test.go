@@ -142,6 +142,7 @@ func (m *machine) Execute(ctx context.Context, b *taskkit.Batch[spec, state]) (t
 			panic("planned")
 		}
 	}
+	b.Advance(1) // without a counted item, Later would keep the attempts
 	switch {
 	case b.State.Step == len(b.Spec.Plan):
 		return taskkit.Done, nil
