@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	testdb.Parallel(5)
+	testdb.Parallel(4)
 	testdb.LeakMain(m)
 }
 

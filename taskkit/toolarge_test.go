@@ -163,7 +163,10 @@ func TestBatchTooLargeForOneItem(t *testing.T) {
 		}}
 		k := newKind[countSpec, countState]("count", 20)
 		id := submitted(t, db, k, countSpec{Items: 1})
-		started(t, db, registered(k, x), quick(t, db))
+		c := quick(t, db)
+		// The race detector needs seconds for that many parameters.
+		c.BatchTimeout, c.DeadAfter, c.Heartbeat = 40*time.Second, time.Minute, time.Second
+		started(t, db, registered(k, x), c)
 		task := ended(t, db, id)
 		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "batch_too_large: ") {
 			t.Errorf("ended in %s: %s; want FAILURE with batch_too_large", task.Status, task.StatusDetail)
