@@ -51,7 +51,6 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	testdb.Parallel(4)
 	testdb.LeakMain(m)
 }
 

@@ -1,6 +1,7 @@
 package taskkit_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -200,6 +201,7 @@ func stopped(tb testing.TB, db *testdb.DB, p *process) {
 		if db.Dialect == dialect.Postgres {
 			return
 		}
+		until(tb, "all threads of the process have stopped", func() bool { return threadsStopped(p.Process.Pid) })
 		ctx, cancel := context.WithTimeout(tb.Context(), 500*time.Millisecond)
 		_, err := db.ExecContext(ctx, "DELETE FROM touch WHERE item < 0") // a write of nothing
 		cancel()
@@ -208,6 +210,27 @@ func stopped(tb testing.TB, db *testdb.DB, p *process) {
 		}
 		p.signal(tb, syscall.SIGCONT)
 	}
+}
+
+// threadsStopped reports whether no thread of a process runs any more, which a
+// signal does not wait for. Without /proc it is assumed.
+func threadsStopped(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return true
+	}
+	for _, file := range threads {
+		line, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		// The state follows the name, which is in parentheses and may contain any.
+		name := bytes.LastIndexByte(line, ')')
+		if !bytes.HasPrefix(line[name+1:], []byte(" T")) {
+			return false
+		}
+	}
+	return true
 }
 
 func touchFile(tb testing.TB, dir, name string) {
