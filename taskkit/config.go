@@ -69,8 +69,9 @@ type Config struct {
 	// slog.Default().
 	Logger *slog.Logger
 
-	// MaxAttempts is how often a batch may be tried without progress. A
-	// committed batch refills the budget. Defaults to 10.
+	// MaxAttempts is how often a batch may be tried without progress. A committed
+	// batch refills the budget, unless it returned [Later] and counted no items.
+	// Defaults to 10.
 	MaxAttempts int
 
 	// Observer receives the events of the worker, besides the log. Defaults to none.
