@@ -47,10 +47,19 @@ WAZERO := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE := -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' \
 	$(patsubst %,'-gcflags=$(WAZERO)/%=-race=false',backend/... frontend ssa)
 
+# The modules are tested at once and on the same servers: most tests of the proof
+# wait. What go test prints of a package comes in one piece, when it has ended.
 .PHONY: test
 test: ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer and SQLite.
-	$(if $(ROOT_PKG),$(WITHDB) $(GO) test $(RACE) -timeout 20m $(FLAGS) $(ROOT_PKG))
-	$(if $(PROOF_PKG),$(WITHDB) $(GO) test -C $(PROOF_MODULE) $(RACE) -timeout 20m $(FLAGS) $(PROOF_PKG))
+	$(WITHDB) $(MAKE) --no-print-directory -j2 $(if $(ROOT_PKG),testroot) $(if $(PROOF_PKG),testproof)
+
+# The packages that take longest begin first, or the others would have ended
+# before they do.
+.PHONY: testroot testproof
+testroot:
+	$(GO) test $(RACE) -timeout 20m $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./internal/store/dbstore) $(ROOT_PKG)
+testproof:
+	$(GO) test -C $(PROOF_MODULE) $(RACE) -timeout 20m $(FLAGS) $(PROOF_PKG)
 
 .PHONY: short
 short: ## Run the suite without the race detector and without what takes long.
@@ -124,6 +133,27 @@ checkgenerate: generate ## Fail when what is committed is not what generate writ
 		echo "checkgenerate: the generated files above are not committed as they are now; review and commit them" >&2; \
 		exit 1; \
 	fi
+
+# What checkbase compares with: make checkbase BASE=COMMIT. Without BASE it is the
+# commit at which HEAD left main, of this clone or of origin, whichever is nearer.
+BASE ?=
+
+.PHONY: checkbase
+checkbase: ## Fail when executors/tasks.lock does not follow that of main.
+	@base='$(BASE)'; \
+	if [ -z "$$base" ]; then \
+		mains=$$(git for-each-ref --format='%(refname)' refs/heads/main refs/remotes/origin/main); \
+		if [ -z "$$mains" ]; then \
+			echo "checkbase: nothing was compared: this clone has no branch main; run git fetch origin main:refs/remotes/origin/main, or give BASE=COMMIT"; \
+			exit 0; \
+		fi; \
+		base=$$(git merge-base HEAD $$mains || git rev-list -1 $$mains); \
+		if [ "$$base" = "$$(git rev-parse HEAD)" ]; then \
+			echo "checkbase: HEAD is part of main, so only what is not committed is compared; give BASE=COMMIT to compare with an earlier commit"; \
+		fi; \
+	fi; \
+	echo "checkbase: executors/tasks.lock is compared with that of $$(git rev-parse --short "$$base" 2>/dev/null || echo "$$base")"; \
+	cd executors && $(GO) run ../cmd/taskgen -check -base "git:$$base" -o ../gen ./...
 
 .PHONY: dev
 dev: ## Run the demonstration: five bulk actions, workers, a kill, a report.

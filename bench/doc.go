@@ -19,4 +19,8 @@
 // Taskkit runs on its default Config, always. River runs on its defaults and on
 // the best that was found for it; asynq on Redis without persistence; plain is
 // SQL written by hand with no framework about it, the physical limit.
+//
+// The scenario codec compares JSON codecs and needs no server:
+//
+//	make bench ARGS='-scenario codec'
 package main

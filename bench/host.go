@@ -42,18 +42,20 @@ type host struct {
 	last       atomic.Int64
 }
 
-// newHost starts PostgreSQL and the rest as needed.
+// newHost starts the servers that are needed. PgBouncer needs PostgreSQL.
 func newHost(ctx context.Context, needs map[string]bool) (*host, error) {
 	dir, err := os.MkdirTemp("", "taskkit-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the benchmark's files: %w", err)
 	}
 	h := &host{dir: dir}
-	if h.postgres, err = cluster.StartPostgres(ctx); err != nil {
-		return nil, errors.Join(err, h.close())
-	}
-	if err := h.admin(ctx, debian...); err != nil {
-		return nil, errors.Join(err, h.close())
+	if needs["postgres"] {
+		if h.postgres, err = cluster.StartPostgres(ctx); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
+		if err := h.admin(ctx, debian...); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
 	}
 	if needs["pgbouncer"] {
 		if h.bouncer, err = cluster.StartPgBouncer(ctx, h.postgres.DSN); err != nil {

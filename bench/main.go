@@ -39,20 +39,22 @@ func (o options) scaled(full, least int) int {
 // scenario is a question about speed.
 type scenario struct {
 	name     string
-	needs    []string // servers besides PostgreSQL
+	needs    []string // servers
 	contests func(h *host, o options) ([]contest, error)
 }
 
 // scenarios are all there are, by the numbers of the goals.
 func scenarios() []scenario {
 	return []scenario{
-		{"bulk", nil, bulk},
-		{"drain", []string{"redis"}, drain},
-		{"submit", []string{"redis"}, submit},
-		{"latency", []string{"pgbouncer"}, latency},
-		{"idle", nil, idle},
-		{"weight", nil, weight},
-		{"curve", nil, curve},
+		{"bulk", []string{"postgres"}, bulk},
+		{"drain", []string{"postgres", "redis"}, drain},
+		{"submit", []string{"postgres", "redis"}, submit},
+		{"latency", []string{"postgres", "pgbouncer"}, latency},
+		{"idle", []string{"postgres"}, idle},
+		{"weight", []string{"postgres"}, weight},
+		{"curve", []string{"postgres"}, curve},
+		{"codec", nil, codecs},
+		{"each", []string{"postgres"}, each},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,9 @@ type side struct {
 	name    string
 	measure func(ctx context.Context) (sample, error)
 }
+
+// anyPeer stands in a goal for the best of all peers.
+const anyPeer = "the best of the others"
 
 // goal is what a contest is to show. Without a peer it bounds our own median.
 type goal struct {
@@ -168,6 +172,14 @@ func (o outcome) reached(g goal) (what string, have float64, ok bool) {
 		return fmt.Sprintf("%s at least %s", g.metric, figure(g.value)), have, have >= g.value
 	}
 	have = o.times(g.peer, m)
+	if g.peer == anyPeer {
+		have = math.Inf(1)
+		for _, s := range o.sides {
+			if s.name != us {
+				have = min(have, o.times(s.name, m))
+			}
+		}
+	}
 	return fmt.Sprintf("%s against %s at least %s", g.metric, g.peer, figure(g.value)), have, have >= g.value
 }
 

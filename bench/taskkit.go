@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/bench/executors/people"
+	"taskkit.dev/bench/executors/rows"
 	"taskkit.dev/bench/executors/tiny"
 	"taskkit.dev/bench/executors/touch"
 	"taskkit.dev/bench/gen"
@@ -43,9 +44,10 @@ func pgDB(dsn string, t *tracer) (*sql.DB, error) {
 // kit is taskkit under measurement, on its default Config.
 type kit struct {
 	db     *sql.DB
-	name   string // of the database
-	insert string // the statement of tasks that write, or ""
-	left   string // asks whether a task waits or runs
+	name   string                // of the database
+	insert string                // the statement of tasks that write, or ""
+	rows   func(rows int) string // the statement that inserts rows
+	left   string                // asks whether a task waits or runs
 	rest   func(ctx context.Context) error
 	drop   func() error
 }
@@ -73,7 +75,7 @@ func attachTaskkit(ctx context.Context, d *database, s setup, ready bool) (*kit,
 		return nil, errors.Join(err, d.drop())
 	}
 	k := &kit{
-		db: db, name: d.name, rest: d.quiesce,
+		db: db, name: d.name, rest: d.quiesce, rows: insertRows(true),
 		drop: func() error { return errors.Join(db.Close(), d.drop()) },
 		left: "SELECT EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE')" +
 			" OR EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING'))",
@@ -98,6 +100,7 @@ func openTaskkitSQLite(ctx context.Context, h *host, s setup) (peer, error) {
 	}
 	k := &kit{
 		db:   db,
+		rows: insertRows(false),
 		rest: func(context.Context) error { return nil },
 		drop: func() error { return removeSQLite(db, path) },
 		left: "SELECT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))",
@@ -156,6 +159,7 @@ func (k *kit) work(ctx context.Context, ran func(int64)) (func() error, error) {
 	var r taskkit.Registry
 	gen.Executors{
 		People: &people.Executor{Update: updatePeople, Ended: ran},
+		Rows:   &rows.Executor{Insert: k.rows, Ended: ran},
 		Tiny:   &tiny.Executor{Ran: ran},
 		Touch:  &touch.Executor{Insert: k.insert, Ran: ran},
 	}.Register(&r)

@@ -19,9 +19,11 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/ent/tasktarget"
 
 	stdsql "database/sql"
 
@@ -41,12 +43,16 @@ type Client struct {
 	TaskAttempt *TaskAttemptClient
 	// TaskEvent is the client for interacting with the TaskEvent builders.
 	TaskEvent *TaskEventClient
-	// TaskFailure is the client for interacting with the TaskFailure builders.
-	TaskFailure *TaskFailureClient
+	// TaskItem is the client for interacting with the TaskItem builders.
+	TaskItem *TaskItemClient
+	// TaskPlan is the client for interacting with the TaskPlan builders.
+	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
 	// TaskResult is the client for interacting with the TaskResult builders.
 	TaskResult *TaskResultClient
+	// TaskTarget is the client for interacting with the TaskTarget builders.
+	TaskTarget *TaskTargetClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -62,9 +68,11 @@ func (c *Client) init() {
 	c.QueuedTask = NewQueuedTaskClient(c.config)
 	c.TaskAttempt = NewTaskAttemptClient(c.config)
 	c.TaskEvent = NewTaskEventClient(c.config)
-	c.TaskFailure = NewTaskFailureClient(c.config)
+	c.TaskItem = NewTaskItemClient(c.config)
+	c.TaskPlan = NewTaskPlanClient(c.config)
 	c.TaskProcess = NewTaskProcessClient(c.config)
 	c.TaskResult = NewTaskResultClient(c.config)
+	c.TaskTarget = NewTaskTargetClient(c.config)
 }
 
 type (
@@ -164,9 +172,11 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		QueuedTask:  NewQueuedTaskClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
-		TaskFailure: NewTaskFailureClient(cfg),
+		TaskItem:    NewTaskItemClient(cfg),
+		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
 		TaskResult:  NewTaskResultClient(cfg),
+		TaskTarget:  NewTaskTargetClient(cfg),
 	}, nil
 }
 
@@ -191,9 +201,11 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		QueuedTask:  NewQueuedTaskClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
-		TaskFailure: NewTaskFailureClient(cfg),
+		TaskItem:    NewTaskItemClient(cfg),
+		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
 		TaskResult:  NewTaskResultClient(cfg),
+		TaskTarget:  NewTaskTargetClient(cfg),
 	}, nil
 }
 
@@ -223,8 +235,8 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
-		c.TaskFailure, c.TaskProcess, c.TaskResult,
+		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
+		c.TaskPlan, c.TaskProcess, c.TaskResult, c.TaskTarget,
 	} {
 		n.Use(hooks...)
 	}
@@ -234,8 +246,8 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
-		c.TaskFailure, c.TaskProcess, c.TaskResult,
+		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
+		c.TaskPlan, c.TaskProcess, c.TaskResult, c.TaskTarget,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -254,12 +266,16 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskAttempt.mutate(ctx, m)
 	case *TaskEventMutation:
 		return c.TaskEvent.mutate(ctx, m)
-	case *TaskFailureMutation:
-		return c.TaskFailure.mutate(ctx, m)
+	case *TaskItemMutation:
+		return c.TaskItem.mutate(ctx, m)
+	case *TaskPlanMutation:
+		return c.TaskPlan.mutate(ctx, m)
 	case *TaskProcessMutation:
 		return c.TaskProcess.mutate(ctx, m)
 	case *TaskResultMutation:
 		return c.TaskResult.mutate(ctx, m)
+	case *TaskTargetMutation:
+		return c.TaskTarget.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
 	}
@@ -658,19 +674,19 @@ func (c *QueuedTaskClient) GetX(ctx context.Context, id uuid.UUID) *QueuedTask {
 	return obj
 }
 
-// QueryFailedItems queries the failed_items edge of a QueuedTask.
-func (c *QueuedTaskClient) QueryFailedItems(_m *QueuedTask) *TaskFailureQuery {
-	query := (&TaskFailureClient{config: c.config}).Query()
+// QueryItems queries the items edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryItems(_m *QueuedTask) *TaskItemQuery {
+	query := (&TaskItemClient{config: c.config}).Query()
 	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
 		id := _m.ID
 		step := sqlgraph.NewStep(
 			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
-			sqlgraph.To(taskfailure.Table, taskfailure.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.FailedItemsTable, queuedtask.FailedItemsColumn),
+			sqlgraph.To(taskitem.Table, taskitem.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.ItemsTable, queuedtask.ItemsColumn),
 		)
 		schemaConfig := _m.schemaConfig
-		step.To.Schema = schemaConfig.TaskFailure
-		step.Edge.Schema = schemaConfig.TaskFailure
+		step.To.Schema = schemaConfig.TaskItem
+		step.Edge.Schema = schemaConfig.TaskItem
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
 	}
@@ -728,6 +744,44 @@ func (c *QueuedTaskClient) QueryMergedKeys(_m *QueuedTask) *MergedKeyQuery {
 		schemaConfig := _m.schemaConfig
 		step.To.Schema = schemaConfig.MergedKey
 		step.Edge.Schema = schemaConfig.MergedKey
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryPlan queries the plan edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryPlan(_m *QueuedTask) *TaskPlanQuery {
+	query := (&TaskPlanClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
+			sqlgraph.To(taskplan.Table, taskplan.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, queuedtask.PlanTable, queuedtask.PlanColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.TaskPlan
+		step.Edge.Schema = schemaConfig.TaskPlan
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryTargets queries the targets edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryTargets(_m *QueuedTask) *TaskTargetQuery {
+	query := (&TaskTargetClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
+			sqlgraph.To(tasktarget.Table, tasktarget.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.TargetsTable, queuedtask.TargetsColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.TaskTarget
+		step.Edge.Schema = schemaConfig.TaskTarget
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
 	}
@@ -1045,107 +1099,107 @@ func (c *TaskEventClient) mutate(ctx context.Context, m *TaskEventMutation) (Val
 	}
 }
 
-// TaskFailureClient is a client for the TaskFailure schema.
-type TaskFailureClient struct {
+// TaskItemClient is a client for the TaskItem schema.
+type TaskItemClient struct {
 	config
 }
 
-// NewTaskFailureClient returns a client for the TaskFailure from the given config.
-func NewTaskFailureClient(c config) *TaskFailureClient {
-	return &TaskFailureClient{config: c}
+// NewTaskItemClient returns a client for the TaskItem from the given config.
+func NewTaskItemClient(c config) *TaskItemClient {
+	return &TaskItemClient{config: c}
 }
 
 // Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `taskfailure.Hooks(f(g(h())))`.
-func (c *TaskFailureClient) Use(hooks ...Hook) {
-	c.hooks.TaskFailure = append(c.hooks.TaskFailure, hooks...)
+// A call to `Use(f, g, h)` equals to `taskitem.Hooks(f(g(h())))`.
+func (c *TaskItemClient) Use(hooks ...Hook) {
+	c.hooks.TaskItem = append(c.hooks.TaskItem, hooks...)
 }
 
 // Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `taskfailure.Intercept(f(g(h())))`.
-func (c *TaskFailureClient) Intercept(interceptors ...Interceptor) {
-	c.inters.TaskFailure = append(c.inters.TaskFailure, interceptors...)
+// A call to `Intercept(f, g, h)` equals to `taskitem.Intercept(f(g(h())))`.
+func (c *TaskItemClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskItem = append(c.inters.TaskItem, interceptors...)
 }
 
-// Create returns a builder for creating a TaskFailure entity.
-func (c *TaskFailureClient) Create() *TaskFailureCreate {
-	mutation := newTaskFailureMutation(c.config, OpCreate)
-	return &TaskFailureCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+// Create returns a builder for creating a TaskItem entity.
+func (c *TaskItemClient) Create() *TaskItemCreate {
+	mutation := newTaskItemMutation(c.config, OpCreate)
+	return &TaskItemCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
 }
 
-// CreateBulk returns a builder for creating a bulk of TaskFailure entities.
-func (c *TaskFailureClient) CreateBulk(builders ...*TaskFailureCreate) *TaskFailureCreateBulk {
-	return &TaskFailureCreateBulk{config: c.config, builders: builders}
+// CreateBulk returns a builder for creating a bulk of TaskItem entities.
+func (c *TaskItemClient) CreateBulk(builders ...*TaskItemCreate) *TaskItemCreateBulk {
+	return &TaskItemCreateBulk{config: c.config, builders: builders}
 }
 
 // MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
 // a builder and applies setFunc on it.
-func (c *TaskFailureClient) MapCreateBulk(slice any, setFunc func(*TaskFailureCreate, int)) *TaskFailureCreateBulk {
+func (c *TaskItemClient) MapCreateBulk(slice any, setFunc func(*TaskItemCreate, int)) *TaskItemCreateBulk {
 	rv := reflect.ValueOf(slice)
 	if rv.Kind() != reflect.Slice {
-		return &TaskFailureCreateBulk{err: fmt.Errorf("calling to TaskFailureClient.MapCreateBulk with wrong type %T, need slice", slice)}
+		return &TaskItemCreateBulk{err: fmt.Errorf("calling to TaskItemClient.MapCreateBulk with wrong type %T, need slice", slice)}
 	}
-	builders := make([]*TaskFailureCreate, rv.Len())
+	builders := make([]*TaskItemCreate, rv.Len())
 	for i := 0; i < rv.Len(); i++ {
 		builders[i] = c.Create()
 		setFunc(builders[i], i)
 	}
-	return &TaskFailureCreateBulk{config: c.config, builders: builders}
+	return &TaskItemCreateBulk{config: c.config, builders: builders}
 }
 
-// Update returns an update builder for TaskFailure.
-func (c *TaskFailureClient) Update() *TaskFailureUpdate {
-	mutation := newTaskFailureMutation(c.config, OpUpdate)
-	return &TaskFailureUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+// Update returns an update builder for TaskItem.
+func (c *TaskItemClient) Update() *TaskItemUpdate {
+	mutation := newTaskItemMutation(c.config, OpUpdate)
+	return &TaskItemUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
 }
 
 // UpdateOne returns an update builder for the given entity.
-func (c *TaskFailureClient) UpdateOne(_m *TaskFailure) *TaskFailureUpdateOne {
-	mutation := newTaskFailureMutation(c.config, OpUpdateOne, withTaskFailure(_m))
-	return &TaskFailureUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+func (c *TaskItemClient) UpdateOne(_m *TaskItem) *TaskItemUpdateOne {
+	mutation := newTaskItemMutation(c.config, OpUpdateOne, withTaskItem(_m))
+	return &TaskItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
 }
 
 // UpdateOneID returns an update builder for the given id.
-func (c *TaskFailureClient) UpdateOneID(id uuid.UUID) *TaskFailureUpdateOne {
-	mutation := newTaskFailureMutation(c.config, OpUpdateOne, withTaskFailureID(id))
-	return &TaskFailureUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+func (c *TaskItemClient) UpdateOneID(id uuid.UUID) *TaskItemUpdateOne {
+	mutation := newTaskItemMutation(c.config, OpUpdateOne, withTaskItemID(id))
+	return &TaskItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
 }
 
-// Delete returns a delete builder for TaskFailure.
-func (c *TaskFailureClient) Delete() *TaskFailureDelete {
-	mutation := newTaskFailureMutation(c.config, OpDelete)
-	return &TaskFailureDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+// Delete returns a delete builder for TaskItem.
+func (c *TaskItemClient) Delete() *TaskItemDelete {
+	mutation := newTaskItemMutation(c.config, OpDelete)
+	return &TaskItemDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
 }
 
 // DeleteOne returns a builder for deleting the given entity.
-func (c *TaskFailureClient) DeleteOne(_m *TaskFailure) *TaskFailureDeleteOne {
+func (c *TaskItemClient) DeleteOne(_m *TaskItem) *TaskItemDeleteOne {
 	return c.DeleteOneID(_m.ID)
 }
 
 // DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *TaskFailureClient) DeleteOneID(id uuid.UUID) *TaskFailureDeleteOne {
-	builder := c.Delete().Where(taskfailure.ID(id))
+func (c *TaskItemClient) DeleteOneID(id uuid.UUID) *TaskItemDeleteOne {
+	builder := c.Delete().Where(taskitem.ID(id))
 	builder.mutation.id = &id
 	builder.mutation.op = OpDeleteOne
-	return &TaskFailureDeleteOne{builder}
+	return &TaskItemDeleteOne{builder}
 }
 
-// Query returns a query builder for TaskFailure.
-func (c *TaskFailureClient) Query() *TaskFailureQuery {
-	return &TaskFailureQuery{
+// Query returns a query builder for TaskItem.
+func (c *TaskItemClient) Query() *TaskItemQuery {
+	return &TaskItemQuery{
 		config: c.config,
-		ctx:    &QueryContext{Type: TypeTaskFailure},
+		ctx:    &QueryContext{Type: TypeTaskItem},
 		inters: c.Interceptors(),
 	}
 }
 
-// Get returns a TaskFailure entity by its id.
-func (c *TaskFailureClient) Get(ctx context.Context, id uuid.UUID) (*TaskFailure, error) {
-	return c.Query().Where(taskfailure.ID(id)).Only(ctx)
+// Get returns a TaskItem entity by its id.
+func (c *TaskItemClient) Get(ctx context.Context, id uuid.UUID) (*TaskItem, error) {
+	return c.Query().Where(taskitem.ID(id)).Only(ctx)
 }
 
 // GetX is like Get, but panics if an error occurs.
-func (c *TaskFailureClient) GetX(ctx context.Context, id uuid.UUID) *TaskFailure {
+func (c *TaskItemClient) GetX(ctx context.Context, id uuid.UUID) *TaskItem {
 	obj, err := c.Get(ctx, id)
 	if err != nil {
 		panic(err)
@@ -1153,19 +1207,19 @@ func (c *TaskFailureClient) GetX(ctx context.Context, id uuid.UUID) *TaskFailure
 	return obj
 }
 
-// QueryTask queries the task edge of a TaskFailure.
-func (c *TaskFailureClient) QueryTask(_m *TaskFailure) *QueuedTaskQuery {
+// QueryTask queries the task edge of a TaskItem.
+func (c *TaskItemClient) QueryTask(_m *TaskItem) *QueuedTaskQuery {
 	query := (&QueuedTaskClient{config: c.config}).Query()
 	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
 		id := _m.ID
 		step := sqlgraph.NewStep(
-			sqlgraph.From(taskfailure.Table, taskfailure.FieldID, id),
+			sqlgraph.From(taskitem.Table, taskitem.FieldID, id),
 			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, taskfailure.TaskTable, taskfailure.TaskColumn),
+			sqlgraph.Edge(sqlgraph.M2O, true, taskitem.TaskTable, taskitem.TaskColumn),
 		)
 		schemaConfig := _m.schemaConfig
 		step.To.Schema = schemaConfig.QueuedTask
-		step.Edge.Schema = schemaConfig.TaskFailure
+		step.Edge.Schema = schemaConfig.TaskItem
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
 	}
@@ -1173,27 +1227,179 @@ func (c *TaskFailureClient) QueryTask(_m *TaskFailure) *QueuedTaskQuery {
 }
 
 // Hooks returns the client hooks.
-func (c *TaskFailureClient) Hooks() []Hook {
-	return c.hooks.TaskFailure
+func (c *TaskItemClient) Hooks() []Hook {
+	return c.hooks.TaskItem
 }
 
 // Interceptors returns the client interceptors.
-func (c *TaskFailureClient) Interceptors() []Interceptor {
-	return c.inters.TaskFailure
+func (c *TaskItemClient) Interceptors() []Interceptor {
+	return c.inters.TaskItem
 }
 
-func (c *TaskFailureClient) mutate(ctx context.Context, m *TaskFailureMutation) (Value, error) {
+func (c *TaskItemClient) mutate(ctx context.Context, m *TaskItemMutation) (Value, error) {
 	switch m.Op() {
 	case OpCreate:
-		return (&TaskFailureCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+		return (&TaskItemCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
 	case OpUpdate:
-		return (&TaskFailureUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+		return (&TaskItemUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
 	case OpUpdateOne:
-		return (&TaskFailureUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+		return (&TaskItemUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
 	case OpDelete, OpDeleteOne:
-		return (&TaskFailureDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+		return (&TaskItemDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
-		return nil, fmt.Errorf("ent: unknown TaskFailure mutation op: %q", m.Op())
+		return nil, fmt.Errorf("ent: unknown TaskItem mutation op: %q", m.Op())
+	}
+}
+
+// TaskPlanClient is a client for the TaskPlan schema.
+type TaskPlanClient struct {
+	config
+}
+
+// NewTaskPlanClient returns a client for the TaskPlan from the given config.
+func NewTaskPlanClient(c config) *TaskPlanClient {
+	return &TaskPlanClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskplan.Hooks(f(g(h())))`.
+func (c *TaskPlanClient) Use(hooks ...Hook) {
+	c.hooks.TaskPlan = append(c.hooks.TaskPlan, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskplan.Intercept(f(g(h())))`.
+func (c *TaskPlanClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskPlan = append(c.inters.TaskPlan, interceptors...)
+}
+
+// Create returns a builder for creating a TaskPlan entity.
+func (c *TaskPlanClient) Create() *TaskPlanCreate {
+	mutation := newTaskPlanMutation(c.config, OpCreate)
+	return &TaskPlanCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskPlan entities.
+func (c *TaskPlanClient) CreateBulk(builders ...*TaskPlanCreate) *TaskPlanCreateBulk {
+	return &TaskPlanCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskPlanClient) MapCreateBulk(slice any, setFunc func(*TaskPlanCreate, int)) *TaskPlanCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskPlanCreateBulk{err: fmt.Errorf("calling to TaskPlanClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskPlanCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskPlanCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskPlan.
+func (c *TaskPlanClient) Update() *TaskPlanUpdate {
+	mutation := newTaskPlanMutation(c.config, OpUpdate)
+	return &TaskPlanUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskPlanClient) UpdateOne(_m *TaskPlan) *TaskPlanUpdateOne {
+	mutation := newTaskPlanMutation(c.config, OpUpdateOne, withTaskPlan(_m))
+	return &TaskPlanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskPlanClient) UpdateOneID(id uuid.UUID) *TaskPlanUpdateOne {
+	mutation := newTaskPlanMutation(c.config, OpUpdateOne, withTaskPlanID(id))
+	return &TaskPlanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskPlan.
+func (c *TaskPlanClient) Delete() *TaskPlanDelete {
+	mutation := newTaskPlanMutation(c.config, OpDelete)
+	return &TaskPlanDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskPlanClient) DeleteOne(_m *TaskPlan) *TaskPlanDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskPlanClient) DeleteOneID(id uuid.UUID) *TaskPlanDeleteOne {
+	builder := c.Delete().Where(taskplan.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskPlanDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskPlan.
+func (c *TaskPlanClient) Query() *TaskPlanQuery {
+	return &TaskPlanQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskPlan},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskPlan entity by its id.
+func (c *TaskPlanClient) Get(ctx context.Context, id uuid.UUID) (*TaskPlan, error) {
+	return c.Query().Where(taskplan.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskPlanClient) GetX(ctx context.Context, id uuid.UUID) *TaskPlan {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTask queries the task edge of a TaskPlan.
+func (c *TaskPlanClient) QueryTask(_m *TaskPlan) *QueuedTaskQuery {
+	query := (&QueuedTaskClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(taskplan.Table, taskplan.FieldID, id),
+			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, taskplan.TaskTable, taskplan.TaskColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.QueuedTask
+		step.Edge.Schema = schemaConfig.TaskPlan
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *TaskPlanClient) Hooks() []Hook {
+	return c.hooks.TaskPlan
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskPlanClient) Interceptors() []Interceptor {
+	return c.inters.TaskPlan
+}
+
+func (c *TaskPlanClient) mutate(ctx context.Context, m *TaskPlanMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskPlanCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskPlanUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskPlanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskPlanDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskPlan mutation op: %q", m.Op())
 	}
 }
 
@@ -1482,15 +1688,167 @@ func (c *TaskResultClient) mutate(ctx context.Context, m *TaskResultMutation) (V
 	}
 }
 
+// TaskTargetClient is a client for the TaskTarget schema.
+type TaskTargetClient struct {
+	config
+}
+
+// NewTaskTargetClient returns a client for the TaskTarget from the given config.
+func NewTaskTargetClient(c config) *TaskTargetClient {
+	return &TaskTargetClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `tasktarget.Hooks(f(g(h())))`.
+func (c *TaskTargetClient) Use(hooks ...Hook) {
+	c.hooks.TaskTarget = append(c.hooks.TaskTarget, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `tasktarget.Intercept(f(g(h())))`.
+func (c *TaskTargetClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskTarget = append(c.inters.TaskTarget, interceptors...)
+}
+
+// Create returns a builder for creating a TaskTarget entity.
+func (c *TaskTargetClient) Create() *TaskTargetCreate {
+	mutation := newTaskTargetMutation(c.config, OpCreate)
+	return &TaskTargetCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskTarget entities.
+func (c *TaskTargetClient) CreateBulk(builders ...*TaskTargetCreate) *TaskTargetCreateBulk {
+	return &TaskTargetCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskTargetClient) MapCreateBulk(slice any, setFunc func(*TaskTargetCreate, int)) *TaskTargetCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskTargetCreateBulk{err: fmt.Errorf("calling to TaskTargetClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskTargetCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskTargetCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskTarget.
+func (c *TaskTargetClient) Update() *TaskTargetUpdate {
+	mutation := newTaskTargetMutation(c.config, OpUpdate)
+	return &TaskTargetUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskTargetClient) UpdateOne(_m *TaskTarget) *TaskTargetUpdateOne {
+	mutation := newTaskTargetMutation(c.config, OpUpdateOne, withTaskTarget(_m))
+	return &TaskTargetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskTargetClient) UpdateOneID(id uuid.UUID) *TaskTargetUpdateOne {
+	mutation := newTaskTargetMutation(c.config, OpUpdateOne, withTaskTargetID(id))
+	return &TaskTargetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskTarget.
+func (c *TaskTargetClient) Delete() *TaskTargetDelete {
+	mutation := newTaskTargetMutation(c.config, OpDelete)
+	return &TaskTargetDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskTargetClient) DeleteOne(_m *TaskTarget) *TaskTargetDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskTargetClient) DeleteOneID(id uuid.UUID) *TaskTargetDeleteOne {
+	builder := c.Delete().Where(tasktarget.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskTargetDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskTarget.
+func (c *TaskTargetClient) Query() *TaskTargetQuery {
+	return &TaskTargetQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskTarget},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskTarget entity by its id.
+func (c *TaskTargetClient) Get(ctx context.Context, id uuid.UUID) (*TaskTarget, error) {
+	return c.Query().Where(tasktarget.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskTargetClient) GetX(ctx context.Context, id uuid.UUID) *TaskTarget {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTask queries the task edge of a TaskTarget.
+func (c *TaskTargetClient) QueryTask(_m *TaskTarget) *QueuedTaskQuery {
+	query := (&QueuedTaskClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(tasktarget.Table, tasktarget.FieldID, id),
+			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, tasktarget.TaskTable, tasktarget.TaskColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.QueuedTask
+		step.Edge.Schema = schemaConfig.TaskTarget
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *TaskTargetClient) Hooks() []Hook {
+	return c.hooks.TaskTarget
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskTargetClient) Interceptors() []Interceptor {
+	return c.inters.TaskTarget
+}
+
+func (c *TaskTargetClient) mutate(ctx context.Context, m *TaskTargetMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskTargetCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskTargetUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskTargetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskTargetDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskTarget mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskFailure,
-		TaskProcess, TaskResult []ent.Hook
+		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskPlan,
+		TaskProcess, TaskResult, TaskTarget []ent.Hook
 	}
 	inters struct {
-		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskFailure,
-		TaskProcess, TaskResult []ent.Interceptor
+		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskPlan,
+		TaskProcess, TaskResult, TaskTarget []ent.Interceptor
 	}
 )
 

@@ -17,9 +17,11 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/ent/tasktarget"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -85,9 +87,11 @@ func checkColumn(t, c string) error {
 			queuedtask.Table:  queuedtask.ValidColumn,
 			taskattempt.Table: taskattempt.ValidColumn,
 			taskevent.Table:   taskevent.ValidColumn,
-			taskfailure.Table: taskfailure.ValidColumn,
+			taskitem.Table:    taskitem.ValidColumn,
+			taskplan.Table:    taskplan.ValidColumn,
 			taskprocess.Table: taskprocess.ValidColumn,
 			taskresult.Table:  taskresult.ValidColumn,
+			tasktarget.Table:  tasktarget.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -19,9 +19,11 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/ent/tasktarget"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -39,9 +41,11 @@ const (
 	TypeQueuedTask  = "QueuedTask"
 	TypeTaskAttempt = "TaskAttempt"
 	TypeTaskEvent   = "TaskEvent"
-	TypeTaskFailure = "TaskFailure"
+	TypeTaskItem    = "TaskItem"
+	TypeTaskPlan    = "TaskPlan"
 	TypeTaskProcess = "TaskProcess"
 	TypeTaskResult  = "TaskResult"
+	TypeTaskTarget  = "TaskTarget"
 )
 
 // EventPruneMutation represents an operation that mutates the EventPrune nodes in the graph.
@@ -933,9 +937,9 @@ type QueuedTaskMutation struct {
 	parent_id                *uuid.UUID
 	traceparent              *string
 	clearedFields            map[string]struct{}
-	failed_items             map[uuid.UUID]struct{}
-	removedfailed_items      map[uuid.UUID]struct{}
-	clearedfailed_items      bool
+	items                    map[uuid.UUID]struct{}
+	removeditems             map[uuid.UUID]struct{}
+	cleareditems             bool
 	failed_attempts          map[uuid.UUID]struct{}
 	removedfailed_attempts   map[uuid.UUID]struct{}
 	clearedfailed_attempts   bool
@@ -944,6 +948,11 @@ type QueuedTaskMutation struct {
 	merged_keys              map[uuid.UUID]struct{}
 	removedmerged_keys       map[uuid.UUID]struct{}
 	clearedmerged_keys       bool
+	plan                     *uuid.UUID
+	clearedplan              bool
+	targets                  map[uuid.UUID]struct{}
+	removedtargets           map[uuid.UUID]struct{}
+	clearedtargets           bool
 	done                     bool
 	oldValue                 func(context.Context) (*QueuedTask, error)
 	predicates               []predicate.QueuedTask
@@ -3101,58 +3110,58 @@ func (m *QueuedTaskMutation) ResetTraceparent() {
 	delete(m.clearedFields, queuedtask.FieldTraceparent)
 }
 
-// AddFailedItemIDs adds the "failed_items" edge to the TaskFailure entity by ids.
-func (m *QueuedTaskMutation) AddFailedItemIDs(ids ...uuid.UUID) {
-	if m.failed_items == nil {
-		m.failed_items = make(map[uuid.UUID]struct{})
+// AddItemIDs adds the "items" edge to the TaskItem entity by ids.
+func (m *QueuedTaskMutation) AddItemIDs(ids ...uuid.UUID) {
+	if m.items == nil {
+		m.items = make(map[uuid.UUID]struct{})
 	}
 	for i := range ids {
-		m.failed_items[ids[i]] = struct{}{}
+		m.items[ids[i]] = struct{}{}
 	}
 }
 
-// ClearFailedItems clears the "failed_items" edge to the TaskFailure entity.
-func (m *QueuedTaskMutation) ClearFailedItems() {
-	m.clearedfailed_items = true
+// ClearItems clears the "items" edge to the TaskItem entity.
+func (m *QueuedTaskMutation) ClearItems() {
+	m.cleareditems = true
 }
 
-// FailedItemsCleared reports if the "failed_items" edge to the TaskFailure entity was cleared.
-func (m *QueuedTaskMutation) FailedItemsCleared() bool {
-	return m.clearedfailed_items
+// ItemsCleared reports if the "items" edge to the TaskItem entity was cleared.
+func (m *QueuedTaskMutation) ItemsCleared() bool {
+	return m.cleareditems
 }
 
-// RemoveFailedItemIDs removes the "failed_items" edge to the TaskFailure entity by IDs.
-func (m *QueuedTaskMutation) RemoveFailedItemIDs(ids ...uuid.UUID) {
-	if m.removedfailed_items == nil {
-		m.removedfailed_items = make(map[uuid.UUID]struct{})
+// RemoveItemIDs removes the "items" edge to the TaskItem entity by IDs.
+func (m *QueuedTaskMutation) RemoveItemIDs(ids ...uuid.UUID) {
+	if m.removeditems == nil {
+		m.removeditems = make(map[uuid.UUID]struct{})
 	}
 	for i := range ids {
-		delete(m.failed_items, ids[i])
-		m.removedfailed_items[ids[i]] = struct{}{}
+		delete(m.items, ids[i])
+		m.removeditems[ids[i]] = struct{}{}
 	}
 }
 
-// RemovedFailedItems returns the removed IDs of the "failed_items" edge to the TaskFailure entity.
-func (m *QueuedTaskMutation) RemovedFailedItemsIDs() (ids []uuid.UUID) {
-	for id := range m.removedfailed_items {
+// RemovedItems returns the removed IDs of the "items" edge to the TaskItem entity.
+func (m *QueuedTaskMutation) RemovedItemsIDs() (ids []uuid.UUID) {
+	for id := range m.removeditems {
 		ids = append(ids, id)
 	}
 	return
 }
 
-// FailedItemsIDs returns the "failed_items" edge IDs in the mutation.
-func (m *QueuedTaskMutation) FailedItemsIDs() (ids []uuid.UUID) {
-	for id := range m.failed_items {
+// ItemsIDs returns the "items" edge IDs in the mutation.
+func (m *QueuedTaskMutation) ItemsIDs() (ids []uuid.UUID) {
+	for id := range m.items {
 		ids = append(ids, id)
 	}
 	return
 }
 
-// ResetFailedItems resets all changes to the "failed_items" edge.
-func (m *QueuedTaskMutation) ResetFailedItems() {
-	m.failed_items = nil
-	m.clearedfailed_items = false
-	m.removedfailed_items = nil
+// ResetItems resets all changes to the "items" edge.
+func (m *QueuedTaskMutation) ResetItems() {
+	m.items = nil
+	m.cleareditems = false
+	m.removeditems = nil
 }
 
 // AddFailedAttemptIDs adds the "failed_attempts" edge to the TaskAttempt entity by ids.
@@ -3300,6 +3309,99 @@ func (m *QueuedTaskMutation) ResetMergedKeys() {
 	m.merged_keys = nil
 	m.clearedmerged_keys = false
 	m.removedmerged_keys = nil
+}
+
+// SetPlanID sets the "plan" edge to the TaskPlan entity by id.
+func (m *QueuedTaskMutation) SetPlanID(id uuid.UUID) {
+	m.plan = &id
+}
+
+// ClearPlan clears the "plan" edge to the TaskPlan entity.
+func (m *QueuedTaskMutation) ClearPlan() {
+	m.clearedplan = true
+}
+
+// PlanCleared reports if the "plan" edge to the TaskPlan entity was cleared.
+func (m *QueuedTaskMutation) PlanCleared() bool {
+	return m.clearedplan
+}
+
+// PlanID returns the "plan" edge ID in the mutation.
+func (m *QueuedTaskMutation) PlanID() (id uuid.UUID, exists bool) {
+	if m.plan != nil {
+		return *m.plan, true
+	}
+	return
+}
+
+// PlanIDs returns the "plan" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// PlanID instead. It exists only for internal usage by the builders.
+func (m *QueuedTaskMutation) PlanIDs() (ids []uuid.UUID) {
+	if id := m.plan; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetPlan resets all changes to the "plan" edge.
+func (m *QueuedTaskMutation) ResetPlan() {
+	m.plan = nil
+	m.clearedplan = false
+}
+
+// AddTargetIDs adds the "targets" edge to the TaskTarget entity by ids.
+func (m *QueuedTaskMutation) AddTargetIDs(ids ...uuid.UUID) {
+	if m.targets == nil {
+		m.targets = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.targets[ids[i]] = struct{}{}
+	}
+}
+
+// ClearTargets clears the "targets" edge to the TaskTarget entity.
+func (m *QueuedTaskMutation) ClearTargets() {
+	m.clearedtargets = true
+}
+
+// TargetsCleared reports if the "targets" edge to the TaskTarget entity was cleared.
+func (m *QueuedTaskMutation) TargetsCleared() bool {
+	return m.clearedtargets
+}
+
+// RemoveTargetIDs removes the "targets" edge to the TaskTarget entity by IDs.
+func (m *QueuedTaskMutation) RemoveTargetIDs(ids ...uuid.UUID) {
+	if m.removedtargets == nil {
+		m.removedtargets = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.targets, ids[i])
+		m.removedtargets[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedTargets returns the removed IDs of the "targets" edge to the TaskTarget entity.
+func (m *QueuedTaskMutation) RemovedTargetsIDs() (ids []uuid.UUID) {
+	for id := range m.removedtargets {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// TargetsIDs returns the "targets" edge IDs in the mutation.
+func (m *QueuedTaskMutation) TargetsIDs() (ids []uuid.UUID) {
+	for id := range m.targets {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetTargets resets all changes to the "targets" edge.
+func (m *QueuedTaskMutation) ResetTargets() {
+	m.targets = nil
+	m.clearedtargets = false
+	m.removedtargets = nil
 }
 
 // Where appends a list predicates to the QueuedTaskMutation builder.
@@ -4401,9 +4503,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *QueuedTaskMutation) AddedEdges() []string {
-	edges := make([]string, 0, 4)
-	if m.failed_items != nil {
-		edges = append(edges, queuedtask.EdgeFailedItems)
+	edges := make([]string, 0, 6)
+	if m.items != nil {
+		edges = append(edges, queuedtask.EdgeItems)
 	}
 	if m.failed_attempts != nil {
 		edges = append(edges, queuedtask.EdgeFailedAttempts)
@@ -4414,6 +4516,12 @@ func (m *QueuedTaskMutation) AddedEdges() []string {
 	if m.merged_keys != nil {
 		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
+	if m.plan != nil {
+		edges = append(edges, queuedtask.EdgePlan)
+	}
+	if m.targets != nil {
+		edges = append(edges, queuedtask.EdgeTargets)
+	}
 	return edges
 }
 
@@ -4421,9 +4529,9 @@ func (m *QueuedTaskMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case queuedtask.EdgeFailedItems:
-		ids := make([]ent.Value, 0, len(m.failed_items))
-		for id := range m.failed_items {
+	case queuedtask.EdgeItems:
+		ids := make([]ent.Value, 0, len(m.items))
+		for id := range m.items {
 			ids = append(ids, id)
 		}
 		return ids
@@ -4443,21 +4551,34 @@ func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case queuedtask.EdgePlan:
+		if id := m.plan; id != nil {
+			return []ent.Value{*id}
+		}
+	case queuedtask.EdgeTargets:
+		ids := make([]ent.Value, 0, len(m.targets))
+		for id := range m.targets {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *QueuedTaskMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 4)
-	if m.removedfailed_items != nil {
-		edges = append(edges, queuedtask.EdgeFailedItems)
+	edges := make([]string, 0, 6)
+	if m.removeditems != nil {
+		edges = append(edges, queuedtask.EdgeItems)
 	}
 	if m.removedfailed_attempts != nil {
 		edges = append(edges, queuedtask.EdgeFailedAttempts)
 	}
 	if m.removedmerged_keys != nil {
 		edges = append(edges, queuedtask.EdgeMergedKeys)
+	}
+	if m.removedtargets != nil {
+		edges = append(edges, queuedtask.EdgeTargets)
 	}
 	return edges
 }
@@ -4466,9 +4587,9 @@ func (m *QueuedTaskMutation) RemovedEdges() []string {
 // the given name in this mutation.
 func (m *QueuedTaskMutation) RemovedIDs(name string) []ent.Value {
 	switch name {
-	case queuedtask.EdgeFailedItems:
-		ids := make([]ent.Value, 0, len(m.removedfailed_items))
-		for id := range m.removedfailed_items {
+	case queuedtask.EdgeItems:
+		ids := make([]ent.Value, 0, len(m.removeditems))
+		for id := range m.removeditems {
 			ids = append(ids, id)
 		}
 		return ids
@@ -4484,15 +4605,21 @@ func (m *QueuedTaskMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case queuedtask.EdgeTargets:
+		ids := make([]ent.Value, 0, len(m.removedtargets))
+		for id := range m.removedtargets {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *QueuedTaskMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 4)
-	if m.clearedfailed_items {
-		edges = append(edges, queuedtask.EdgeFailedItems)
+	edges := make([]string, 0, 6)
+	if m.cleareditems {
+		edges = append(edges, queuedtask.EdgeItems)
 	}
 	if m.clearedfailed_attempts {
 		edges = append(edges, queuedtask.EdgeFailedAttempts)
@@ -4503,6 +4630,12 @@ func (m *QueuedTaskMutation) ClearedEdges() []string {
 	if m.clearedmerged_keys {
 		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
+	if m.clearedplan {
+		edges = append(edges, queuedtask.EdgePlan)
+	}
+	if m.clearedtargets {
+		edges = append(edges, queuedtask.EdgeTargets)
+	}
 	return edges
 }
 
@@ -4510,14 +4643,18 @@ func (m *QueuedTaskMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *QueuedTaskMutation) EdgeCleared(name string) bool {
 	switch name {
-	case queuedtask.EdgeFailedItems:
-		return m.clearedfailed_items
+	case queuedtask.EdgeItems:
+		return m.cleareditems
 	case queuedtask.EdgeFailedAttempts:
 		return m.clearedfailed_attempts
 	case queuedtask.EdgeResult:
 		return m.clearedresult
 	case queuedtask.EdgeMergedKeys:
 		return m.clearedmerged_keys
+	case queuedtask.EdgePlan:
+		return m.clearedplan
+	case queuedtask.EdgeTargets:
+		return m.clearedtargets
 	}
 	return false
 }
@@ -4529,6 +4666,9 @@ func (m *QueuedTaskMutation) ClearEdge(name string) error {
 	case queuedtask.EdgeResult:
 		m.ClearResult()
 		return nil
+	case queuedtask.EdgePlan:
+		m.ClearPlan()
+		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask unique edge %s", name)
 }
@@ -4537,8 +4677,8 @@ func (m *QueuedTaskMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *QueuedTaskMutation) ResetEdge(name string) error {
 	switch name {
-	case queuedtask.EdgeFailedItems:
-		m.ResetFailedItems()
+	case queuedtask.EdgeItems:
+		m.ResetItems()
 		return nil
 	case queuedtask.EdgeFailedAttempts:
 		m.ResetFailedAttempts()
@@ -4548,6 +4688,12 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 		return nil
 	case queuedtask.EdgeMergedKeys:
 		m.ResetMergedKeys()
+		return nil
+	case queuedtask.EdgePlan:
+		m.ResetPlan()
+		return nil
+	case queuedtask.EdgeTargets:
+		m.ResetTargets()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask edge %s", name)
@@ -6116,37 +6262,40 @@ func (m *TaskEventMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown TaskEvent edge %s", name)
 }
 
-// TaskFailureMutation represents an operation that mutates the TaskFailure nodes in the graph.
-type TaskFailureMutation struct {
+// TaskItemMutation represents an operation that mutates the TaskItem nodes in the graph.
+type TaskItemMutation struct {
 	config
 	op            Op
 	typ           string
 	id            *uuid.UUID
 	created_date  *time.Time
-	item          *string
-	code          *string
-	detail        *string
+	position      *int64
+	addposition   *int64
 	attempt       *int
 	addattempt    *int
+	outcome       *string
+	code          *string
+	item          *string
+	detail        *string
 	clearedFields map[string]struct{}
 	task          *uuid.UUID
 	clearedtask   bool
 	done          bool
-	oldValue      func(context.Context) (*TaskFailure, error)
-	predicates    []predicate.TaskFailure
+	oldValue      func(context.Context) (*TaskItem, error)
+	predicates    []predicate.TaskItem
 }
 
-var _ ent.Mutation = (*TaskFailureMutation)(nil)
+var _ ent.Mutation = (*TaskItemMutation)(nil)
 
-// taskfailureOption allows management of the mutation configuration using functional options.
-type taskfailureOption func(*TaskFailureMutation)
+// taskitemOption allows management of the mutation configuration using functional options.
+type taskitemOption func(*TaskItemMutation)
 
-// newTaskFailureMutation creates new mutation for the TaskFailure entity.
-func newTaskFailureMutation(c config, op Op, opts ...taskfailureOption) *TaskFailureMutation {
-	m := &TaskFailureMutation{
+// newTaskItemMutation creates new mutation for the TaskItem entity.
+func newTaskItemMutation(c config, op Op, opts ...taskitemOption) *TaskItemMutation {
+	m := &TaskItemMutation{
 		config:        c,
 		op:            op,
-		typ:           TypeTaskFailure,
+		typ:           TypeTaskItem,
 		clearedFields: make(map[string]struct{}),
 	}
 	for _, opt := range opts {
@@ -6155,20 +6304,20 @@ func newTaskFailureMutation(c config, op Op, opts ...taskfailureOption) *TaskFai
 	return m
 }
 
-// withTaskFailureID sets the ID field of the mutation.
-func withTaskFailureID(id uuid.UUID) taskfailureOption {
-	return func(m *TaskFailureMutation) {
+// withTaskItemID sets the ID field of the mutation.
+func withTaskItemID(id uuid.UUID) taskitemOption {
+	return func(m *TaskItemMutation) {
 		var (
 			err   error
 			once  sync.Once
-			value *TaskFailure
+			value *TaskItem
 		)
-		m.oldValue = func(ctx context.Context) (*TaskFailure, error) {
+		m.oldValue = func(ctx context.Context) (*TaskItem, error) {
 			once.Do(func() {
 				if m.done {
 					err = errors.New("querying old values post mutation is not allowed")
 				} else {
-					value, err = m.Client().TaskFailure.Get(ctx, id)
+					value, err = m.Client().TaskItem.Get(ctx, id)
 				}
 			})
 			return value, err
@@ -6177,10 +6326,10 @@ func withTaskFailureID(id uuid.UUID) taskfailureOption {
 	}
 }
 
-// withTaskFailure sets the old TaskFailure of the mutation.
-func withTaskFailure(node *TaskFailure) taskfailureOption {
-	return func(m *TaskFailureMutation) {
-		m.oldValue = func(context.Context) (*TaskFailure, error) {
+// withTaskItem sets the old TaskItem of the mutation.
+func withTaskItem(node *TaskItem) taskitemOption {
+	return func(m *TaskItemMutation) {
+		m.oldValue = func(context.Context) (*TaskItem, error) {
 			return node, nil
 		}
 		m.id = &node.ID
@@ -6189,7 +6338,7 @@ func withTaskFailure(node *TaskFailure) taskfailureOption {
 
 // Client returns a new `ent.Client` from the mutation. If the mutation was
 // executed in a transaction (ent.Tx), a transactional client is returned.
-func (m TaskFailureMutation) Client() *Client {
+func (m TaskItemMutation) Client() *Client {
 	client := &Client{config: m.config}
 	client.init()
 	return client
@@ -6197,7 +6346,7 @@ func (m TaskFailureMutation) Client() *Client {
 
 // Tx returns an `ent.Tx` for mutations that were executed in transactions;
 // it returns an error otherwise.
-func (m TaskFailureMutation) Tx() (*Tx, error) {
+func (m TaskItemMutation) Tx() (*Tx, error) {
 	if _, ok := m.driver.(*txDriver); !ok {
 		return nil, errors.New("ent: mutation is not running in a transaction")
 	}
@@ -6207,14 +6356,14 @@ func (m TaskFailureMutation) Tx() (*Tx, error) {
 }
 
 // SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of TaskFailure entities.
-func (m *TaskFailureMutation) SetID(id uuid.UUID) {
+// operation is only accepted on creation of TaskItem entities.
+func (m *TaskItemMutation) SetID(id uuid.UUID) {
 	m.id = &id
 }
 
 // ID returns the ID value in the mutation. Note that the ID is only available
 // if it was provided to the builder or after it was returned from the database.
-func (m *TaskFailureMutation) ID() (id uuid.UUID, exists bool) {
+func (m *TaskItemMutation) ID() (id uuid.UUID, exists bool) {
 	if m.id == nil {
 		return
 	}
@@ -6225,7 +6374,7 @@ func (m *TaskFailureMutation) ID() (id uuid.UUID, exists bool) {
 // That means, if the mutation is applied within a transaction with an isolation level such
 // as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
 // or updated by the mutation.
-func (m *TaskFailureMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+func (m *TaskItemMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
 	switch {
 	case m.op.Is(OpUpdateOne | OpDeleteOne):
 		id, exists := m.ID()
@@ -6234,19 +6383,19 @@ func (m *TaskFailureMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
 		}
 		fallthrough
 	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().TaskFailure.Query().Where(m.predicates...).IDs(ctx)
+		return m.Client().TaskItem.Query().Where(m.predicates...).IDs(ctx)
 	default:
 		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
 	}
 }
 
 // SetTaskID sets the "task_id" field.
-func (m *TaskFailureMutation) SetTaskID(u uuid.UUID) {
+func (m *TaskItemMutation) SetTaskID(u uuid.UUID) {
 	m.task = &u
 }
 
 // TaskID returns the value of the "task_id" field in the mutation.
-func (m *TaskFailureMutation) TaskID() (r uuid.UUID, exists bool) {
+func (m *TaskItemMutation) TaskID() (r uuid.UUID, exists bool) {
 	v := m.task
 	if v == nil {
 		return
@@ -6254,10 +6403,10 @@ func (m *TaskFailureMutation) TaskID() (r uuid.UUID, exists bool) {
 	return *v, true
 }
 
-// OldTaskID returns the old "task_id" field's value of the TaskFailure entity.
-// If the TaskFailure object wasn't provided to the builder, the object is fetched from the database.
+// OldTaskID returns the old "task_id" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskFailureMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+func (m *TaskItemMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
 	}
@@ -6272,17 +6421,17 @@ func (m *TaskFailureMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err e
 }
 
 // ResetTaskID resets all changes to the "task_id" field.
-func (m *TaskFailureMutation) ResetTaskID() {
+func (m *TaskItemMutation) ResetTaskID() {
 	m.task = nil
 }
 
 // SetCreatedDate sets the "created_date" field.
-func (m *TaskFailureMutation) SetCreatedDate(t time.Time) {
+func (m *TaskItemMutation) SetCreatedDate(t time.Time) {
 	m.created_date = &t
 }
 
 // CreatedDate returns the value of the "created_date" field in the mutation.
-func (m *TaskFailureMutation) CreatedDate() (r time.Time, exists bool) {
+func (m *TaskItemMutation) CreatedDate() (r time.Time, exists bool) {
 	v := m.created_date
 	if v == nil {
 		return
@@ -6290,10 +6439,10 @@ func (m *TaskFailureMutation) CreatedDate() (r time.Time, exists bool) {
 	return *v, true
 }
 
-// OldCreatedDate returns the old "created_date" field's value of the TaskFailure entity.
-// If the TaskFailure object wasn't provided to the builder, the object is fetched from the database.
+// OldCreatedDate returns the old "created_date" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskFailureMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
+func (m *TaskItemMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
 	}
@@ -6308,126 +6457,88 @@ func (m *TaskFailureMutation) OldCreatedDate(ctx context.Context) (v time.Time, 
 }
 
 // ResetCreatedDate resets all changes to the "created_date" field.
-func (m *TaskFailureMutation) ResetCreatedDate() {
+func (m *TaskItemMutation) ResetCreatedDate() {
 	m.created_date = nil
 }
 
-// SetItem sets the "item" field.
-func (m *TaskFailureMutation) SetItem(s string) {
-	m.item = &s
+// SetPosition sets the "position" field.
+func (m *TaskItemMutation) SetPosition(i int64) {
+	m.position = &i
+	m.addposition = nil
 }
 
-// Item returns the value of the "item" field in the mutation.
-func (m *TaskFailureMutation) Item() (r string, exists bool) {
-	v := m.item
+// Position returns the value of the "position" field in the mutation.
+func (m *TaskItemMutation) Position() (r int64, exists bool) {
+	v := m.position
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldItem returns the old "item" field's value of the TaskFailure entity.
-// If the TaskFailure object wasn't provided to the builder, the object is fetched from the database.
+// OldPosition returns the old "position" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskFailureMutation) OldItem(ctx context.Context) (v string, err error) {
+func (m *TaskItemMutation) OldPosition(ctx context.Context) (v *int64, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldItem is only allowed on UpdateOne operations")
+		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldItem requires an ID field in the mutation")
+		return v, errors.New("OldPosition requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldItem: %w", err)
+		return v, fmt.Errorf("querying old value for OldPosition: %w", err)
 	}
-	return oldValue.Item, nil
+	return oldValue.Position, nil
 }
 
-// ResetItem resets all changes to the "item" field.
-func (m *TaskFailureMutation) ResetItem() {
-	m.item = nil
+// AddPosition adds i to the "position" field.
+func (m *TaskItemMutation) AddPosition(i int64) {
+	if m.addposition != nil {
+		*m.addposition += i
+	} else {
+		m.addposition = &i
+	}
 }
 
-// SetCode sets the "code" field.
-func (m *TaskFailureMutation) SetCode(s string) {
-	m.code = &s
-}
-
-// Code returns the value of the "code" field in the mutation.
-func (m *TaskFailureMutation) Code() (r string, exists bool) {
-	v := m.code
+// AddedPosition returns the value that was added to the "position" field in this mutation.
+func (m *TaskItemMutation) AddedPosition() (r int64, exists bool) {
+	v := m.addposition
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldCode returns the old "code" field's value of the TaskFailure entity.
-// If the TaskFailure object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskFailureMutation) OldCode(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCode is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCode requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCode: %w", err)
-	}
-	return oldValue.Code, nil
+// ClearPosition clears the value of the "position" field.
+func (m *TaskItemMutation) ClearPosition() {
+	m.position = nil
+	m.addposition = nil
+	m.clearedFields[taskitem.FieldPosition] = struct{}{}
 }
 
-// ResetCode resets all changes to the "code" field.
-func (m *TaskFailureMutation) ResetCode() {
-	m.code = nil
+// PositionCleared returns if the "position" field was cleared in this mutation.
+func (m *TaskItemMutation) PositionCleared() bool {
+	_, ok := m.clearedFields[taskitem.FieldPosition]
+	return ok
 }
 
-// SetDetail sets the "detail" field.
-func (m *TaskFailureMutation) SetDetail(s string) {
-	m.detail = &s
-}
-
-// Detail returns the value of the "detail" field in the mutation.
-func (m *TaskFailureMutation) Detail() (r string, exists bool) {
-	v := m.detail
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldDetail returns the old "detail" field's value of the TaskFailure entity.
-// If the TaskFailure object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskFailureMutation) OldDetail(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldDetail is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldDetail requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldDetail: %w", err)
-	}
-	return oldValue.Detail, nil
-}
-
-// ResetDetail resets all changes to the "detail" field.
-func (m *TaskFailureMutation) ResetDetail() {
-	m.detail = nil
+// ResetPosition resets all changes to the "position" field.
+func (m *TaskItemMutation) ResetPosition() {
+	m.position = nil
+	m.addposition = nil
+	delete(m.clearedFields, taskitem.FieldPosition)
 }
 
 // SetAttempt sets the "attempt" field.
-func (m *TaskFailureMutation) SetAttempt(i int) {
+func (m *TaskItemMutation) SetAttempt(i int) {
 	m.attempt = &i
 	m.addattempt = nil
 }
 
 // Attempt returns the value of the "attempt" field in the mutation.
-func (m *TaskFailureMutation) Attempt() (r int, exists bool) {
+func (m *TaskItemMutation) Attempt() (r int, exists bool) {
 	v := m.attempt
 	if v == nil {
 		return
@@ -6435,10 +6546,10 @@ func (m *TaskFailureMutation) Attempt() (r int, exists bool) {
 	return *v, true
 }
 
-// OldAttempt returns the old "attempt" field's value of the TaskFailure entity.
-// If the TaskFailure object wasn't provided to the builder, the object is fetched from the database.
+// OldAttempt returns the old "attempt" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskFailureMutation) OldAttempt(ctx context.Context) (v int, err error) {
+func (m *TaskItemMutation) OldAttempt(ctx context.Context) (v int, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldAttempt is only allowed on UpdateOne operations")
 	}
@@ -6453,7 +6564,7 @@ func (m *TaskFailureMutation) OldAttempt(ctx context.Context) (v int, err error)
 }
 
 // AddAttempt adds i to the "attempt" field.
-func (m *TaskFailureMutation) AddAttempt(i int) {
+func (m *TaskItemMutation) AddAttempt(i int) {
 	if m.addattempt != nil {
 		*m.addattempt += i
 	} else {
@@ -6462,7 +6573,7 @@ func (m *TaskFailureMutation) AddAttempt(i int) {
 }
 
 // AddedAttempt returns the value that was added to the "attempt" field in this mutation.
-func (m *TaskFailureMutation) AddedAttempt() (r int, exists bool) {
+func (m *TaskItemMutation) AddedAttempt() (r int, exists bool) {
 	v := m.addattempt
 	if v == nil {
 		return
@@ -6471,26 +6582,170 @@ func (m *TaskFailureMutation) AddedAttempt() (r int, exists bool) {
 }
 
 // ResetAttempt resets all changes to the "attempt" field.
-func (m *TaskFailureMutation) ResetAttempt() {
+func (m *TaskItemMutation) ResetAttempt() {
 	m.attempt = nil
 	m.addattempt = nil
 }
 
+// SetOutcome sets the "outcome" field.
+func (m *TaskItemMutation) SetOutcome(s string) {
+	m.outcome = &s
+}
+
+// Outcome returns the value of the "outcome" field in the mutation.
+func (m *TaskItemMutation) Outcome() (r string, exists bool) {
+	v := m.outcome
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutcome returns the old "outcome" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskItemMutation) OldOutcome(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutcome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
+	}
+	return oldValue.Outcome, nil
+}
+
+// ResetOutcome resets all changes to the "outcome" field.
+func (m *TaskItemMutation) ResetOutcome() {
+	m.outcome = nil
+}
+
+// SetCode sets the "code" field.
+func (m *TaskItemMutation) SetCode(s string) {
+	m.code = &s
+}
+
+// Code returns the value of the "code" field in the mutation.
+func (m *TaskItemMutation) Code() (r string, exists bool) {
+	v := m.code
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCode returns the old "code" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskItemMutation) OldCode(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCode: %w", err)
+	}
+	return oldValue.Code, nil
+}
+
+// ResetCode resets all changes to the "code" field.
+func (m *TaskItemMutation) ResetCode() {
+	m.code = nil
+}
+
+// SetItem sets the "item" field.
+func (m *TaskItemMutation) SetItem(s string) {
+	m.item = &s
+}
+
+// Item returns the value of the "item" field in the mutation.
+func (m *TaskItemMutation) Item() (r string, exists bool) {
+	v := m.item
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldItem returns the old "item" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskItemMutation) OldItem(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldItem is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldItem requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldItem: %w", err)
+	}
+	return oldValue.Item, nil
+}
+
+// ResetItem resets all changes to the "item" field.
+func (m *TaskItemMutation) ResetItem() {
+	m.item = nil
+}
+
+// SetDetail sets the "detail" field.
+func (m *TaskItemMutation) SetDetail(s string) {
+	m.detail = &s
+}
+
+// Detail returns the value of the "detail" field in the mutation.
+func (m *TaskItemMutation) Detail() (r string, exists bool) {
+	v := m.detail
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDetail returns the old "detail" field's value of the TaskItem entity.
+// If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskItemMutation) OldDetail(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDetail is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDetail requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDetail: %w", err)
+	}
+	return oldValue.Detail, nil
+}
+
+// ResetDetail resets all changes to the "detail" field.
+func (m *TaskItemMutation) ResetDetail() {
+	m.detail = nil
+}
+
 // ClearTask clears the "task" edge to the QueuedTask entity.
-func (m *TaskFailureMutation) ClearTask() {
+func (m *TaskItemMutation) ClearTask() {
 	m.clearedtask = true
-	m.clearedFields[taskfailure.FieldTaskID] = struct{}{}
+	m.clearedFields[taskitem.FieldTaskID] = struct{}{}
 }
 
 // TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
-func (m *TaskFailureMutation) TaskCleared() bool {
+func (m *TaskItemMutation) TaskCleared() bool {
 	return m.clearedtask
 }
 
 // TaskIDs returns the "task" edge IDs in the mutation.
 // Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
 // TaskID instead. It exists only for internal usage by the builders.
-func (m *TaskFailureMutation) TaskIDs() (ids []uuid.UUID) {
+func (m *TaskItemMutation) TaskIDs() (ids []uuid.UUID) {
 	if id := m.task; id != nil {
 		ids = append(ids, *id)
 	}
@@ -6498,20 +6753,20 @@ func (m *TaskFailureMutation) TaskIDs() (ids []uuid.UUID) {
 }
 
 // ResetTask resets all changes to the "task" edge.
-func (m *TaskFailureMutation) ResetTask() {
+func (m *TaskItemMutation) ResetTask() {
 	m.task = nil
 	m.clearedtask = false
 }
 
-// Where appends a list predicates to the TaskFailureMutation builder.
-func (m *TaskFailureMutation) Where(ps ...predicate.TaskFailure) {
+// Where appends a list predicates to the TaskItemMutation builder.
+func (m *TaskItemMutation) Where(ps ...predicate.TaskItem) {
 	m.predicates = append(m.predicates, ps...)
 }
 
-// WhereP appends storage-level predicates to the TaskFailureMutation builder. Using this method,
+// WhereP appends storage-level predicates to the TaskItemMutation builder. Using this method,
 // users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *TaskFailureMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.TaskFailure, len(ps))
+func (m *TaskItemMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskItem, len(ps))
 	for i := range ps {
 		p[i] = ps[i]
 	}
@@ -6519,42 +6774,48 @@ func (m *TaskFailureMutation) WhereP(ps ...func(*sql.Selector)) {
 }
 
 // Op returns the operation name.
-func (m *TaskFailureMutation) Op() Op {
+func (m *TaskItemMutation) Op() Op {
 	return m.op
 }
 
 // SetOp allows setting the mutation operation.
-func (m *TaskFailureMutation) SetOp(op Op) {
+func (m *TaskItemMutation) SetOp(op Op) {
 	m.op = op
 }
 
-// Type returns the node type of this mutation (TaskFailure).
-func (m *TaskFailureMutation) Type() string {
+// Type returns the node type of this mutation (TaskItem).
+func (m *TaskItemMutation) Type() string {
 	return m.typ
 }
 
 // Fields returns all fields that were changed during this mutation. Note that in
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
-func (m *TaskFailureMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+func (m *TaskItemMutation) Fields() []string {
+	fields := make([]string, 0, 8)
 	if m.task != nil {
-		fields = append(fields, taskfailure.FieldTaskID)
+		fields = append(fields, taskitem.FieldTaskID)
 	}
 	if m.created_date != nil {
-		fields = append(fields, taskfailure.FieldCreatedDate)
+		fields = append(fields, taskitem.FieldCreatedDate)
 	}
-	if m.item != nil {
-		fields = append(fields, taskfailure.FieldItem)
-	}
-	if m.code != nil {
-		fields = append(fields, taskfailure.FieldCode)
-	}
-	if m.detail != nil {
-		fields = append(fields, taskfailure.FieldDetail)
+	if m.position != nil {
+		fields = append(fields, taskitem.FieldPosition)
 	}
 	if m.attempt != nil {
-		fields = append(fields, taskfailure.FieldAttempt)
+		fields = append(fields, taskitem.FieldAttempt)
+	}
+	if m.outcome != nil {
+		fields = append(fields, taskitem.FieldOutcome)
+	}
+	if m.code != nil {
+		fields = append(fields, taskitem.FieldCode)
+	}
+	if m.item != nil {
+		fields = append(fields, taskitem.FieldItem)
+	}
+	if m.detail != nil {
+		fields = append(fields, taskitem.FieldDetail)
 	}
 	return fields
 }
@@ -6562,20 +6823,24 @@ func (m *TaskFailureMutation) Fields() []string {
 // Field returns the value of a field with the given name. The second boolean
 // return value indicates that this field was not set, or was not defined in the
 // schema.
-func (m *TaskFailureMutation) Field(name string) (ent.Value, bool) {
+func (m *TaskItemMutation) Field(name string) (ent.Value, bool) {
 	switch name {
-	case taskfailure.FieldTaskID:
+	case taskitem.FieldTaskID:
 		return m.TaskID()
-	case taskfailure.FieldCreatedDate:
+	case taskitem.FieldCreatedDate:
 		return m.CreatedDate()
-	case taskfailure.FieldItem:
-		return m.Item()
-	case taskfailure.FieldCode:
-		return m.Code()
-	case taskfailure.FieldDetail:
-		return m.Detail()
-	case taskfailure.FieldAttempt:
+	case taskitem.FieldPosition:
+		return m.Position()
+	case taskitem.FieldAttempt:
 		return m.Attempt()
+	case taskitem.FieldOutcome:
+		return m.Outcome()
+	case taskitem.FieldCode:
+		return m.Code()
+	case taskitem.FieldItem:
+		return m.Item()
+	case taskitem.FieldDetail:
+		return m.Detail()
 	}
 	return nil, false
 }
@@ -6583,81 +6848,102 @@ func (m *TaskFailureMutation) Field(name string) (ent.Value, bool) {
 // OldField returns the old value of the field from the database. An error is
 // returned if the mutation operation is not UpdateOne, or the query to the
 // database failed.
-func (m *TaskFailureMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+func (m *TaskItemMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
-	case taskfailure.FieldTaskID:
+	case taskitem.FieldTaskID:
 		return m.OldTaskID(ctx)
-	case taskfailure.FieldCreatedDate:
+	case taskitem.FieldCreatedDate:
 		return m.OldCreatedDate(ctx)
-	case taskfailure.FieldItem:
-		return m.OldItem(ctx)
-	case taskfailure.FieldCode:
-		return m.OldCode(ctx)
-	case taskfailure.FieldDetail:
-		return m.OldDetail(ctx)
-	case taskfailure.FieldAttempt:
+	case taskitem.FieldPosition:
+		return m.OldPosition(ctx)
+	case taskitem.FieldAttempt:
 		return m.OldAttempt(ctx)
+	case taskitem.FieldOutcome:
+		return m.OldOutcome(ctx)
+	case taskitem.FieldCode:
+		return m.OldCode(ctx)
+	case taskitem.FieldItem:
+		return m.OldItem(ctx)
+	case taskitem.FieldDetail:
+		return m.OldDetail(ctx)
 	}
-	return nil, fmt.Errorf("unknown TaskFailure field %s", name)
+	return nil, fmt.Errorf("unknown TaskItem field %s", name)
 }
 
 // SetField sets the value of a field with the given name. It returns an error if
 // the field is not defined in the schema, or if the type mismatched the field
 // type.
-func (m *TaskFailureMutation) SetField(name string, value ent.Value) error {
+func (m *TaskItemMutation) SetField(name string, value ent.Value) error {
 	switch name {
-	case taskfailure.FieldTaskID:
+	case taskitem.FieldTaskID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTaskID(v)
 		return nil
-	case taskfailure.FieldCreatedDate:
+	case taskitem.FieldCreatedDate:
 		v, ok := value.(time.Time)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCreatedDate(v)
 		return nil
-	case taskfailure.FieldItem:
-		v, ok := value.(string)
+	case taskitem.FieldPosition:
+		v, ok := value.(int64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetItem(v)
+		m.SetPosition(v)
 		return nil
-	case taskfailure.FieldCode:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCode(v)
-		return nil
-	case taskfailure.FieldDetail:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetDetail(v)
-		return nil
-	case taskfailure.FieldAttempt:
+	case taskitem.FieldAttempt:
 		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetAttempt(v)
 		return nil
+	case taskitem.FieldOutcome:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutcome(v)
+		return nil
+	case taskitem.FieldCode:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCode(v)
+		return nil
+	case taskitem.FieldItem:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetItem(v)
+		return nil
+	case taskitem.FieldDetail:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDetail(v)
+		return nil
 	}
-	return fmt.Errorf("unknown TaskFailure field %s", name)
+	return fmt.Errorf("unknown TaskItem field %s", name)
 }
 
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
-func (m *TaskFailureMutation) AddedFields() []string {
+func (m *TaskItemMutation) AddedFields() []string {
 	var fields []string
+	if m.addposition != nil {
+		fields = append(fields, taskitem.FieldPosition)
+	}
 	if m.addattempt != nil {
-		fields = append(fields, taskfailure.FieldAttempt)
+		fields = append(fields, taskitem.FieldAttempt)
 	}
 	return fields
 }
@@ -6665,9 +6951,11 @@ func (m *TaskFailureMutation) AddedFields() []string {
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
-func (m *TaskFailureMutation) AddedField(name string) (ent.Value, bool) {
+func (m *TaskItemMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
-	case taskfailure.FieldAttempt:
+	case taskitem.FieldPosition:
+		return m.AddedPosition()
+	case taskitem.FieldAttempt:
 		return m.AddedAttempt()
 	}
 	return nil, false
@@ -6676,9 +6964,16 @@ func (m *TaskFailureMutation) AddedField(name string) (ent.Value, bool) {
 // AddField adds the value to the field with the given name. It returns an error if
 // the field is not defined in the schema, or if the type mismatched the field
 // type.
-func (m *TaskFailureMutation) AddField(name string, value ent.Value) error {
+func (m *TaskItemMutation) AddField(name string, value ent.Value) error {
 	switch name {
-	case taskfailure.FieldAttempt:
+	case taskitem.FieldPosition:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPosition(v)
+		return nil
+	case taskitem.FieldAttempt:
 		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
@@ -6686,68 +6981,83 @@ func (m *TaskFailureMutation) AddField(name string, value ent.Value) error {
 		m.AddAttempt(v)
 		return nil
 	}
-	return fmt.Errorf("unknown TaskFailure numeric field %s", name)
+	return fmt.Errorf("unknown TaskItem numeric field %s", name)
 }
 
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
-func (m *TaskFailureMutation) ClearedFields() []string {
-	return nil
+func (m *TaskItemMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(taskitem.FieldPosition) {
+		fields = append(fields, taskitem.FieldPosition)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
 // cleared in this mutation.
-func (m *TaskFailureMutation) FieldCleared(name string) bool {
+func (m *TaskItemMutation) FieldCleared(name string) bool {
 	_, ok := m.clearedFields[name]
 	return ok
 }
 
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
-func (m *TaskFailureMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown TaskFailure nullable field %s", name)
+func (m *TaskItemMutation) ClearField(name string) error {
+	switch name {
+	case taskitem.FieldPosition:
+		m.ClearPosition()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskItem nullable field %s", name)
 }
 
 // ResetField resets all changes in the mutation for the field with the given name.
 // It returns an error if the field is not defined in the schema.
-func (m *TaskFailureMutation) ResetField(name string) error {
+func (m *TaskItemMutation) ResetField(name string) error {
 	switch name {
-	case taskfailure.FieldTaskID:
+	case taskitem.FieldTaskID:
 		m.ResetTaskID()
 		return nil
-	case taskfailure.FieldCreatedDate:
+	case taskitem.FieldCreatedDate:
 		m.ResetCreatedDate()
 		return nil
-	case taskfailure.FieldItem:
-		m.ResetItem()
+	case taskitem.FieldPosition:
+		m.ResetPosition()
 		return nil
-	case taskfailure.FieldCode:
-		m.ResetCode()
-		return nil
-	case taskfailure.FieldDetail:
-		m.ResetDetail()
-		return nil
-	case taskfailure.FieldAttempt:
+	case taskitem.FieldAttempt:
 		m.ResetAttempt()
 		return nil
+	case taskitem.FieldOutcome:
+		m.ResetOutcome()
+		return nil
+	case taskitem.FieldCode:
+		m.ResetCode()
+		return nil
+	case taskitem.FieldItem:
+		m.ResetItem()
+		return nil
+	case taskitem.FieldDetail:
+		m.ResetDetail()
+		return nil
 	}
-	return fmt.Errorf("unknown TaskFailure field %s", name)
+	return fmt.Errorf("unknown TaskItem field %s", name)
 }
 
 // AddedEdges returns all edge names that were set/added in this mutation.
-func (m *TaskFailureMutation) AddedEdges() []string {
+func (m *TaskItemMutation) AddedEdges() []string {
 	edges := make([]string, 0, 1)
 	if m.task != nil {
-		edges = append(edges, taskfailure.EdgeTask)
+		edges = append(edges, taskitem.EdgeTask)
 	}
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
-func (m *TaskFailureMutation) AddedIDs(name string) []ent.Value {
+func (m *TaskItemMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case taskfailure.EdgeTask:
+	case taskitem.EdgeTask:
 		if id := m.task; id != nil {
 			return []ent.Value{*id}
 		}
@@ -6756,31 +7066,31 @@ func (m *TaskFailureMutation) AddedIDs(name string) []ent.Value {
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
-func (m *TaskFailureMutation) RemovedEdges() []string {
+func (m *TaskItemMutation) RemovedEdges() []string {
 	edges := make([]string, 0, 1)
 	return edges
 }
 
 // RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
 // the given name in this mutation.
-func (m *TaskFailureMutation) RemovedIDs(name string) []ent.Value {
+func (m *TaskItemMutation) RemovedIDs(name string) []ent.Value {
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *TaskFailureMutation) ClearedEdges() []string {
+func (m *TaskItemMutation) ClearedEdges() []string {
 	edges := make([]string, 0, 1)
 	if m.clearedtask {
-		edges = append(edges, taskfailure.EdgeTask)
+		edges = append(edges, taskitem.EdgeTask)
 	}
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
-func (m *TaskFailureMutation) EdgeCleared(name string) bool {
+func (m *TaskItemMutation) EdgeCleared(name string) bool {
 	switch name {
-	case taskfailure.EdgeTask:
+	case taskitem.EdgeTask:
 		return m.clearedtask
 	}
 	return false
@@ -6788,24 +7098,732 @@ func (m *TaskFailureMutation) EdgeCleared(name string) bool {
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
-func (m *TaskFailureMutation) ClearEdge(name string) error {
+func (m *TaskItemMutation) ClearEdge(name string) error {
 	switch name {
-	case taskfailure.EdgeTask:
+	case taskitem.EdgeTask:
 		m.ClearTask()
 		return nil
 	}
-	return fmt.Errorf("unknown TaskFailure unique edge %s", name)
+	return fmt.Errorf("unknown TaskItem unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
-func (m *TaskFailureMutation) ResetEdge(name string) error {
+func (m *TaskItemMutation) ResetEdge(name string) error {
 	switch name {
-	case taskfailure.EdgeTask:
+	case taskitem.EdgeTask:
 		m.ResetTask()
 		return nil
 	}
-	return fmt.Errorf("unknown TaskFailure edge %s", name)
+	return fmt.Errorf("unknown TaskItem edge %s", name)
+}
+
+// TaskPlanMutation represents an operation that mutates the TaskPlan nodes in the graph.
+type TaskPlanMutation struct {
+	config
+	op               Op
+	typ              string
+	id               *uuid.UUID
+	created_date     *time.Time
+	targets          *string
+	targets_field    *string
+	targets_total    *int64
+	addtargets_total *int64
+	spec             *json.RawMessage
+	appendspec       json.RawMessage
+	clearedFields    map[string]struct{}
+	task             *uuid.UUID
+	clearedtask      bool
+	done             bool
+	oldValue         func(context.Context) (*TaskPlan, error)
+	predicates       []predicate.TaskPlan
+}
+
+var _ ent.Mutation = (*TaskPlanMutation)(nil)
+
+// taskplanOption allows management of the mutation configuration using functional options.
+type taskplanOption func(*TaskPlanMutation)
+
+// newTaskPlanMutation creates new mutation for the TaskPlan entity.
+func newTaskPlanMutation(c config, op Op, opts ...taskplanOption) *TaskPlanMutation {
+	m := &TaskPlanMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskPlan,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskPlanID sets the ID field of the mutation.
+func withTaskPlanID(id uuid.UUID) taskplanOption {
+	return func(m *TaskPlanMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskPlan
+		)
+		m.oldValue = func(ctx context.Context) (*TaskPlan, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskPlan.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskPlan sets the old TaskPlan of the mutation.
+func withTaskPlan(node *TaskPlan) taskplanOption {
+	return func(m *TaskPlanMutation) {
+		m.oldValue = func(context.Context) (*TaskPlan, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskPlanMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskPlanMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskPlan entities.
+func (m *TaskPlanMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskPlanMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskPlanMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskPlan.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskPlanMutation) SetTaskID(u uuid.UUID) {
+	m.task = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskPlanMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskPlanMutation) ResetTaskID() {
+	m.task = nil
+}
+
+// SetCreatedDate sets the "created_date" field.
+func (m *TaskPlanMutation) SetCreatedDate(t time.Time) {
+	m.created_date = &t
+}
+
+// CreatedDate returns the value of the "created_date" field in the mutation.
+func (m *TaskPlanMutation) CreatedDate() (r time.Time, exists bool) {
+	v := m.created_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedDate returns the old "created_date" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
+	}
+	return oldValue.CreatedDate, nil
+}
+
+// ResetCreatedDate resets all changes to the "created_date" field.
+func (m *TaskPlanMutation) ResetCreatedDate() {
+	m.created_date = nil
+}
+
+// SetTargets sets the "targets" field.
+func (m *TaskPlanMutation) SetTargets(s string) {
+	m.targets = &s
+}
+
+// Targets returns the value of the "targets" field in the mutation.
+func (m *TaskPlanMutation) Targets() (r string, exists bool) {
+	v := m.targets
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTargets returns the old "targets" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldTargets(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTargets is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTargets requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTargets: %w", err)
+	}
+	return oldValue.Targets, nil
+}
+
+// ResetTargets resets all changes to the "targets" field.
+func (m *TaskPlanMutation) ResetTargets() {
+	m.targets = nil
+}
+
+// SetTargetsField sets the "targets_field" field.
+func (m *TaskPlanMutation) SetTargetsField(s string) {
+	m.targets_field = &s
+}
+
+// TargetsField returns the value of the "targets_field" field in the mutation.
+func (m *TaskPlanMutation) TargetsField() (r string, exists bool) {
+	v := m.targets_field
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTargetsField returns the old "targets_field" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldTargetsField(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTargetsField is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTargetsField requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTargetsField: %w", err)
+	}
+	return oldValue.TargetsField, nil
+}
+
+// ResetTargetsField resets all changes to the "targets_field" field.
+func (m *TaskPlanMutation) ResetTargetsField() {
+	m.targets_field = nil
+}
+
+// SetTargetsTotal sets the "targets_total" field.
+func (m *TaskPlanMutation) SetTargetsTotal(i int64) {
+	m.targets_total = &i
+	m.addtargets_total = nil
+}
+
+// TargetsTotal returns the value of the "targets_total" field in the mutation.
+func (m *TaskPlanMutation) TargetsTotal() (r int64, exists bool) {
+	v := m.targets_total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTargetsTotal returns the old "targets_total" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldTargetsTotal(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTargetsTotal is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTargetsTotal requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTargetsTotal: %w", err)
+	}
+	return oldValue.TargetsTotal, nil
+}
+
+// AddTargetsTotal adds i to the "targets_total" field.
+func (m *TaskPlanMutation) AddTargetsTotal(i int64) {
+	if m.addtargets_total != nil {
+		*m.addtargets_total += i
+	} else {
+		m.addtargets_total = &i
+	}
+}
+
+// AddedTargetsTotal returns the value that was added to the "targets_total" field in this mutation.
+func (m *TaskPlanMutation) AddedTargetsTotal() (r int64, exists bool) {
+	v := m.addtargets_total
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTargetsTotal resets all changes to the "targets_total" field.
+func (m *TaskPlanMutation) ResetTargetsTotal() {
+	m.targets_total = nil
+	m.addtargets_total = nil
+}
+
+// SetSpec sets the "spec" field.
+func (m *TaskPlanMutation) SetSpec(jm json.RawMessage) {
+	m.spec = &jm
+	m.appendspec = nil
+}
+
+// Spec returns the value of the "spec" field in the mutation.
+func (m *TaskPlanMutation) Spec() (r json.RawMessage, exists bool) {
+	v := m.spec
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSpec returns the old "spec" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldSpec(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSpec is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSpec requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSpec: %w", err)
+	}
+	return oldValue.Spec, nil
+}
+
+// AppendSpec adds jm to the "spec" field.
+func (m *TaskPlanMutation) AppendSpec(jm json.RawMessage) {
+	m.appendspec = append(m.appendspec, jm...)
+}
+
+// AppendedSpec returns the list of values that were appended to the "spec" field in this mutation.
+func (m *TaskPlanMutation) AppendedSpec() (json.RawMessage, bool) {
+	if len(m.appendspec) == 0 {
+		return nil, false
+	}
+	return m.appendspec, true
+}
+
+// ResetSpec resets all changes to the "spec" field.
+func (m *TaskPlanMutation) ResetSpec() {
+	m.spec = nil
+	m.appendspec = nil
+}
+
+// ClearTask clears the "task" edge to the QueuedTask entity.
+func (m *TaskPlanMutation) ClearTask() {
+	m.clearedtask = true
+	m.clearedFields[taskplan.FieldTaskID] = struct{}{}
+}
+
+// TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
+func (m *TaskPlanMutation) TaskCleared() bool {
+	return m.clearedtask
+}
+
+// TaskIDs returns the "task" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TaskID instead. It exists only for internal usage by the builders.
+func (m *TaskPlanMutation) TaskIDs() (ids []uuid.UUID) {
+	if id := m.task; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTask resets all changes to the "task" edge.
+func (m *TaskPlanMutation) ResetTask() {
+	m.task = nil
+	m.clearedtask = false
+}
+
+// Where appends a list predicates to the TaskPlanMutation builder.
+func (m *TaskPlanMutation) Where(ps ...predicate.TaskPlan) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskPlanMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskPlanMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskPlan, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskPlanMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskPlanMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskPlan).
+func (m *TaskPlanMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskPlanMutation) Fields() []string {
+	fields := make([]string, 0, 6)
+	if m.task != nil {
+		fields = append(fields, taskplan.FieldTaskID)
+	}
+	if m.created_date != nil {
+		fields = append(fields, taskplan.FieldCreatedDate)
+	}
+	if m.targets != nil {
+		fields = append(fields, taskplan.FieldTargets)
+	}
+	if m.targets_field != nil {
+		fields = append(fields, taskplan.FieldTargetsField)
+	}
+	if m.targets_total != nil {
+		fields = append(fields, taskplan.FieldTargetsTotal)
+	}
+	if m.spec != nil {
+		fields = append(fields, taskplan.FieldSpec)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskPlanMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskplan.FieldTaskID:
+		return m.TaskID()
+	case taskplan.FieldCreatedDate:
+		return m.CreatedDate()
+	case taskplan.FieldTargets:
+		return m.Targets()
+	case taskplan.FieldTargetsField:
+		return m.TargetsField()
+	case taskplan.FieldTargetsTotal:
+		return m.TargetsTotal()
+	case taskplan.FieldSpec:
+		return m.Spec()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskPlanMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskplan.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case taskplan.FieldCreatedDate:
+		return m.OldCreatedDate(ctx)
+	case taskplan.FieldTargets:
+		return m.OldTargets(ctx)
+	case taskplan.FieldTargetsField:
+		return m.OldTargetsField(ctx)
+	case taskplan.FieldTargetsTotal:
+		return m.OldTargetsTotal(ctx)
+	case taskplan.FieldSpec:
+		return m.OldSpec(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskPlan field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskPlanMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskplan.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case taskplan.FieldCreatedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedDate(v)
+		return nil
+	case taskplan.FieldTargets:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTargets(v)
+		return nil
+	case taskplan.FieldTargetsField:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTargetsField(v)
+		return nil
+	case taskplan.FieldTargetsTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTargetsTotal(v)
+		return nil
+	case taskplan.FieldSpec:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSpec(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskPlan field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskPlanMutation) AddedFields() []string {
+	var fields []string
+	if m.addtargets_total != nil {
+		fields = append(fields, taskplan.FieldTargetsTotal)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskPlanMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case taskplan.FieldTargetsTotal:
+		return m.AddedTargetsTotal()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskPlanMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case taskplan.FieldTargetsTotal:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTargetsTotal(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskPlan numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskPlanMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskPlanMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskPlanMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown TaskPlan nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskPlanMutation) ResetField(name string) error {
+	switch name {
+	case taskplan.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case taskplan.FieldCreatedDate:
+		m.ResetCreatedDate()
+		return nil
+	case taskplan.FieldTargets:
+		m.ResetTargets()
+		return nil
+	case taskplan.FieldTargetsField:
+		m.ResetTargetsField()
+		return nil
+	case taskplan.FieldTargetsTotal:
+		m.ResetTargetsTotal()
+		return nil
+	case taskplan.FieldSpec:
+		m.ResetSpec()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskPlan field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskPlanMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.task != nil {
+		edges = append(edges, taskplan.EdgeTask)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskPlanMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case taskplan.EdgeTask:
+		if id := m.task; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskPlanMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskPlanMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskPlanMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedtask {
+		edges = append(edges, taskplan.EdgeTask)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskPlanMutation) EdgeCleared(name string) bool {
+	switch name {
+	case taskplan.EdgeTask:
+		return m.clearedtask
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskPlanMutation) ClearEdge(name string) error {
+	switch name {
+	case taskplan.EdgeTask:
+		m.ClearTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskPlan unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskPlanMutation) ResetEdge(name string) error {
+	switch name {
+	case taskplan.EdgeTask:
+		m.ResetTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskPlan edge %s", name)
 }
 
 // TaskProcessMutation represents an operation that mutates the TaskProcess nodes in the graph.
@@ -8586,4 +9604,534 @@ func (m *TaskResultMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown TaskResult edge %s", name)
+}
+
+// TaskTargetMutation represents an operation that mutates the TaskTarget nodes in the graph.
+type TaskTargetMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	page          *int
+	addpage       *int
+	keys          *string
+	clearedFields map[string]struct{}
+	task          *uuid.UUID
+	clearedtask   bool
+	done          bool
+	oldValue      func(context.Context) (*TaskTarget, error)
+	predicates    []predicate.TaskTarget
+}
+
+var _ ent.Mutation = (*TaskTargetMutation)(nil)
+
+// tasktargetOption allows management of the mutation configuration using functional options.
+type tasktargetOption func(*TaskTargetMutation)
+
+// newTaskTargetMutation creates new mutation for the TaskTarget entity.
+func newTaskTargetMutation(c config, op Op, opts ...tasktargetOption) *TaskTargetMutation {
+	m := &TaskTargetMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskTarget,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskTargetID sets the ID field of the mutation.
+func withTaskTargetID(id uuid.UUID) tasktargetOption {
+	return func(m *TaskTargetMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskTarget
+		)
+		m.oldValue = func(ctx context.Context) (*TaskTarget, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskTarget.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskTarget sets the old TaskTarget of the mutation.
+func withTaskTarget(node *TaskTarget) tasktargetOption {
+	return func(m *TaskTargetMutation) {
+		m.oldValue = func(context.Context) (*TaskTarget, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskTargetMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskTargetMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskTarget entities.
+func (m *TaskTargetMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskTargetMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskTargetMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskTarget.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskTargetMutation) SetTaskID(u uuid.UUID) {
+	m.task = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskTargetMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskTarget entity.
+// If the TaskTarget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskTargetMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskTargetMutation) ResetTaskID() {
+	m.task = nil
+}
+
+// SetPage sets the "page" field.
+func (m *TaskTargetMutation) SetPage(i int) {
+	m.page = &i
+	m.addpage = nil
+}
+
+// Page returns the value of the "page" field in the mutation.
+func (m *TaskTargetMutation) Page() (r int, exists bool) {
+	v := m.page
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPage returns the old "page" field's value of the TaskTarget entity.
+// If the TaskTarget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskTargetMutation) OldPage(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPage: %w", err)
+	}
+	return oldValue.Page, nil
+}
+
+// AddPage adds i to the "page" field.
+func (m *TaskTargetMutation) AddPage(i int) {
+	if m.addpage != nil {
+		*m.addpage += i
+	} else {
+		m.addpage = &i
+	}
+}
+
+// AddedPage returns the value that was added to the "page" field in this mutation.
+func (m *TaskTargetMutation) AddedPage() (r int, exists bool) {
+	v := m.addpage
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPage resets all changes to the "page" field.
+func (m *TaskTargetMutation) ResetPage() {
+	m.page = nil
+	m.addpage = nil
+}
+
+// SetKeys sets the "keys" field.
+func (m *TaskTargetMutation) SetKeys(s string) {
+	m.keys = &s
+}
+
+// Keys returns the value of the "keys" field in the mutation.
+func (m *TaskTargetMutation) Keys() (r string, exists bool) {
+	v := m.keys
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeys returns the old "keys" field's value of the TaskTarget entity.
+// If the TaskTarget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskTargetMutation) OldKeys(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeys is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeys requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeys: %w", err)
+	}
+	return oldValue.Keys, nil
+}
+
+// ResetKeys resets all changes to the "keys" field.
+func (m *TaskTargetMutation) ResetKeys() {
+	m.keys = nil
+}
+
+// ClearTask clears the "task" edge to the QueuedTask entity.
+func (m *TaskTargetMutation) ClearTask() {
+	m.clearedtask = true
+	m.clearedFields[tasktarget.FieldTaskID] = struct{}{}
+}
+
+// TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
+func (m *TaskTargetMutation) TaskCleared() bool {
+	return m.clearedtask
+}
+
+// TaskIDs returns the "task" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TaskID instead. It exists only for internal usage by the builders.
+func (m *TaskTargetMutation) TaskIDs() (ids []uuid.UUID) {
+	if id := m.task; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTask resets all changes to the "task" edge.
+func (m *TaskTargetMutation) ResetTask() {
+	m.task = nil
+	m.clearedtask = false
+}
+
+// Where appends a list predicates to the TaskTargetMutation builder.
+func (m *TaskTargetMutation) Where(ps ...predicate.TaskTarget) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskTargetMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskTargetMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskTarget, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskTargetMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskTargetMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskTarget).
+func (m *TaskTargetMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskTargetMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.task != nil {
+		fields = append(fields, tasktarget.FieldTaskID)
+	}
+	if m.page != nil {
+		fields = append(fields, tasktarget.FieldPage)
+	}
+	if m.keys != nil {
+		fields = append(fields, tasktarget.FieldKeys)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskTargetMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case tasktarget.FieldTaskID:
+		return m.TaskID()
+	case tasktarget.FieldPage:
+		return m.Page()
+	case tasktarget.FieldKeys:
+		return m.Keys()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskTargetMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case tasktarget.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case tasktarget.FieldPage:
+		return m.OldPage(ctx)
+	case tasktarget.FieldKeys:
+		return m.OldKeys(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskTarget field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskTargetMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case tasktarget.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case tasktarget.FieldPage:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPage(v)
+		return nil
+	case tasktarget.FieldKeys:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeys(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskTarget field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskTargetMutation) AddedFields() []string {
+	var fields []string
+	if m.addpage != nil {
+		fields = append(fields, tasktarget.FieldPage)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskTargetMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case tasktarget.FieldPage:
+		return m.AddedPage()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskTargetMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case tasktarget.FieldPage:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPage(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskTarget numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskTargetMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskTargetMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskTargetMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown TaskTarget nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskTargetMutation) ResetField(name string) error {
+	switch name {
+	case tasktarget.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case tasktarget.FieldPage:
+		m.ResetPage()
+		return nil
+	case tasktarget.FieldKeys:
+		m.ResetKeys()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskTarget field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskTargetMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.task != nil {
+		edges = append(edges, tasktarget.EdgeTask)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskTargetMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case tasktarget.EdgeTask:
+		if id := m.task; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskTargetMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskTargetMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskTargetMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedtask {
+		edges = append(edges, tasktarget.EdgeTask)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskTargetMutation) EdgeCleared(name string) bool {
+	switch name {
+	case tasktarget.EdgeTask:
+		return m.clearedtask
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskTargetMutation) ClearEdge(name string) error {
+	switch name {
+	case tasktarget.EdgeTask:
+		m.ClearTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskTarget unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskTargetMutation) ResetEdge(name string) error {
+	switch name {
+	case tasktarget.EdgeTask:
+		m.ResetTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskTarget edge %s", name)
 }

@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/internal/lifecycle"
 )
@@ -115,26 +116,30 @@ type QueuedTask struct {
 
 // QueuedTaskEdges holds the relations/edges for other nodes in the graph.
 type QueuedTaskEdges struct {
-	// FailedItems holds the value of the failed_items edge.
-	FailedItems []*TaskFailure `json:"failed_items,omitempty"`
+	// Items holds the value of the items edge.
+	Items []*TaskItem `json:"items,omitempty"`
 	// FailedAttempts holds the value of the failed_attempts edge.
 	FailedAttempts []*TaskAttempt `json:"failed_attempts,omitempty"`
 	// Result holds the value of the result edge.
 	Result *TaskResult `json:"result,omitempty"`
 	// MergedKeys holds the value of the merged_keys edge.
 	MergedKeys []*MergedKey `json:"merged_keys,omitempty"`
+	// Plan holds the value of the plan edge.
+	Plan *TaskPlan `json:"plan,omitempty"`
+	// Targets holds the value of the targets edge.
+	Targets []*TaskTarget `json:"targets,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [4]bool
+	loadedTypes [6]bool
 }
 
-// FailedItemsOrErr returns the FailedItems value or an error if the edge
+// ItemsOrErr returns the Items value or an error if the edge
 // was not loaded in eager-loading.
-func (e QueuedTaskEdges) FailedItemsOrErr() ([]*TaskFailure, error) {
+func (e QueuedTaskEdges) ItemsOrErr() ([]*TaskItem, error) {
 	if e.loadedTypes[0] {
-		return e.FailedItems, nil
+		return e.Items, nil
 	}
-	return nil, &NotLoadedError{edge: "failed_items"}
+	return nil, &NotLoadedError{edge: "items"}
 }
 
 // FailedAttemptsOrErr returns the FailedAttempts value or an error if the edge
@@ -164,6 +169,26 @@ func (e QueuedTaskEdges) MergedKeysOrErr() ([]*MergedKey, error) {
 		return e.MergedKeys, nil
 	}
 	return nil, &NotLoadedError{edge: "merged_keys"}
+}
+
+// PlanOrErr returns the Plan value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e QueuedTaskEdges) PlanOrErr() (*TaskPlan, error) {
+	if e.Plan != nil {
+		return e.Plan, nil
+	} else if e.loadedTypes[4] {
+		return nil, &NotFoundError{label: taskplan.Label}
+	}
+	return nil, &NotLoadedError{edge: "plan"}
+}
+
+// TargetsOrErr returns the Targets value or an error if the edge
+// was not loaded in eager-loading.
+func (e QueuedTaskEdges) TargetsOrErr() ([]*TaskTarget, error) {
+	if e.loadedTypes[5] {
+		return e.Targets, nil
+	}
+	return nil, &NotLoadedError{edge: "targets"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -499,9 +524,9 @@ func (_m *QueuedTask) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryFailedItems queries the "failed_items" edge of the QueuedTask entity.
-func (_m *QueuedTask) QueryFailedItems() *TaskFailureQuery {
-	return NewQueuedTaskClient(_m.config).QueryFailedItems(_m)
+// QueryItems queries the "items" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryItems() *TaskItemQuery {
+	return NewQueuedTaskClient(_m.config).QueryItems(_m)
 }
 
 // QueryFailedAttempts queries the "failed_attempts" edge of the QueuedTask entity.
@@ -517,6 +542,16 @@ func (_m *QueuedTask) QueryResult() *TaskResultQuery {
 // QueryMergedKeys queries the "merged_keys" edge of the QueuedTask entity.
 func (_m *QueuedTask) QueryMergedKeys() *MergedKeyQuery {
 	return NewQueuedTaskClient(_m.config).QueryMergedKeys(_m)
+}
+
+// QueryPlan queries the "plan" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryPlan() *TaskPlanQuery {
+	return NewQueuedTaskClient(_m.config).QueryPlan(_m)
+}
+
+// QueryTargets queries the "targets" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryTargets() *TaskTargetQuery {
+	return NewQueuedTaskClient(_m.config).QueryTargets(_m)
 }
 
 // Update returns a builder for updating this QueuedTask.

@@ -16,8 +16,10 @@ import (
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/ent/tasktarget"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -556,19 +558,19 @@ func (_c *QueuedTaskCreate) SetID(v uuid.UUID) *QueuedTaskCreate {
 	return _c
 }
 
-// AddFailedItemIDs adds the "failed_items" edge to the TaskFailure entity by IDs.
-func (_c *QueuedTaskCreate) AddFailedItemIDs(ids ...uuid.UUID) *QueuedTaskCreate {
-	_c.mutation.AddFailedItemIDs(ids...)
+// AddItemIDs adds the "items" edge to the TaskItem entity by IDs.
+func (_c *QueuedTaskCreate) AddItemIDs(ids ...uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.AddItemIDs(ids...)
 	return _c
 }
 
-// AddFailedItems adds the "failed_items" edges to the TaskFailure entity.
-func (_c *QueuedTaskCreate) AddFailedItems(v ...*TaskFailure) *QueuedTaskCreate {
+// AddItems adds the "items" edges to the TaskItem entity.
+func (_c *QueuedTaskCreate) AddItems(v ...*TaskItem) *QueuedTaskCreate {
 	ids := make([]uuid.UUID, len(v))
 	for i := range v {
 		ids[i] = v[i].ID
 	}
-	return _c.AddFailedItemIDs(ids...)
+	return _c.AddItemIDs(ids...)
 }
 
 // AddFailedAttemptIDs adds the "failed_attempts" edge to the TaskAttempt entity by IDs.
@@ -618,6 +620,40 @@ func (_c *QueuedTaskCreate) AddMergedKeys(v ...*MergedKey) *QueuedTaskCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddMergedKeyIDs(ids...)
+}
+
+// SetPlanID sets the "plan" edge to the TaskPlan entity by ID.
+func (_c *QueuedTaskCreate) SetPlanID(id uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetPlanID(id)
+	return _c
+}
+
+// SetNillablePlanID sets the "plan" edge to the TaskPlan entity by ID if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillablePlanID(id *uuid.UUID) *QueuedTaskCreate {
+	if id != nil {
+		_c = _c.SetPlanID(*id)
+	}
+	return _c
+}
+
+// SetPlan sets the "plan" edge to the TaskPlan entity.
+func (_c *QueuedTaskCreate) SetPlan(v *TaskPlan) *QueuedTaskCreate {
+	return _c.SetPlanID(v.ID)
+}
+
+// AddTargetIDs adds the "targets" edge to the TaskTarget entity by IDs.
+func (_c *QueuedTaskCreate) AddTargetIDs(ids ...uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.AddTargetIDs(ids...)
+	return _c
+}
+
+// AddTargets adds the "targets" edges to the TaskTarget entity.
+func (_c *QueuedTaskCreate) AddTargets(v ...*TaskTarget) *QueuedTaskCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddTargetIDs(ids...)
 }
 
 // Mutation returns the QueuedTaskMutation object of the builder.
@@ -1025,18 +1061,18 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldTraceparent, field.TypeString, value)
 		_node.Traceparent = &value
 	}
-	if nodes := _c.mutation.FailedItemsIDs(); len(nodes) > 0 {
+	if nodes := _c.mutation.ItemsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _c.schemaConfig.TaskFailure
+		edge.Schema = _c.schemaConfig.TaskItem
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -1088,6 +1124,40 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 			},
 		}
 		edge.Schema = _c.schemaConfig.MergedKey
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.PlanIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.PlanTable,
+			Columns: []string{queuedtask.PlanColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskplan.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _c.schemaConfig.TaskPlan
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.TargetsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _c.schemaConfig.TaskTarget
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

@@ -18,8 +18,10 @@ import (
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/ent/tasktarget"
 )
 
 // QueuedTaskQuery is the builder for querying QueuedTask entities.
@@ -29,10 +31,12 @@ type QueuedTaskQuery struct {
 	order              []queuedtask.OrderOption
 	inters             []Interceptor
 	predicates         []predicate.QueuedTask
-	withFailedItems    *TaskFailureQuery
+	withItems          *TaskItemQuery
 	withFailedAttempts *TaskAttemptQuery
 	withResult         *TaskResultQuery
 	withMergedKeys     *MergedKeyQuery
+	withPlan           *TaskPlanQuery
+	withTargets        *TaskTargetQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -69,9 +73,9 @@ func (_q *QueuedTaskQuery) Order(o ...queuedtask.OrderOption) *QueuedTaskQuery {
 	return _q
 }
 
-// QueryFailedItems chains the current query on the "failed_items" edge.
-func (_q *QueuedTaskQuery) QueryFailedItems() *TaskFailureQuery {
-	query := (&TaskFailureClient{config: _q.config}).Query()
+// QueryItems chains the current query on the "items" edge.
+func (_q *QueuedTaskQuery) QueryItems() *TaskItemQuery {
+	query := (&TaskItemClient{config: _q.config}).Query()
 	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
 		if err := _q.prepareQuery(ctx); err != nil {
 			return nil, err
@@ -82,12 +86,12 @@ func (_q *QueuedTaskQuery) QueryFailedItems() *TaskFailureQuery {
 		}
 		step := sqlgraph.NewStep(
 			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
-			sqlgraph.To(taskfailure.Table, taskfailure.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.FailedItemsTable, queuedtask.FailedItemsColumn),
+			sqlgraph.To(taskitem.Table, taskitem.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.ItemsTable, queuedtask.ItemsColumn),
 		)
 		schemaConfig := _q.schemaConfig
-		step.To.Schema = schemaConfig.TaskFailure
-		step.Edge.Schema = schemaConfig.TaskFailure
+		step.To.Schema = schemaConfig.TaskItem
+		step.Edge.Schema = schemaConfig.TaskItem
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
 	}
@@ -163,6 +167,56 @@ func (_q *QueuedTaskQuery) QueryMergedKeys() *MergedKeyQuery {
 		schemaConfig := _q.schemaConfig
 		step.To.Schema = schemaConfig.MergedKey
 		step.Edge.Schema = schemaConfig.MergedKey
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryPlan chains the current query on the "plan" edge.
+func (_q *QueuedTaskQuery) QueryPlan() *TaskPlanQuery {
+	query := (&TaskPlanClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
+			sqlgraph.To(taskplan.Table, taskplan.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, queuedtask.PlanTable, queuedtask.PlanColumn),
+		)
+		schemaConfig := _q.schemaConfig
+		step.To.Schema = schemaConfig.TaskPlan
+		step.Edge.Schema = schemaConfig.TaskPlan
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryTargets chains the current query on the "targets" edge.
+func (_q *QueuedTaskQuery) QueryTargets() *TaskTargetQuery {
+	query := (&TaskTargetClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
+			sqlgraph.To(tasktarget.Table, tasktarget.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.TargetsTable, queuedtask.TargetsColumn),
+		)
+		schemaConfig := _q.schemaConfig
+		step.To.Schema = schemaConfig.TaskTarget
+		step.Edge.Schema = schemaConfig.TaskTarget
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
 	}
@@ -361,24 +415,26 @@ func (_q *QueuedTaskQuery) Clone() *QueuedTaskQuery {
 		order:              append([]queuedtask.OrderOption{}, _q.order...),
 		inters:             append([]Interceptor{}, _q.inters...),
 		predicates:         append([]predicate.QueuedTask{}, _q.predicates...),
-		withFailedItems:    _q.withFailedItems.Clone(),
+		withItems:          _q.withItems.Clone(),
 		withFailedAttempts: _q.withFailedAttempts.Clone(),
 		withResult:         _q.withResult.Clone(),
 		withMergedKeys:     _q.withMergedKeys.Clone(),
+		withPlan:           _q.withPlan.Clone(),
+		withTargets:        _q.withTargets.Clone(),
 		// clone intermediate query.
 		sql:  _q.sql.Clone(),
 		path: _q.path,
 	}
 }
 
-// WithFailedItems tells the query-builder to eager-load the nodes that are connected to
-// the "failed_items" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *QueuedTaskQuery) WithFailedItems(opts ...func(*TaskFailureQuery)) *QueuedTaskQuery {
-	query := (&TaskFailureClient{config: _q.config}).Query()
+// WithItems tells the query-builder to eager-load the nodes that are connected to
+// the "items" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithItems(opts ...func(*TaskItemQuery)) *QueuedTaskQuery {
+	query := (&TaskItemClient{config: _q.config}).Query()
 	for _, opt := range opts {
 		opt(query)
 	}
-	_q.withFailedItems = query
+	_q.withItems = query
 	return _q
 }
 
@@ -412,6 +468,28 @@ func (_q *QueuedTaskQuery) WithMergedKeys(opts ...func(*MergedKeyQuery)) *Queued
 		opt(query)
 	}
 	_q.withMergedKeys = query
+	return _q
+}
+
+// WithPlan tells the query-builder to eager-load the nodes that are connected to
+// the "plan" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithPlan(opts ...func(*TaskPlanQuery)) *QueuedTaskQuery {
+	query := (&TaskPlanClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withPlan = query
+	return _q
+}
+
+// WithTargets tells the query-builder to eager-load the nodes that are connected to
+// the "targets" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithTargets(opts ...func(*TaskTargetQuery)) *QueuedTaskQuery {
+	query := (&TaskTargetClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withTargets = query
 	return _q
 }
 
@@ -493,11 +571,13 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	var (
 		nodes       = []*QueuedTask{}
 		_spec       = _q.querySpec()
-		loadedTypes = [4]bool{
-			_q.withFailedItems != nil,
+		loadedTypes = [6]bool{
+			_q.withItems != nil,
 			_q.withFailedAttempts != nil,
 			_q.withResult != nil,
 			_q.withMergedKeys != nil,
+			_q.withPlan != nil,
+			_q.withTargets != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -520,10 +600,10 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withFailedItems; query != nil {
-		if err := _q.loadFailedItems(ctx, query, nodes,
-			func(n *QueuedTask) { n.Edges.FailedItems = []*TaskFailure{} },
-			func(n *QueuedTask, e *TaskFailure) { n.Edges.FailedItems = append(n.Edges.FailedItems, e) }); err != nil {
+	if query := _q.withItems; query != nil {
+		if err := _q.loadItems(ctx, query, nodes,
+			func(n *QueuedTask) { n.Edges.Items = []*TaskItem{} },
+			func(n *QueuedTask, e *TaskItem) { n.Edges.Items = append(n.Edges.Items, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -547,10 +627,23 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 			return nil, err
 		}
 	}
+	if query := _q.withPlan; query != nil {
+		if err := _q.loadPlan(ctx, query, nodes, nil,
+			func(n *QueuedTask, e *TaskPlan) { n.Edges.Plan = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withTargets; query != nil {
+		if err := _q.loadTargets(ctx, query, nodes,
+			func(n *QueuedTask) { n.Edges.Targets = []*TaskTarget{} },
+			func(n *QueuedTask, e *TaskTarget) { n.Edges.Targets = append(n.Edges.Targets, e) }); err != nil {
+			return nil, err
+		}
+	}
 	return nodes, nil
 }
 
-func (_q *QueuedTaskQuery) loadFailedItems(ctx context.Context, query *TaskFailureQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskFailure)) error {
+func (_q *QueuedTaskQuery) loadItems(ctx context.Context, query *TaskItemQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskItem)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[uuid.UUID]*QueuedTask)
 	for i := range nodes {
@@ -561,10 +654,10 @@ func (_q *QueuedTaskQuery) loadFailedItems(ctx context.Context, query *TaskFailu
 		}
 	}
 	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(taskfailure.FieldTaskID)
+		query.ctx.AppendFieldOnce(taskitem.FieldTaskID)
 	}
-	query.Where(predicate.TaskFailure(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(queuedtask.FailedItemsColumn), fks...))
+	query.Where(predicate.TaskItem(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.ItemsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -652,6 +745,63 @@ func (_q *QueuedTaskQuery) loadMergedKeys(ctx context.Context, query *MergedKeyQ
 	}
 	query.Where(predicate.MergedKey(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(queuedtask.MergedKeysColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.TaskID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "task_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *QueuedTaskQuery) loadPlan(ctx context.Context, query *TaskPlanQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskPlan)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*QueuedTask)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(taskplan.FieldTaskID)
+	}
+	query.Where(predicate.TaskPlan(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.PlanColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.TaskID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "task_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *QueuedTaskQuery) loadTargets(ctx context.Context, query *TaskTargetQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskTarget)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*QueuedTask)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(tasktarget.FieldTaskID)
+	}
+	query.Where(predicate.TaskTarget(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.TargetsColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

@@ -19,8 +19,10 @@ import (
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskresult"
+	"taskkit.dev/ent/tasktarget"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -628,19 +630,19 @@ func (_u *QueuedTaskUpdate) ClearExecutionSpec() *QueuedTaskUpdate {
 	return _u
 }
 
-// AddFailedItemIDs adds the "failed_items" edge to the TaskFailure entity by IDs.
-func (_u *QueuedTaskUpdate) AddFailedItemIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
-	_u.mutation.AddFailedItemIDs(ids...)
+// AddItemIDs adds the "items" edge to the TaskItem entity by IDs.
+func (_u *QueuedTaskUpdate) AddItemIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.AddItemIDs(ids...)
 	return _u
 }
 
-// AddFailedItems adds the "failed_items" edges to the TaskFailure entity.
-func (_u *QueuedTaskUpdate) AddFailedItems(v ...*TaskFailure) *QueuedTaskUpdate {
+// AddItems adds the "items" edges to the TaskItem entity.
+func (_u *QueuedTaskUpdate) AddItems(v ...*TaskItem) *QueuedTaskUpdate {
 	ids := make([]uuid.UUID, len(v))
 	for i := range v {
 		ids[i] = v[i].ID
 	}
-	return _u.AddFailedItemIDs(ids...)
+	return _u.AddItemIDs(ids...)
 }
 
 // AddFailedAttemptIDs adds the "failed_attempts" edge to the TaskAttempt entity by IDs.
@@ -692,30 +694,64 @@ func (_u *QueuedTaskUpdate) AddMergedKeys(v ...*MergedKey) *QueuedTaskUpdate {
 	return _u.AddMergedKeyIDs(ids...)
 }
 
+// SetPlanID sets the "plan" edge to the TaskPlan entity by ID.
+func (_u *QueuedTaskUpdate) SetPlanID(id uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.SetPlanID(id)
+	return _u
+}
+
+// SetNillablePlanID sets the "plan" edge to the TaskPlan entity by ID if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillablePlanID(id *uuid.UUID) *QueuedTaskUpdate {
+	if id != nil {
+		_u = _u.SetPlanID(*id)
+	}
+	return _u
+}
+
+// SetPlan sets the "plan" edge to the TaskPlan entity.
+func (_u *QueuedTaskUpdate) SetPlan(v *TaskPlan) *QueuedTaskUpdate {
+	return _u.SetPlanID(v.ID)
+}
+
+// AddTargetIDs adds the "targets" edge to the TaskTarget entity by IDs.
+func (_u *QueuedTaskUpdate) AddTargetIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.AddTargetIDs(ids...)
+	return _u
+}
+
+// AddTargets adds the "targets" edges to the TaskTarget entity.
+func (_u *QueuedTaskUpdate) AddTargets(v ...*TaskTarget) *QueuedTaskUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddTargetIDs(ids...)
+}
+
 // Mutation returns the QueuedTaskMutation object of the builder.
 func (_u *QueuedTaskUpdate) Mutation() *QueuedTaskMutation {
 	return _u.mutation
 }
 
-// ClearFailedItems clears all "failed_items" edges to the TaskFailure entity.
-func (_u *QueuedTaskUpdate) ClearFailedItems() *QueuedTaskUpdate {
-	_u.mutation.ClearFailedItems()
+// ClearItems clears all "items" edges to the TaskItem entity.
+func (_u *QueuedTaskUpdate) ClearItems() *QueuedTaskUpdate {
+	_u.mutation.ClearItems()
 	return _u
 }
 
-// RemoveFailedItemIDs removes the "failed_items" edge to TaskFailure entities by IDs.
-func (_u *QueuedTaskUpdate) RemoveFailedItemIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
-	_u.mutation.RemoveFailedItemIDs(ids...)
+// RemoveItemIDs removes the "items" edge to TaskItem entities by IDs.
+func (_u *QueuedTaskUpdate) RemoveItemIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.RemoveItemIDs(ids...)
 	return _u
 }
 
-// RemoveFailedItems removes "failed_items" edges to TaskFailure entities.
-func (_u *QueuedTaskUpdate) RemoveFailedItems(v ...*TaskFailure) *QueuedTaskUpdate {
+// RemoveItems removes "items" edges to TaskItem entities.
+func (_u *QueuedTaskUpdate) RemoveItems(v ...*TaskItem) *QueuedTaskUpdate {
 	ids := make([]uuid.UUID, len(v))
 	for i := range v {
 		ids[i] = v[i].ID
 	}
-	return _u.RemoveFailedItemIDs(ids...)
+	return _u.RemoveItemIDs(ids...)
 }
 
 // ClearFailedAttempts clears all "failed_attempts" edges to the TaskAttempt entity.
@@ -764,6 +800,33 @@ func (_u *QueuedTaskUpdate) RemoveMergedKeys(v ...*MergedKey) *QueuedTaskUpdate 
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMergedKeyIDs(ids...)
+}
+
+// ClearPlan clears the "plan" edge to the TaskPlan entity.
+func (_u *QueuedTaskUpdate) ClearPlan() *QueuedTaskUpdate {
+	_u.mutation.ClearPlan()
+	return _u
+}
+
+// ClearTargets clears all "targets" edges to the TaskTarget entity.
+func (_u *QueuedTaskUpdate) ClearTargets() *QueuedTaskUpdate {
+	_u.mutation.ClearTargets()
+	return _u
+}
+
+// RemoveTargetIDs removes the "targets" edge to TaskTarget entities by IDs.
+func (_u *QueuedTaskUpdate) RemoveTargetIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.RemoveTargetIDs(ids...)
+	return _u
+}
+
+// RemoveTargets removes "targets" edges to TaskTarget entities.
+func (_u *QueuedTaskUpdate) RemoveTargets(v ...*TaskTarget) *QueuedTaskUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveTargetIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -1008,49 +1071,49 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
 	}
-	if _u.mutation.FailedItemsCleared() {
+	if _u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _u.schemaConfig.TaskFailure
+		edge.Schema = _u.schemaConfig.TaskItem
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.RemovedFailedItemsIDs(); len(nodes) > 0 && !_u.mutation.FailedItemsCleared() {
+	if nodes := _u.mutation.RemovedItemsIDs(); len(nodes) > 0 && !_u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _u.schemaConfig.TaskFailure
+		edge.Schema = _u.schemaConfig.TaskItem
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.FailedItemsIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.ItemsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _u.schemaConfig.TaskFailure
+		edge.Schema = _u.schemaConfig.TaskItem
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -1178,6 +1241,85 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			},
 		}
 		edge.Schema = _u.schemaConfig.MergedKey
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.PlanCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.PlanTable,
+			Columns: []string{queuedtask.PlanColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskplan.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskPlan
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PlanIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.PlanTable,
+			Columns: []string{queuedtask.PlanColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskplan.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskPlan
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.TargetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskTarget
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedTargetsIDs(); len(nodes) > 0 && !_u.mutation.TargetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskTarget
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.TargetsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskTarget
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -1796,19 +1938,19 @@ func (_u *QueuedTaskUpdateOne) ClearExecutionSpec() *QueuedTaskUpdateOne {
 	return _u
 }
 
-// AddFailedItemIDs adds the "failed_items" edge to the TaskFailure entity by IDs.
-func (_u *QueuedTaskUpdateOne) AddFailedItemIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
-	_u.mutation.AddFailedItemIDs(ids...)
+// AddItemIDs adds the "items" edge to the TaskItem entity by IDs.
+func (_u *QueuedTaskUpdateOne) AddItemIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.AddItemIDs(ids...)
 	return _u
 }
 
-// AddFailedItems adds the "failed_items" edges to the TaskFailure entity.
-func (_u *QueuedTaskUpdateOne) AddFailedItems(v ...*TaskFailure) *QueuedTaskUpdateOne {
+// AddItems adds the "items" edges to the TaskItem entity.
+func (_u *QueuedTaskUpdateOne) AddItems(v ...*TaskItem) *QueuedTaskUpdateOne {
 	ids := make([]uuid.UUID, len(v))
 	for i := range v {
 		ids[i] = v[i].ID
 	}
-	return _u.AddFailedItemIDs(ids...)
+	return _u.AddItemIDs(ids...)
 }
 
 // AddFailedAttemptIDs adds the "failed_attempts" edge to the TaskAttempt entity by IDs.
@@ -1860,30 +2002,64 @@ func (_u *QueuedTaskUpdateOne) AddMergedKeys(v ...*MergedKey) *QueuedTaskUpdateO
 	return _u.AddMergedKeyIDs(ids...)
 }
 
+// SetPlanID sets the "plan" edge to the TaskPlan entity by ID.
+func (_u *QueuedTaskUpdateOne) SetPlanID(id uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.SetPlanID(id)
+	return _u
+}
+
+// SetNillablePlanID sets the "plan" edge to the TaskPlan entity by ID if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillablePlanID(id *uuid.UUID) *QueuedTaskUpdateOne {
+	if id != nil {
+		_u = _u.SetPlanID(*id)
+	}
+	return _u
+}
+
+// SetPlan sets the "plan" edge to the TaskPlan entity.
+func (_u *QueuedTaskUpdateOne) SetPlan(v *TaskPlan) *QueuedTaskUpdateOne {
+	return _u.SetPlanID(v.ID)
+}
+
+// AddTargetIDs adds the "targets" edge to the TaskTarget entity by IDs.
+func (_u *QueuedTaskUpdateOne) AddTargetIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.AddTargetIDs(ids...)
+	return _u
+}
+
+// AddTargets adds the "targets" edges to the TaskTarget entity.
+func (_u *QueuedTaskUpdateOne) AddTargets(v ...*TaskTarget) *QueuedTaskUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddTargetIDs(ids...)
+}
+
 // Mutation returns the QueuedTaskMutation object of the builder.
 func (_u *QueuedTaskUpdateOne) Mutation() *QueuedTaskMutation {
 	return _u.mutation
 }
 
-// ClearFailedItems clears all "failed_items" edges to the TaskFailure entity.
-func (_u *QueuedTaskUpdateOne) ClearFailedItems() *QueuedTaskUpdateOne {
-	_u.mutation.ClearFailedItems()
+// ClearItems clears all "items" edges to the TaskItem entity.
+func (_u *QueuedTaskUpdateOne) ClearItems() *QueuedTaskUpdateOne {
+	_u.mutation.ClearItems()
 	return _u
 }
 
-// RemoveFailedItemIDs removes the "failed_items" edge to TaskFailure entities by IDs.
-func (_u *QueuedTaskUpdateOne) RemoveFailedItemIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
-	_u.mutation.RemoveFailedItemIDs(ids...)
+// RemoveItemIDs removes the "items" edge to TaskItem entities by IDs.
+func (_u *QueuedTaskUpdateOne) RemoveItemIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.RemoveItemIDs(ids...)
 	return _u
 }
 
-// RemoveFailedItems removes "failed_items" edges to TaskFailure entities.
-func (_u *QueuedTaskUpdateOne) RemoveFailedItems(v ...*TaskFailure) *QueuedTaskUpdateOne {
+// RemoveItems removes "items" edges to TaskItem entities.
+func (_u *QueuedTaskUpdateOne) RemoveItems(v ...*TaskItem) *QueuedTaskUpdateOne {
 	ids := make([]uuid.UUID, len(v))
 	for i := range v {
 		ids[i] = v[i].ID
 	}
-	return _u.RemoveFailedItemIDs(ids...)
+	return _u.RemoveItemIDs(ids...)
 }
 
 // ClearFailedAttempts clears all "failed_attempts" edges to the TaskAttempt entity.
@@ -1932,6 +2108,33 @@ func (_u *QueuedTaskUpdateOne) RemoveMergedKeys(v ...*MergedKey) *QueuedTaskUpda
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveMergedKeyIDs(ids...)
+}
+
+// ClearPlan clears the "plan" edge to the TaskPlan entity.
+func (_u *QueuedTaskUpdateOne) ClearPlan() *QueuedTaskUpdateOne {
+	_u.mutation.ClearPlan()
+	return _u
+}
+
+// ClearTargets clears all "targets" edges to the TaskTarget entity.
+func (_u *QueuedTaskUpdateOne) ClearTargets() *QueuedTaskUpdateOne {
+	_u.mutation.ClearTargets()
+	return _u
+}
+
+// RemoveTargetIDs removes the "targets" edge to TaskTarget entities by IDs.
+func (_u *QueuedTaskUpdateOne) RemoveTargetIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.RemoveTargetIDs(ids...)
+	return _u
+}
+
+// RemoveTargets removes "targets" edges to TaskTarget entities.
+func (_u *QueuedTaskUpdateOne) RemoveTargets(v ...*TaskTarget) *QueuedTaskUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveTargetIDs(ids...)
 }
 
 // Where appends a list predicates to the QueuedTaskUpdate builder.
@@ -2206,49 +2409,49 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
 	}
-	if _u.mutation.FailedItemsCleared() {
+	if _u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _u.schemaConfig.TaskFailure
+		edge.Schema = _u.schemaConfig.TaskItem
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.RemovedFailedItemsIDs(); len(nodes) > 0 && !_u.mutation.FailedItemsCleared() {
+	if nodes := _u.mutation.RemovedItemsIDs(); len(nodes) > 0 && !_u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _u.schemaConfig.TaskFailure
+		edge.Schema = _u.schemaConfig.TaskItem
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
 	}
-	if nodes := _u.mutation.FailedItemsIDs(); len(nodes) > 0 {
+	if nodes := _u.mutation.ItemsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
 			Inverse: false,
-			Table:   queuedtask.FailedItemsTable,
-			Columns: []string{queuedtask.FailedItemsColumn},
+			Table:   queuedtask.ItemsTable,
+			Columns: []string{queuedtask.ItemsColumn},
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(taskfailure.FieldID, field.TypeUUID),
+				IDSpec: sqlgraph.NewFieldSpec(taskitem.FieldID, field.TypeUUID),
 			},
 		}
-		edge.Schema = _u.schemaConfig.TaskFailure
+		edge.Schema = _u.schemaConfig.TaskItem
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -2376,6 +2579,85 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 			},
 		}
 		edge.Schema = _u.schemaConfig.MergedKey
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.PlanCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.PlanTable,
+			Columns: []string{queuedtask.PlanColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskplan.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskPlan
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.PlanIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.PlanTable,
+			Columns: []string{queuedtask.PlanColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskplan.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskPlan
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.TargetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskTarget
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedTargetsIDs(); len(nodes) > 0 && !_u.mutation.TargetsCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskTarget
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.TargetsIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.TargetsTable,
+			Columns: []string{queuedtask.TargetsColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(tasktarget.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskTarget
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

@@ -24,12 +24,16 @@ type Tx struct {
 	TaskAttempt *TaskAttemptClient
 	// TaskEvent is the client for interacting with the TaskEvent builders.
 	TaskEvent *TaskEventClient
-	// TaskFailure is the client for interacting with the TaskFailure builders.
-	TaskFailure *TaskFailureClient
+	// TaskItem is the client for interacting with the TaskItem builders.
+	TaskItem *TaskItemClient
+	// TaskPlan is the client for interacting with the TaskPlan builders.
+	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
 	// TaskResult is the client for interacting with the TaskResult builders.
 	TaskResult *TaskResultClient
+	// TaskTarget is the client for interacting with the TaskTarget builders.
+	TaskTarget *TaskTargetClient
 
 	// lazily loaded.
 	client     *Client
@@ -166,9 +170,11 @@ func (tx *Tx) init() {
 	tx.QueuedTask = NewQueuedTaskClient(tx.config)
 	tx.TaskAttempt = NewTaskAttemptClient(tx.config)
 	tx.TaskEvent = NewTaskEventClient(tx.config)
-	tx.TaskFailure = NewTaskFailureClient(tx.config)
+	tx.TaskItem = NewTaskItemClient(tx.config)
+	tx.TaskPlan = NewTaskPlanClient(tx.config)
 	tx.TaskProcess = NewTaskProcessClient(tx.config)
 	tx.TaskResult = NewTaskResultClient(tx.config)
+	tx.TaskTarget = NewTaskTargetClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -72,8 +72,11 @@ func TestProgramStatusByID(t *testing.T) {
 		}, tasktest.WithDB(db), tasktest.WithLimit(20))
 		completed(t, o, 50-already, 1, already)
 		clean(t, c, caseload.ActionStatus, o.Task.ID, people[:50])
-		if len(o.Failures) != 1 || o.Failures[0].Item != stranger.String() || o.Failures[0].Code != "not_enrolled" {
-			t.Errorf("failures %+v, want that of the stranger", o.Failures)
+		if len(o.Failed) != 1 || o.Failed[0].Text() != stranger.String() || o.Failed[0].Code != "not_enrolled" {
+			t.Errorf("failed items %+v, want the stranger", o.Failed)
+		}
+		if len(o.Skipped) != already {
+			t.Errorf("%d skipped items, want %d", len(o.Skipped), already)
 		}
 	})
 }

@@ -139,8 +139,8 @@ func TestSendEmail(t *testing.T) {
 				}
 				completed(t, o, len(people)-unreachable, unreachable, 0)
 				clean(t, c, caseload.ActionMail, o.Task.ID, people)
-				if o.State.Sent != len(people)-unreachable || o.State.Refused != unreachable || len(o.Failures) != unreachable {
-					t.Errorf("state %+v and %d failures; want %d sent, %d refused", o.State, len(o.Failures), len(people)-unreachable, unreachable)
+				if o.State.Sent != len(people)-unreachable || o.State.Refused != unreachable || len(o.Failed) != unreachable {
+					t.Errorf("state %+v and %d failures; want %d sent, %d refused", o.State, len(o.Failed), len(people)-unreachable, unreachable)
 				}
 				if tally := s.Tally(""); config.DropEvery == 0 && tally.Repeats != 0 {
 					t.Errorf("%d mails came again with nothing to cause it", tally.Repeats)
@@ -189,7 +189,7 @@ func TestSendEmailByID(t *testing.T) {
 		tasktest.WithDB(db), tasktest.WithLimit(7))
 	unreachable := received(t, c, s, o.Task.ID, some)
 	completed(t, o, len(some)-unreachable, unreachable, 0)
-	if o.Failures[0].Code != "no_address" {
-		t.Errorf("failure %+v, want no_address", o.Failures[0])
+	if o.Failed[0].Code != "no_address" {
+		t.Errorf("failure %+v, want no_address", o.Failed[0])
 	}
 }

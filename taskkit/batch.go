@@ -2,12 +2,12 @@ package taskkit
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/itemkey"
 )
 
 // ID identifies a task. It is a UUIDv7, so ids sort by time of submission.
@@ -42,24 +42,24 @@ func (b *Batch[Spec, State]) runtime() *engine.Step {
 	return b.step
 }
 
-// Take returns the next b.Limit elements of a list in the spec, and what to
-// return from Execute: [More], or [Done] with the last of them. The runtime keeps
-// the position and commits it with the batch. Take also sets the task's total and
-// counts the elements that it returns as processed. Called again in the same
-// batch, it returns the same elements.
-func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {
-	from, to := b.runtime().Take(len(all), b.Limit, func(i int) string { return fmt.Sprint(all[i]) })
-	if to >= len(all) {
-		return all[from:to], Done
-	}
-	return all[from:to], More
-}
-
 // Fail records that an item failed permanently, and the task continues. The record
 // is committed with the batch. The code shown to clients is that of a [Permanent]
 // error, otherwise "item_failed". The error's text is for operators.
+//
+// An item is identified by its JSON, and a task has one outcome for each item: the
+// last. Pass what [Take] returned, or an identifier of it. What has no JSON that it
+// can be read back from, such as a struct with unexported fields, is identified by
+// the text of [fmt.Sprint]. So is an item of more than 1,024 bytes: the text is cut
+// and ends in a hash.
 func (b *Batch[Spec, State]) Fail(item any, err error) {
-	b.runtime().Fail(fmt.Sprint(item), err)
+	b.runtime().Fail(itemkey.Encode(item), err)
+}
+
+// Skip records that a processed item needed nothing, or was left out, and why: a
+// code for clients. It stores a row for the item, as [Batch.Fail] does. An item
+// about which there is nothing to say need not be skipped and counts as done.
+func (b *Batch[Spec, State]) Skip(item any, code string) {
+	b.runtime().Skip(itemkey.Encode(item), code)
 }
 
 // Try calls f inside a savepoint of b.Tx. When f returns an error or panics, what
@@ -70,17 +70,15 @@ func (b *Batch[Spec, State]) Try(ctx context.Context, f func() error) error {
 }
 
 // Key returns an idempotency key for an effect outside b.Tx. It is the same for
-// the same task and item, on every attempt and every worker.
+// the same task and item, on every attempt and every worker. Items are identified as
+// by [Batch.Fail].
 func (b *Batch[Spec, State]) Key(item any) string {
-	return uuid.NewSHA1(b.Task, []byte(fmt.Sprint(item))).String()
+	return uuid.NewSHA1(b.Task, []byte(itemkey.Encode(item))).String()
 }
 
 // Advance counts n more items as processed, including those that this batch failed
 // or skipped. [Take] calls it.
 func (b *Batch[Spec, State]) Advance(n int) { b.runtime().Advance(n) }
-
-// Skip records that n of the processed items required no change.
-func (b *Batch[Spec, State]) Skip(n int) { b.runtime().Skip(n) }
 
 // Total sets the number of items of the whole task, for progress.
 func (b *Batch[Spec, State]) Total(n int) { b.runtime().Total(n) }

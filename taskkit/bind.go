@@ -16,7 +16,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	if r, ok := find[Reporter[Spec, State, Result]](x); ok && k.hasResult() {
 		report = r.Report
 	}
-	return &engine.Kind{
+	bound := &engine.Kind{
 		Name:       k.def.Name,
 		Revision:   k.def.Revision,
 		Reads:      k.def.Reads,
@@ -37,6 +37,12 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 			return c, nil
 		},
 	}
+	if k.def.Targets.get != nil {
+		bound.DecodeTargets = func(t engine.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
+			return k.decodeTargets(t.SpecRevision, spec, field, keys)
+		}
+	}
+	return bound
 }
 
 // call is an executor with the decoded spec of one task.

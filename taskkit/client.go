@@ -35,7 +35,7 @@ type tables interface {
 	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
 	Result(ctx context.Context, id ID) (json.RawMessage, int, error)
 	Fetch(ctx context.Context, id ID) (json.RawMessage, int, error)
-	Failures(ctx context.Context, id ID, after uuid.UUID, limit int) ([]store.Failure, error)
+	Items(ctx context.Context, id ID, outcome store.Outcome, after uuid.UUID, limit int) ([]store.Item, error)
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
@@ -186,24 +186,6 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
 		}
 	}
 	return infos, nil
-}
-
-// Failures returns a page of the items that a task recorded as failed, ordered by
-// id and beginning after the given one. The zero UUID begins with the first.
-func (c *Client) Failures(ctx context.Context, id ID, after uuid.UUID, limit int) ([]ItemFailure, error) {
-	op, err := c.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := op.Failures(ctx, id, after, limit)
-	if err != nil {
-		return nil, c.public(ctx, err)
-	}
-	out := make([]ItemFailure, len(found))
-	for i, f := range found {
-		out[i] = ItemFailure(f)
-	}
-	return out, nil
 }
 
 // Attempts returns the latest failed attempts of a task, newest first.

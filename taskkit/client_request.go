@@ -7,9 +7,9 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// A RequestOption says who requests something of a task, or why. Both are kept in
-// the task's events. Only this package implements it; see [WithActor] and
-// [WithReason].
+// A RequestOption says who requests something of a task and why, which is kept in
+// the task's events, or how. Only this package implements it; see [WithActor],
+// [WithReason] and [WithSkip].
 type RequestOption interface{ applyRequest(r *store.Request) }
 
 // Stop requests that a task end as soon as possible and keep what it has done.
@@ -49,8 +49,9 @@ type requestOption func(*store.Request)
 func (f requestOption) applyRequest(r *store.Request) { f(r) }
 
 // Retry gives a task in ERROR or FAILURE a fresh budget of attempts and continues
-// it from its last checkpoint, or after the next item, see [WithSkip]. It returns a *[StateError] in any other status,
-// and a *[DuplicateError] when another live task has its unique key by now.
+// it from its last checkpoint, or after the next item, see [WithSkip]. It returns a
+// *[StateError] in any other status, and a *[DuplicateError] when another live task
+// has its unique key by now.
 func (c *Client) Retry(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActRetry, opts)
 }

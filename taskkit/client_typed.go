@@ -57,8 +57,9 @@ func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, 
 }
 
 // Fetch reads the result of a task of a kind and records when it was first fetched.
-// No other call does that. It returns [ErrNoResult] when the task has none, and [ErrNotFound] for a task of another kind. Generated packages
-// have a Fetch of their own.
+// No other call does that. It returns [ErrNoResult] when the task has none, and
+// [ErrNotFound] for a task of another kind. Generated packages have a Fetch of their
+// own.
 func Fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State, Result], id ID) (Result, error) {
 	var none Result
 	found, err := c.Tasks(ctx, Filter{IDs: []ID{id}})

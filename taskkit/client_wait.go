@@ -2,14 +2,15 @@ package taskkit
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 )
 
-// waitFirst and waitLast are the first and the longest pause between two looks
-// of [Client.Wait].
+// waitFirst and waitLast are the first and the longest pause between two
+// reads of [Client.Wait].
 const (
 	waitFirst = 20 * time.Millisecond
 	waitLast  = time.Second
@@ -18,20 +19,32 @@ const (
 // Wait waits until a task has ended, until ctx ends, or until the task is gone
 // ([ErrNotFound], after a delete). It reads the task's row without its spec and its
 // state, at first quickly, later once a second; between two reads it holds no
-// connection. Each is called with every read and may be nil.
+// connection.
 //
-// Once it has read the task, Wait continues after a lost connection or a busy
-// database. When ctx ends, it returns the task as last read, without spec and state,
-// together with the cause.
-func (c *Client) Wait(ctx context.Context, id ID, each func(*Task)) (*Task, error) {
-	var last *Task
-	pause := waitFirst
+// A read that fails in a way that passes, such as a lost connection or a busy
+// database, is tried again, the first one too, until ctx ends. Other errors, such as
+// missing tables or a refused login, end Wait.
+//
+// Each is called after every read and may be nil. After a failed read that is tried
+// again, it gets the error and the task as last read, which is nil before the first
+// successful read.
+//
+// When ctx ends, Wait returns the task as last read, without spec and state, together
+// with the cause and the error of the last read if that failed.
+func (c *Client) Wait(ctx context.Context, id ID, each func(*Task, error)) (*Task, error) {
+	var (
+		last   *Task
+		failed error // of the last read
+	)
+	if each == nil {
+		each = func(*Task, error) {}
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for pause := waitFirst; ; pause = min(pause*3/2, waitLast) {
 		select {
 		case <-ctx.Done():
-			return last, context.Cause(ctx)
+			return last, waitEnded(ctx, failed)
 		case <-timer.C:
 		}
 		t, err := c.row(ctx, id)
@@ -41,20 +54,27 @@ func (c *Client) Wait(ctx context.Context, id ID, each func(*Task)) (*Task, erro
 		switch {
 		case err == nil:
 			last = t
-			if each != nil {
-				each(t)
-			}
-			if t.Ended() {
-				return t, nil
-			}
 		case ctx.Err() != nil:
-			return last, context.Cause(ctx)
-		case last == nil || !classify.TransientDatabase(err):
+			return last, waitEnded(ctx, failed)
+		case !classify.TransientDatabase(err):
 			return nil, err
 		}
+		failed = err
+		each(last, failed)
+		if err == nil && t.Ended() {
+			return t, nil
+		}
 		timer.Reset(pause)
-		pause = min(pause*3/2, waitLast)
 	}
+}
+
+// waitEnded is the error of a Wait whose context has ended. Failed is the error of its
+// last read, if any.
+func waitEnded(ctx context.Context, failed error) error {
+	if failed == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w; the last read of the task failed: %w", context.Cause(ctx), failed)
 }
 
 // row reads a task without its spec and its state.

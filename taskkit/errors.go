@@ -130,6 +130,17 @@ type OptionError struct{ Option, Problem string }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("taskkit: %s: %s", e.Option, e.Problem) }
 
+// TargetsError: a set of targets given to [Over] cannot be stored.
+type TargetsError struct {
+	Problem string
+	// Keys are the targets that it is about, as JSON, and Positions where they came in
+	// the sequence, from 0. Both are empty for a problem of the whole set.
+	Keys      []string
+	Positions []int
+}
+
+func (e *TargetsError) Error() string { return "taskkit: Over: " + e.Problem }
+
 // DuplicateError: a task with the same unique key or idempotency key exists.
 // The caller's transaction remains usable and may commit without the task.
 type DuplicateError struct {
@@ -249,11 +260,13 @@ func ParseID(s string) (ID, error) {
 // public turns an error of the store into one of this package.
 func public(err error) error {
 	var (
-		state  *store.StateError
-		dup    *store.DuplicateError
-		differ *store.CoalesceError
-		paused *store.PausedError
-		schema *migrate.SchemaError
+		state   *store.StateError
+		dup     *store.DuplicateError
+		differ  *store.CoalesceError
+		paused  *store.PausedError
+		schema  *migrate.SchemaError
+		targets *store.TargetsError
+		spec    *SpecError
 	)
 	switch {
 	case err == nil:
@@ -268,6 +281,10 @@ func public(err error) error {
 		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
 	case errors.Is(err, store.ErrCannotQuery):
 		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
+	case errors.As(err, &targets):
+		return &TargetsError{Problem: targets.Problem, Keys: targets.Keys, Positions: targets.Positions}
+	case errors.As(err, &spec):
+		return spec // of a target, while they were read
 	case errors.As(err, &dup):
 		return &DuplicateError{Kind: dup.Kind, By: strings.ReplaceAll(dup.Column, "_", " "), Key: dup.Key, ID: dup.ID}
 	case errors.As(err, &differ):

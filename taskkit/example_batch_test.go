@@ -42,9 +42,37 @@ func ExampleBatch_Fail() {
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.System())
 	task := runToEnd(db, r, id, taskkit.Config{})
-	failures, _ := taskkit.NewClient(db).Failures(ctx, id, taskkit.ID{}, 10)
-	fmt.Println(task.Status, task.Progress.Done, task.Progress.Failed, failures[0].Item, failures[0].Code)
-	// Output: COMPLETED 1 1 Kurt no_address
+	fmt.Println(task.Status, task.Progress.Done, "done")
+	for item, err := range taskkit.NewClient(db).Items(ctx, id, taskkit.OutcomeFailed) {
+		fmt.Println(item.Text(), item.Code, err)
+	}
+	// Output:
+	// COMPLETED 1 done
+	// Kurt no_address <nil>
+}
+
+// A skipped item is recorded with the reason.
+func ExampleBatch_Skip() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
+		people, next := taskkit.Take(b, b.Spec.People)
+		for _, p := range people {
+			if p == "Kurt" {
+				b.Skip(p, "greeted_before")
+			}
+		}
+		return next, nil
+	})
+	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt"}}, taskkit.System())
+	task := runToEnd(db, r, id, taskkit.Config{})
+	fmt.Println(task.Progress.Done, "done,", task.Progress.Skipped, "skipped")
+	for item, err := range taskkit.NewClient(db).Items(ctx, id, taskkit.OutcomeSkipped) {
+		fmt.Println(item.Text(), item.Code, err)
+	}
+	// Output:
+	// 1 done, 1 skipped
+	// Kurt greeted_before <nil>
 }
 
 // A failed Try is rolled back, and the batch continues.
@@ -97,13 +125,12 @@ func ExampleBatch_Advance() {
 	defer db.Close()
 	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
 		b.Total(100)
-		b.Advance(40) // 40 processed
-		b.Skip(10)    // 10 of them needed no change
+		b.Advance(40)
 		return taskkit.Done, nil
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
 	fmt.Printf("%+v\n", runToEnd(db, r, id, taskkit.Config{}).Progress)
-	// Output: {Total:100 Done:30 Failed:0 Skipped:10}
+	// Output: {Total:100 Done:40 Failed:0 Skipped:0}
 }
 
 // Waiting is no error and spends no attempt.

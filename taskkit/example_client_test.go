@@ -86,7 +86,11 @@ func ExampleClient_Wait() {
 	defer db.Close()
 	client := taskkit.NewClient(db)
 	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-	task, err := client.Wait(ctx, id, func(t *taskkit.Task) {
+	task, err := client.Wait(ctx, id, func(t *taskkit.Task, err error) {
+		if err != nil {
+			fmt.Println("trying again:", err)
+			return
+		}
 		fmt.Println(t.Status)
 		if !t.Ended() {
 			_, _ = client.Stop(ctx, id)
@@ -99,7 +103,8 @@ func ExampleClient_Wait() {
 	// true <nil>
 }
 
-func ExampleClient_Failures() {
+// Items reads in pages, so a task may have any number of them.
+func ExampleClient_Items() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -111,16 +116,12 @@ func ExampleClient_Failures() {
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada", "Kurt", "Emmy"}}, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{})
-	client, last := taskkit.NewClient(db), taskkit.ID{}
-	for {
-		page, err := client.Failures(ctx, id, last, 2)
-		if err != nil || len(page) == 0 {
+	for item, err := range taskkit.NewClient(db).Items(ctx, id, taskkit.OutcomeFailed) {
+		if err != nil {
+			fmt.Println(err)
 			break
 		}
-		for _, f := range page {
-			fmt.Println(f.Item, f.Code)
-		}
-		last = page[len(page)-1].ID
+		fmt.Println(item.Text(), item.Code)
 	}
 	// Output:
 	// Ada asleep

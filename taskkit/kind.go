@@ -55,6 +55,9 @@ type Definition[Spec, State, Result any] struct {
 	Upgrades []Upgrade
 	// Retired kinds accept no new tasks. Existing tasks are still run.
 	Retired bool
+	// Targets is the list of the spec whose elements are the targets of a task; see
+	// [Over]. The zero value is none.
+	Targets Targets[Spec]
 	// Secrets are JSON pointers into an object of spec and state, such as
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.

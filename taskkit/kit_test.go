@@ -36,6 +36,18 @@ func clientOf(db *testdb.DB) *taskkit.Client {
 	return taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db)))
 }
 
+// listed returns the items of a task with an outcome.
+func listed(tb testing.TB, db *testdb.DB, id taskkit.ID, o taskkit.Outcome) (items []taskkit.Item) {
+	tb.Helper()
+	for i, err := range clientOf(db).Items(tb.Context(), id, o) {
+		if err != nil {
+			tb.Fatalf("%s items: %v", o, err)
+		}
+		items = append(items, i)
+	}
+	return items
+}
+
 // quick is a configuration in which seconds become milliseconds.
 func quick(tb testing.TB, db *testdb.DB) taskkit.Config {
 	tb.Helper()

@@ -79,6 +79,7 @@ func workerProcess(raw string) error {
 	taskkit.Register(reg, skippingOf1024, killedByItems())
 	taskkit.Register(reg, skippingOf100, killedByItems())
 	taskkit.Register(reg, failingKind, killedByItems())
+	taskkit.Register(reg, skippingOver, killedByItems())
 	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 4,
 		Heartbeat: a.DeadAfter / 5, DeadAfter: a.DeadAfter, BatchTimeout: a.DeadAfter * 3 / 4,

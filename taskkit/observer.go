@@ -20,6 +20,10 @@ import (
 // not at all if the worker ends before that; so an event may be missing, and none is
 // false.
 //
+// A submission is not among the events: it may still be rolled back with the
+// transaction of its caller, which is often another program. [TaskClaimed] has its
+// time.
+//
 // ctx carries the values of the context of [Worker.Run], and does not end.
 type Observer interface {
 	Observe(ctx context.Context, e WorkerEvent)
@@ -130,7 +134,7 @@ type TaskClaimed struct {
 	TaskRef
 	Queue     string
 	Submitted time.Time // by the clock of the database
-	TakenOver bool      // the worker that last had the task was lost
+	TakenOver bool      // a worker was lost with the task, and those since have only given it back
 }
 
 // ClaimLost: the database gave a task to this worker in a claim whose response was

@@ -34,6 +34,7 @@ type submission struct {
 	schema        string
 	withoutNotify bool
 	owned         bool // there was OwnedBy or System
+	over          over // nil: there was no Over
 	errs          []error
 }
 

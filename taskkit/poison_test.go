@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -36,6 +35,10 @@ var (
 	skippingOf100 = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
 		Name: "skipping_of_100", BatchSize: 100, SkipPoison: true,
 	})
+	skippingOver = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+		Name: "skipping_over", BatchSize: 4, SkipPoison: true,
+		Targets: taskkit.TargetsIn("names", func(s *namesSpec) *[]string { return &s.Names }),
+	})
 	failingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{Name: "failing", BatchSize: 4})
 )
 
@@ -51,6 +54,9 @@ func killedByItems() *funcs[namesSpec, countState] {
 				return taskkit.More, errPlanned
 			}
 			at := slices.Index(b.Spec.Names, name)
+			if n, err := strconv.Atoi(name); err == nil {
+				at = n
+			}
 			if err := touch(ctx, b.Tx, b.Task, at, at+1, "w"); err != nil {
 				return taskkit.More, err
 			}
@@ -96,12 +102,12 @@ func TestPoisonItemIsSkipped(t *testing.T) {
 		if want := (taskkit.Progress{Total: 4, Done: 2, Failed: 2}); task.Progress != want {
 			t.Errorf("progress %+v, want %+v", task.Progress, want)
 		}
-		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
-		if err != nil || len(failures) != 2 {
-			t.Fatalf("failed items %+v (%v), want two", failures, err)
+		failed := listed(t, db, id, taskkit.OutcomeFailed)
+		if len(failed) != 2 {
+			t.Fatalf("failed items %+v, want two", failed)
 		}
 		for i, item := range []string{"poison 1", "poison 2"} {
-			if f := failures[i]; f.Item != item || f.Code != "poison" {
+			if f := failed[i]; f.Text() != item || f.Code != "poison" || f.Position != int64(1+3*i) {
 				t.Errorf("failed item %+v, want %q with the code poison", f, item)
 			}
 		}
@@ -140,9 +146,9 @@ func TestPoisonItemOfLargeBatchIsSkipped(t *testing.T) {
 				if task.Status != taskkit.StatusCompleted || task.Progress != want {
 					t.Fatalf("ended in %s with %+v (%s), want COMPLETED with %+v", task.Status, task.Progress, task.StatusDetail, want)
 				}
-				failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
-				if err != nil || len(failures) != 1 || failures[0].Item != "poison" || failures[0].Code != "poison" {
-					t.Errorf("failed items %+v (%v), want the poison item with the code poison", failures, err)
+				failed := listed(t, db, id, taskkit.OutcomeFailed)
+				if len(failed) != 1 || failed[0].Text() != "poison" || failed[0].Code != "poison" || failed[0].Position != int64(tc.at)+1 {
+					t.Errorf("failed items %+v, want the poison item with the code poison", failed)
 				}
 				var touches, items int
 				if err := db.QueryRowContext(t.Context(), `SELECT count(*), count(DISTINCT item) FROM touch`).Scan(&touches, &items); err != nil {
@@ -214,9 +220,9 @@ func TestPoisonItemIsNamed(t *testing.T) {
 		if want := (taskkit.Progress{Total: 7, Done: 6, Failed: 1}); task.Progress != want {
 			t.Errorf("progress %+v, want %+v", task.Progress, want)
 		}
-		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
-		if err != nil || len(failures) != 1 || failures[0].Item != "position 6" || failures[0].Code != "skipped" {
-			t.Errorf("failed items %+v (%v), want position 6 with the code skipped", failures, err)
+		failed := listed(t, db, id, taskkit.OutcomeFailed)
+		if len(failed) != 1 || failed[0].Text() != "position 6" || failed[0].Code != "skipped" || failed[0].Position != 6 {
+			t.Errorf("failed items %+v, want position 6 with the code skipped", failed)
 		}
 	})
 }
@@ -240,10 +246,24 @@ func TestRetryThatCannotSkip(t *testing.T) {
 			"another request": func() (*taskkit.Task, error) {
 				return clientOf(db).Stop(t.Context(), id, taskkit.WithSkip())
 			},
+			"in a transaction that is committed all the same": func() (*taskkit.Task, error) {
+				tx, err := db.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				task, refused := taskkit.NewClient(tx, taskkit.WithSchema(schemaOf(db))).Retry(t.Context(), id, taskkit.WithSkip())
+				if err := tx.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				return task, refused
+			},
 		} {
 			if _, err := request(); !isOptionError(err) {
 				t.Errorf("%s: %v, want an OptionError", name, err)
 			}
+		}
+		if events, err := clientOf(db).Events(t.Context(), id, 10); err != nil || len(events) != 0 {
+			t.Errorf("%d requests are recorded, want none (%v)", len(events), err)
 		}
 		if task, err := clientOf(db).Task(t.Context(), id); err != nil || task.Status != taskkit.StatusFailure || task.Progress.Failed != 0 {
 			t.Errorf("the task is now %+v (%v)", task, err)

@@ -106,11 +106,12 @@ func protect(u UpgradeFunc, old json.RawMessage) (_ json.RawMessage, err error) 
 }
 
 // readSpec decodes the spec of a task. A spec that an upgrade function has changed
-// is validated again.
+// is validated again. Its list of targets may be empty, since the task may have a
+// frozen set.
 func (k *Kind[Spec, State, Result]) readSpec(revision int, stored []byte, v *Spec) error {
 	upgraded, err := read(&k.revisions, partSpec, revision, stored, k.def.Spec.Decode, v)
 	if err == nil && upgraded {
-		err = validateSpec(k.def.Name, k.def.Secrets, v)
+		err = validateSpec(k.def.Name, k.def.Secrets, v, k.emptyTargets(v))
 	}
 	return err
 }

@@ -84,11 +84,16 @@ func TestSchemaMissing(t *testing.T) {
 
 		c, id := clientOf(db), uuid.New()
 		for call, f := range map[string]func() error{
-			"Task":     func() error { _, err := c.Task(t.Context(), id); return err },
-			"Tasks":    func() error { _, err := c.Tasks(t.Context(), taskkit.Filter{}); return err },
-			"Counts":   func() error { _, err := c.Counts(t.Context(), ""); return err },
-			"Workers":  func() error { _, err := c.Workers(t.Context()); return err },
-			"Failures": func() error { _, err := c.Failures(t.Context(), id, uuid.Nil, 1); return err },
+			"Task":    func() error { _, err := c.Task(t.Context(), id); return err },
+			"Tasks":   func() error { _, err := c.Tasks(t.Context(), taskkit.Filter{}); return err },
+			"Counts":  func() error { _, err := c.Counts(t.Context(), ""); return err },
+			"Workers": func() error { _, err := c.Workers(t.Context()); return err },
+			"Items": func() error {
+				for _, err := range c.Items(t.Context(), id, taskkit.OutcomeFailed) {
+					return err
+				}
+				return nil
+			},
 			"Attempts": func() error { _, err := c.Attempts(t.Context(), id, 1); return err },
 			"Events":   func() error { _, err := c.Events(t.Context(), id, 1); return err },
 			"Result":   func() error { _, err := c.Result(t.Context(), id); return err },

@@ -3,6 +3,7 @@ package taskkit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +38,15 @@ func readHalf(ctx context.Context, b *countBatch) error {
 	for rows.Next() {
 	}
 	return nil
+}
+
+// leaveOpen reads the first row of a query and does not close it.
+func leaveOpen(ctx context.Context, b *countBatch) error {
+	rows, err := b.Tx.QueryContext(ctx, "SELECT 1 UNION ALL SELECT 2") //nolint:rowserrcheck,sqlclosecheck // that is the fault
+	if err == nil {
+		rows.Next()
+	}
+	return err
 }
 
 // A statement that failed is never ignored: the batch ends permanently, with that
@@ -165,6 +175,43 @@ func TestStatementFailuresAreNotIgnored(t *testing.T) {
 			}
 			return count(ctx, b, "w")
 		}, "", ""},
+		"its error formatted with %v": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, err := b.Tx.ExecContext(ctx, wrongStatement)
+			return taskkit.More, fmt.Errorf("insert: %v", err) //nolint:errorlint // that is the fault
+		}, "database", "insert: "},
+		"its error formatted with %v, of rows": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if err := readHalf(ctx, b); err != nil {
+				return taskkit.More, err
+			}
+			return taskkit.More, errors.New("read half")
+		}, "database", "read half"},
+		"a mark counts": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_, err := b.Tx.ExecContext(ctx, wrongStatement)
+			return taskkit.More, taskkit.Permanent("mine", fmt.Errorf("insert: %v", err)) //nolint:errorlint // that is the fault
+		}, "mine", "no_such_table"},
+		"rows left open": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			next, err := count(ctx, b, "w")
+			return next, errors.Join(err, leaveOpen(ctx, b))
+		}, "misuse", "SELECT 1 UNION ALL SELECT 2"},
+		"rows of ent left open": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			next, err := count(ctx, b, "w")
+			var rows entsql.Rows
+			return next, errors.Join(err, b.EntDriver().Query(ctx, "SELECT 1 UNION ALL SELECT 2", []any{}, &rows))
+		}, "misuse", "SELECT 1 UNION ALL SELECT 2"},
+		"rows left open before a statement": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			if err := leaveOpen(ctx, b); err != nil {
+				return taskkit.More, err
+			}
+			return count(ctx, b, "w")
+		}, "misuse", "SELECT 1 UNION ALL SELECT 2"},
+		"rows left open in Try": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_ = b.Try(ctx, func() error { return leaveOpen(ctx, b) })
+			return count(ctx, b, "w")
+		}, "misuse", "SELECT 1 UNION ALL SELECT 2"},
+		"rows left open by a failed Try": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			_ = b.Try(ctx, func() error { return errors.Join(errPlanned, leaveOpen(ctx, b)) })
+			return taskkit.Done, nil
+		}, "misuse", "SELECT 1 UNION ALL SELECT 2"},
 		"commit": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			_, err := b.Tx.ExecContext(ctx, "COMMIT")
 			return taskkit.More, err

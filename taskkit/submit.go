@@ -61,9 +61,12 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if len(specs) > 1 && (s.NewTask.UniqueKey != "" || s.NewTask.IdempotencyKey != "" || s.Reference != "") {
 		return nil, &OptionError{"SubmitMany", "WithUniqueKey, WithIdempotencyKey and WithCoalescing name one task: submit the specs one by one"}
 	}
+	if err := k.checkOver(s, specs); err != nil {
+		return nil, err
+	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
-		raw, err := k.encodeSpec(&specs[i])
+		raw, err := k.encodeSpec(&specs[i], s.over != nil)
 		if err != nil {
 			if se, ok := errors.AsType[*SpecError](err); ok {
 				se.Index = i
@@ -73,6 +76,12 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 		tasks[i] = s.NewTask
 		tasks[i].ID = uuid.Must(uuid.NewV7())
 		tasks[i].Spec = raw
+		switch {
+		case s.over != nil:
+			tasks[i].Targets = k.newTargets(s.over, &specs[i])
+		case tasks[i].Total < 0:
+			tasks[i].Total = int64(k.def.Targets.length(&specs[i]))
+		}
 	}
 	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
 	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
@@ -106,9 +115,14 @@ func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission
 	return s, errors.Join(s.errs...)
 }
 
-// encodeSpec validates a spec and returns its JSON.
-func (k *Kind[Spec, State, Result]) encodeSpec(spec *Spec) ([]byte, error) {
-	if err := validateSpec(k.def.Name, k.def.Secrets, spec); err != nil {
+// encodeSpec validates a spec and returns its JSON. With over, the rules for its list
+// of targets do not apply.
+func (k *Kind[Spec, State, Result]) encodeSpec(spec *Spec, over bool) ([]byte, error) {
+	var except string
+	if over {
+		except = k.def.Targets.field
+	}
+	if err := validateSpec(k.def.Name, k.def.Secrets, spec, except); err != nil {
 		return nil, err
 	}
 	raw, err := k.def.Spec.Append(nil, spec)

@@ -123,16 +123,6 @@ func fromStore(t store.Task) *Task {
 	}
 }
 
-// ItemFailure is an item that failed permanently.
-type ItemFailure struct {
-	ID      uuid.UUID `json:"id"`
-	Created time.Time `json:"created"`
-	Item    string    `json:"item"`
-	Code    string    `json:"code"`
-	Detail  string    `json:"detail"` // for operators only
-	Attempt int       `json:"attempt"`
-}
-
 // Attempt is a failed attempt of a batch.
 type Attempt struct {
 	Created    time.Time `json:"created"`

@@ -87,7 +87,7 @@ func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
 	err = conn.Query(ctx, query, args, v)
 	d.tx.Record(query, err)
 	if rows, ok := v.(*entsql.Rows); ok && err == nil {
-		d.tx.Reads(rows.ColumnScanner)
+		d.tx.Reads(query, rows.ColumnScanner)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,14 +25,17 @@ var specValidator = sync.OnceValue(func() *validator.Validate {
 	return v
 })
 
-// validateSpec checks the validate tags, then the spec's own Validate. The error
-// contains no secret.
-func validateSpec[Spec any](kind string, hidden []string, spec *Spec) error {
+// validateSpec checks the validate tags, but for those of the field except, then the
+// spec's own Validate. The error contains no secret.
+func validateSpec[Spec any](kind string, hidden []string, spec *Spec, except string) error {
 	if reflect.TypeFor[Spec]().Kind() == reflect.Struct {
 		invalid, err := checkTags(spec)
 		if err != nil {
 			return &SpecError{Kind: kind, Err: err}
 		}
+		invalid = slices.DeleteFunc(invalid, func(f validator.FieldError) bool {
+			return except != "" && pathOf(reflect.TypeFor[Spec](), f) == except
+		})
 		if len(invalid) > 0 {
 			return tagError(kind, hidden, reflect.TypeFor[Spec](), invalid)
 		}
@@ -47,12 +51,22 @@ func validateSpec[Spec any](kind string, hidden []string, spec *Spec) error {
 // checkTags checks the validate tags of a spec. The error is about the tags
 // themselves.
 func checkTags(spec any) (invalid validator.ValidationErrors, err error) {
+	return validated(func(v *validator.Validate) error { return v.Struct(spec) })
+}
+
+// checkElements checks a list by rules that begin with dive.
+func checkElements(list any, rules string) (invalid validator.ValidationErrors, err error) {
+	return validated(func(v *validator.Validate) error { return v.Var(list, rules) })
+}
+
+// validated returns what breaks a rule. The error is about the rules themselves.
+func validated(validate func(*validator.Validate) error) (invalid validator.ValidationErrors, err error) {
 	defer func() {
 		if v := recover(); v != nil { // an unknown tag, or one that the type of the field does not allow
 			err = fmt.Errorf("its validate tags cannot be used: %v", v)
 		}
 	}()
-	invalid, _ = errors.AsType[validator.ValidationErrors](specValidator().Struct(spec))
+	invalid, _ = errors.AsType[validator.ValidationErrors](validate(specValidator()))
 	return invalid, nil
 }
 
@@ -82,12 +96,16 @@ func tagError(kind string, hidden []string, t reflect.Type, invalid validator.Va
 }
 
 func fieldError(t reflect.Type, f validator.FieldError) FieldError {
-	_, path, _ := strings.Cut(f.Namespace(), ".") // without the type's name
 	rule := f.Tag()
 	if f.Param() != "" {
 		rule += "=" + jsonParam(t, f)
 	}
-	return FieldError{Path: path, Rule: rule, Value: describe(f)}
+	return FieldError{Path: pathOf(t, f), Rule: rule, Value: describe(f)}
+}
+
+// pathOf returns the path of a field of a type. The name of a generic type has dots.
+func pathOf(t reflect.Type, f validator.FieldError) string {
+	return strings.TrimPrefix(f.Namespace(), t.Name()+".")
 }
 
 // describe returns the value that broke a rule, shortened.

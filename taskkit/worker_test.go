@@ -278,7 +278,7 @@ func TestWorkerFailsItems(t *testing.T) {
 					b.Fail(p, err)
 				}
 				if p%5 == 0 {
-					b.Skip(1)
+					b.Skip(p, "divisible by 5")
 				}
 			}
 			return next, nil
@@ -289,16 +289,17 @@ func TestWorkerFailsItems(t *testing.T) {
 		if want := (taskkit.Progress{Total: 10, Done: 5, Failed: 3, Skipped: 2}); task.Progress != want || task.Status != taskkit.StatusCompleted {
 			t.Errorf("%s %q with progress %+v, want %+v", task.Status, task.StatusDetail, task.Progress, want)
 		}
-		failures, err := clientOf(db).Failures(t.Context(), id, uuid.Nil, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var got []string
-		for _, f := range failures {
-			got = append(got, f.Item+" "+f.Code+" "+f.Detail)
+		for _, o := range []taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped} {
+			for _, i := range listed(t, db, id, o) {
+				got = append(got, fmt.Sprintf("%s %s %s at %d, attempt %d", i.Text(), i.Code, i.Detail, i.Position, i.Attempt))
+			}
 		}
-		if want := []string{"3 divisible planned", "6 divisible planned", "9 divisible planned"}; fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("failures %v, want %v", got, want)
+		if want := []string{
+			"3 divisible planned at 3, attempt 1", "6 divisible planned at 6, attempt 1", "9 divisible planned at 9, attempt 1",
+			"5 divisible by 5  at 5, attempt 1", "10 divisible by 5  at 10, attempt 1",
+		}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("items %q, want %q", got, want)
 		}
 		var rows int
 		if err := db.QueryRow(`SELECT count(*) FROM touch`).Scan(&rows); err != nil || rows != 7 {

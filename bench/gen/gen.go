@@ -7,6 +7,7 @@ import (
 	"taskkit.dev/taskkit"
 
 	"taskkit.dev/bench/gen/peopletask"
+	"taskkit.dev/bench/gen/rowstask"
 	"taskkit.dev/bench/gen/tinytask"
 	"taskkit.dev/bench/gen/touchtask"
 )
@@ -20,6 +21,7 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 // does not start without, and says which is missing.
 type Executors struct {
 	People taskkit.Executor[peopletask.Spec, peopletask.State]
+	Rows   taskkit.Executor[rowstask.Spec, rowstask.State]
 	Tiny   taskkit.Executor[tinytask.Spec, tinytask.State]
 	Touch  taskkit.Executor[touchtask.Spec, touchtask.State]
 }
@@ -27,6 +29,7 @@ type Executors struct {
 // Register registers the executors for a worker.
 func (x Executors) Register(r *taskkit.Registry) {
 	taskkit.Register(r, peopletask.Kind, x.People)
+	taskkit.Register(r, rowstask.Kind, x.Rows)
 	taskkit.Register(r, tinytask.Kind, x.Tiny)
 	taskkit.Register(r, touchtask.Kind, x.Touch)
 }
@@ -35,6 +38,7 @@ func (x Executors) Register(r *taskkit.Registry) {
 func Kinds() []string {
 	return []string{
 		"people",
+		"rows",
 		"tiny",
 		"touch",
 	}

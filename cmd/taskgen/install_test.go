@@ -32,7 +32,7 @@ func TestInstalled(t *testing.T) {
 	}
 	env := append(os.Environ(),
 		"GOPROXY=file://"+proxy+",file://"+filepath.Join(strings.TrimSpace(string(have)), "cache", "download"),
-		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw", "GONOSUMDB=*", "GOSUMDB=off", "GOWORK=off")
+		"GOMODCACHE="+t.TempDir(), "GOFLAGS=-modcacherw -trimpath", "GONOSUMDB=*", "GOSUMDB=off", "GOWORK=off")
 	command := func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)

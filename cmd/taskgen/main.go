@@ -159,7 +159,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			_, _ = stdout.Write(c.Diff())
 		}
 		if len(changes) > 0 {
-			fmt.Fprintf(stderr, "taskgen: generated code is stale: run go generate; files to change: %d\n", len(changes))
+			command := "go generate"
+			if o.Base != "" {
+				command = "taskgen with the same flags, but without -check"
+			}
+			fmt.Fprintf(stderr, "taskgen: generated code is stale: run %s; files to change: %d\n", command, len(changes))
 			return 1
 		}
 		return 0

@@ -121,8 +121,11 @@ func TestCommand(t *testing.T) {
 	// Broken output is not read, a foreign file is left alone.
 	write(t, generated, read(t, generated)+"\nbroken\n")
 	write(t, filepath.Join(dir, "gen/watchtask/extra.go"), "package watchtask\n")
-	out, _ = command(1, "-check")
+	out, errs = command(1, "-check")
 	contains(out, "-broken")
+	contains(errs, "stale: run go generate;")
+	_, errs = command(1, "-check", "-base", "tasks.lock")
+	contains(errs, "stale: run taskgen with the same flags, but without -check;") // go generate has no -base
 	command(0)
 	if strings.Contains(read(t, generated), "broken") || stat(t, filepath.Join(dir, "gen/watchtask/extra.go")) == nil {
 		t.Error("not mended")

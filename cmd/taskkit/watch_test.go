@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
 )
 
@@ -116,7 +118,7 @@ func TestWatchExitStatus(t *testing.T) {
 		expect(t, 0, `"status": "COMPLETED"`, s.args("watch", good.String(), "-o", "json")...)
 		expect(t, 3, "out_of_paper", s.args("watch", bad.String())...)
 		expect(t, 0, "no_such_person", s.args("show", good.String())...)
-		expect(t, 0, "failures", s.args("show", good.String(), "-o", "json")...)
+		expect(t, 0, `"failed": [`, s.args("show", good.String(), "-o", "json")...)
 		if _, out, errs := ran(t, s.args("show", bad.String())...); strings.Contains(out+errs, "\x1b") {
 			t.Error("an escape sequence in an error reaches the terminal")
 		}
@@ -162,6 +164,40 @@ func TestWatchDetaches(t *testing.T) {
 	}
 }
 
+// watch continues while the server restarts and says so once.
+func TestWatchSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	server, err := cluster.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := migrated(t, testdb.On(t, server))
+	id := s.submit(t)
+	w := begin(t, s.args("watch", id.String())...)
+	w.until("QUEUED")
+	if err := server.Fast(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.says("; trying again\n")
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.says("reached the database again after ")
+	w.until("QUEUED")
+	s.SetMaxIdleConns(0) // those from before the restart are lost
+	if _, err := s.client.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if status := w.end(); status != 4 || strings.Count(w.errs.String(), "cannot reach the database (since ") != 1 {
+		t.Errorf("status %d, want 4 and one line about the restart: %s", status, w.errs.String())
+	}
+}
+
 // Without --exit the workers keep running, other commands can be used in the
 // meantime, and Ctrl-C ends all of them in order.
 func TestDevKeepsRunning(t *testing.T) {
@@ -188,7 +224,37 @@ type running struct {
 	*exec.Cmd
 	t     *testing.T
 	lines *bufio.Scanner
-	errs  strings.Builder
+	errs  output
+}
+
+// output is what a command has written so far. It is safe for concurrent use.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// says waits until a command has written a text to standard error.
+func (r *running) says(text string) {
+	r.t.Helper()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.errs.String(), text); <-poll.C {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%v does not say %q: %s", r.Args[1:], text, r.errs.String())
+		}
+	}
 }
 
 func begin(t *testing.T, args ...string) *running {

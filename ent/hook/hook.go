@@ -69,16 +69,28 @@ func (f TaskEventFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, e
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskEventMutation", m)
 }
 
-// The TaskFailureFunc type is an adapter to allow the use of ordinary
-// function as TaskFailure mutator.
-type TaskFailureFunc func(context.Context, *ent.TaskFailureMutation) (ent.Value, error)
+// The TaskItemFunc type is an adapter to allow the use of ordinary
+// function as TaskItem mutator.
+type TaskItemFunc func(context.Context, *ent.TaskItemMutation) (ent.Value, error)
 
 // Mutate calls f(ctx, m).
-func (f TaskFailureFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.TaskFailureMutation); ok {
+func (f TaskItemFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskItemMutation); ok {
 		return f(ctx, mv)
 	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskFailureMutation", m)
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskItemMutation", m)
+}
+
+// The TaskPlanFunc type is an adapter to allow the use of ordinary
+// function as TaskPlan mutator.
+type TaskPlanFunc func(context.Context, *ent.TaskPlanMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskPlanFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskPlanMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskPlanMutation", m)
 }
 
 // The TaskProcessFunc type is an adapter to allow the use of ordinary
@@ -103,6 +115,18 @@ func (f TaskResultFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskResultMutation", m)
+}
+
+// The TaskTargetFunc type is an adapter to allow the use of ordinary
+// function as TaskTarget mutator.
+type TaskTargetFunc func(context.Context, *ent.TaskTargetMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskTargetFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskTargetMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskTargetMutation", m)
 }
 
 // Condition is a hook condition function.

@@ -12,9 +12,11 @@ type SchemaConfig struct {
 	QueuedTask  string // QueuedTask table.
 	TaskAttempt string // TaskAttempt table.
 	TaskEvent   string // TaskEvent table.
-	TaskFailure string // TaskFailure table.
+	TaskItem    string // TaskItem table.
+	TaskPlan    string // TaskPlan table.
 	TaskProcess string // TaskProcess table.
 	TaskResult  string // TaskResult table.
+	TaskTarget  string // TaskTarget table.
 }
 
 type schemaCtxKey struct{}

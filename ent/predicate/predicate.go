@@ -21,11 +21,17 @@ type TaskAttempt func(*sql.Selector)
 // TaskEvent is the predicate function for taskevent builders.
 type TaskEvent func(*sql.Selector)
 
-// TaskFailure is the predicate function for taskfailure builders.
-type TaskFailure func(*sql.Selector)
+// TaskItem is the predicate function for taskitem builders.
+type TaskItem func(*sql.Selector)
+
+// TaskPlan is the predicate function for taskplan builders.
+type TaskPlan func(*sql.Selector)
 
 // TaskProcess is the predicate function for taskprocess builders.
 type TaskProcess func(*sql.Selector)
 
 // TaskResult is the predicate function for taskresult builders.
 type TaskResult func(*sql.Selector)
+
+// TaskTarget is the predicate function for tasktarget builders.
+type TaskTarget func(*sql.Selector)

@@ -102,23 +102,27 @@ const (
 	FieldParentID = "parent_id"
 	// FieldTraceparent holds the string denoting the traceparent field in the database.
 	FieldTraceparent = "traceparent"
-	// EdgeFailedItems holds the string denoting the failed_items edge name in mutations.
-	EdgeFailedItems = "failed_items"
+	// EdgeItems holds the string denoting the items edge name in mutations.
+	EdgeItems = "items"
 	// EdgeFailedAttempts holds the string denoting the failed_attempts edge name in mutations.
 	EdgeFailedAttempts = "failed_attempts"
 	// EdgeResult holds the string denoting the result edge name in mutations.
 	EdgeResult = "result"
 	// EdgeMergedKeys holds the string denoting the merged_keys edge name in mutations.
 	EdgeMergedKeys = "merged_keys"
+	// EdgePlan holds the string denoting the plan edge name in mutations.
+	EdgePlan = "plan"
+	// EdgeTargets holds the string denoting the targets edge name in mutations.
+	EdgeTargets = "targets"
 	// Table holds the table name of the queuedtask in the database.
 	Table = "taskkit_queued_task"
-	// FailedItemsTable is the table that holds the failed_items relation/edge.
-	FailedItemsTable = "taskkit_task_failure"
-	// FailedItemsInverseTable is the table name for the TaskFailure entity.
-	// It exists in this package in order to avoid circular dependency with the "taskfailure" package.
-	FailedItemsInverseTable = "taskkit_task_failure"
-	// FailedItemsColumn is the table column denoting the failed_items relation/edge.
-	FailedItemsColumn = "task_id"
+	// ItemsTable is the table that holds the items relation/edge.
+	ItemsTable = "taskkit_task_item"
+	// ItemsInverseTable is the table name for the TaskItem entity.
+	// It exists in this package in order to avoid circular dependency with the "taskitem" package.
+	ItemsInverseTable = "taskkit_task_item"
+	// ItemsColumn is the table column denoting the items relation/edge.
+	ItemsColumn = "task_id"
 	// FailedAttemptsTable is the table that holds the failed_attempts relation/edge.
 	FailedAttemptsTable = "taskkit_task_attempt"
 	// FailedAttemptsInverseTable is the table name for the TaskAttempt entity.
@@ -140,6 +144,20 @@ const (
 	MergedKeysInverseTable = "taskkit_merged_key"
 	// MergedKeysColumn is the table column denoting the merged_keys relation/edge.
 	MergedKeysColumn = "task_id"
+	// PlanTable is the table that holds the plan relation/edge.
+	PlanTable = "taskkit_task_plan"
+	// PlanInverseTable is the table name for the TaskPlan entity.
+	// It exists in this package in order to avoid circular dependency with the "taskplan" package.
+	PlanInverseTable = "taskkit_task_plan"
+	// PlanColumn is the table column denoting the plan relation/edge.
+	PlanColumn = "task_id"
+	// TargetsTable is the table that holds the targets relation/edge.
+	TargetsTable = "taskkit_task_target"
+	// TargetsInverseTable is the table name for the TaskTarget entity.
+	// It exists in this package in order to avoid circular dependency with the "tasktarget" package.
+	TargetsInverseTable = "taskkit_task_target"
+	// TargetsColumn is the table column denoting the targets relation/edge.
+	TargetsColumn = "task_id"
 )
 
 // Columns holds all SQL columns for queuedtask fields.
@@ -462,17 +480,17 @@ func ByTraceparent(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTraceparent, opts...).ToFunc()
 }
 
-// ByFailedItemsCount orders the results by failed_items count.
-func ByFailedItemsCount(opts ...sql.OrderTermOption) OrderOption {
+// ByItemsCount orders the results by items count.
+func ByItemsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newFailedItemsStep(), opts...)
+		sqlgraph.OrderByNeighborsCount(s, newItemsStep(), opts...)
 	}
 }
 
-// ByFailedItems orders the results by failed_items terms.
-func ByFailedItems(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+// ByItems orders the results by items terms.
+func ByItems(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newFailedItemsStep(), append([]sql.OrderTerm{term}, terms...)...)
+		sqlgraph.OrderByNeighborTerms(s, newItemsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 
@@ -510,11 +528,32 @@ func ByMergedKeys(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newMergedKeysStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
-func newFailedItemsStep() *sqlgraph.Step {
+
+// ByPlanField orders the results by plan field.
+func ByPlanField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newPlanStep(), sql.OrderByField(field, opts...))
+	}
+}
+
+// ByTargetsCount orders the results by targets count.
+func ByTargetsCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newTargetsStep(), opts...)
+	}
+}
+
+// ByTargets orders the results by targets terms.
+func ByTargets(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newTargetsStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
+func newItemsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(FailedItemsInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, FailedItemsTable, FailedItemsColumn),
+		sqlgraph.To(ItemsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, ItemsTable, ItemsColumn),
 	)
 }
 func newFailedAttemptsStep() *sqlgraph.Step {
@@ -536,5 +575,19 @@ func newMergedKeysStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(MergedKeysInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, MergedKeysTable, MergedKeysColumn),
+	)
+}
+func newPlanStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(PlanInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2O, false, PlanTable, PlanColumn),
+	)
+}
+func newTargetsStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(TargetsInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, TargetsTable, TargetsColumn),
 	)
 }

@@ -2333,27 +2333,27 @@ func TraceparentContainsFold(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldContainsFold(FieldTraceparent, v))
 }
 
-// HasFailedItems applies the HasEdge predicate on the "failed_items" edge.
-func HasFailedItems() predicate.QueuedTask {
+// HasItems applies the HasEdge predicate on the "items" edge.
+func HasItems() predicate.QueuedTask {
 	return predicate.QueuedTask(func(s *sql.Selector) {
 		step := sqlgraph.NewStep(
 			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, FailedItemsTable, FailedItemsColumn),
+			sqlgraph.Edge(sqlgraph.O2M, false, ItemsTable, ItemsColumn),
 		)
 		schemaConfig := internal.SchemaConfigFromContext(s.Context())
-		step.To.Schema = schemaConfig.TaskFailure
-		step.Edge.Schema = schemaConfig.TaskFailure
+		step.To.Schema = schemaConfig.TaskItem
+		step.Edge.Schema = schemaConfig.TaskItem
 		sqlgraph.HasNeighbors(s, step)
 	})
 }
 
-// HasFailedItemsWith applies the HasEdge predicate on the "failed_items" edge with a given conditions (other predicates).
-func HasFailedItemsWith(preds ...predicate.TaskFailure) predicate.QueuedTask {
+// HasItemsWith applies the HasEdge predicate on the "items" edge with a given conditions (other predicates).
+func HasItemsWith(preds ...predicate.TaskItem) predicate.QueuedTask {
 	return predicate.QueuedTask(func(s *sql.Selector) {
-		step := newFailedItemsStep()
+		step := newItemsStep()
 		schemaConfig := internal.SchemaConfigFromContext(s.Context())
-		step.To.Schema = schemaConfig.TaskFailure
-		step.Edge.Schema = schemaConfig.TaskFailure
+		step.To.Schema = schemaConfig.TaskItem
+		step.Edge.Schema = schemaConfig.TaskItem
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)
@@ -2441,6 +2441,64 @@ func HasMergedKeysWith(preds ...predicate.MergedKey) predicate.QueuedTask {
 		schemaConfig := internal.SchemaConfigFromContext(s.Context())
 		step.To.Schema = schemaConfig.MergedKey
 		step.Edge.Schema = schemaConfig.MergedKey
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasPlan applies the HasEdge predicate on the "plan" edge.
+func HasPlan() predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, PlanTable, PlanColumn),
+		)
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskPlan
+		step.Edge.Schema = schemaConfig.TaskPlan
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasPlanWith applies the HasEdge predicate on the "plan" edge with a given conditions (other predicates).
+func HasPlanWith(preds ...predicate.TaskPlan) predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := newPlanStep()
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskPlan
+		step.Edge.Schema = schemaConfig.TaskPlan
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasTargets applies the HasEdge predicate on the "targets" edge.
+func HasTargets() predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, TargetsTable, TargetsColumn),
+		)
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskTarget
+		step.Edge.Schema = schemaConfig.TaskTarget
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasTargetsWith applies the HasEdge predicate on the "targets" edge with a given conditions (other predicates).
+func HasTargetsWith(preds ...predicate.TaskTarget) predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := newTargetsStep()
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskTarget
+		step.Edge.Schema = schemaConfig.TaskTarget
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

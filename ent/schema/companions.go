@@ -39,36 +39,47 @@ func (TaskProcess) Fields() []ent.Field {
 	}
 }
 
-// TaskFailure is one item that will never work.
-type TaskFailure struct{ ent.Schema }
+// TaskItem is the outcome of one item of a task, where it is not that the item
+// succeeded. A later outcome of the same item replaces an earlier one.
+type TaskItem struct{ ent.Schema }
 
 // Annotations implements [ent.Interface].
-func (TaskFailure) Annotations() []schema.Annotation {
-	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_failure"}}
+func (TaskItem) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{
+		Table: "taskkit_task_item",
+		Checks: map[string]string{
+			"taskkit_outcome": "outcome IN ('failed', 'skipped', 'deferred')",
+		},
+	}}
 }
 
 // Fields implements [ent.Interface].
-func (TaskFailure) Fields() []ent.Field {
+func (TaskItem) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
-		field.Time("created_date").Immutable().Annotations(clock()),
-		field.Text("item").Immutable(),
-		field.Text("code").Immutable(),
-		field.Text("detail").Immutable().Comment("operators only"),
-		field.Int("attempt").Immutable(),
+		field.Time("created_date").Annotations(clock()).Comment("when the outcome was recorded"),
+		field.Int64("position").Optional().Nillable().Comment("in the list or the set, from 1; null: unknown"),
+		field.Int("attempt"),
+		field.Text("outcome"),
+		field.Text("code"),
+		field.Text("item").Immutable().Comment("JSON, see internal/itemkey; as text, which is compared byte by byte"),
+		field.Text("detail").Comment("operators only"),
 	}
 }
 
 // Edges implements [ent.Interface].
-func (TaskFailure) Edges() []ent.Edge {
-	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("failed_items").
+func (TaskItem) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("items").
 		Field("task_id").Unique().Required().Immutable()}
 }
 
 // Indexes implements [ent.Interface].
-func (TaskFailure) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("task_id", "id").StorageKey("taskkit_failure_task")}
+func (TaskItem) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("task_id", "item").Unique().StorageKey("taskkit_item_key"),
+		index.Fields("task_id", "outcome", "id").StorageKey("taskkit_item_outcome"),
+	}
 }
 
 // TaskAttempt is one failed attempt: when, where, at which checkpoint, and why.

@@ -152,10 +152,12 @@ func askedFields() []ent.Field {
 func (QueuedTask) Edges() []ent.Edge {
 	cascade := entsql.OnDelete(entsql.Cascade)
 	return []ent.Edge{
-		edge.To("failed_items", TaskFailure.Type).Annotations(cascade),
+		edge.To("items", TaskItem.Type).Annotations(cascade),
 		edge.To("failed_attempts", TaskAttempt.Type).Annotations(cascade),
 		edge.To("result", TaskResult.Type).Unique().Annotations(cascade),
 		edge.To("merged_keys", MergedKey.Type).Annotations(cascade),
+		edge.To("plan", TaskPlan.Type).Unique().Annotations(cascade),
+		edge.To("targets", TaskTarget.Type).Annotations(cascade),
 	}
 }
 

@@ -4,6 +4,8 @@ package programstatus
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
@@ -41,11 +43,19 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 	if err != nil {
 		return next, err
 	}
-	out, err := caseload.SetStatus(ctx, c, b.Task, b.Spec.Program, b.Spec.Status, people)
-	for _, person := range out.Missing {
-		b.Fail(person, taskkit.Permanent("not_enrolled", nil))
-	}
-	b.Skip(out.Already)
-	b.State.Changed += len(people) - out.Already - len(out.Missing)
+	err = taskkit.Each(ctx, b, people, func(ctx context.Context, people []uuid.UUID) error {
+		out, err := caseload.SetStatus(ctx, c, b.Task, b.Spec.Program, b.Spec.Status, people)
+		if err != nil {
+			return err
+		}
+		for _, person := range out.Missing {
+			b.Fail(person, taskkit.Permanent("not_enrolled", nil))
+		}
+		for _, person := range out.Already {
+			b.Skip(person, "already_so")
+		}
+		b.State.Changed += len(people) - len(out.Already) - len(out.Missing) // last: nothing fails after it
+		return nil
+	})
 	return next, err
 }

@@ -48,13 +48,17 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 	}
 	if b.Spec.Action == Stop {
 		out, err := caseload.StopWatching(ctx, c, b.Task, b.RunAs, people)
-		b.Skip(out.Already + len(out.Missing))
+		for _, person := range append(out.Already, out.Missing...) {
+			b.Skip(person, "not_watched")
+		}
 		return next, err
 	}
 	out, err := caseload.StartWatching(ctx, c, b.Task, b.RunAs, people)
 	for _, person := range out.Missing {
 		b.Fail(person, taskkit.Permanent("no_such_person", nil))
 	}
-	b.Skip(out.Already)
+	for _, person := range out.Already {
+		b.Skip(person, "already_watched")
+	}
 	return next, err
 }

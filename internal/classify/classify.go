@@ -22,6 +22,9 @@ type Classification struct {
 	// TooLarge: a statement exceeded a limit of the database, so a smaller batch
 	// may succeed. The same batch cannot: the class is permanent.
 	TooLarge bool
+	// OfItem: the error is of what the batch worked on, so the same batch without
+	// the item that caused it may succeed. The class is permanent.
+	OfItem bool
 }
 
 // Classify classifies an error that a batch returned under ctx. The order is: a
@@ -48,7 +51,10 @@ func Detail(err error) string {
 
 func classify(ctx context.Context, err error) Classification {
 	if m, ok := errors.AsType[*MarkedError](err); ok {
-		return Classification{Class: m.Class, Code: orCode(m.Code, CodeError), After: m.After}
+		return Classification{
+			Class: m.Class, Code: orCode(m.Code, CodeError), After: m.After,
+			OfItem: m.Class == lifecycle.Permanent && m.Code != CodeMisuse,
+		}
 	}
 	if ctx.Err() != nil {
 		switch cause := context.Cause(ctx); {
@@ -75,12 +81,19 @@ func classify(ctx context.Context, err error) Classification {
 		return Classification{Class: lifecycle.Permanent, Code: CodeBatchTooLarge, TooLarge: true}
 	}
 	if m, ok := databaseMeaning(err); ok {
-		return Classification{Class: m.class, Code: CodeDatabase}
+		return Classification{Class: m.class, Code: CodeDatabase, OfItem: m.is&data != 0}
 	}
 	if undecodable(err) {
-		return Classification{Class: lifecycle.Permanent, Code: CodeInvalid}
+		return Classification{Class: lifecycle.Permanent, Code: CodeInvalid, OfItem: true}
 	}
 	return Classification{Class: lifecycle.Transient, Code: CodeError}
+}
+
+// Unclassified reports whether nothing in an error says what it means, so that
+// [Classify] takes it for transient.
+func Unclassified(ctx context.Context, err error) bool {
+	_, marked := errors.AsType[*MarkedError](err)
+	return !marked && classify(ctx, err).Code == CodeError
 }
 
 func orCode(code, otherwise string) string {

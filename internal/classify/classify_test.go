@@ -111,3 +111,49 @@ func TestClean(t *testing.T) {
 		t.Errorf("Clean changed %q", got)
 	}
 }
+
+// An error belongs to an item when it is of the data, and never when it is transient,
+// of the statement or of the transaction.
+func TestErrorsOfItems(t *testing.T) {
+	t.Parallel()
+	pg := func(code string) error { return fmt.Errorf("insert: %w", &pgconn.PgError{Code: code}) }
+	for err, want := range map[error]bool{
+		&classify.MarkedError{Class: lifecycle.Permanent, Code: "gone"}:              true,
+		&classify.MarkedError{Class: lifecycle.Permanent, Err: pg("42501")}:          true,
+		&classify.MarkedError{Class: lifecycle.Transient, Err: pg("23514")}:          false,
+		&classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeMisuse}: false,
+		json.Unmarshal([]byte("{"), new(int)):                                        true,
+		pg("22003"):                                                                  true,
+		pg("23505"):                                                                  true,
+		pg("23514"):                                                                  true,
+		pg("P0001"):                                                                  true,
+		pg("0A000"):                                                                  false,
+		pg("25001"):                                                                  false,
+		pg("25P02"):                                                                  false,
+		pg("3B001"):                                                                  false,
+		pg("3F000"):                                                                  false,
+		pg("40001"):                                                                  false,
+		pg("42501"):                                                                  false,
+		pg("42601"):                                                                  false,
+		pg("42P01"):                                                                  false,
+		pg("54000"):                                                                  false,
+		pg("XX000"):                                                                  false,
+		sqliteError(1):                                                               false,
+		sqliteError(5):                                                               false,
+		sqliteError(18):                                                              false,
+		sqliteError(19):                                                              true,
+		sqliteError(1811):                                                            true, // RAISE
+		sqliteError(20):                                                              true,
+		sqliteError(25):                                                              false,
+		sqliteError(2067):                                                            true,
+		errors.New("x"):                                                              false,
+		classify.ErrLost:                                                             false,
+	} {
+		if c := classify.Classify(t.Context(), err); c.OfItem != want || c.OfItem && c.Class != lifecycle.Permanent {
+			t.Errorf("%v: of an item is %v with class %s, want %v", err, c.OfItem, c.Class, want)
+		}
+	}
+	if c := classify.Classify(cancelled(classify.ErrDraining), pg("23514")); c.OfItem {
+		t.Error("an error after the end of the context belongs to an item")
+	}
+}

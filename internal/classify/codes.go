@@ -26,6 +26,8 @@ const (
 	abortedTransaction                       // an earlier statement of the transaction failed
 	limitExceeded                            // the statement is larger than the database allows
 	lostConnection                           // the session has ended or cannot be started
+	refusedLogin                             // the server knows neither the role nor its password, or not the database
+	data                                     // a value or a row was refused, not the statement: with other data it may succeed
 )
 
 // meaning is an entry of the tables of codes.
@@ -40,14 +42,16 @@ type meaning struct {
 var sqlStates = map[string]meaning{
 	"08":    {lifecycle.Transient, lostConnection}, // connection exception
 	"0A":    {lifecycle.Permanent, 0},              // feature not supported; see replannedStatement
-	"22":    {lifecycle.Permanent, 0},              // data exception
-	"23":    {lifecycle.Permanent, 0},              // integrity constraint violation
-	"23505": {lifecycle.Permanent, uniqueViolation},
+	"22":    {lifecycle.Permanent, data},           // data exception
+	"23":    {lifecycle.Permanent, data},           // integrity constraint violation
+	"23505": {lifecycle.Permanent, data | uniqueViolation},
 	"25001": {lifecycle.Permanent, 0},                  // active SQL transaction: VACUUM within one
 	"25006": {lifecycle.Transient, 0},                  // read-only transaction: a standby that is about to be promoted
 	"25P02": {lifecycle.Permanent, abortedTransaction}, // in failed SQL transaction
 	"25P03": {lifecycle.Transient, lostConnection},     // idle in transaction session timeout
+	"28":    {lifecycle.Transient, refusedLogin},       // invalid authorization: a password may be about to change
 	"3B":    {lifecycle.Permanent, 0},                  // savepoint exception
+	"3D":    {lifecycle.Transient, refusedLogin},       // invalid catalog name: no such database
 	"3F":    {lifecycle.Permanent, 0},                  // invalid schema name
 	"40001": {lifecycle.Transient, conflict},           // serialization failure
 	"40P01": {lifecycle.Transient, conflict},           // deadlock detected
@@ -66,7 +70,7 @@ var sqlStates = map[string]meaning{
 	"57P03": {lifecycle.Transient, lostConnection}, // cannot connect now
 	"57P05": {lifecycle.Transient, lostConnection}, // idle session timeout
 	"58":    {lifecycle.Transient, 0},              // system error
-	"P0001": {lifecycle.Permanent, 0},              // RAISE: a rule of the user's, as in a trigger
+	"P0001": {lifecycle.Permanent, data},           // RAISE: a rule of the user's, as in a trigger
 }
 
 // replannedStatement is the text of the 0A000 that a connection gets whose prepared
@@ -78,20 +82,20 @@ const replannedStatement = "cached plan must not change result type"
 // primary code (the low eight bits), to its meaning. An extended code takes
 // precedence. Codes that are not listed are transient.
 var sqliteResults = map[int]meaning{
-	1:    {lifecycle.Permanent, 0},               // ERROR: the statement is wrong; see sqliteMessages
-	5:    {lifecycle.Transient, busy},            // BUSY
-	6:    {lifecycle.Transient, busy},            // LOCKED
-	7:    {lifecycle.Transient, 0},               // NOMEM
-	9:    {lifecycle.Transient, 0},               // INTERRUPT
-	10:   {lifecycle.Transient, 0},               // IOERR
-	13:   {lifecycle.Transient, 0},               // FULL
-	14:   {lifecycle.Transient, 0},               // CANTOPEN
-	18:   {lifecycle.Permanent, limitExceeded},   // TOOBIG
-	19:   {lifecycle.Permanent, 0},               // CONSTRAINT
-	20:   {lifecycle.Permanent, 0},               // MISMATCH
-	25:   {lifecycle.Permanent, 0},               // RANGE
-	1555: {lifecycle.Permanent, uniqueViolation}, // CONSTRAINT_PRIMARYKEY
-	2067: {lifecycle.Permanent, uniqueViolation}, // CONSTRAINT_UNIQUE
+	1:    {lifecycle.Permanent, 0},                      // ERROR: the statement is wrong; see sqliteMessages
+	5:    {lifecycle.Transient, busy},                   // BUSY
+	6:    {lifecycle.Transient, busy},                   // LOCKED
+	7:    {lifecycle.Transient, 0},                      // NOMEM
+	9:    {lifecycle.Transient, 0},                      // INTERRUPT
+	10:   {lifecycle.Transient, 0},                      // IOERR
+	13:   {lifecycle.Transient, 0},                      // FULL
+	14:   {lifecycle.Transient, 0},                      // CANTOPEN
+	18:   {lifecycle.Permanent, limitExceeded},          // TOOBIG
+	19:   {lifecycle.Permanent, data},                   // CONSTRAINT
+	20:   {lifecycle.Permanent, data},                   // MISMATCH
+	25:   {lifecycle.Permanent, 0},                      // RANGE
+	1555: {lifecycle.Permanent, data | uniqueViolation}, // CONSTRAINT_PRIMARYKEY
+	2067: {lifecycle.Permanent, data | uniqueViolation}, // CONSTRAINT_UNIQUE
 }
 
 // sqliteMessages are the errors that SQLite reports as a plain ERROR and
@@ -105,6 +109,12 @@ var sqliteMessages = []struct {
 	{"has no column named", undefinedColumn},
 	{"too many SQL variables", limitExceeded},
 	{"variable number must be between", limitExceeded},
+	// What functions of SQL say of their arguments, where PostgreSQL has class 22.
+	{"integer overflow", data},
+	{"malformed JSON", data},
+	{"JSON cannot hold BLOB values", data},
+	{"bad JSON path", data},
+	{"ESCAPE expression must be a single character", data},
 }
 
 // tooManyParameters are the texts of pgx and lib/pq for a statement whose
@@ -158,12 +168,20 @@ func LostConnection(err error) bool {
 	return network
 }
 
+// DatabaseError reports whether err is the answer of the database to a statement,
+// and not that of a connection that was lost: such a statement had no effect.
+func DatabaseError(err error) bool {
+	_, ok := databaseMeaning(err)
+	return ok && !LostConnection(err)
+}
+
 // TransientDatabase reports whether the database or the connection to it failed in
 // a way that passes, so that the same statement can succeed later. Unlike
-// [Classify] it does not take unknown errors for transient.
+// [Classify] it does not take unknown errors for transient, nor a refused login, which
+// an operator has to mend.
 func TransientDatabase(err error) bool {
 	m, ok := databaseMeaning(err)
-	return ok && m.class == lifecycle.Transient || LostConnection(err)
+	return ok && m.class == lifecycle.Transient && m.is&refusedLogin == 0 || LostConnection(err)
 }
 
 func is(err error, c condition) bool {

@@ -86,6 +86,30 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+func TestDatabaseError(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{errors.New("x"), false},
+		{codeError(5), false},
+		{state("23503"), true},
+		{state("40001"), true},
+		{state("99999"), true},
+		{sqliteError(13), true},
+		{state("08006"), false},
+		{state("57P01"), false},
+		{driver.ErrBadConn, false},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), false},
+	} {
+		if got := classify.DatabaseError(c.err); got != c.want {
+			t.Errorf("%v: the answer of the database: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
 // The drivers in use report these conditions as the tables say.
 func TestCodesOfTheDrivers(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,9 @@ func (m *MarkedError) Unwrap() error { return m.Err }
 // Panic turns a recovered value into a permanent error that carries the stack
 // of the goroutine that panicked. Call it in the deferred function.
 func Panic(v any) error {
+	if m, ok := v.(*MarkedError); ok {
+		return m // of a method that returns no error, such as Take
+	}
 	return &MarkedError{Class: lifecycle.Permanent, Code: CodePanic, Err: fmt.Errorf("%v\n%s", v, debug.Stack())}
 }
 

@@ -17,9 +17,10 @@ const (
 	CodeNoProgress    = "no_progress"     // the executor asks for batches in which it does nothing
 	CodePanic         = "panic"           // the executor panicked
 	CodePoison        = "poison"          // the item killed its worker each time, and was skipped
-	CodeSkipped       = "skipped"         // an operator's retry skipped the item
+	CodeSkipped       = "skipped"         // an item skipped without a code of its own, or by an operator's retry
 	// CodeSpoiledTransaction: a statement of the batch failed, and the executor
 	// continued as if it had not.
 	CodeSpoiledTransaction = "spoiled_transaction"
+	CodeTargets            = "targets"     // the frozen targets of the task cannot be read
 	CodeUndecodable        = "undecodable" // this worker cannot decode the spec or the checkpoint
 )

@@ -15,19 +15,23 @@ import (
 
 // batch runs one batch: the executor, and the write of its checkpoint.
 func (s *session) batch() flow {
+	targets, err := s.targets()
+	if err != nil {
+		return s.failed(s.ctx, err)
+	}
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
 	started := time.Now()
 
 	tx := newLazyTx(s.store, s.lease, s.config.limits())
-	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.size, Attempt: s.tries, Log: s.log}, s.progress)
+	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.size, Attempt: s.tries, Log: s.log, Targets: targets}, s.progress)
 	step.skip = s.skip
 	var (
 		next   Next
 		state  json.RawMessage
 		result json.RawMessage
 	)
-	err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
+	err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
 		next, state, err = s.call.Execute(ctx, step, s.state)
 		if err == nil && next.Done && s.kind.HasReport {
 			// The state is what Execute has just returned.
@@ -53,7 +57,7 @@ func (s *session) batch() flow {
 	if s.task.Revision != s.kind.Revision {
 		w.Secrets = s.kind.Secrets // the task knows those of its own revision
 	}
-	w.Progress, w.Failures = step.finish()
+	w.Progress, w.Items = step.finish()
 	if next == (Next{}) {
 		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
 			tx.rollback()
@@ -66,7 +70,7 @@ func (s *session) batch() flow {
 		s.progress.Done - s.progress.Failed - s.progress.Skipped
 	then := s.next(&w, next, processed > 0)
 	s.limit.record(int(processed), time.Since(started))
-	return s.commit(tx, w, then)
+	return s.orFailed(s.commit(tx, w, then))
 }
 
 // next sets where the task goes after a batch that succeeded.
@@ -92,7 +96,7 @@ func (s *session) callExecutor(ctx context.Context, step *Step, f func(context.C
 	if err != nil {
 		return err
 	}
-	returned := runIsolated(ctx, f)
+	returned := runIsolated(ctx, func(ctx context.Context) error { return ofStatement(ctx, step.Tx, f(ctx)) })
 	select {
 	case err = <-returned:
 	case <-ctx.Done():
@@ -115,16 +119,38 @@ func (s *session) callExecutor(ctx context.Context, step *Step, f func(context.C
 			return failed
 		}
 		if tx != nil {
-			return ignored(ctx, tx.Failed())
+			return cmp.Or(ignored(ctx, tx.Failed()), tx.Unclosed())
 		}
 	}
 	return err
 }
 
+// ofStatement returns the error of an executor. One that has no class of its own gets
+// that of the statement that failed: the executor may have formatted that statement's
+// error with %v, and could not have committed anyway.
+func ofStatement(ctx context.Context, tx *LazyTx, err error) error {
+	if err == nil || !classify.Unclassified(ctx, err) {
+		return err
+	}
+	failed := tx.failedStatement()
+	if failed == nil {
+		return err
+	}
+	return &statementError{err, failed}
+}
+
+// statementError has the text of one error and the class of another.
+type statementError struct{ returned, failed error }
+
+func (e *statementError) Error() string { return e.returned.Error() }
+
+// Unwrap returns the error of the statement that failed.
+func (e *statementError) Unwrap() error { return e.failed }
+
 // ignored is the error of a batch whose executor returned none although a
 // statement of it failed. When the failure is one that a new try can mend, be it
-// with a smaller batch, or the
-// batch was cut off, it is treated as if the executor had returned it.
+// with a smaller batch, or the batch was cut off, it is treated as if the executor
+// had returned it.
 func ignored(ctx context.Context, failed error) error {
 	if failed == nil || ctx.Err() != nil {
 		return failed
@@ -143,15 +169,15 @@ func ignored(ctx context.Context, failed error) error {
 
 // commit makes a batch's last write: inside its transaction if it has one,
 // otherwise with the group. What the session does after it, if it is applied, is
-// then.
-func (s *session) commit(tx *LazyTx, w store.Write, then flow) flow {
+// then. The error is that of [session.handleWriteResult].
+func (s *session) commit(tx *LazyTx, w store.Write, then flow) (flow, error) {
 	open, _ := tx.close()
 	if open == nil {
 		if then == endSession {
 			// The slot is free for the next task; the end is acknowledged to
 			// nobody before its flush has committed.
 			s.flusher.add(w, func(a store.Applied, err error) { s.onEndWritten(w, a, err) })
-			return endSession
+			return endSession, nil
 		}
 		a, err := s.flusher.apply(w)
 		return s.handleWriteResult(w, a, err, then)

@@ -180,7 +180,12 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	abort := s.call != nil && s.kind.HasAbort
 	report := s.call != nil && s.kind.HasReport && e.how == EndStop
 	if abort || report {
-		err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
+		targets, err := s.targets()
+		if err != nil {
+			targets = &Targets{Err: err} // only Take needs them
+		}
+		step.Targets = targets
+		err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
 			if abort {
 				err = s.call.Abort(ctx, step, s.state)
 			}
@@ -199,8 +204,9 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	}
 	w := s.endWrite(e)
 	w.Result, w.Revision = result, s.kind.Revision
-	if s.commit(tx, w, endSession) == continueSession {
-		return continueSession, errEndNotWritten
+	f, err := s.commit(tx, w, endSession)
+	if f == continueSession && err == nil {
+		err = errEndNotWritten
 	}
-	return endSession, nil
+	return f, err
 }

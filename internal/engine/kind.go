@@ -26,6 +26,10 @@ type Kind struct {
 	// Open decodes the spec of a task. The call belongs to one session. An error
 	// is one of the runtime, not of the executor, and ends the task in ERROR.
 	Open func(t Task, spec json.RawMessage) (Call, error)
+	// DecodeTargets decodes a page of frozen targets, which stands for a list of the
+	// task's spec: to a []T with the type of the list, and its length. Nil: the kind
+	// has no list of targets.
+	DecodeTargets func(t Task, spec json.RawMessage, field string, keys json.RawMessage) (list any, n int, err error)
 }
 
 // Task is what does not change during a session of a task.
@@ -80,4 +84,5 @@ type Env struct {
 	Attempt int
 	Ending  Ending
 	Log     *slog.Logger
+	Targets *Targets // nil: the task has no frozen targets
 }

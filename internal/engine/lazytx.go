@@ -76,14 +76,26 @@ func (t *LazyTx) Record(query string, err error) {
 	}
 }
 
-// Reads notes the rows of a statement that ran on a handle of [LazyTx.Handle].
-func (t *LazyTx) Reads(rows txguard.Rows) {
+// Reads notes the rows of a query that ran on a handle of [LazyTx.Handle].
+func (t *LazyTx) Reads(query string, rows txguard.Rows) {
 	t.mu.Lock()
 	tx := t.tx
 	t.mu.Unlock()
 	if tx != nil {
-		tx.Reads(rows)
+		tx.Reads(query, rows)
 	}
+}
+
+// failedStatement returns the error of the first statement that failed outside a
+// savepoint, or nil.
+func (t *LazyTx) failedStatement() error {
+	t.mu.Lock()
+	tx := t.tx
+	t.mu.Unlock()
+	if tx == nil {
+		return nil
+	}
+	return tx.Failed()
 }
 
 // savepoint, rollbackTo and releaseSavepoint are those of [store.Tx].

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -88,13 +89,13 @@ func (s *session) commitSkip(step *Step) flow {
 		Lease: s.lease, To: lifecycle.Executing, Begun: s.begun, Checkpoint: true,
 		Revision: s.task.Revision, State: s.state,
 	}
-	w.Progress, w.Failures = step.finish()
+	w.Progress, w.Items = step.finish()
 	s.limit.alone = 0 // the item that killed its workers is found
 	a, err := s.flusher.apply(w)
 	if err == nil && a.OK {
-		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: w.Failures[0].Item, Position: w.Progress.Taken})
+		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: w.Progress.Taken})
 	}
-	return s.handleWriteResult(w, a, err, continueSession)
+	return s.orFailed(s.handleWriteResult(w, a, err, continueSession))
 }
 
 // hasSkipped reports whether Take has skipped an element.

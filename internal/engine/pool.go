@@ -93,6 +93,7 @@ func (p *pool) run(t store.ClaimedTask) {
 	if lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None {
 		s.leaveQuarantine = p.enterQuarantine()
 		defer s.leaveQuarantine()
+		s.began = time.Now() // to wait for the quarantine uses up nothing of the quantum
 	}
 	p.removeFromBuffer(t.ID)
 	switch {

@@ -75,9 +75,12 @@ func (s *session) reportFailedBatch(ctx context.Context, step *Step, started tim
 }
 
 // reportGone reports what a read-back says of a write after which the task is not
-// leased by this session any more.
+// leased by this session any more. A row that is gone was removed by an end: that of
+// this session, if one of unknown outcome fits its position.
 func (s *session) reportGone(w store.Write, found lifecycle.Position) {
 	switch {
+	case !found.Exists && s.unknownEnd != nil && s.unknownEnd.Seq == s.lease.Seq:
+		s.reportWritten(*s.unknownEnd, lifecycle.Delete)
 	case !found.Exists:
 		s.reportLost("it does not exist any more")
 	case lifecycle.ReadBack(w.Lifecycle(), found) == lifecycle.Happened:

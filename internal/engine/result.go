@@ -24,28 +24,66 @@ func (s *session) onEndWritten(w store.Write, a store.Applied, err error) {
 	// Not applied, or refused. The session continues until it knows why, on a
 	// goroutine of its own, since this one is the flusher's.
 	s.pool.detach(func() {
-		if s.handleWriteResult(w, a, err, endSession) == continueSession {
+		if s.orFailed(s.handleWriteResult(w, a, err, endSession)) == continueSession {
 			s.loop()
 		}
 	})
 }
 
 // handleWriteResult handles the result of a write. What the session does after it,
-// if it was applied, is then.
-func (s *session) handleWriteResult(w store.Write, a store.Applied, err error, then flow) flow {
+// if it was applied, is then. The error is why the database has refused the write:
+// the task is where it was, and still this session's.
+func (s *session) handleWriteResult(w store.Write, a store.Applied, err error, then flow) (flow, error) {
 	switch {
 	case store.Unknown(err):
-		return s.reconcile(w)
+		if w.To.Terminal() {
+			s.unknownEnd = &w
+		}
+		f := s.reconcile(w)
+		if f == continueSession && s.lease.Seq == w.Seq && s.ctx.Err() == nil {
+			return f, s.refusal(err)
+		}
+		return f, nil
 	case errors.Is(err, classify.ErrLost) || errors.Is(err, store.ErrLost):
 		s.reportLost(reasonLeaseGone)
-		return endSession
+		return endSession, nil
 	case err != nil:
-		return s.failed(s.ctx, err)
+		return continueSession, err
 	case !a.OK:
-		return s.reconcile(w)
+		return s.reconcile(w), nil
 	}
 	s.advance(w, a)
-	return then
+	return then, nil
+}
+
+// maxUnanswered is how many commits of one batch in a row may have no answer and
+// not happen before that counts as a failure of the batch.
+const maxUnanswered = 3
+
+// refusal returns the error of a COMMIT that the read-back says has not happened, if
+// it is a failure of the batch: the answer of the database, such as that of a deferred
+// constraint that does not hold, which the same batch would get again, without end. It
+// returns nil if there may have been no answer, only a lost connection: then the batch
+// is executed again at once, a few times.
+func (s *session) refusal(err error) error {
+	unknown, ok := errors.AsType[*store.UnknownError](err)
+	if !ok {
+		return nil
+	}
+	s.unanswered++
+	if s.unanswered >= maxUnanswered || classify.DatabaseError(unknown.Err) {
+		return unknown.Err
+	}
+	return nil
+}
+
+// orFailed returns what the session does after a write of a batch. A write that the
+// database has refused is a failure of the batch.
+func (s *session) orFailed(f flow, refused error) flow {
+	if refused != nil {
+		return s.failed(s.ctx, refused)
+	}
+	return f
 }
 
 // advance makes a committed write the session's own position.
@@ -55,7 +93,7 @@ func (s *session) advance(w store.Write, a store.Applied) {
 		s.lease.Seq++
 		s.begun = w.To == lifecycle.Executing
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
-		s.tries, s.stored = 1, 0
+		s.tries, s.stored, s.unanswered = 1, 0, 0
 		s.passItem()
 	}
 	s.control = a.Control
@@ -80,7 +118,7 @@ func (s *session) reconcile(w store.Write) flow {
 				s.reportCheckpoint(p.Seq, p.Progress)
 				// It was this session's own: nobody else writes under this fence.
 				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
-				s.tries, s.stored = p.Attempts+1, p.Attempts
+				s.tries, s.stored, s.unanswered = p.Attempts+1, p.Attempts, 0
 				s.passItem()
 			}
 			s.control, s.begun = p.Control, p.Status == lifecycle.Executing

@@ -190,9 +190,14 @@ func (w *scriptWorker) Watch(ctx context.Context, ready, wake func()) error {
 	return w.env.store.Watch(ctx, ready, wake)
 }
 
-// Spec implements [engine.Store].
-func (w *scriptWorker) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
-	return reaching(w, func() (json.RawMessage, error) { return w.env.store.Spec(ctx, id) })
+// Plan implements [engine.Store].
+func (w *scriptWorker) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
+	return reaching(w, func() (store.Plan, error) { return w.env.store.Plan(ctx, id) })
+}
+
+// Targets implements [engine.Store].
+func (w *scriptWorker) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
+	return reaching(w, func() ([]store.TargetPage, error) { return w.env.store.Targets(ctx, id, first, last) })
 }
 
 // Apply implements [engine.Store].

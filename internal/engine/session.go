@@ -67,11 +67,15 @@ type session struct {
 	// tries is the number of the present try of the batch, from 1. stored is what
 	// attempts is in the database.
 	tries, stored int
+	unanswered    int    // commits of the present batch that had no answer and have not happened
 	limit         *sizer // of batches
 	idle          idleGuard
+	// unknownEnd is the last end whose outcome was unknown; nil if there was none.
+	unknownEnd *store.Write
 	// skip: the item that the task is at is poison, and its kind allows to skip it.
-	skip  bool
-	began time.Time
+	skip   bool
+	frozen *frozenTargets // nil: the task has none
+	began  time.Time
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -95,13 +99,13 @@ func newSession(ctx context.Context, d sessionDeps, k *Kind, c store.ClaimedTask
 
 // run works on the task until the session ends.
 func (s *session) run(c store.ClaimedTask) {
-	spec, err := s.spec(c)
+	plan, err := s.plan(c)
 	if err != nil {
 		s.failed(s.ctx, err)
 		return
 	}
 	s.skip = s.atPoisonItem(c)
-	s.call, err = s.open(spec)
+	s.call, err = s.open(plan)
 	switch {
 	case err != nil:
 		s.end(ending{status: lifecycle.Error, how: EndFailed, class: classify.Classification{
@@ -132,7 +136,7 @@ func (s *session) start() flow {
 	}
 	w := store.Write{Lease: s.lease, To: lifecycle.Executing, Attempts: s.stored}
 	a, err := s.flusher.apply(w)
-	return s.handleWriteResult(w, a, err, continueSession)
+	return s.orFailed(s.handleWriteResult(w, a, err, continueSession))
 }
 
 // loop runs batches until the session ends.
@@ -145,22 +149,28 @@ func (s *session) loop() {
 }
 
 // open decodes the spec. Decoding may call code of the user's.
-func (s *session) open(spec json.RawMessage) (c Call, err error) {
+func (s *session) open(p store.Plan) (c Call, err error) {
+	if p.Frozen != nil {
+		s.frozen = &frozenTargets{FrozenTargets: *p.Frozen, spec: p.Spec}
+	} else if p.Spec == nil && s.kind.DecodeTargets != nil {
+		return nil, errNoPlan
+	}
 	err = <-runIsolated(s.ctx, func(context.Context) (err error) {
-		c, err = s.kind.Open(s.task, spec)
+		c, err = s.kind.Open(s.task, p.Spec)
 		return err
 	})
 	return c, err
 }
 
-// spec returns the task's spec, which may be too large to come with a claim.
-func (s *session) spec(c store.ClaimedTask) (json.RawMessage, error) {
-	if !c.SpecOmitted {
-		return c.Spec, nil
+// plan returns the task's spec and what the task has beside its row. A claim leaves
+// out a spec that is too large or is in the plan.
+func (s *session) plan(c store.ClaimedTask) (store.Plan, error) {
+	if c.Spec != nil {
+		return store.Plan{Spec: c.Spec}, nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
 	defer cancel()
-	return s.store.Spec(ctx, c.ID)
+	return s.store.Plan(ctx, c.ID)
 }
 
 // withIdentity installs the security context; SSP-50 and SSP-51 ask for it before

@@ -21,8 +21,8 @@ func NewStandaloneStep(t Task, s Store, env Env, committed lifecycle.Progress) *
 }
 
 // Recorded returns what the step would write if it ended now.
-func (s *Step) Recorded() (lifecycle.Progress, []store.Failure) {
+func (s *Step) Recorded() (lifecycle.Progress, []store.Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.progress(), slices.Clone(s.failures)
+	return s.progress(), slices.Clone(s.outcomes.items)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,31 +23,41 @@ type Step struct {
 	Task Task
 	Env
 
-	mu        sync.Mutex
-	before    lifecycle.Progress // as committed
-	taken     int64              // by Take, in this batch
-	processed int64
-	skipped   int64
+	mu     sync.Mutex
+	before lifecycle.Progress // as committed
+	counts
+	outcomes  outcomes
 	skip      bool // Take gives up the next element, see [session.skipItem]
 	didSkip   bool // Take did
-	exhausted bool // Take was called, and former batches had taken everything
-	total     int64
-	failures  []store.Failure
 	savepoint int
 	closed    bool
 }
 
+// counts are what a step has counted. Each restores them together with what was
+// written.
+type counts struct {
+	taken     int64 // by Take, in this batch
+	processed int64
+	exhausted bool // Take was called, and former batches had taken everything
+	total     int64
+	// key returns the key of an element of the list from which Take took those from
+	// up to to.
+	key       func(i int) string
+	from, to  int
+	positions map[string]int64 // of these elements, by key, from 1; made when one is asked for
+}
+
 func newStep(t Task, env Env, committed lifecycle.Progress) *Step {
-	return &Step{Task: t, Env: env, before: committed, total: committed.Total}
+	return &Step{Task: t, Env: env, before: committed, counts: counts{total: committed.Total}}
 }
 
 // Take returns the bounds of the next limit elements of a list of n, and
-// counts them as processed. A second call in the same step returns the same. Name
-// returns the text of an element.
+// counts them as processed. A second call in the same step returns the same. Key
+// returns the key of an element, see package itemkey.
 //
 // In a step that skips an element, Take records that one as failed and ends the
 // goroutine.
-func (s *Step) Take(n, limit int, name func(i int) string) (from, to int) {
+func (s *Step) Take(n, limit int, key func(i int) string) (from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from = min(int(s.before.Taken), n)
@@ -55,17 +66,19 @@ func (s *Step) Take(n, limit int, name func(i int) string) (from, to int) {
 	}
 	to = min(from+max(limit, 1), n)
 	s.exhausted = from == to
+	s.key, s.from, s.to = key, from, to
 	if s.taken == 0 && !s.closed {
 		s.taken = int64(to - from)
 		s.processed += s.taken
 		s.total = int64(n)
 	}
 	if s.skip && !s.closed && from < n {
-		s.closed, s.didSkip = true, true
-		s.failures = append(s.failures, store.Failure{
-			ID: newID(), Item: classify.Clean(name(from)), Code: classify.CodePoison, Attempt: s.Attempt,
+		s.didSkip = true
+		s.record(store.Item{
+			Key: key(from), Outcome: store.ItemFailed, Code: classify.CodePoison,
 			Detail: fmt.Sprintf("position %d of %d: its worker was lost each time that it was alone in a batch", from+1, n),
 		})
+		s.closed = true
 		runtime.Goexit()
 	}
 	return from, to
@@ -78,22 +91,51 @@ func (s *Step) tookAll() bool {
 	return s.exhausted
 }
 
-// Fail records an item that will never work.
-func (s *Step) Fail(item string, err error) {
+// Fail records an item that will never work, by its key.
+func (s *Step) Fail(key string, err error) {
+	i := store.Item{Key: key, Outcome: store.ItemFailed, Code: classify.CodeItemFailed}
+	var m *classify.MarkedError
+	if errors.As(err, &m) && m.Code != "" {
+		i.Code = classify.Clean(m.Code)
+	}
+	if err != nil {
+		i.Detail = classify.Detail(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.record(i)
+}
+
+// Skip records an item that needed nothing, by its key.
+func (s *Step) Skip(key, code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record(store.Item{Key: key, Outcome: store.ItemSkipped, Code: cmp.Or(classify.Clean(code), classify.CodeSkipped)})
+}
+
+// record adds an outcome, or replaces the one that the step has of the same item.
+// The caller has locked the step.
+func (s *Step) record(i store.Item) {
 	if s.closed {
 		return
 	}
-	f := store.Failure{ID: newID(), Item: classify.Clean(item), Code: classify.CodeItemFailed, Attempt: s.Attempt}
-	var m *classify.MarkedError
-	if errors.As(err, &m) && m.Code != "" {
-		f.Code = classify.Clean(m.Code)
+	i.Attempt, i.Position = s.Attempt, s.position(i.Key)
+	s.outcomes.record(i)
+}
+
+// position returns the position in the list of an element that Take has taken, or
+// 0. Of elements with the same key it is the last.
+func (s *Step) position(key string) int64 {
+	if s.key == nil {
+		return 0
 	}
-	if err != nil {
-		f.Detail = classify.Detail(err)
+	if s.positions == nil {
+		s.positions = make(map[string]int64, s.to-s.from)
+		for i := s.from; i < s.to; i++ {
+			s.positions[s.key(i)] = int64(i) + 1
+		}
 	}
-	s.failures = append(s.failures, f)
+	return s.positions[key]
 }
 
 // Advance counts items as processed.
@@ -101,13 +143,6 @@ func (s *Step) Advance(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.processed = plus(s.processed, int64(n))
-}
-
-// Skip counts items that needed nothing.
-func (s *Step) Skip(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.skipped = plus(s.skipped, int64(n))
 }
 
 // Total sets the number of items of the task.
@@ -127,14 +162,29 @@ func plus(counter, n int64) int64 {
 }
 
 // Try calls f inside a savepoint.
-func (s *Step) Try(ctx context.Context, f func() error) (err error) {
+func (s *Step) Try(ctx context.Context, f func() error) error {
+	failed, broken := s.try(ctx, f)
+	switch {
+	case broken == nil:
+		return failed
+	case failed == nil:
+		return broken
+	default:
+		return errors.Join(failed, broken)
+	}
+}
+
+// try calls f inside a savepoint. The first error is that of f, or of a statement
+// that f ignored, and what f wrote is undone. The second is that of the savepoint
+// itself, and the transaction cannot be used any more.
+func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
 	s.mu.Lock()
 	s.savepoint++
 	name := fmt.Sprintf("taskkit_try_%d", s.savepoint)
 	s.mu.Unlock()
 
 	if err := s.Tx.savepoint(ctx, name); err != nil {
-		return fmt.Errorf("begin savepoint: %w", err)
+		return nil, fmt.Errorf("begin savepoint: %w", err)
 	}
 	undo := func() error {
 		// The caller's context may have ended; the transaction must be usable
@@ -148,40 +198,39 @@ func (s *Step) Try(ctx context.Context, f func() error) (err error) {
 			s.Tx.closeSavepoint()
 		}
 	}()
-	err = f()
+	failed = f()
 	finished = true
-	if err != nil {
-		if uerr := undo(); uerr != nil {
+	if failed != nil {
+		if err := undo(); err != nil {
 			s.Tx.closeSavepoint()
-			return errors.Join(err, fmt.Errorf("undo savepoint: %w", uerr))
+			return failed, fmt.Errorf("undo savepoint: %w", err)
 		}
 	}
-	if rerr := s.Tx.releaseSavepoint(ctx, name); rerr != nil {
-		spoiled, ok := errors.AsType[*txguard.SpoiledError](rerr)
+	if err := s.Tx.releaseSavepoint(ctx, name); err != nil {
+		spoiled, ok := errors.AsType[*txguard.SpoiledError](err)
 		if ok && undo() == nil && s.Tx.releaseSavepoint(ctx, name) == nil {
 			// f ignored a statement that failed: what it did is undone.
-			return spoiled.First
+			return spoiled.First, nil
 		}
 		s.Tx.closeSavepoint()
-		return errors.Join(err, fmt.Errorf("release savepoint: %w", rerr))
+		return failed, fmt.Errorf("release savepoint: %w", err)
 	}
-	return err
+	return failed, nil
 }
 
 // finish closes the step and returns what to write.
-func (s *Step) finish() (lifecycle.Progress, []store.Failure) {
+func (s *Step) finish() (lifecycle.Progress, []store.Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	return s.progress(), s.failures
+	return s.progress(), s.outcomes.items
 }
 
 // progress returns the task's progress with this step's counts. The caller has
 // locked the step.
 func (s *Step) progress() lifecycle.Progress {
-	failed := int64(len(s.failures))
-	processed := min(max(s.processed, failed), countMost)
-	skipped := min(s.skipped, processed-failed)
+	failed, skipped := s.outcomes.count()
+	processed := max(s.processed, failed+skipped)
 	return lifecycle.Progress{
 		Total:   s.total,
 		Taken:   s.before.Taken + s.taken,

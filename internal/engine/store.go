@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/google/uuid"
 
@@ -25,7 +24,8 @@ type Store interface {
 	Watch(ctx context.Context, ready, wake func()) error
 
 	// The work on a task.
-	Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+	Plan(ctx context.Context, id uuid.UUID) (store.Plan, error)
+	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error)
 	Begin(ctx context.Context, h store.Lease, limits store.TxTimeouts) (store.Tx, error)
 	Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error)
 	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error)

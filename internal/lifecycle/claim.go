@@ -37,9 +37,10 @@ func StalledRank(number int) bool { return number <= LowestPriority }
 func (r Row) Claimable() bool { return r.Status == Queued && r.Control != Pause }
 
 // Claim returns the row after a claim by a process. The claim counts as an
-// attempt before anything is executed, since a task may kill its worker.
+// attempt before anything is executed, since a task may kill its worker. Stalled stays,
+// for a release that undoes the claim.
 func (r Row) Claim(process string, now time.Time) Row {
 	r.Status, r.Process, r.Scheduled, r.Started, r.Desc = Scheduling, process, &now, nil, ""
-	r.Fence, r.Attempts, r.Stalled = r.Fence+1, r.Attempts+1, false
+	r.Fence, r.Attempts = r.Fence+1, r.Attempts+1
 	return r
 }

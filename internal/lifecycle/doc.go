@@ -10,6 +10,7 @@
 //	skip.go      when an operator's retry can skip an item, and what that does
 //	claim.go     which tasks can be claimed, in which order, and what a claim does
 //	write.go     which writes a task's holder may make, and the row after each
+//	coalesce.go  which waiting tasks a submission replaces, and the row after that
 //	release.go   what happens to the tasks of a worker that left or was lost
 //	readback.go  what a read-back proves about a write whose outcome is unknown
 //	retry.go     what follows an error; when a task counts as poison

@@ -5,6 +5,7 @@ import "time"
 // ReleaseByLeaving returns the row of a task in flight after its process left.
 // The claim does not count as an attempt.
 func (r Row) ReleaseByLeaving(now time.Time) Row {
+	r.Stalled = r.Stalled && UndoesClaim(r.Attempts, Unspent(r.Attempts))
 	r.Status, r.Process, r.NotBefore, r.WaitingReason = Queued, "", now, ReasonWorkerLeft
 	r.Attempts = Unspent(r.Attempts)
 	return r
@@ -23,6 +24,12 @@ func (r Row) ReleaseAsLost(now time.Time) Row {
 
 // Unspent returns the attempts of a claimed task whose claim is not to count.
 func Unspent(attempts int) int { return max(attempts-1, 0) }
+
+// UndoesClaim reports whether a release without a checkpoint, which changes the
+// attempts as given, undoes the claim. Then a stalled task stays so: if it was suspected
+// to be a poison task, it still is. A checkpoint under the claim has reset the attempts,
+// and an error leaves them as they are, because the worker survived it.
+func UndoesClaim(attempts, after int) bool { return after < attempts }
 
 // AfterLater returns the attempts of a task whose batch asks to continue later:
 // what they were before the claim, or none if the batch counted items (CER-20).

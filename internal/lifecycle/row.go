@@ -33,9 +33,12 @@ type Row struct {
 	Stopped      *time.Time // set while the status is terminal
 
 	NotBefore time.Time // earliest claim
-	Stalled   bool      // goes before tasks that are not
-	Priority  int       // 1 to 4, 1 first
-	Desc      string    // workflow_status_desc
+	// Stalled: the task goes before those that are not, because its last worker was
+	// lost or because it is to end. While a worker has the task, it says what held when
+	// the task was claimed; nothing else reads it then.
+	Stalled  bool
+	Priority int    // 1 to 4, 1 first
+	Desc     string // workflow_status_desc
 	// WaitingReason says why the task waits. It means nothing while a worker has the
 	// task: a claim leaves it, so as not to pay for it, and the next change of status
 	// clears it.

@@ -217,7 +217,7 @@ func TestClaim(t *testing.T) {
 		got := before.Claim("q", now)
 		after := before
 		after.Status, after.Process, after.Scheduled, after.Started = lifecycle.Scheduling, "q", new(now), nil
-		after.Fence, after.Attempts, after.Stalled, after.Desc = 3, 4, false, ""
+		after.Fence, after.Attempts, after.Desc = 3, 4, ""
 		if show(got) != show(after) {
 			t.Errorf("claim:\n got %s\nwant %s", show(got), show(after))
 		}

@@ -79,6 +79,7 @@ func (r Row) Write(w Write, now time.Time) (Row, bool) {
 	if r.RemovedBy(w) {
 		return r, false
 	}
+	r.Stalled = r.Stalled && (w.To == Executing || !w.Checkpoint && UndoesClaim(r.Attempts, max(w.Attempts, 0)))
 	r.Status, r.Attempts, r.Stopped, r.WaitingReason = w.To, max(w.Attempts, 0), nil, ""
 	if w.Desc != "" {
 		r.Desc = w.Desc

@@ -135,3 +135,29 @@ func TestWriteDetails(t *testing.T) {
 		t.Errorf("due in %v, want whole milliseconds", d)
 	}
 }
+
+// A release that undoes the claim of a stalled task leaves it stalled.
+func TestStalledStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		attempts int // of the row
+		write    lifecycle.Write
+		want     bool
+	}{
+		"start":                      {3, lifecycle.Write{To: lifecycle.Executing, Attempts: 3}, true},
+		"release":                    {3, lifecycle.Write{To: lifecycle.Queued, Attempts: 2}, true},
+		"error":                      {3, lifecycle.Write{To: lifecycle.Queued, Attempts: 3}, false},
+		"release with a checkpoint":  {3, lifecycle.Write{To: lifecycle.Queued, Checkpoint: true}, false},
+		"release after a checkpoint": {0, lifecycle.Write{To: lifecycle.Queued, Attempts: -1}, false},
+		"end":                        {3, lifecycle.Write{To: lifecycle.Failure, Attempts: 3}, false},
+	} {
+		r := row(lifecycle.Executing, lifecycle.None)
+		r.Stalled, r.Attempts = true, c.attempts
+		if got, _ := r.Write(c.write, now); got.Stalled != c.want {
+			t.Errorf("%s: stalled is %t, want %t", name, got.Stalled, c.want)
+		}
+		if got := r.ReleaseByLeaving(now); got.Stalled != (c.attempts > 0) {
+			t.Errorf("%d attempts, its worker left: stalled is %t", c.attempts, got.Stalled)
+		}
+	}
+}

@@ -33,11 +33,13 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantChecks := 7
-			if name == "postgres" { // there they are triggers
-				wantChecks = 0
+			wantChecks := 8
+			if name == "postgres" { // there those of a task are triggers
+				wantChecks = 1
 				for _, table := range tables {
-					table.Annotation.Checks = nil
+					if table.Name == "taskkit_queued_task" {
+						table.Annotation.Checks = nil
+					}
 				}
 			}
 			if err := m.Create(t.Context(), tables...); err != nil {

@@ -191,8 +191,8 @@ WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN (
 	if err != nil || !ok || w.fence == 0 {
 		return ok, err
 	}
-	// The items that failed were those of the former spec.
-	_, err = i.handle.ExecContext(ctx, "DELETE FROM "+strings.ReplaceAll(i.table, "taskkit_queued_task", "taskkit_task_failure")+
+	// The outcomes were those of the items of the former spec.
+	_, err = i.handle.ExecContext(ctx, "DELETE FROM "+strings.ReplaceAll(i.table, "taskkit_queued_task", "taskkit_task_item")+
 		" WHERE task_id = $1", w.id.String())
 	return err == nil, err
 }

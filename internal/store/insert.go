@@ -97,6 +97,9 @@ func (t *NewTask) check() error {
 	if t.Delay != 0 && !t.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
+	if t.Targets != nil && t.Reference != "" {
+		return errors.New("a task with frozen targets has no reference")
+	}
 	return nil
 }
 
@@ -104,7 +107,7 @@ func (t *NewTask) check() error {
 // of them or fails.
 func atOnce(tasks []*NewTask) bool {
 	return fit(tasks) == len(tasks) && !slices.ContainsFunc(tasks, func(t *NewTask) bool {
-		return t.Reference != "" || len(tasks) > 1 && t.keyed()
+		return t.Reference != "" || t.Targets != nil || len(tasks) > 1 && t.keyed()
 	})
 }
 
@@ -133,17 +136,22 @@ type inserter struct {
 	paused *PausedError // the first task that is paused and took a submission
 }
 
-// all stores tasks of any kind: those with a reference one by one, the others
-// many a statement.
+// all stores tasks of any kind: those with a reference or with frozen targets one
+// by one, the others many a statement.
 func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
 	var plain []*NewTask
 	for _, t := range tasks {
-		if t.Reference == "" {
+		switch {
+		case t.Targets != nil:
+			if err := i.withTargets(ctx, t); err != nil {
+				return err
+			}
+		case t.Reference != "":
+			if err := i.coalesce(ctx, t); err != nil {
+				return err
+			}
+		default:
 			plain = append(plain, t)
-			continue
-		}
-		if err := i.coalesce(ctx, t); err != nil {
-			return err
 		}
 	}
 	for len(plain) > 0 {

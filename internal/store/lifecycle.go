@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -19,8 +20,9 @@ func (w *Write) Lifecycle() lifecycle.Write {
 
 // SkippedItem is the failed item that a retry skips, without ID and time. The
 // position counts from 1.
-func SkippedItem(position int64) Failure {
-	return Failure{
-		Item: fmt.Sprintf("position %d", position), Code: classify.CodeSkipped, Detail: "skipped by a retry that an operator requested",
+func SkippedItem(position int64) Item {
+	return Item{
+		Key: itemkey.Encode(fmt.Sprintf("position %d", position)), Outcome: ItemFailed, Position: position,
+		Code: classify.CodeSkipped, Detail: "skipped by a retry that an operator requested",
 	}
 }

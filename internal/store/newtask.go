@@ -36,7 +36,7 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Text(ownerColumns, func(t *NewTask) string { return t.Owner.String() }).As("uuid"), count: 3},
 	{Column: sqlrows.Text("run_as_id", func(t *NewTask) string { return t.RunAs.String() }).As("uuid")},
 	{Column: sqlrows.Text(kindColumn, func(t *NewTask) string { return t.Kind })},
-	{Column: sqlrows.Text("execution_spec", func(t *NewTask) string { return string(t.Spec) }).As("json").OrNull()},
+	{Column: sqlrows.Text("execution_spec", (*NewTask).ownSpec).As("json").OrNull()},
 	{Column: sqlrows.Number("codec_revision", func(t *NewTask) int64 { return int64(t.Revision) })},
 	{Column: sqlrows.Text("secrets", func(t *NewTask) string { return t.Secrets }).OrNull()},
 	{Column: sqlrows.Text("not_before", (*NewTask).due).OrNull(), expr: dueSQL},
@@ -51,6 +51,14 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Text("traceparent", func(t *NewTask) string { return t.Traceparent }).OrNull()},
 	actorColumn,
 	{Column: sqlrows.Text("delayed", func(t *NewTask) string { return map[bool]string{true: "1"}[t.Delayed()] }).OrNull(), expr: delayedSQL},
+}
+
+// ownSpec is the spec in the row of a task; "" if it is in the plan.
+func (t *NewTask) ownSpec() string {
+	if t.Targets != nil {
+		return ""
+	}
+	return string(t.Spec)
 }
 
 // delayedSQL is the SQL of delayed.

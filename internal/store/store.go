@@ -46,8 +46,13 @@ type Store interface {
 	// Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
-	// Spec reads a spec that a claim left out for its size (ClaimedTask.SpecOmitted).
-	Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error)
+	// Plan reads what a claim leaves out: a spec that is large
+	// (ClaimedTask.SpecOmitted), or what is in the plan of a task, whose Spec is nil
+	// in a claim.
+	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
+	// Targets reads the pages from first to last of the frozen targets of a task, in
+	// their order. A page that does not exist is absent.
+	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
 
 	// Apply makes the writes in one transaction and reports, in their order,
 	// the outcome of each. A write whose guard does not hold is not applied;
@@ -101,7 +106,9 @@ type Operator interface {
 	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
 	// Fetch reads as Result does, and records when the result was first fetched.
 	Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
-	Failures(ctx context.Context, id uuid.UUID, after uuid.UUID, limit int) ([]Failure, error)
+	// Items lists the items of a task with an outcome by the time of their first
+	// record, by keyset: only those with a larger ID.
+	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after uuid.UUID, limit int) ([]Item, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	// PruneEvents deletes events of any task that are older than this, the oldest
@@ -187,8 +194,8 @@ type ClaimedTask struct {
 	Queue        string
 	Owner        uuid.UUID
 	RunAs        uuid.UUID
-	Spec         json.RawMessage // nil: null in the database
-	SpecOmitted  bool            // too large to come along; read it with Spec
+	Spec         json.RawMessage // nil: null in the database; read it with Plan
+	SpecOmitted  bool            // too large to come along; read it with Plan
 	State        json.RawMessage
 	Attempts     int // this claim included
 	Stalled      bool
@@ -214,7 +221,7 @@ type Write struct {
 	Revision   int
 	State      json.RawMessage
 	Progress   lifecycle.Progress
-	Failures   []Failure // items that will never work; only with Checkpoint
+	Items      []Item // items that failed or were skipped; only with Checkpoint
 	// Secrets are added to those of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string
@@ -298,6 +305,7 @@ type NewTask struct {
 	Kind           string
 	Revision       int
 	Spec           json.RawMessage // nil: null
+	Targets        *NewTargets     // nil: none that are frozen; not with Reference
 	Secrets        string          // pointers to what must not be shown, one a line
 	Owner, RunAs   uuid.UUID
 	Actor          uuid.UUID // who submits it; zero: the owner
@@ -377,14 +385,26 @@ type Request struct {
 	Skip bool
 }
 
-// Failure is one item that will never work.
-type Failure struct {
-	ID      uuid.UUID
-	Created time.Time
-	Item    string
-	Code    string
-	Detail  string
-	Attempt int
+// Outcome is what became of an item of a task, where it is a row of its own.
+type Outcome string
+
+// The outcomes.
+const (
+	ItemFailed  Outcome = "failed"  // will never work
+	ItemSkipped Outcome = "skipped" // needed nothing, or was left out
+)
+
+// Item is an item of a task with its outcome. A task has one row for each Key: a
+// later outcome replaces an earlier one, and keeps its ID.
+type Item struct {
+	ID       uuid.UUID
+	Created  time.Time // when the outcome was recorded
+	Key      string    // see package itemkey
+	Outcome  Outcome
+	Code     string
+	Detail   string
+	Position int64 // in the list or the set, from 1; 0: unknown
+	Attempt  int
 }
 
 // Attempt is one failed attempt.

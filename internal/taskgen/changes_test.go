@@ -122,13 +122,14 @@ func (j *compiler) compile(t *testing.T, name string, out *Output) {
 
 // source writes a declaration as Go. It is FIELDS where NAME{FIELDS} NAME{...}, or
 // = TYPE for a root that is no struct, or nothing for no result; a field is
-// GO:JSON TYPE RULES, with semicolons between. In where, NAME TYPE{a,b} is an enum
+// GO:JSON TYPE RULES, with semicolons between, or the name of an embedded struct. In where, NAME TYPE{a,b} is an enum
 // and NAME = TYPE any other type.
 func source(part, declaration string) string {
 	declaration, where, _ := strings.Cut(declaration, " where ")
 	var b strings.Builder
 	b.WriteString("package p\n\nimport (\n\t\"context\"\n\t\"encoding/json\"\n\t\"math/big\"\n\t\"net/netip\"\n\t\"time\"\n\n\t\"github.com/google/uuid\"\n\n\t\"taskkit.dev/taskkit\"\n)\n\n")
 	b.WriteString("var (\n\t_ json.RawMessage\n\t_ time.Time\n\t_ uuid.UUID\n\t_ big.Int\n\t_ netip.Addr\n)\n\n")
+	b.WriteString(prelude)
 	roots := map[string]string{"spec": "struct{}", "state": "struct{}", "result": ""}
 	roots[part] = declared(strings.TrimSpace(declaration))
 	for _, root := range []string{"spec", "state", "result"} {
@@ -164,6 +165,39 @@ func source(part, declaration string) string {
 	}
 	return b.String()
 }
+
+// prelude has what a line cannot declare: generic types, and methods.
+const prelude = `type Box[T any] struct {
+	V T ` + "`json:\"v\"`" + `
+}
+
+type Pair[K comparable, V any] struct {
+	By map[K]V ` + "`json:\"by\"`" + `
+}
+
+// Written writes itself as JSON, and Keyed too, except for the key of a map.
+type Written struct{ a int }
+
+func (Written) MarshalJSON() ([]byte, error)  { return []byte("1"), nil }
+func (*Written) UnmarshalJSON([]byte) error   { return nil }
+
+type Keyed string
+
+func (Keyed) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
+func (*Keyed) UnmarshalJSON([]byte) error  { return nil }
+
+// Worded writes itself as text, and Pointed with a method of the pointer.
+type Worded [2]int
+
+func (Worded) MarshalText() ([]byte, error) { return nil, nil }
+func (*Worded) UnmarshalText([]byte) error  { return nil }
+
+type Pointed int
+
+func (*Pointed) MarshalText() ([]byte, error) { return nil, nil }
+func (*Pointed) UnmarshalText([]byte) error   { return nil }
+
+`
 
 // declared writes the fields of a struct, or another type.
 func declared(fields string) string {

@@ -106,6 +106,10 @@ func TestDamagedLock(t *testing.T) {
 		{"without header", strings.TrimPrefix(whole, before(whole, "\nkind")), lock.NoHead},
 		{"without checksum", sum.ReplaceAllString(whole, ""), lock.NoHead},
 		{"without format", replaced("format 1\n", ""), lock.NoHead},
+		{"checksum edited", replaced("\nsum ", "\nsum x"), lock.Edited},
+		{"checksum cut", replaced(" kinds 2 revisions 4", ""), lock.Edited},
+		{"format edited", replaced("format 1", "format one"), lock.Edited},
+		{"one of two checksums edited", sum.ReplaceAllString(whole, sum.FindString(whole)+"sum x\n"), lock.Union},
 		{"newer format", replaced("format 1", "format 2"), lock.Newer},
 		{"newer format with CRLF", strings.ReplaceAll(replaced("format 1", "format 2"), "\n", "\r\n"), lock.Newer},
 	}

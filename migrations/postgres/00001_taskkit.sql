@@ -1,4 +1,5 @@
 -- +goose Up
+-- +goose StatementBegin
 
 -- One migrator at a time: the lock ends with the transaction, so it holds through
 -- a pooler too. After it, nobody queues behind a lock of ours for long.
@@ -136,20 +137,39 @@ CREATE TABLE "{schema}"."taskkit_task_attempt" (
 );
 -- Create index "taskkit_attempt_task" to table: "taskkit_task_attempt"
 CREATE INDEX "taskkit_attempt_task" ON "{schema}"."taskkit_task_attempt" ("task_id", "id");
--- Create "taskkit_task_failure" table
-CREATE TABLE "{schema}"."taskkit_task_failure" (
+-- Create "taskkit_task_item" table
+CREATE TABLE "{schema}"."taskkit_task_item" (
   "id" uuid NOT NULL,
   "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "item" text NOT NULL,
-  "code" text NOT NULL,
-  "detail" text NOT NULL,
+  "position" bigint NULL,
   "attempt" bigint NOT NULL,
+  "outcome" text NOT NULL,
+  "code" text NOT NULL,
+  "item" text NOT NULL,
+  "detail" text NOT NULL,
   "task_id" uuid NOT NULL,
   PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_task_failure_taskkit_queued_task_failed_items" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+  CONSTRAINT "taskkit_task_item_taskkit_queued_task_items" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE,
+  CONSTRAINT "taskkit_outcome" CHECK (outcome IN ('failed', 'skipped', 'deferred'))
 );
--- Create index "taskkit_failure_task" to table: "taskkit_task_failure"
-CREATE INDEX "taskkit_failure_task" ON "{schema}"."taskkit_task_failure" ("task_id", "id");
+-- Create index "taskkit_item_key" to table: "taskkit_task_item"
+CREATE UNIQUE INDEX "taskkit_item_key" ON "{schema}"."taskkit_task_item" ("task_id", "item");
+-- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
+CREATE INDEX "taskkit_item_outcome" ON "{schema}"."taskkit_task_item" ("task_id", "outcome", "id");
+-- Create "taskkit_task_plan" table
+CREATE TABLE "{schema}"."taskkit_task_plan" (
+  "id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "targets" text NOT NULL,
+  "targets_field" text NOT NULL,
+  "targets_total" bigint NOT NULL,
+  "spec" json NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_plan_taskkit_queued_task_plan" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_task_plan_task_id_key" to table: "taskkit_task_plan"
+CREATE UNIQUE INDEX "taskkit_task_plan_task_id_key" ON "{schema}"."taskkit_task_plan" ("task_id");
 -- Create "taskkit_task_result" table
 CREATE TABLE "{schema}"."taskkit_task_result" (
   "id" uuid NOT NULL,
@@ -164,10 +184,20 @@ CREATE TABLE "{schema}"."taskkit_task_result" (
 );
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX "taskkit_task_result_task_id_key" ON "{schema}"."taskkit_task_result" ("task_id");
+-- Create "taskkit_task_target" table
+CREATE TABLE "{schema}"."taskkit_task_target" (
+  "id" uuid NOT NULL,
+  "page" integer NOT NULL,
+  "keys" text NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_target_taskkit_queued_task_targets" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_target_page" to table: "taskkit_task_target"
+CREATE UNIQUE INDEX "taskkit_target_page" ON "{schema}"."taskkit_task_target" ("task_id", "page");
 
 -- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 
--- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
   RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
@@ -178,9 +208,7 @@ BEGIN
     DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
 END
 $$;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_transition"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 IF NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
@@ -198,9 +226,7 @@ END IF;
 RETURN NULL;
 END
 $$;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_event_delete"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_date < before_date) THEN
@@ -214,7 +240,6 @@ END IF;
 RETURN NULL;
 END
 $$;
--- +goose StatementEnd
 
 CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL)
@@ -231,6 +256,9 @@ CREATE TRIGGER "taskkit_guard_immutable" AFTER UPDATE OF id, owner_id, run_as_id
 CREATE TRIGGER "taskkit_guard_spec" AFTER UPDATE OF execution_spec ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN ((OLD.execution_spec::text IS DISTINCT FROM NEW.execution_spec::text) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = NEW.fence AND NEW.execution_state::text = '{}'))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the spec of a task changes only while it waits, and with an empty state');
+
+CREATE TRIGGER "taskkit_guard_target_update" AFTER UPDATE ON "{schema}"."taskkit_task_target" FOR EACH ROW
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the frozen targets of a task never change');
 
 CREATE TRIGGER "taskkit_guard_event_update" AFTER UPDATE ON "{schema}"."taskkit_task_event" FOR EACH ROW
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
@@ -299,3 +327,8 @@ ALTER TABLE "{schema}"."taskkit_task_process" SET (
   autovacuum_vacuum_scale_factor = 0,
   autovacuum_vacuum_cost_delay = 0
 );
+-- A page of targets is written once and read a few times: it is not compressed,
+-- to save time. How much that saves has not been measured.
+ALTER TABLE "{schema}"."taskkit_task_target" ALTER COLUMN "keys" SET STORAGE EXTERNAL;
+
+-- +goose StatementEnd

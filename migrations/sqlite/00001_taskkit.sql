@@ -1,4 +1,5 @@
 -- +goose Up
+-- +goose StatementBegin
 
 -- Planned from ent/schema by internal/cmd/schemaplan.
 
@@ -122,20 +123,39 @@ CREATE TABLE `taskkit_task_event` (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX `taskkit_event_task` ON `taskkit_task_event` (`task_id`, `id`);
--- Create "taskkit_task_failure" table
-CREATE TABLE `taskkit_task_failure` (
+-- Create "taskkit_task_item" table
+CREATE TABLE `taskkit_task_item` (
   `id` uuid NOT NULL,
   `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `item` text NOT NULL,
-  `code` text NOT NULL,
-  `detail` text NOT NULL,
+  `position` integer NULL,
   `attempt` integer NOT NULL,
+  `outcome` text NOT NULL,
+  `code` text NOT NULL,
+  `item` text NOT NULL,
+  `detail` text NOT NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_failure_taskkit_queued_task_failed_items` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  CONSTRAINT `taskkit_task_item_taskkit_queued_task_items` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE,
+  CONSTRAINT `taskkit_outcome` CHECK (CASE outcome WHEN 'failed' THEN 1 WHEN 'skipped' THEN 1 WHEN 'deferred' THEN 1 ELSE 0 END)
 );
--- Create index "taskkit_failure_task" to table: "taskkit_task_failure"
-CREATE INDEX `taskkit_failure_task` ON `taskkit_task_failure` (`task_id`, `id`);
+-- Create index "taskkit_item_key" to table: "taskkit_task_item"
+CREATE UNIQUE INDEX `taskkit_item_key` ON `taskkit_task_item` (`task_id`, `item`);
+-- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
+CREATE INDEX `taskkit_item_outcome` ON `taskkit_task_item` (`task_id`, `outcome`, `id`);
+-- Create "taskkit_task_plan" table
+CREATE TABLE `taskkit_task_plan` (
+  `id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `targets` text NOT NULL,
+  `targets_field` text NOT NULL,
+  `targets_total` integer NOT NULL,
+  `spec` text NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_plan_taskkit_queued_task_plan` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_task_plan_task_id_key" to table: "taskkit_task_plan"
+CREATE UNIQUE INDEX `taskkit_task_plan_task_id_key` ON `taskkit_task_plan` (`task_id`);
 -- Create "taskkit_task_process" table
 CREATE TABLE `taskkit_task_process` (
   `id` text NOT NULL,
@@ -166,57 +186,60 @@ CREATE TABLE `taskkit_task_result` (
 );
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (`task_id`);
+-- Create "taskkit_task_target" table
+CREATE TABLE `taskkit_task_target` (
+  `id` uuid NOT NULL,
+  `page` integer NOT NULL,
+  `keys` text NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_target_taskkit_queued_task_targets` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_target_page" to table: "taskkit_task_target"
+CREATE UNIQUE INDEX `taskkit_target_page` ON `taskkit_task_target` (`task_id`, `page`);
 
 -- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 
--- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_insert` AFTER INSERT ON `taskkit_queued_task` FOR EACH ROW
   WHEN NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped');
 END;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_sequence` AFTER UPDATE OF checkpoint_seq ON `taskkit_queued_task` FOR EACH ROW
   WHEN NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: checkpoint_seq goes up by one');
 END;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_immutable` AFTER UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON `taskkit_queued_task` FOR EACH ROW
   WHEN OLD.id IS NOT NEW.id OR OLD.owner_id IS NOT NEW.owner_id OR OLD.run_as_id IS NOT NEW.run_as_id OR OLD.execution_component_name IS NOT NEW.execution_component_name OR (OLD.unique_key IS NOT NEW.unique_key) AND NOT (OLD.unique_key IS NULL AND OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED')
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: id, owner, run-as, kind and unique key of a task never change');
 END;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_spec` AFTER UPDATE OF execution_spec ON `taskkit_queued_task` FOR EACH ROW
   WHEN (OLD.execution_spec IS NOT NEW.execution_spec) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = NEW.fence AND NEW.execution_state = '{}')
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the spec of a task changes only while it waits, and with an empty state');
 END;
--- +goose StatementEnd
 
--- +goose StatementBegin
+CREATE TRIGGER `taskkit_guard_target_update` AFTER UPDATE ON `taskkit_task_target` FOR EACH ROW
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: the frozen targets of a task never change');
+END;
+
 CREATE TRIGGER `taskkit_guard_event_update` AFTER UPDATE ON `taskkit_task_event` FOR EACH ROW
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
 END;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_event_delete` AFTER DELETE ON `taskkit_task_event` FOR EACH ROW
   WHEN NOT EXISTS (SELECT 1 FROM taskkit_event_prune WHERE OLD.created_date < before_date)
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: the log of what operators asked is append-only');
 END;
--- +goose StatementEnd
 
--- +goose StatementBegin
 CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence ON `taskkit_queued_task` FOR EACH ROW
   WHEN NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
       OR CASE OLD.workflow_status || '>' || NEW.workflow_status WHEN 'SCHEDULING>QUEUED' THEN 1 WHEN 'SCHEDULING>ERROR' THEN 1 WHEN 'EXECUTING>QUEUED' THEN 1 WHEN 'EXECUTING>COMPLETED' THEN 1 WHEN 'EXECUTING>FAILURE' THEN 1 WHEN 'EXECUTING>ERROR' THEN 1 WHEN 'ERROR>QUEUED' THEN 1 WHEN 'FAILURE>QUEUED' THEN 1 ELSE 0 END
@@ -226,4 +249,5 @@ CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');
 END;
+
 -- +goose StatementEnd

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 )
@@ -22,6 +23,8 @@ type Decoder struct {
 	ends    [MaxDepth + 1]byte
 	whole   []byte // the source
 	scratch []byte // of the last string with escapes
+	strings strings.Builder
+	sizes   [MaxDepth + 1]uint8 // members of the last map at each depth, or 255 if more
 	err     *Error
 }
 
@@ -58,6 +61,8 @@ func (d *Decoder) Finish() error {
 	if cap(d.scratch) > maxScratch {
 		d.scratch = nil
 	}
+	d.strings.Reset()
+	d.sizes = [MaxDepth + 1]uint8{}
 	d.src, d.whole, d.err = nil, nil, nil
 	decoders.Put(d)
 	if failed == nil {
@@ -146,6 +151,17 @@ func (d *Decoder) End() {
 	d.depth--
 }
 
+// Members estimates how many members follow in this object, which is a map: as
+// many as the last map at this depth had. Each size is used once, so that the room
+// for the members is at most twice what there are.
+func (d *Decoder) Members() int { return int(d.sizes[d.depth]) }
+
+// EndMap is End for a map of so many members.
+func (d *Decoder) EndMap(members int) {
+	d.sizes[d.depth] = uint8(min(members, math.MaxUint8))
+	d.End()
+}
+
 // Short refuses an array with fewer elements than it has in Go.
 func (d *Decoder) Short(have, want int) {
 	if d.End(); d.err == nil {
@@ -169,7 +185,7 @@ func (d *Decoder) Key() string {
 		return ""
 	}
 	d.colon()
-	return string(text)
+	return d.keep(text)
 }
 
 // TextKey reads the key of a map by the key type's UnmarshalText.
@@ -182,12 +198,12 @@ func (d *Decoder) TextKey(v encoding.TextUnmarshaler) {
 // colon goes from a name to its value. Where there is no colon the source ends
 // for the cursor: the name may be refused first, and if not, its value is.
 func (d *Decoder) colon() {
-	i := blank(d.src, d.pos)
-	if i >= len(d.src) || d.src[i] != ':' {
-		d.src = d.src[:d.pos]
+	src, i := d.src, blank(d.src, d.pos)
+	if i >= len(src) || src[i] != ':' {
+		d.src = src[:d.pos]
 		return
 	}
-	d.pos = blank(d.src, i+1)
+	d.pos = blank(src, i+1)
 }
 
 // Repeated refuses the key just read, since it is in the map.

@@ -90,15 +90,18 @@ func readItem(d reader, v *item) {
 			if d.Null() || !d.BeginObject() {
 				continue
 			}
-			v.Scores = map[string]float64{}
+			v.Scores = make(map[string]float64, d.Members())
+			last := ""
 			for d.More() {
 				key := d.Key()
-				if _, ok := v.Scores[key]; ok {
+				if key > last {
+					last = key
+				} else if _, ok := v.Scores[key]; ok {
 					d.Repeated()
 				}
 				v.Scores[key] = d.Float(64)
 			}
-			d.End()
+			d.EndMap(len(v.Scores))
 		case "pair":
 			if !d.BeginArray() {
 				continue
@@ -118,7 +121,7 @@ func readItem(d reader, v *item) {
 			if d.Null() || !d.BeginObject() {
 				continue
 			}
-			v.Colors = map[color]uint64{}
+			v.Colors = make(map[color]uint64, d.Members())
 			for d.More() {
 				var key color
 				d.TextKey(&key)
@@ -127,7 +130,7 @@ func readItem(d reader, v *item) {
 				}
 				v.Colors[key] = d.Uint(64)
 			}
-			d.End()
+			d.EndMap(len(v.Colors))
 		case "items":
 			if d.Null() || !d.BeginArray() {
 				continue

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -131,7 +130,7 @@ func (d *Decoder) Float(bits int) float64 {
 }
 
 // String reads a string.
-func (d *Decoder) String() string { return string(d.text("a string")) }
+func (d *Decoder) String() string { return d.keep(d.text("a string")) }
 
 // Bytes reads bytes in base64.
 func (d *Decoder) Bytes() []byte {
@@ -163,19 +162,6 @@ func (d *Decoder) UUID() uuid.UUID {
 		d.fail(InvalidValue, "want a UUID", err)
 	}
 	return id
-}
-
-// Time reads a time as RFC 3339 has it.
-func (d *Decoder) Time() (t time.Time) {
-	start := d.pos
-	if d.quoted("a time") == nil {
-		return t
-	}
-	// With its quotes and escapes: UnmarshalJSON is stricter than Parse.
-	if err := t.UnmarshalJSON(d.src[start:d.pos]); err != nil {
-		d.fail(InvalidValue, "want a time such as 2006-01-02T15:04:05Z", err)
-	}
-	return t
 }
 
 // JSON reads a value by its type's own UnmarshalJSON, null included.
@@ -230,7 +216,10 @@ func (d *Decoder) number(want string) []byte {
 
 // text is quoted without NUL, which only an escape can say.
 func (d *Decoder) text(want string) []byte {
-	text := d.quoted(want)
+	if text := d.plain(); text != nil {
+		return text
+	}
+	text := d.withEscapes(want)
 	if bytes.IndexByte(text, 0) >= 0 {
 		d.fail(NUL, noNUL, nil)
 		return nil
@@ -241,11 +230,27 @@ func (d *Decoder) text(want string) []byte {
 // quoted reads a string and returns what it says, valid until the next call;
 // nil after an error.
 func (d *Decoder) quoted(want string) []byte {
-	start := d.pos
-	if end := plainString(d.src, start); end > 0 {
-		d.pos = end + 1
-		return d.src[start+1 : end]
+	if text := d.plain(); text != nil {
+		return text
 	}
+	return d.withEscapes(want)
+}
+
+// plain is quoted for a string of ASCII without escapes. It reads nothing and
+// returns nil when something else is there.
+func (d *Decoder) plain() []byte {
+	start := d.pos + 1
+	end := plainString(d.src, d.pos)
+	if end < 0 {
+		return nil
+	}
+	d.pos = end + 1
+	return d.src[start:end]
+}
+
+// withEscapes is quoted for what plain does not read.
+func (d *Decoder) withEscapes(want string) []byte {
+	start := d.pos
 	end, escaped := anyString(d.src, start)
 	if end < 0 {
 		d.wrong(want)
@@ -261,6 +266,29 @@ func (d *Decoder) quoted(want string) []byte {
 	}
 	d.pos = end
 	return text
+}
+
+// Strings of up to maxShared bytes share allocations of up to chunkSize bytes. So
+// a string that is kept alone keeps little else.
+const (
+	maxShared = 64
+	chunkSize = 1 << 10
+)
+
+// keep returns a copy of a text.
+func (d *Decoder) keep(text []byte) string {
+	if len(text) > maxShared {
+		return string(text)
+	}
+	start := d.strings.Len()
+	if d.strings.Cap()-start < len(text) {
+		// No more than the rest of the source can follow.
+		d.strings.Reset()
+		d.strings.Grow(max(len(text), min(chunkSize, len(d.whole)-d.pos)))
+		start = 0
+	}
+	d.strings.Write(text)
+	return d.strings.String()[start:]
 }
 
 // quotedUUID is the length of a UUID in its usual form, with quotes.

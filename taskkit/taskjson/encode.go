@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,10 +20,12 @@ import (
 // grammar, which generated code does; it is not checked. An Encoder is for one
 // goroutine and one value.
 type Encoder struct {
-	buf   []byte
-	start int
-	depth int
-	err   *Error
+	buf    []byte
+	start  int
+	depth  int
+	err    *Error
+	fresh  bool    // nothing of buf belongs to the caller
+	pooled *[]byte // what buf began as, when it is of the pool
 }
 
 // NewEncoder returns an encoder that appends to dst. It makes room for a small
@@ -36,14 +37,15 @@ func NewEncoder(dst []byte) Encoder { return NewEncoderSize(dst, 128) }
 // second allocation.
 func NewEncoderSize(dst []byte, size int) Encoder {
 	size = min(size, MaxSize)
+	fresh := dst == nil
 	if cap(dst)-len(dst) < size {
-		if dst == nil {
+		if fresh {
 			dst = make([]byte, 0, size) // less dear than to grow
 		} else {
 			dst = slices.Grow(dst, size)
 		}
 	}
-	return Encoder{buf: dst, start: len(dst)}
+	return Encoder{buf: dst, start: len(dst), fresh: fresh}
 }
 
 // Finish returns dst with the value appended, or as it was with the first
@@ -52,14 +54,18 @@ func (e *Encoder) Finish() ([]byte, error) {
 	if e.err == nil && len(e.buf)-e.start > MaxSize {
 		e.err = tooLarge()
 	}
+	out := e.buf
 	if e.err != nil {
-		return e.buf[:e.start], e.err
+		out = out[:e.start]
 	}
-	return e.buf, nil
+	if e.pooled != nil {
+		out = e.release(out)
+	}
+	if e.err != nil {
+		return out, e.err
+	}
+	return out, nil
 }
-
-// Grow makes room for n more bytes.
-func (e *Encoder) Grow(n int) { e.buf = slices.Grow(e.buf, n) }
 
 // Open begins an object that always has a first field. The text is { and the
 // name of that field with its colon, in the one piece that a program holds.
@@ -95,9 +101,22 @@ func (e *Encoder) Name(name string) {
 
 // Key writes the key of a map.
 func (e *Encoder) Key(key string) {
-	e.separate('{')
-	e.text(key, true)
-	e.buf = append(e.buf, ':')
+	if literalText(key) < len(key) {
+		e.separate('{')
+		e.text(key, true)
+		e.buf = append(e.buf, ':')
+		return
+	}
+	first := 1
+	if e.buf[len(e.buf)-1] == '{' {
+		first = 0
+	}
+	out := e.extend(first + len(key) + 3)
+	out[0] = ','
+	out = out[first:]
+	out[0] = '"'
+	n := 1 + copy(out[1:], key)
+	out[n], out[n+1] = '"', ':'
 }
 
 // Element prepares for the next element of an array.
@@ -121,14 +140,22 @@ func (e *Encoder) Int(v int64) {
 
 // Uint writes an integer.
 func (e *Encoder) Uint(v uint64) {
-	var room [20]byte
-	at := len(room) - 1
-	for ; v >= 10; at-- {
-		room[at] = byte('0' + v%10)
+	// 1233/4096 is about the logarithm of 2: at most one digit too few.
+	n := bits.Len64(v) * 1233 >> 12
+	if n == 0 || v >= powers[n] {
+		n++
+	}
+	out := e.extend(n)
+	for n--; v >= 10; n-- {
+		out[n] = byte('0' + v%10)
 		v /= 10
 	}
-	room[at] = byte('0' + v)
-	copy(e.extend(len(room)-at), room[at:])
+	out[0] = byte('0' + v)
+}
+
+// powers are those of 10.
+var powers = [20]uint64{
+	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
 // Float writes a float of 32 or 64 bits as encoding/json does: the shortest
@@ -180,19 +207,6 @@ func (e *Encoder) UUID(v uuid.UUID) {
 		out[at], out[at+1] = digits[v[i]>>4], digits[v[i]&15]
 	}
 	out[0], out[9], out[14], out[19], out[24], out[37] = '"', '-', '-', '-', '-', '"'
-}
-
-// Time writes a time as RFC 3339 has it, with all its nanoseconds.
-func (e *Encoder) Time(v time.Time) {
-	e.buf = append(e.buf, '"')
-	out, err := v.AppendText(e.buf)
-	if err != nil {
-		e.buf = e.buf[:len(e.buf)-1]
-		e.fail(OutOfRange, "this time cannot be written as RFC 3339", err)
-		return
-	}
-	e.buf = out
-	e.buf = append(e.buf, '"')
 }
 
 // JSON writes what a type's own MarshalJSON returns, compacted.
@@ -376,18 +390,12 @@ func (e *Encoder) extend(n int) []byte {
 	return e.buf[at:]
 }
 
-// grow is the slow path of extend, when there is no room. It is not inlined, so that
-// the usual case stays small.
-//
-//go:noinline
-func (e *Encoder) grow(n int) { e.buf = slices.Grow(e.buf, n) }
-
 // literalText returns how much of a string, from its beginning, is ASCII that
 // needs no escape. It tests eight bytes at a time, as plainString does.
 func literalText(s string) int {
 	if len(s) < 8 {
 		for i := range len(s) {
-			if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			if !literalByte[s[i]] {
 				return i
 			}
 		}
@@ -409,6 +417,14 @@ func literalText(s string) int {
 		}
 	}
 }
+
+// literalByte says which bytes are ASCII that needs no escape.
+var literalByte = func() (table [256]bool) {
+	for c := byte(' '); c < utf8.RuneSelf; c++ {
+		table[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
+	}
+	return table
+}()
 
 // failText is fail for a string, or for the key of a map, whose place is that
 // of the map.

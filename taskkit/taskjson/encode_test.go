@@ -63,7 +63,14 @@ func TestEncodeLikeEncodingJSON(t *testing.T) {
 	for _, v := range []json.RawMessage{nil, []byte(` { "a" : [ 1.0 , "<\u003c\u0041\/` + "\u2028" + `" ] } `), []byte("1e5")} {
 		compare(v, func(e *taskjson.Encoder) { e.Raw(v) })
 	}
-	for _, v := range []int64{0, math.MinInt64, math.MaxInt64} {
+	var numbers []int64
+	for n := int64(1); n > 0 && n < math.MaxInt64/10; n *= 10 {
+		numbers = append(numbers, n-1, n, -n, n*9, n+1)
+	}
+	for i := range 63 {
+		numbers = append(numbers, 1<<i, 1<<i-1)
+	}
+	for _, v := range append(numbers, math.MinInt64, math.MaxInt64, -1) {
 		compare(v, func(e *taskjson.Encoder) { e.Int(v) })
 		compare(uint64(v), func(e *taskjson.Encoder) { e.Uint(uint64(v)) })
 	}

@@ -31,6 +31,8 @@ type reader interface {
 	Repeated()
 	Once(seen *uint64, bit uint)
 	Capacity(size int) int
+	Members() int
+	EndMap(members int)
 	Unknown(name []byte, known ...string)
 	Bool() bool
 	Int(bits int) int64
@@ -205,6 +207,8 @@ func (r *reference) Key() string                        { return r.String() }
 func (r *reference) TextKey(v encoding.TextUnmarshaler) { r.Text(v) }
 func (r *reference) Repeated()                          { r.fail(taskjson.DuplicateName) }
 func (r *reference) Capacity(int) int                   { return 0 }
+func (r *reference) Members() int                       { return 0 }
+func (r *reference) EndMap(int)                         { r.End() }
 
 func (r *reference) Once(seen *uint64, bit uint) {
 	if *seen&(1<<bit) != 0 {

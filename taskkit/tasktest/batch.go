@@ -30,12 +30,15 @@ func (b *Batch[Spec, State]) Progress() taskkit.Progress {
 	return taskkit.Progress{Total: p.Total, Done: p.Done, Failed: p.Failed, Skipped: p.Skipped}
 }
 
-// Failures returns the items that the batch has recorded as failed.
-func (b *Batch[Spec, State]) Failures() []taskkit.ItemFailure {
-	_, failures := b.step.Recorded()
-	out := make([]taskkit.ItemFailure, len(failures))
-	for i, f := range failures {
-		out[i] = taskkit.ItemFailure(f)
+// Items returns the items that the batch has recorded as failed or skipped.
+func (b *Batch[Spec, State]) Items() []taskkit.Item {
+	_, items := b.step.Recorded()
+	out := make([]taskkit.Item, len(items))
+	for n, i := range items {
+		out[n] = taskkit.Item{
+			Key: json.RawMessage(i.Key), Outcome: taskkit.Outcome(i.Outcome), Code: i.Code, Detail: i.Detail,
+			Position: i.Position, Attempt: i.Attempt,
+		}
 	}
 	return out
 }
@@ -55,6 +58,16 @@ type batchOptions struct {
 	ending  taskkit.Ending
 	owner   uuid.UUID
 	runAs   uuid.UUID
+	targets *engine.Targets
+}
+
+// WithTargets gives the task a frozen set of targets, as [taskkit.Over] does. The type
+// must be that of the kind's list, which is empty in the spec. For [Run], pass
+// taskkit.Over to [WithSubmitOptions].
+func WithTargets[T any](targets ...T) BatchOption {
+	return batchOption(func(o *batchOptions) {
+		o.targets = &engine.Targets{Total: len(targets), Lists: []any{targets}}
+	})
 }
 
 // WithTx sets the transaction that the batch works in. The test commits it or
@@ -109,8 +122,11 @@ func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, Stat
 		ID: uuid.Must(uuid.NewV7()), Kind: k.Name(), Revision: k.Revision(), SpecRevision: k.Revision(),
 		Owner: o.owner, RunAs: o.runAs,
 	}
+	if o.targets != nil {
+		o.targets.Most = max(o.targets.Total-o.taken, 0)
+	}
 	step := engine.NewStandaloneStep(task, s, engine.Env{
-		Limit: limit, Attempt: o.attempt, Ending: engine.Ending(o.ending), Log: logger(tb),
+		Limit: limit, Attempt: o.attempt, Ending: engine.Ending(o.ending), Log: logger(tb), Targets: o.targets,
 	}, lifecycle.Progress{Total: -1, Taken: int64(o.taken)})
 	call, err := x.kind.Open(task, nil)
 	if err == nil {

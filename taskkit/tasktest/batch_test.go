@@ -73,13 +73,16 @@ func TestNewBatchRecords(t *testing.T) {
 	}
 	b.Total(9)
 	b.Advance(4)
-	b.Skip(1)
+	b.Skip("Emmy", "greeted_before")
 	b.Fail("Kurt", taskkit.Permanent("gone", nil))
 	if want := (taskkit.Progress{Total: 9, Done: 2, Failed: 1, Skipped: 1}); b.Progress() != want {
 		t.Errorf("progress %+v, want %+v", b.Progress(), want)
 	}
-	if f := b.Failures(); len(f) != 1 || f[0].Item != "Kurt" || f[0].Code != "gone" {
-		t.Errorf("failures %+v", f)
+	items := b.Items()
+	if len(items) != 2 || items[0].Text() != "Emmy" || items[0].Outcome != taskkit.OutcomeSkipped || items[0].Code != "greeted_before" {
+		t.Errorf("items %+v, want Emmy skipped", items)
+	} else if k := items[1]; k.Text() != "Kurt" || k.Outcome != taskkit.OutcomeFailed || k.Code != "gone" || k.Attempt != 3 {
+		t.Errorf("items %+v, want Kurt failed", items)
 	}
 	undone := errors.New("undone")
 	insert := func(b *tasktest.Batch[spec, state]) error {
@@ -113,6 +116,16 @@ func TestNewBatchWithoutTransaction(t *testing.T) {
 	}
 }
 
+// A batch of a task with a frozen set takes from the set.
+func TestNewBatchWithTargets(t *testing.T) {
+	t.Parallel()
+	b := tasktest.NewBatch(t, kind, spec{}, state{}, tasktest.WithTargets("Ada", "Bob", "Eve"), tasktest.WithTaken(1), tasktest.WithLimit(1))
+	people, next := taskkit.Take(b.Batch, b.Spec.People)
+	if len(people) != 1 || people[0] != "Bob" || next != taskkit.More || b.Progress().Total != 3 {
+		t.Errorf("Take: %v, %v, %+v", people, next, b.Progress())
+	}
+}
+
 // A Batch that was not made by the runtime says what to use instead.
 func TestBatchByHand(t *testing.T) {
 	t.Parallel()
@@ -120,7 +133,7 @@ func TestBatchByHand(t *testing.T) {
 	for name, use := range map[string]func(){
 		"Take":      func() { taskkit.Take(b, b.Spec.People) },
 		"Fail":      func() { b.Fail("Ada", nil) },
-		"Skip":      func() { b.Skip(1) },
+		"Skip":      func() { b.Skip("Ada", "") },
 		"Try":       func() { _ = b.Try(context.Background(), func() error { return nil }) },
 		"EntDriver": func() { b.EntDriver() },
 	} {

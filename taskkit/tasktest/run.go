@@ -22,8 +22,9 @@ const deadline = 2 * time.Minute
 // Outcome is a task that has ended, with its spec, state and result.
 type Outcome[Spec, State, Result any] struct {
 	*taskkit.Typed[Spec, State, Result]
-	Failures []taskkit.ItemFailure // at most the first 1,000
-	Attempts []taskkit.Attempt     // failed attempts, newest first, at most 1,000
+	Failed   []taskkit.Item    // items that failed, at most the first 1,000
+	Skipped  []taskkit.Item    // items that were skipped, at most the first 1,000
+	Attempts []taskkit.Attempt // failed attempts, newest first, at most 1,000
 	Client   *taskkit.Client
 	DB       *sql.DB
 }
@@ -206,15 +207,25 @@ func (h *harness[Spec, State, Result]) outcome(ctx context.Context, client *task
 	if err != nil {
 		h.tb.Fatalf("read task: %v", err)
 	}
-	failures, err := client.Failures(ctx, id, uuid.Nil, 1000)
-	if err != nil {
-		h.tb.Fatalf("read failures: %v", err)
+	items := func(outcome taskkit.Outcome) (items []taskkit.Item) {
+		for i, err := range client.Items(ctx, id, outcome) {
+			if err != nil {
+				h.tb.Fatalf("read %s items: %v", outcome, err)
+			}
+			if items = append(items, i); len(items) == 1000 {
+				break
+			}
+		}
+		return items
 	}
 	attempts, err := client.Attempts(ctx, id, 1000)
 	if err != nil {
 		h.tb.Fatalf("read attempts: %v", err)
 	}
-	return &Outcome[Spec, State, Result]{Typed: t, Failures: failures, Attempts: attempts, Client: client, DB: h.db}
+	return &Outcome[Spec, State, Result]{
+		Typed: t, Failed: items(taskkit.OutcomeFailed), Skipped: items(taskkit.OutcomeSkipped),
+		Attempts: attempts, Client: client, DB: h.db,
+	}
 }
 
 // logger writes the runtime's log to the test's.

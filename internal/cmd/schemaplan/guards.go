@@ -73,6 +73,10 @@ func guards(name string, r rules) string {
 			message: "the spec of a task changes only while it waits, and with an empty state",
 		},
 		{
+			name: "taskkit_guard_target_update", table: "taskkit_task_target", event: "UPDATE",
+			message: "the frozen targets of a task never change",
+		},
+		{
 			name: "taskkit_guard_event_update", table: "taskkit_task_event", event: "UPDATE",
 			message: "the log of what operators asked is append-only",
 		},
@@ -176,13 +180,11 @@ func short(name, condition string) string {
 // postgresRefuse is the function behind nearly all triggers on PostgreSQL. It is
 // called for illegal changes only.
 const postgresRefuse = `
--- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 ` + postgresRaise + `
 END
 $$;
--- +goose StatementEnd
 `
 
 const postgresRaise = `  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
@@ -195,7 +197,6 @@ const postgresRaise = `  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
 // postgresTransition is the function that knows the table of transitions.
 func postgresTransition() string {
 	return `
--- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_transition"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 IF ` + illegalTransition(dialect.Postgres) + ` THEN
@@ -204,13 +205,11 @@ END IF;
 RETURN NULL;
 END
 $$;
--- +goose StatementEnd
 `
 }
 
 // postgresEventDelete lets events go that a cleaner has named, and no others.
 const postgresEventDelete = `
--- +goose StatementBegin
 CREATE FUNCTION "{schema}"."taskkit_event_delete"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_date < before_date) THEN
@@ -219,7 +218,6 @@ END IF;
 RETURN NULL;
 END
 $$;
--- +goose StatementEnd
 `
 
 // sql returns the statement that creates the trigger.
@@ -236,7 +234,7 @@ func (g guard) sql(name string) string {
 	if g.when != "" {
 		when = "\n  WHEN " + g.when
 	}
-	return fmt.Sprintf("-- +goose StatementBegin\nCREATE TRIGGER `%s` AFTER %s ON `%s` FOR EACH ROW%s\nBEGIN\n  SELECT RAISE(ABORT, 'taskkit: %s');\nEND;\n-- +goose StatementEnd\n",
+	return fmt.Sprintf("CREATE TRIGGER `%s` AFTER %s ON `%s` FOR EACH ROW%s\nBEGIN\n  SELECT RAISE(ABORT, 'taskkit: %s');\nEND;\n",
 		g.name, g.event, g.table, when, g.message)
 }
 

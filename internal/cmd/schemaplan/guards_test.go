@@ -3,6 +3,7 @@ package main
 import (
 	"io/fs"
 	"strings"
+	"sync"
 	"testing"
 
 	"entgo.io/ent/dialect"
@@ -10,6 +11,17 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/migrations"
 )
+
+// loading is held while the ent schema is loaded: ent writes a program into a
+// directory of the working directory, which is the same for every test, and removes
+// the directory when it is done.
+var loading sync.Mutex
+
+func plannedTables(name string) (string, rules, error) {
+	loading.Lock()
+	defer loading.Unlock()
+	return planTables(name, "../../../ent/schema")
+}
 
 // The triggers in the migrations are those of the transition table. When the
 // table changes, a new migration must replace them.
@@ -20,7 +32,7 @@ func TestMigrationsHoldTheTransitionTable(t *testing.T) {
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no migrations, %v", dir, err)
 		}
-		_, r, err := planTables(name, "../../../ent/schema")
+		_, r, err := plannedTables(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +43,7 @@ func TestMigrationsHoldTheTransitionTable(t *testing.T) {
 				t.Fatal(err)
 			}
 			all.Write(text)
-			if name == dialect.Postgres && !strings.HasPrefix(string(text), "-- +goose Up\n\n"+postgresHead) {
+			if name == dialect.Postgres && !strings.HasPrefix(string(text), fileHead+postgresHead) {
 				t.Errorf("%s does not begin with the lock:\n%s", f, postgresHead)
 			}
 		}
@@ -70,7 +82,7 @@ func TestGlance(t *testing.T) {
 func TestFirstMigrationIsThePlan(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{dialect.Postgres: "postgres/00001_taskkit.sql", dialect.SQLite: "sqlite/00001_taskkit.sql"} {
-		tables, r, err := planTables(name, "../../../ent/schema")
+		tables, r, err := plannedTables(name)
 		if err != nil {
 			t.Fatal(err)
 		}

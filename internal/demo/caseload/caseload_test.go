@@ -180,7 +180,7 @@ func TestStatusHasHistoryAndLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.Already != paused || len(out.Missing) != 1 || out.Missing[0] != stranger {
+		if len(out.Already) != paused || len(out.Missing) != 1 || out.Missing[0] != stranger {
 			t.Errorf("outcome %+v, want %d already and one missing", out, paused)
 		}
 		if n := c.Enrolment.Query().Where(enrolment.ProgramID(caseload.Success), enrolment.Status("paused")).CountX(ctx); n != 1500 {
@@ -248,16 +248,16 @@ func TestWatching(t *testing.T) {
 			}
 			return out
 		}
-		if out := do(caseload.StartWatching, append([]uuid.UUID{uuid.New()}, people[:20]...)); out.Already != 0 || len(out.Missing) != 1 {
+		if out := do(caseload.StartWatching, append([]uuid.UUID{uuid.New()}, people[:20]...)); len(out.Already) != 0 || len(out.Missing) != 1 {
 			t.Errorf("watch 20 and a stranger: %+v", out)
 		}
-		if out := do(caseload.StartWatching, people[:25]); out.Already != 20 || len(out.Missing) != 0 {
+		if out := do(caseload.StartWatching, people[:25]); len(out.Already) != 20 || len(out.Missing) != 0 {
 			t.Errorf("watch 25 of whom 20 are watched: %+v", out)
 		}
-		if out := do(caseload.StopWatching, people); out.Already != 0 || len(out.Missing) != 5 {
+		if out := do(caseload.StopWatching, people); len(out.Already) != 0 || len(out.Missing) != 5 {
 			t.Errorf("stop watching 30 of whom 25 are watched: %+v", out)
 		}
-		if out := do(caseload.StopWatching, people); out.Already != 25 || len(out.Missing) != 5 {
+		if out := do(caseload.StopWatching, people); len(out.Already) != 25 || len(out.Missing) != 5 {
 			t.Errorf("stop watching again: %+v", out)
 		}
 	})

@@ -18,7 +18,7 @@ const (
 
 // Outcome is what became of the people that were handed to a function.
 type Outcome struct {
-	Already int         // needed nothing, and were confirmed
+	Already []uuid.UUID // needed nothing, and were confirmed
 	Missing []uuid.UUID // are not there to be changed
 }
 
@@ -37,7 +37,7 @@ func SetStatus(ctx context.Context, c *ent.Client, task uuid.UUID, program, stat
 		for _, e := range rows {
 			found[e.PersonID] = true
 			if e.Status == status {
-				out.Already++
+				out.Already = append(out.Already, e.PersonID)
 			}
 		}
 		out.Missing = append(out.Missing, without(part, found)...)

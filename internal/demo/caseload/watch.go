@@ -16,7 +16,9 @@ import (
 func StartWatching(ctx context.Context, c *ent.Client, task, watcher uuid.UUID, people []uuid.UUID) (Outcome, error) {
 	var out Outcome
 	for part := range chunks(people) {
-		already, err := c.Watch.Query().Where(watch.Watcher(watcher), watch.PersonIDIn(part...), watch.Active(true)).Count(ctx)
+		var already []uuid.UUID
+		err := c.Watch.Query().Where(watch.Watcher(watcher), watch.PersonIDIn(part...), watch.Active(true)).
+			Select(watch.FieldPersonID).Scan(ctx, &already)
 		if err != nil {
 			return Outcome{}, wrap("read watches", err)
 		}
@@ -30,7 +32,7 @@ func StartWatching(ctx context.Context, c *ent.Client, task, watcher uuid.UUID, 
 			found[p] = true
 			rows[i] = c.Watch.Create().SetWatcher(watcher).SetPersonID(p).SetActive(true).SetTask(task)
 		}
-		out.Already += already
+		out.Already = append(out.Already, already...)
 		out.Missing = append(out.Missing, without(part, found)...)
 		err = c.Watch.CreateBulk(rows...).
 			OnConflict(sql.ConflictColumns(watch.FieldWatcher, watch.FieldPersonID), sql.ResolveWithNewValues()).
@@ -56,7 +58,7 @@ func StopWatching(ctx context.Context, c *ent.Client, task, watcher uuid.UUID, p
 		for _, w := range rows {
 			found[w.PersonID] = true
 			if !w.Active {
-				out.Already++
+				out.Already = append(out.Already, w.PersonID)
 			}
 		}
 		out.Missing = append(out.Missing, without(part, found)...)

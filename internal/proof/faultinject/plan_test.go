@@ -42,8 +42,8 @@ type plan struct {
 	// patient: the healthy worker comes when the harmed one has had its time;
 	// otherwise as soon as a fault strikes.
 	patient bool
-	// stranded: it has shown a fault of the engine that is known.
-	stranded bool
+	// knownFailure: it has shown a failure that is known, see outcome.known.
+	knownFailure bool
 }
 
 func (p plan) String() string {

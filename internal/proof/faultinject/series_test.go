@@ -40,8 +40,8 @@ func seed(tb testing.TB) uint64 {
 
 // tally is what the runs of one action have come to.
 type tally struct {
-	runs, struck, takenOver, attempts, stranded, violations int
-	slowest                                                 time.Duration
+	runs, struck, takenOver, attempts, knownFailures, violations int
+	slowest                                                      time.Duration
 }
 
 // series runs plans on some envs and gathers what becomes of them.
@@ -133,8 +133,8 @@ func (s *series) record(out outcome) {
 		t.takenOver++
 	}
 	if out.known() {
-		t.stranded++
-		out.plan.stranded = true
+		t.knownFailures++
+		out.plan.knownFailure = true
 		s.tb.Logf("%v: %v\nstruck: %s", out.plan, out.err, strings.Join(out.struck, "; "))
 		return
 	}
@@ -158,7 +158,7 @@ func (s *series) finish(what string) map[string]any {
 			continue
 		}
 		for _, v := range r.Violations {
-			if p := l.plans[v.Task]; p == nil || !p.stranded {
+			if p := l.plans[v.Task]; p == nil || !p.knownFailure {
 				all.violations++
 				s.tb.Errorf("%s: the oracle says: %v (plan: %v)", what, v, p)
 			}
@@ -171,21 +171,21 @@ func (s *series) finish(what string) map[string]any {
 		sum.Dead += r.Counts.Dead
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d runs\n%-40s %7s %7s %10s %9s %9s %10s %8s\n", what, s.total, "action", "runs", "struck", "taken over", "attempts", "stranded", "violations", "slowest")
+	fmt.Fprintf(&b, "%s: %d runs\n%-40s %7s %7s %10s %9s %9s %10s %8s\n", what, s.total, "action", "runs", "struck", "taken over", "attempts", "known", "violations", "slowest")
 	keys := slices.Sorted(maps.Keys(s.tally))
 	for _, k := range keys {
 		t := s.tally[k]
 		all.struck += t.struck
 		all.takenOver += t.takenOver
-		all.stranded += t.stranded
+		all.knownFailures += t.knownFailures
 		all.violations += t.violations
-		fmt.Fprintf(&b, "%-40s %7d %7d %10d %9d %9d %10d %8v\n", k, t.runs, t.struck, t.takenOver, t.attempts, t.stranded, t.violations, t.slowest.Round(10*time.Millisecond))
+		fmt.Fprintf(&b, "%-40s %7d %7d %10d %9d %9d %10d %8v\n", k, t.runs, t.struck, t.takenOver, t.attempts, t.knownFailures, t.violations, t.slowest.Round(10*time.Millisecond))
 	}
 	fmt.Fprintf(&b, "tasks %d, claims %d, takeovers %d, workers declared dead %d, checkpoints %d, touches %d",
 		sum.Tasks, sum.Claims, sum.Reclaims, sum.Dead, sum.Checkpoints, sum.Touches)
 	s.tb.Log(b.String())
 	return map[string]any{
-		"runs": s.total, "struck": all.struck, "taken over": all.takenOver, "known failures": all.stranded, "violations": all.violations,
+		"runs": s.total, "struck": all.struck, "taken over": all.takenOver, "known failures": all.knownFailures, "violations": all.violations,
 		"declared dead": sum.Dead, "checkpoints": sum.Checkpoints, "touches": sum.Touches,
 	}
 }

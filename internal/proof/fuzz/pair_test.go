@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/internal/testkit/testdb"
@@ -203,10 +202,6 @@ func (s *side) ran(tb testing.TB, how string, data []byte) (*taskkit.Task, strin
 	if err != nil {
 		tb.Fatalf("%s: %v", s.name, err)
 	}
-	failures, err := s.client.Failures(ctx, id, uuid.Nil, 10)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	attempts, err := s.client.Attempts(ctx, id, 10)
 	if err != nil {
 		tb.Fatal(err)
@@ -221,8 +216,16 @@ func (s *side) ran(tb testing.TB, how string, data []byte) (*taskkit.Task, strin
 	}
 	desc, _, _ := strings.Cut(t.StatusDetail, "\ngoroutine ") // a stack differs
 	told := fmt.Sprintf("%s %q state %q result %q", t.Status, desc, st.Text, result)
-	for _, f := range failures {
-		told += fmt.Sprintf(" item %q %q %q", f.Item, f.Code, f.Detail)
+	for _, o := range []taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped} {
+		for i, err := range s.client.Items(ctx, id, o) {
+			if err != nil {
+				tb.Fatal(err)
+			}
+			told += fmt.Sprintf(" item %s %q %q %q", i.Key, i.Outcome, i.Code, i.Detail)
+			if !json.Valid(i.Key) {
+				tb.Fatalf("%s: the key of an item is %q, which is no JSON", s.name, i.Key)
+			}
+		}
 	}
 	for _, a := range attempts {
 		detail, _, _ := strings.Cut(a.Detail, "\ngoroutine ")

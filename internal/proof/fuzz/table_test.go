@@ -230,9 +230,6 @@ func TestFilters(t *testing.T) {
 			if _, err := s.client.Attempts(t.Context(), taskkit.ID{}, limit); err != nil {
 				t.Errorf("%s: attempts, at most %d: %v", s.name, limit, err)
 			}
-			if _, err := s.client.Failures(t.Context(), taskkit.ID{}, taskkit.ID{}, limit); err != nil {
-				t.Errorf("%s: failures, at most %d: %v", s.name, limit, err)
-			}
 			if _, err := s.client.Events(t.Context(), taskkit.ID{}, limit); err != nil {
 				t.Errorf("%s: events, at most %d: %v", s.name, limit, err)
 			}

@@ -115,6 +115,7 @@ func (c *checker) checkTask(t *Task) {
 	c.checkSet(t)
 	c.checkTouches(t)
 	c.checkAttempts(t)
+	c.checkOutcomes(t)
 	if c.history == nil {
 		c.checkLimbo(t)
 	}

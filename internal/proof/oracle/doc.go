@@ -32,8 +32,8 @@
 //	     batch; cursor and counters never go down, and add up at the end
 //	I5   no touch of a worker that does not hold the task, or after the next
 //	     fence was committed; a process that was declared dead stays so
-//	I6   touches are committed with the checkpoint that counts them, a state with
-//	     a checkpoint or not at all
+//	I6   touches and outcomes of items are committed with the checkpoint that
+//	     counts them, a state with a checkpoint or not at all
 //	I7   no task stays with a dead process; at the end of a run all have ended
 //	I8   stop, pause and delete take effect in time, at once when nobody has begun;
 //	     an acknowledged request was noted; a removed task leaves no row behind

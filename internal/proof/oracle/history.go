@@ -30,6 +30,7 @@ type Task struct {
 	Changes                   []*Change
 	Touches                   []Touches
 	Attempts                  []Attempt
+	Outcomes                  map[string]int64 // rows of items, by outcome
 	Events                    map[string]int64 // requests of operators, by action
 	Current                   *Row             // nil: the row does not exist
 	Declared                  bool
@@ -46,6 +47,8 @@ type Facts struct {
 	Unreadable bool               // its spec cannot be decoded
 	Permanent  bool               // its executor returned a permanent error or panicked
 	Attempt    int                // the highest attempt for which its executor was called
+	Failing    []int64            // the items that fail, ascending
+	Recorded   []int64            // the items of which a row says that they failed
 	Accepted   map[Accepted]int64 // writes that a worker was told were made, and how often
 }
 

@@ -15,7 +15,8 @@ func runInMemory() (*oracle.History, *oracle.Task) {
 	t := h.Task("t1")
 	t.Kind, t.IdempotencyKey, t.Declared = "played", "k", true
 	t.Set = []oracle.Range{{First: 0, Past: 2}, {First: 3, Past: 4}}
-	t.Facts.Items = 4
+	t.Facts.Items, t.Facts.Failing, t.Facts.Recorded = 4, []int64{2}, []int64{2}
+	t.Outcomes = map[string]int64{"failed": 1}
 	rows := []oracle.Row{
 		{Status: "QUEUED", Total: -1},
 		{Status: "SCHEDULING", Total: -1, Fence: 1, Attempts: 1, Process: "w-1"},
@@ -69,6 +70,18 @@ func TestHistory(t *testing.T) {
 		}},
 		"an item left out": {"I6: task t1: the cursor moves from 2 to 4, and [] were touched, not [3]", func(_ *oracle.History, k *oracle.Task) {
 			k.Touches = k.Touches[:2]
+		}},
+		"an outcome that was lost": {"I6: task t1: counts 1 items that were failed, and has 0 rows of them", func(_ *oracle.History, k *oracle.Task) {
+			k.Outcomes, k.Facts.Recorded = nil, nil
+		}},
+		"the outcome of another item": {"I6: task t1: its cursor is at 4, and the rows of failed items are those of [3], not [2]", func(_ *oracle.History, k *oracle.Task) {
+			k.Facts.Recorded = []int64{3}
+		}},
+		"an outcome that was not committed": {"I6: task t1: its cursor is at 2, and the rows of failed items are those of [2], not []", func(_ *oracle.History, k *oracle.Task) {
+			k.Changes, k.Facts.Accepted = k.Changes[:3], nil
+		}},
+		"an outcome twice": {"I6: task t1: counts 1 items that were failed, and has 2 rows of them", func(_ *oracle.History, k *oracle.Task) {
+			k.Outcomes["failed"] = 2
 		}},
 		"completed before the last item": {"I1: task t1: completed with its cursor at 3 of 4", func(_ *oracle.History, k *oracle.Task) {
 			k.Changes[3].New.Cursor, k.Current.Cursor = 3, 3

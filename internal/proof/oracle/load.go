@@ -78,7 +78,7 @@ ORDER BY task, id LIMIT $2`, []any{after, pageSize}, func(rows *sql.Rows) error 
 	}
 	bounds := []any{after, tasks[len(tasks)-1].ID}
 	for _, load := range []func(context.Context, []any, map[string]*Task) error{
-		c.loadChanges, c.loadTouches, c.loadLedger, c.loadAttempts, c.loadEvents, c.loadCurrent,
+		c.loadChanges, c.loadTouches, c.loadLedger, c.loadAttempts, c.loadOutcomes, c.loadEvents, c.loadCurrent,
 	} {
 		if err := load(ctx, bounds, byID); err != nil {
 			return nil, err
@@ -182,6 +182,27 @@ func (c *checker) loadEvents(ctx context.Context, page []any, tasks map[string]*
 		}
 		return nil
 	})
+}
+
+func (c *checker) loadOutcomes(ctx context.Context, page []any, tasks map[string]*Task) error {
+	return c.each(ctx, "SELECT "+c.idText("i.task_id")+", i.outcome, count(*) FROM {s}taskkit_task_item i WHERE "+
+		c.idBetween("i.task_id")+" GROUP BY i.task_id, i.outcome", page,
+		func(rows *sql.Rows) error {
+			var (
+				id, outcome string
+				n           int64
+			)
+			if err := rows.Scan(&id, &outcome, &n); err != nil {
+				return err
+			}
+			if t := tasks[id]; t != nil {
+				if t.Outcomes == nil {
+					t.Outcomes = make(map[string]int64)
+				}
+				t.Outcomes[outcome] = n
+			}
+			return nil
+		})
 }
 
 func (c *checker) loadCurrent(ctx context.Context, page []any, tasks map[string]*Task) error {

@@ -303,9 +303,9 @@ var timeViolations = []violation{
 	{"a request that stands on an ended task", []string{"I21: has ended with a STOP standing"}, func(w *env) string {
 		return w.submit().event("stop").set(claim).set(start).batch(0, 10, "control = 'STOP'", finish).id
 	}},
-	{"a row that is left of a removed task", []string{"I8: taskkit_task_failure still has one"}, func(w *env) string {
+	{"a row that is left of a removed task", []string{"I8: taskkit_task_item still has one"}, func(w *env) string {
 		id := uuid.NewString()
-		w.orphan(`INSERT INTO taskkit_task_failure (id, task_id, item, code, detail, attempt) VALUES ($1, $2, '', '', '', 1)`, uuid.NewString(), id)
+		w.orphan(`INSERT INTO taskkit_task_item (id, task_id, item, outcome, code, detail, attempt) VALUES ($1, $2, '1', 'failed', '', '', 1)`, uuid.NewString(), id)
 		return id
 	}},
 	{"forgotten by a worker that lives", []string{"I9: lived and did nothing with it"}, func(w *env) string {

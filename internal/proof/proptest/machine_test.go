@@ -366,7 +366,10 @@ func (m *machine) rest(ctx context.Context, k *known) (*taskkit.Task, error) {
 	var last *taskkit.Task
 	ctx, still := context.WithCancel(ctx)
 	defer still()
-	_, err := m.client.Wait(ctx, k.id, func(t *taskkit.Task) {
+	_, err := m.client.Wait(ctx, k.id, func(t *taskkit.Task, err error) {
+		if err != nil {
+			return // it is read again
+		}
 		last = t
 		waits := t.Status == taskkit.StatusQueued && !k.deleted && (k.paused && t.Control == taskkit.ControlPause || k.far && !k.stopped)
 		if waits || t.Ended() {

@@ -50,9 +50,16 @@ func (n *node) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, err
 	})
 }
 
-// Spec implements [store.Store].
-func (n *node) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
-	return do(ctx, n, "Spec", func(ctx context.Context) (json.RawMessage, error) { return n.db.Spec(ctx, id) })
+// Plan implements [store.Store].
+func (n *node) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
+	return do(ctx, n, "Plan", func(ctx context.Context) (store.Plan, error) { return n.db.Plan(ctx, id) })
+}
+
+// Targets implements [store.Store].
+func (n *node) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
+	return do(ctx, n, "Targets", func(ctx context.Context) ([]store.TargetPage, error) {
+		return n.db.Targets(ctx, id, first, last)
+	})
 }
 
 // Apply implements [store.Store].
@@ -160,9 +167,9 @@ func (n *node) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, e
 	return n.db.Fetch(ctx, id)
 }
 
-// Failures implements [store.Operator].
-func (n *node) Failures(ctx context.Context, id, after uuid.UUID, limit int) ([]store.Failure, error) {
-	return n.db.Failures(ctx, id, after, limit)
+// Items implements [store.Operator].
+func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after uuid.UUID, limit int) ([]store.Item, error) {
+	return n.db.Items(ctx, id, outcome, after, limit)
 }
 
 // Attempts implements [store.Operator].

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/proof/oracle"
+	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 )
 
@@ -47,7 +50,7 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 			t.Kind, t.UniqueKey, t.IdempotencyKey = row.Kind, row.UniqueKey, row.IdempotencyKey
 			if plan := w.byID[row.ID]; plan != nil {
 				t.Declared, t.Set = true, plan.touches()
-				t.Facts.Items, t.Facts.Unreadable = int64(plan.Items), !plan.Spec
+				t.Facts.Items, t.Facts.Failing, t.Facts.Unreadable = int64(plan.Items), plan.failing(), !plan.Spec
 			}
 		}
 		t.Changes = append(t.Changes, change(int64(i), c))
@@ -74,11 +77,46 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the attempts of %s: %w", id, err)
 		}
+		if err := w.outcomes(ctx, id, t); err != nil {
+			return nil, err
+		}
 		for _, a := range attempts {
 			t.Attempts = append(t.Attempts, oracle.Attempt{Fence: a.Fence, Seq: a.Seq, Number: int64(a.Attempt), Class: a.Class, Code: a.Code, Detail: a.Detail})
 		}
 	}
 	return h, nil
+}
+
+// outcomes reads the outcomes of the items of a task.
+func (w *env) outcomes(ctx context.Context, id uuid.UUID, t *oracle.Task) error {
+	t.Outcomes = make(map[string]int64)
+	for _, o := range []store.Outcome{store.ItemFailed, store.ItemSkipped} {
+		items, err := w.mem.Items(ctx, id, o, uuid.Nil, 1<<20)
+		if err != nil {
+			return fmt.Errorf("read the %s items of %s: %w", o, id, err)
+		}
+		t.Outcomes[string(o)] = int64(len(items))
+		for _, i := range items {
+			var item int64
+			if err := json.Unmarshal([]byte(i.Key), &item); err != nil {
+				return fmt.Errorf("item %s of %s: %w", i.Key, id, err)
+			}
+			if o == store.ItemFailed {
+				t.Facts.Recorded = append(t.Facts.Recorded, item)
+			}
+		}
+	}
+	return nil
+}
+
+// failing are the items that the executor records as failed.
+func (t *Task) failing() (items []int64) {
+	for i := range t.Items {
+		if t.fails(i) {
+			items = append(items, int64(i))
+		}
+	}
+	return items
 }
 
 // touches are the items for which the executor writes a row: those that do not

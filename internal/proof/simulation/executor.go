@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -134,7 +134,7 @@ func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
 	}
 	s.Advance(1) // a failed item is processed too
 	if t.fails(i) {
-		s.Fail(fmt.Sprint(i), errors.New("simulated: an item that never works"))
+		s.Fail(itemkey.Encode(i), errors.New("simulated: an item that never works"))
 		return nil
 	}
 	if t.Kind == kindCount {

@@ -32,7 +32,9 @@ func openedRecorded(t *testing.T, db *testdb.DB) (store.Store, *testdb.DB) {
 	}
 	rec.take()
 	t.Cleanup(func() {
-		for _, query := range rec.take() {
+		statements := rec.take()
+		slices.Sort(statements)
+		for _, query := range slices.Compact(statements) {
 			if ofRuntime(query) && !known[signature(query)] {
 				t.Errorf("no golden file has a statement like this one: add its call to TestStatements\n%s\nshape: %s", query, signature(query))
 			}

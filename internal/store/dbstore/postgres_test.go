@@ -85,8 +85,13 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "INSERT INTO child (id) VALUES (1)"); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := tx.Commit(t.Context(), checkpoint(c.Lease)); !store.Unknown(err) || a.OK {
+		w := checkpoint(c.Lease)
+		w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c"}}
+		if a, err := tx.Commit(t.Context(), w); !store.Unknown(err) || a.OK {
 			t.Fatalf("got %+v, %v, want an unknown outcome", a, err)
+		}
+		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, uuid.Nil, 10); err != nil || len(items) != 0 {
+			t.Fatalf("items %+v (%v) of a batch that was not committed", items, err)
 		}
 		at, err := s.Positions(t.Context(), []uuid.UUID{c.ID})
 		if err != nil || at[c.ID].Seq != 0 {
@@ -97,8 +102,11 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, err := tx.Commit(t.Context(), checkpoint(c.Lease)); err != nil || !a.OK {
+		if a, err := tx.Commit(t.Context(), w); err != nil || !a.OK {
 			t.Fatalf("got %+v, %v", a, err)
+		}
+		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, uuid.Nil, 10); err != nil || len(items) != 1 {
+			t.Fatalf("items %+v (%v) of a batch that was committed, want one", items, err)
 		}
 	})
 }

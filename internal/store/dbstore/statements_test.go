@@ -1,11 +1,14 @@
 package dbstore_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,15 +78,23 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 		t.Fatal(err)
 	}
 	handle, rec := recorded(t, db)
-	s, err := dbstore.Open(t.Context(), handle, db.Schema, dbstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Release(t.Context())
-	rec.take()
-	c := &calls{T: t, s: s, rec: rec, golden: make(map[string]string), insertInto: func(tasks []store.NewTask, notify bool) error {
+	c := &calls{T: t, rec: rec, golden: make(map[string]string), insertInto: func(tasks []store.NewTask, notify bool) error {
 		return store.Insert(t.Context(), handle, db.Schema, tasks, notify)
 	}}
+	c.record("check_schema", func() error { return migrate.Check(t.Context(), handle, db.Schema) })
+	c.record("open", func() (err error) {
+		c.s, err = dbstore.Open(t.Context(), handle, db.Schema, dbstore.Options{})
+		return err
+	})
+	defer c.s.Release(t.Context())
+	c.record("watch", func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if err := c.s.Watch(ctx, cancel, func() {}); !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
 	c.inserts()
 	c.worker()
 	c.operator()
@@ -140,6 +151,17 @@ func newTask(change ...func(*store.NewTask)) store.NewTask {
 	return t
 }
 
+// targets returns n frozen targets.
+func targets(n int) *store.NewTargets {
+	return &store.NewTargets{Field: "ids", Keys: func(yield func([]byte, error) bool) {
+		for i := range n {
+			if !yield(strconv.AppendInt(nil, int64(i), 10), nil) {
+				return
+			}
+		}
+	}}
+}
+
 // inserts records the forms of an INSERT.
 func (c *calls) inserts() {
 	keyed := func(key string) func(*store.NewTask) { return func(t *store.NewTask) { t.UniqueKey = key } }
@@ -158,10 +180,13 @@ func (c *calls) inserts() {
 	c.insert("insert_many_all_columns", false, newTask(full(1)), newTask(full(2)))
 	c.insert("insert_with_notification", true, newTask())
 	c.insert("insert_with_key", false, newTask(keyed("k")))
+	c.insert("insert_many_with_keys", false, newTask(keyed("k1")), newTask(keyed("k2")))
 	c.record("insert_duplicate", func() error {
 		_ = c.insertInto([]store.NewTask{newTask(keyed("k"))}, false) // refused
 		return nil
 	})
+	c.insert("insert_with_targets", false, newTask(func(t *store.NewTask) { t.Targets, t.Kind = targets(1), "frozen" }))
+	c.insert("insert_with_many_targets", false, newTask(func(t *store.NewTask) { t.Targets, t.Kind = targets(19*store.TargetsPerPage), "frozen" }))
 	c.insert("insert_with_reference", true, newTask(referring))
 	c.insert("insert_merged", true, newTask(referring))
 	c.insert("insert_merged_with_keys", false, newTask(referring, func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "m", "m" }))
@@ -184,7 +209,8 @@ func (c *calls) worker() {
 	if len(claimed) < len(ids) {
 		c.Fatalf("claimed %d tasks, want at least %d", len(claimed), len(ids))
 	}
-	c.record("spec", func() error { _, err := s.Spec(ctx, ids[0]); return err })
+	c.record("plan", func() error { _, err := s.Plan(ctx, ids[0]); return err })
+	c.record("targets", func() error { _, err := s.Targets(ctx, ids[0], 0, 1); return err })
 	c.record("positions", func() error { _, err := s.Positions(ctx, ids); return err })
 	c.record("unstarted", func() error { _, err := s.Unstarted(ctx, "p"); return err })
 	apply := func(name string, writes ...store.Write) {
@@ -221,7 +247,7 @@ func (c *calls) worker() {
 	apply("apply_end_many", end(0, lifecycle.Completed, func(w *store.Write) {
 		w.Revision, w.Result = 1, json.RawMessage("{}")
 		w.Checkpoint, w.State, w.Secrets = true, json.RawMessage("{}"), "/x"
-		w.Failures = []store.Failure{{Item: "1", Code: "c", Attempt: 1}}
+		w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c", Attempt: 1}}
 	}), end(1, lifecycle.Failure, func(w *store.Write) {
 		w.StatusDetail = "failed"
 	}))
@@ -243,8 +269,38 @@ func (c *calls) worker() {
 	apply("apply_end_of_deleted", end(6, lifecycle.Completed, func(w *store.Write) { w.Begun = false }))
 	apply("apply_yield", end(5, lifecycle.Queued, func(w *store.Write) { w.Delay, w.Begun = -1, false }))
 	c.record("claim_requested", func() error { _, err := s.Claim(ctx, requested); return err })
+	c.afterFailures(claim)
 	c.record("deregister", func() error { return s.Deregister(ctx, "p") })
 	c.record("reap", func() error { _, err := s.Reap(ctx); return err })
+}
+
+// afterFailures records what only follows a failed attempt: a submission that
+// replaces a task that was claimed before, and a retry of a task with a key.
+func (c *calls) afterFailures(claim store.Claim) {
+	ctx, s := c.Context(), c.s
+	referring := func(t *store.NewTask) { t.Reference = "replaced" }
+	c.insert("insert_with_reference", true, newTask(referring))
+	keyed := c.insert("insert_with_key", false, newTask(func(t *store.NewTask) { t.UniqueKey = "retried" }))[0]
+	found, err := s.Claim(ctx, claim)
+	if err != nil || len(found.Tasks) != 2 {
+		c.Fatalf("claimed %d tasks, want 2 (%v)", len(found.Tasks), err)
+	}
+	var writes []store.Write
+	for _, t := range found.Tasks {
+		w := store.Write{Lease: t.Lease, To: lifecycle.Queued, Delay: time.Hour, Attempts: 1, Attempt: &store.Attempt{Process: "p", Class: "transient", Code: "c"}}
+		if t.ID == keyed {
+			w.To = lifecycle.Failure
+		}
+		writes = append(writes, w)
+	}
+	if _, err := s.Apply(ctx, "p", writes); err != nil {
+		c.Fatal(err)
+	}
+	c.insert("insert_merged_after_attempt", true, newTask(referring))
+	c.record("request_retry_with_key", func() error {
+		_, err := s.Request(ctx, keyed, store.Request{Action: lifecycle.ActRetry})
+		return err
+	})
 }
 
 // batches records the transactions of batches.
@@ -257,6 +313,15 @@ func (c *calls) batches(claimed []store.ClaimedTask) {
 	c.record("rollback_to", func() error { return tx.RollbackTo(ctx, "s") })
 	c.record("release_savepoint", func() error { return tx.ReleaseSavepoint(ctx, "s") })
 	c.record("rollback", func() error { tx.Rollback(); return nil })
+	if err := begin(); err != nil {
+		c.Fatal(err)
+	}
+	c.record("statement_after_failed_one", func() error {
+		_, _ = tx.ExecContext(ctx, "SELECT no_such_column")
+		_, _ = tx.ExecContext(ctx, "SELECT 1") // refused by PostgreSQL
+		return nil
+	})
+	tx.Rollback()
 	if err := begin(); err != nil {
 		c.Fatal(err)
 	}
@@ -305,7 +370,7 @@ func (c *calls) operator() {
 	c.record("result", func() error { _, _, err := s.Result(ctx, of); return err })
 	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })
 	c.record("result_absent", func() error { _, _, err := s.Result(ctx, failed[0].ID); return err })
-	c.record("failures", func() error { _, err := s.Failures(ctx, of, uuid.Nil, 10); return err })
+	c.record("items", func() error { _, err := s.Items(ctx, of, store.ItemFailed, uuid.Nil, 10); return err })
 	c.record("attempts", func() error { _, err := s.Attempts(ctx, of, 10); return err })
 	c.record("events", func() error { _, err := s.Events(ctx, of, 10); return err })
 	c.record("prune_events", func() error { _, err := s.PruneEvents(ctx, time.Hour, 10); return err })

@@ -21,6 +21,7 @@ import (
 	_ "taskkit.dev/ent/runtime" // the hook that guards transitions
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
 )
@@ -59,7 +60,7 @@ func New(q store.Querier, schema string, d dialect.Name, write Transact) *Base {
 		ent.Driver(handle{entsql.NewDriver(string(d), entsql.Conn{ExecQuerier: q})}),
 		ent.AlternateSchema(ent.SchemaConfig{
 			QueuedTask: t.schema, TaskAttempt: t.schema, TaskEvent: t.schema,
-			TaskFailure: t.schema, TaskProcess: t.schema, TaskResult: t.schema,
+			TaskItem: t.schema, TaskPlan: t.schema, TaskProcess: t.schema, TaskResult: t.schema, TaskTarget: t.schema,
 		}))}
 }
 
@@ -96,23 +97,23 @@ func (h handle) BeginTx(context.Context, *entsql.TxOptions) (entdialect.Tx, erro
 
 func (handle) Close() error { return nil }
 
-// RegisterWorker implements [store.Store]. To enrol twice is no error: the first answer may
-// have been lost.
+// RegisterWorker implements [store.Store]. To register twice is no error: the answer to
+// the first call may have been lost.
 func (b *Base) RegisterWorker(ctx context.Context, p store.Process) error {
 	kinds, err := json.Marshal(p.Kinds)
 	if err != nil {
-		return fmt.Errorf("enrol %s: %w", p.ID, err)
+		return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
 	}
 	queues, err := json.Marshal(p.Queues)
 	if err != nil {
-		return fmt.Errorf("enrol %s: %w", p.ID, err)
+		return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
 	}
 	return b.write(ctx, func(q store.Querier) error {
 		_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots)
 VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`),
 			p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots))
 		if err != nil {
-			return fmt.Errorf("enrol %s: %w", p.ID, err)
+			return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
 		}
 		// A start is rare enough to tidy up: the rows of processes that ended
 		// long ago would be kept for ever.
@@ -144,8 +145,9 @@ WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining)
 	return nil
 }
 
-// Deregister implements [store.Store]. A task whose batch is in progress at this moment is
-// left to the reaper, which finds its process gone.
+// Deregister implements [store.Store]. A task whose batch is in progress is left to
+// the reaper, which finds its process gone. What becomes of the others is
+// [lifecycle.Row.ReleaseByLeaving].
 func (b *Base) Deregister(ctx context.Context, process string) error {
 	return b.write(ctx, func(q store.Querier) error {
 		_, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = 'left', busy = 0
@@ -159,27 +161,14 @@ WHERE id = $1 AND ended_date IS NULL`), process)
   ORDER BY id `)+b.skipLocked()+b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, not_before = {now},
-  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, waiting_reason = 'its worker left', modified_date = {now}
+  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, stalled = stalled AND attempts > 0,
+  waiting_reason = '`+lifecycle.ReasonWorkerLeft+`', modified_date = {now}
 WHERE id IN (SELECT id FROM picked)`), process)
 		if err != nil {
 			return fmt.Errorf("release the tasks of %s: %w", process, err)
 		}
 		return nil
 	})
-}
-
-// Spec implements [store.Store].
-func (b *Base) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
-	var spec json.RawMessage
-	n, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT execution_spec FROM {s}taskkit_queued_task WHERE id = $1"), []any{id.String()},
-		func(rows *sql.Rows) error { return rows.Scan(sqlrows.JSON(&spec)) })
-	if err != nil {
-		return nil, fmt.Errorf("read the spec of task %s: %w", id, err)
-	}
-	if n == 0 {
-		return nil, store.ErrNotFound
-	}
-	return spec, nil
 }
 
 // Positions implements [store.Store].

@@ -17,7 +17,7 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
-	"taskkit.dev/ent/taskfailure"
+	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
@@ -52,7 +52,12 @@ func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	if len(ts) == 0 {
 		return store.Task{}, store.ErrNotFound
 	}
-	return ts[0], nil
+	if ts[0].Spec != nil {
+		return ts[0], nil
+	}
+	plan, err := b.Plan(ctx, id)
+	ts[0].Spec = plan.Spec
+	return ts[0], err
 }
 
 // Tasks implements [store.Operator].
@@ -221,18 +226,21 @@ func (b *Base) result(ctx context.Context, id uuid.UUID) (*ent.TaskResult, error
 	return r, nil
 }
 
-// Failures implements [store.Operator]: in the order of their ids, after one of them.
-func (b *Base) Failures(ctx context.Context, id, after uuid.UUID, n int) ([]store.Failure, error) {
-	rows, err := b.ent.TaskFailure.Query().Where(taskfailure.TaskID(id), taskfailure.IDGT(after)).
-		Order(taskfailure.ByID()).Limit(limit(n)).All(ctx)
+// Items implements [store.Operator].
+func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after uuid.UUID, n int) ([]store.Item, error) {
+	rows, err := b.ent.TaskItem.Query().Where(taskitem.TaskID(id), taskitem.Outcome(string(outcome)), taskitem.IDGT(after)).
+		Order(taskitem.ByID()).Limit(limit(n)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the failed items of task %s: %w", id, err)
+		return nil, fmt.Errorf("list the %s items of task %s: %w", outcome, id, err)
 	}
-	fs := make([]store.Failure, len(rows))
+	items := make([]store.Item, len(rows))
 	for i, r := range rows {
-		fs[i] = store.Failure{ID: r.ID, Created: r.CreatedDate, Item: r.Item, Code: r.Code, Detail: r.Detail, Attempt: r.Attempt}
+		items[i] = store.Item{
+			ID: r.ID, Created: r.CreatedDate, Key: r.Item, Outcome: store.Outcome(r.Outcome),
+			Code: r.Code, Detail: r.Detail, Position: deref(r.Position), Attempt: r.Attempt,
+		}
 	}
-	return fs, nil
+	return items, nil
 }
 
 // Attempts implements [store.Operator]: the newest first.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
 )
@@ -67,9 +68,7 @@ func (t Statements) known() string {
 // progress is locked and stepped over; while its server keeps that transaction
 // alive the batch may still commit.
 //
-// The claim that was lost has been counted, since the task may have killed its
-// worker. From the second on nothing is executed before EXECUTING is committed,
-// so one that is only claimed has killed nobody and is counted back.
+// What becomes of a task is [lifecycle.Row.ReleaseAsLost].
 func (b *Base) release(ctx context.Context, q store.Querier) (dead []string, released []uuid.UUID, err error) {
 	_, err = sqlrows.Query(ctx, q, b.SQL(`WITH silent AS MATERIALIZED (
   SELECT p.id FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND `)+b.silent()+` ORDER BY p.id `+b.skipLocked()+b.SQL(`
@@ -92,7 +91,7 @@ WHERE id IN (SELECT id FROM silent) RETURNING id`), nil, func(rows *sql.Rows) er
   ORDER BY q.id LIMIT $1 `)+b.skipLocked()+b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
-  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = 'its worker was lost', modified_date = {now}
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = '`+lifecycle.ReasonWorkerLost+`', modified_date = {now}
 WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
 		if err != nil {
 			return nil, nil, err
@@ -119,14 +118,14 @@ DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING 
 	if err != nil {
 		return nil, err
 	}
+	stop := lifecycle.DecideUnattended(lifecycle.Found{Status: lifecycle.Queued, Control: lifecycle.Stop})
 	stopped, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`)
   ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
 )
-UPDATE {s}taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, workflow_stopped_date = {now},
-  control = '', control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_status_desc = 'stopped while no live worker could run it', modified_date = {now}
+UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}
 WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(max(page-len(removed), 1)))
 	return append(removed, stopped...), err
 }

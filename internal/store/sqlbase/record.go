@@ -1,6 +1,7 @@
 package sqlbase
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,10 +13,10 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// failureRow is a failed item of a task.
-type failureRow struct {
+// itemRow is the outcome of an item of a task.
+type itemRow struct {
 	task string
-	store.Failure
+	store.Item
 }
 
 // attemptRow is a failed attempt of a task.
@@ -52,13 +53,17 @@ func newRecorded[R any](name, table, clause string, columns ...sqlrows.Column[R]
 }
 
 var (
-	recordedFailures = newRecorded("failed items", "taskkit_task_failure", "",
-		sqlrows.Text("id", func(f *failureRow) string { return f.ID.String() }).As("uuid"),
-		sqlrows.Text("task_id", func(f *failureRow) string { return f.task }).As("uuid"),
-		sqlrows.Text("item", func(f *failureRow) string { return classify.Clean(f.Item) }),
-		sqlrows.Text("code", func(f *failureRow) string { return classify.Clean(f.Code) }),
-		sqlrows.Text("detail", func(f *failureRow) string { return classify.Clean(f.Detail) }),
-		sqlrows.Number("attempt", func(f *failureRow) int64 { return int64(f.Attempt) }),
+	recordedItems = newRecorded("outcomes of items", "taskkit_task_item", "\nON CONFLICT (task_id, item) DO UPDATE"+
+		" SET outcome = excluded.outcome, code = excluded.code, detail = excluded.detail, position = excluded.position,"+
+		" attempt = excluded.attempt, created_date = excluded.created_date",
+		sqlrows.Text("id", func(i *itemRow) string { return i.ID.String() }).As("uuid"),
+		sqlrows.Text("task_id", func(i *itemRow) string { return i.task }).As("uuid"),
+		sqlrows.Text("item", func(i *itemRow) string { return i.Key }),
+		sqlrows.Text("outcome", func(i *itemRow) string { return string(i.Outcome) }),
+		sqlrows.Text("code", func(i *itemRow) string { return classify.Clean(i.Code) }),
+		sqlrows.Text("detail", func(i *itemRow) string { return classify.Clean(i.Detail) }),
+		sqlrows.Number("position", func(i *itemRow) int64 { return cmp.Or(i.Position, -1) }).OrNull(),
+		sqlrows.Number("attempt", func(i *itemRow) int64 { return int64(i.Attempt) }),
 	)
 	recordedAttempts = newRecorded("failed attempts", "taskkit_task_attempt", "",
 		sqlrows.Text("id", func(*attemptRow) string { return NewID() }).As("uuid"),
@@ -93,14 +98,14 @@ FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uui
 
 // HasRecords reports whether [Statements.Record] stores something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Failures) > 0 || w.Secrets != "")
+	return w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "")
 }
 
-// Record stores what came with writes that took effect: failed items, failed
-// attempts, results and, rarely, secrets.
+// Record stores what came with writes that took effect: outcomes of items,
+// failed attempts, results and, rarely, secrets.
 func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) error {
 	var (
-		failures []*failureRow
+		items    itemRows
 		attempts []*attemptRow
 		results  []*resultRow
 		secrets  []*secretsRow
@@ -111,11 +116,8 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 		}
 		task := w.ID.String()
 		if w.Checkpoint {
-			for _, f := range w.Failures {
-				if f.ID == uuid.Nil {
-					f.ID = uuid.Must(uuid.NewV7())
-				}
-				failures = append(failures, &failureRow{task, f})
+			for _, i := range w.Items {
+				items.add(&itemRow{task, i})
 			}
 			if w.Secrets != "" {
 				secrets = append(secrets, &secretsRow{task, w.Secrets})
@@ -128,7 +130,7 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 			results = append(results, &resultRow{task, string(w.Result), int64(w.Revision)})
 		}
 	}
-	if err := recordRows(ctx, t, q, &recordedFailures, failures); err != nil {
+	if err := recordRows(ctx, t, q, &recordedItems, items.rows); err != nil {
 		return err
 	}
 	if err := recordRows(ctx, t, q, &recordedAttempts, attempts); err != nil {
@@ -138,6 +140,31 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 		return err
 	}
 	return recordRows(ctx, t, q, &recordedSecrets, secrets)
+}
+
+// itemRows are outcomes, one for each item: PostgreSQL refuses a statement that
+// would change a row twice.
+type itemRows struct {
+	rows []*itemRow
+	at   map[[2]string]int // index by task and key
+}
+
+// add adds an outcome, in the place of an earlier one of the same item.
+func (r *itemRows) add(i *itemRow) {
+	id := [2]string{i.task, i.Key}
+	if n, ok := r.at[id]; ok {
+		i.ID = r.rows[n].ID
+		r.rows[n] = i
+		return
+	}
+	if i.ID == uuid.Nil {
+		i.ID = uuid.Must(uuid.NewV7())
+	}
+	if r.at == nil {
+		r.at = make(map[[2]string]int)
+	}
+	r.at[id] = len(r.rows)
+	r.rows = append(r.rows, i)
 }
 
 // recordRows stores rows of a type.

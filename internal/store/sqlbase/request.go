@@ -64,6 +64,18 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 	if err != nil {
 		return store.Task{}, err
 	}
+	if change.Effect == lifecycle.Requeued {
+		// A caller's transaction may be committed after a refusal: nothing is
+		// written before that.
+		if err := b.keyIsFree(ctx, q, id, row); err != nil {
+			return store.Task{}, err
+		}
+		if r.Skip {
+			if err := b.skipItem(ctx, q, id); err != nil {
+				return store.Task{}, err
+			}
+		}
+	}
 	if err := b.recordEvent(ctx, q, id, r, row.Status); err != nil {
 		return store.Task{}, err
 	}
@@ -79,16 +91,6 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		return t, nil
 	}
 	if change.Effect != lifecycle.Unchanged {
-		if change.Effect == lifecycle.Requeued {
-			if err := b.keyIsFree(ctx, q, id, row); err != nil {
-				return store.Task{}, err
-			}
-			if r.Skip {
-				if err := b.skipItem(ctx, q, id); err != nil {
-					return store.Task{}, err
-				}
-			}
-		}
 		args := []any{id.String(), r.Actor.String()} // unknown stays unknown
 		if change.Control != lifecycle.None {
 			args = append(args, optionalID(r.Actor), classify.Clean(r.Reason))
@@ -159,7 +161,8 @@ func assignments(c lifecycle.Change) string {
 	return set
 }
 
-// ended is the SQL of what completes a task by a request.
+// ended is the SQL of what completes a task by a request, see
+// [lifecycle.Row.Request].
 func ended(c lifecycle.Change) string {
 	return "workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL, control_reason = NULL" +
 		", waiting_reason = NULL, workflow_stopped_date = {now}, workflow_status_desc = '" + c.Desc + "'"
@@ -185,10 +188,9 @@ WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken 
 	if n == 0 {
 		return store.ErrNoSkip
 	}
-	f := store.SkippedItem(position)
-	_, err = q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_failure (id, task_id, item, code, detail, attempt)
-VALUES ($1, $2, $3, $4, $5, 0)`), NewID(), id.String(), f.Item, f.Code, f.Detail)
-	return err
+	var items itemRows
+	items.add(&itemRow{id.String(), store.SkippedItem(position)})
+	return recordRows(ctx, b.Statements, q, &recordedItems, items.rows)
 }
 
 // keyIsFree refuses to retry a task whose unique key a live task has meanwhile.

@@ -36,9 +36,12 @@ func checkSettings(ctx context.Context, db *sql.DB) (time.Duration, error) {
 			journal string
 			foreign int64
 		)
-		for query, to := range map[string]any{"PRAGMA journal_mode": &journal, "PRAGMA busy_timeout": &busy, "PRAGMA foreign_keys": &foreign} {
-			if err := conn.QueryRowContext(ctx, query).Scan(to); err != nil {
-				return 0, fmt.Errorf("read SQLite's settings: %s: %w", query, err)
+		for _, setting := range []struct {
+			query string
+			to    any
+		}{{"PRAGMA journal_mode", &journal}, {"PRAGMA busy_timeout", &busy}, {"PRAGMA foreign_keys", &foreign}} {
+			if err := conn.QueryRowContext(ctx, setting.query).Scan(setting.to); err != nil {
+				return 0, fmt.Errorf("read SQLite's settings: %s: %w", setting.query, err)
 			}
 		}
 		var wrong []string

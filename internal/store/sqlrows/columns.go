@@ -38,7 +38,7 @@ func (c Column[R]) As(typ string) Column[R] {
 }
 
 // OrNull returns the column with NULL for an empty text and for a negative number.
-// It does not change [Column.Array].
+// It does not change [Column.Array], but [InsertArrays] stores these as NULL.
 func (c Column[R]) OrNull() Column[R] {
 	c.null = true
 	return c
@@ -138,6 +138,12 @@ func InsertArrays[R any](table string, columns []Column[R]) string {
 		arrays = append(arrays, fmt.Sprintf("$%d::%s", i+1, c.ArrayType()))
 		names = append(names, c.Name)
 		value := c.Name
+		switch {
+		case c.null && c.text != nil:
+			value = "nullif(" + value + ", '')"
+		case c.null:
+			value = "CASE WHEN " + value + " >= 0 THEN " + value + " END"
+		}
 		if c.Type+"[]" != c.ArrayType() {
 			value += "::" + c.Type
 		}

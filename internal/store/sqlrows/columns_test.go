@@ -104,9 +104,9 @@ func TestStatements(t *testing.T) {
 	t.Parallel()
 	columns := []sqlrows.Column[row]{textOrNull, number}
 	for want, got := range map[string]string{
-		"INSERT INTO t (name, n) VALUES ($1, $2)":                                                            sqlrows.InsertOne("t", columns),
-		"INSERT INTO t (name, n)\nSELECT name::uuid, n\nFROM unnest($1::text[], $2::bigint[]) AS r(name, n)": sqlrows.InsertArrays("t", columns),
-		"unnest($1, $2) AS x(a, b)":                                                                          sqlrows.Unnest("x", []string{"$1", "$2"}, []string{"a", "b"}),
+		"INSERT INTO t (name, n) VALUES ($1, $2)": sqlrows.InsertOne("t", columns),
+		"INSERT INTO t (name, n)\nSELECT nullif(name, '')::uuid, n\nFROM unnest($1::text[], $2::bigint[]) AS r(name, n)": sqlrows.InsertArrays("t", columns),
+		"unnest($1, $2) AS x(a, b)": sqlrows.Unnest("x", []string{"$1", "$2"}, []string{"a", "b"}),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -10,7 +10,8 @@
 //
 // A statement may also fail while its rows are read, which only rows.Err tells. A
 // *sql.Rows cannot be wrapped, so the guard keeps it and asks it for that error before
-// each further statement and at the end.
+// each further statement and at the end. Rows that are open then are an error too:
+// PostgreSQL can neither run a statement nor commit while they are; SQLite could.
 package txguard
 
 import (
@@ -19,7 +20,9 @@ import (
 	"fmt"
 	"sync"
 
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlscan"
 )
@@ -35,7 +38,13 @@ type Tx struct {
 	// open savepoint of [Tx.Savepoint] within the one before.
 	failed []error
 	// reading has the rows that were still open at the last check.
-	reading []Rows
+	reading []reading
+}
+
+// reading is a query whose rows an executor reads.
+type reading struct {
+	rows  Rows
+	query string
 }
 
 // Rows are the rows of a statement: *sql.Rows, or what wraps them. Columns is the
@@ -70,11 +79,31 @@ func (t *Tx) Failed() error {
 	return t.failed[0]
 }
 
-// Reads notes the rows of a statement that ran on a handle of [Tx.Handle].
-func (t *Tx) Reads(rows Rows) {
+// Unclosed returns the error of a batch that has ended without closing its rows, or
+// nil.
+func (t *Tx) Unclosed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reading = append(t.reading, rows)
+	t.collect()
+	return t.unclosed()
+}
+
+// unclosed is Unclosed as of the last check. The caller has locked mu.
+func (t *Tx) unclosed() error {
+	if len(t.reading) == 0 {
+		return nil
+	}
+	return &classify.MarkedError{
+		Class: lifecycle.Permanent, Code: classify.CodeMisuse,
+		Err: fmt.Errorf("the rows of the query %.200q on b.Tx were not closed: close them with rows.Close before the next statement and before the executor returns", t.reading[0].query),
+	}
+}
+
+// Reads notes the rows of a query that ran on a handle of [Tx.Handle].
+func (t *Tx) Reads(query string, rows Rows) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reading = append(t.reading, reading{rows, query})
 }
 
 // rowsClosed is the text of the error that the rows of database/sql have when they
@@ -86,10 +115,10 @@ const rowsClosed = "sql: Rows are closed"
 // has locked mu.
 func (t *Tx) collect() {
 	open := t.reading[:0]
-	for _, rows := range t.reading {
-		_, err := rows.Columns()
+	for _, r := range t.reading {
+		_, err := r.rows.Columns()
 		if err == nil {
-			open = append(open, rows)
+			open = append(open, r)
 			continue
 		}
 		if top := len(t.failed) - 1; t.failed[top] == nil && err.Error() != rowsClosed {
@@ -115,7 +144,7 @@ func (t *Tx) Record(query string, err error) {
 	}
 }
 
-// check refuses a statement after a failed one.
+// check refuses a statement after a failed one, and while rows are open.
 func (t *Tx) check(query string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +152,17 @@ func (t *Tx) check(query string) error {
 	if err := t.failed[len(t.failed)-1]; err != nil && !sqlscan.IsRollbackTo(t.dialect, query) {
 		return &SpoiledError{err}
 	}
-	return nil
+	return t.refuseOpen()
+}
+
+// refuseOpen returns the error of a statement that follows a query whose rows are open,
+// and notes it. The caller has locked mu.
+func (t *Tx) refuseOpen() error {
+	err := t.unclosed()
+	if top := len(t.failed) - 1; err != nil && t.failed[top] == nil {
+		t.failed[top] = err
+	}
+	return err
 }
 
 // ExecContext implements [store.Querier].
@@ -144,7 +183,7 @@ func (t *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 	rows, err := t.Tx.QueryContext(ctx, query, args...)
 	t.Record(query, err)
 	if err == nil {
-		t.Reads(rows)
+		t.Reads(query, rows)
 	}
 	return rows, err
 }
@@ -164,12 +203,8 @@ func (t *Tx) Handle(query string) (store.Querier, error) {
 
 // Savepoint implements [store.Tx].
 func (t *Tx) Savepoint(ctx context.Context, name string) error {
-	t.mu.Lock()
-	t.collect()
-	err := t.failed[len(t.failed)-1]
-	t.mu.Unlock()
-	if err != nil {
-		return &SpoiledError{err}
+	if err := t.check(""); err != nil {
+		return err
 	}
 	if err := t.Tx.Savepoint(ctx, name); err != nil {
 		t.Record("", err)
@@ -185,8 +220,12 @@ func (t *Tx) Savepoint(ctx context.Context, name string) error {
 func (t *Tx) RollbackTo(ctx context.Context, name string) error {
 	t.mu.Lock()
 	t.collect() // what has failed so far is undone
+	err := t.refuseOpen()
 	t.mu.Unlock()
-	err := t.Tx.RollbackTo(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = t.Tx.RollbackTo(ctx, name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if top := len(t.failed) - 1; err == nil {
@@ -200,23 +239,18 @@ func (t *Tx) RollbackTo(ctx context.Context, name string) error {
 // ReleaseSavepoint implements [store.Tx]. A savepoint in which a statement has
 // failed cannot be released, only rolled back to.
 func (t *Tx) ReleaseSavepoint(ctx context.Context, name string) error {
-	t.mu.Lock()
-	t.collect()
-	top := len(t.failed) - 1
-	err := t.failed[top]
-	t.mu.Unlock()
-	if err != nil {
-		return &SpoiledError{err}
+	if err := t.check(""); err != nil {
+		return err
 	}
-	if err = t.Tx.ReleaseSavepoint(ctx, name); err != nil {
+	if err := t.Tx.ReleaseSavepoint(ctx, name); err != nil {
 		t.Record("", err)
 		return err
 	}
 	t.mu.Lock()
-	if top > 0 {
+	defer t.mu.Unlock()
+	if top := len(t.failed) - 1; top > 0 {
 		t.failed = t.failed[:top]
 	}
-	t.mu.Unlock()
 	return nil
 }
 

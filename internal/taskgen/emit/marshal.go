@@ -186,8 +186,7 @@ func (p *printer) write(t *model.Type) {
 		case model.Int, model.Uint:
 			p.f("for _, key := range %s.NumberKeys(v) {\ne.Key(key.Text)\nx := v[key.Key]\n%s}\n", jsonPkg, value)
 		case model.String:
-			p.f("for _, key := range «slices|slices».Sorted(«maps|maps».Keys(v)) {\n")
-			p.f("e.Key(%s)\nx := v[key]\n%s}\n", convert("key", t.Key.Source, "string"), value)
+			p.f("for key, x := range %s.Members(v) {\ne.Key(key)\n%s}\n", jsonPkg, value)
 		default:
 			p.f("for _, key := range %s.TextKeys(e, v) {\ne.Key(key.Text)\nx := v[key.Key]\n%s}\n", jsonPkg, value)
 		}

@@ -85,29 +85,41 @@ func (p *printer) read(t *model.Type) {
 		p.f("if !d.BeginArray() {\nreturn\n}\n")
 		p.f("for i := range v {\nif !d.More() {\nd.Short(i, len(v))\nreturn\n}\n%s}\nd.End()\n", p.readValue(t.Elem, "v[i]"))
 	case model.Map:
-		p.f("if d.Null() || !d.BeginObject() {\nreturn\n}\nm := %s{}\nfor d.More() {\n", t.Source)
-		switch t.Key.Form {
-		case model.String:
-			p.f("key := %s\n", convert("d.Key()", "string", t.Key.Source))
-		case model.Int:
-			p.f("key := %s\n", convert(fmt.Sprintf("d.IntKey(%d)", t.Key.Bits), "int64", t.Key.Source))
-		case model.Uint:
-			p.f("key := %s\n", convert(fmt.Sprintf("d.UintKey(%d)", t.Key.Bits), "uint64", t.Key.Source))
-		default:
-			p.f("var key %s\nd.TextKey(&key)\n", t.Key.Source)
-		}
-		p.f("if _, ok := m[key]; ok {\nd.Repeated()\n}\n")
-		if expr, ok := readExpr(t.Elem); ok {
-			p.f("m[key] = %s\n}\n", expr)
-		} else {
-			p.f("var x %s\n%sm[key] = x\n}\n", t.Elem.Source, p.readValue(t.Elem, "x"))
-		}
-		p.f("d.End()\n*v = m\n")
+		p.readMap(t)
 	case model.Pointer:
 		p.f("if d.Null() {\nreturn\n}\n*v = new(%s)\n%s", t.Elem.Source, p.readValue(t.Elem, "**v"))
 	default:
 		panic("taskgen: " + t.Source + " is read in place")
 	}
+}
+
+// readMap writes the loop over the members of a map. Keys that rise need not be
+// searched for: those that this package has written do.
+func (p *printer) readMap(t *model.Type) {
+	p.f("if d.Null() || !d.BeginObject() {\nreturn\n}\nm := make(%s, d.Members())\n", t.Source)
+	again := "if _, ok := m[key]; ok {\nd.Repeated()\n}\n"
+	key := ""
+	switch t.Key.Form {
+	case model.String:
+		key = convert("d.Key()", "string", t.Key.Source)
+	case model.Int:
+		key = convert(fmt.Sprintf("d.IntKey(%d)", t.Key.Bits), "int64", t.Key.Source)
+	case model.Uint:
+		key = convert(fmt.Sprintf("d.UintKey(%d)", t.Key.Bits), "uint64", t.Key.Source)
+	default: // read by its UnmarshalText
+	}
+	if key != "" {
+		p.f("var last %s\nfor d.More() {\nkey := %s\n", t.Key.Source, key)
+		p.f("if key > last {\nlast = key\n} else %s", again)
+	} else {
+		p.f("for d.More() {\nvar key %s\nd.TextKey(&key)\n%s", t.Key.Source, again)
+	}
+	if expr, ok := readExpr(t.Elem); ok {
+		p.f("m[key] = %s\n}\n", expr)
+	} else {
+		p.f("var x %s\n%sm[key] = x\n}\n", t.Elem.Source, p.readValue(t.Elem, "x"))
+	}
+	p.f("d.EndMap(len(m))\n*v = m\n")
 }
 
 // readStruct writes the loop over the members of an object.

@@ -19,6 +19,8 @@ type directive struct {
 	batch, max int // 0 is not given
 	skipPoison bool
 	queue      string
+	targets    string // the JSON name of a list of the spec
+	targetsPos token.Pos
 	aliases    []string
 	reserved   []string
 	retired    bool
@@ -112,7 +114,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, poison=skip, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -158,6 +160,11 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.queue = value
 			if !lifecycle.ValidQueue(value) {
 				refuse(o.pos, "use "+lifecycle.QueueRule, "queue %q is not a valid name", value)
+			}
+		case "targets":
+			d.targets, d.targetsPos = value, o.pos
+			if value == "" {
+				refuse(o.pos, "write targets=FIELD with the JSON name of the list", "targets= names no field of the spec")
 			}
 		case "poison":
 			d.skipPoison = value == "skip"

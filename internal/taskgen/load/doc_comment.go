@@ -56,10 +56,6 @@ func (r *resolver) comment(obj types.Object) *ast.CommentGroup {
 	if !obj.Pos().IsValid() || obj.Pkg() == nil {
 		return nil
 	}
-	if r.docs.files == nil {
-		r.docs.root, r.docs.module = moduleAround(r.dir)
-		r.docs.files = map[string]map[declared]*ast.CommentGroup{}
-	}
 	at := r.fset.PositionFor(obj.Pos(), false)
 	file, ours := r.docs.own(at.Filename)
 	if !ours {
@@ -71,6 +67,18 @@ func (r *resolver) comment(obj types.Object) *ast.CommentGroup {
 		r.docs.files[file] = found
 	}
 	return found[declared{at.Line, obj.Name()}]
+}
+
+// newDocs returns docs for what is run in a directory.
+func newDocs(dir string) docs {
+	root, module := moduleAround(dir)
+	return docs{root: root, module: module, files: map[string]map[declared]*ast.CommentGroup{}}
+}
+
+// ours reports whether a position is in the module that taskgen runs in.
+func (r *resolver) ours(pos token.Pos) bool {
+	_, ours := r.docs.own(r.fset.PositionFor(pos, false).Filename)
+	return ours
 }
 
 // own returns the name that a file has on this machine, if it belongs to the

@@ -31,7 +31,16 @@ func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p l
 	}
 	members, ok := r.members(s, p)
 	byFold := map[string]string{}
+	foreign := false
 	for _, m := range members {
+		if problem := untagged(m); problem != "" && !r.ours(m.v.Pos()) {
+			if ok = false; !foreign { // one suffices: the type cannot be used as it is
+				foreign = true
+				r.refuse(m.at, "store a struct of your own with the fields that you need, or a type of your own with MarshalJSON and UnmarshalJSON",
+					"%s, and nothing can be changed in a type of another module", problem)
+			}
+			continue
+		}
 		f, stored, good := r.field(m)
 		if !good {
 			ok = false
@@ -111,20 +120,34 @@ func (r *resolver) inTree(pos token.Pos) bool {
 	return f != "" && !strings.HasPrefix(f, "..") && !strings.HasPrefix(f, "/")
 }
 
+// untagged says why a field has no name in JSON, or returns "".
+func untagged(m member) string {
+	switch value := reflect.StructTag(m.tag).Get("json"); {
+	case value == "-":
+		return ""
+	case !m.v.Exported():
+		return "an unexported field would be lost"
+	case value == "" || value[0] == ',':
+		return "no json tag"
+	default:
+		return ""
+	}
+}
+
 // field resolves one field. Stored is false for one that is left out on
 // purpose.
 func (r *resolver) field(m member) (f model.Field, stored, ok bool) {
 	v, tag, p := m.v, m.tag, m.at
-	value, has := reflect.StructTag(tag).Lookup("json")
+	value := reflect.StructTag(tag).Get("json")
 	name, options, _ := strings.Cut(value, ",")
-	switch {
+	switch problem := untagged(m); {
 	case value == "-":
 		return f, false, true
-	case !v.Exported():
-		r.refuse(p, "export it and give it a json tag, or keep it elsewhere", "an unexported field would be lost")
+	case problem != "" && !v.Exported():
+		r.refuse(p, "export it and give it a json tag, or keep it elsewhere", "%s", problem)
 		return f, false, false
-	case !has || name == "":
-		r.refuse(p, fmt.Sprintf("add `json:%q`; the name is stored and must not follow a rename in Go", snake(v.Name())), "no json tag")
+	case problem != "":
+		r.refuse(p, fmt.Sprintf("add `json:%q`; the name is stored and must not follow a rename in Go", snake(v.Name())), "%s", problem)
 		return f, false, false
 	case !jsonName.MatchString(name):
 		r.refuse(p, "use letters, digits, underscores, dots and dashes", "json name %q is not valid", name)

@@ -23,7 +23,8 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedSyntax |
 	packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule
 
 // Packages reads packages, all at once. Broken packages are loaded too: whether
-// that matters is decided by what is in them.
+// that matters is decided by what is in them. Packages of which no file is built here
+// have only the names of their files.
 func Packages(ctx context.Context, dir string, patterns []string) ([]*packages.Package, *token.FileSet, error) {
 	fset := token.NewFileSet()
 	pkgs, err := packages.Load(&packages.Config{
@@ -32,7 +33,7 @@ func Packages(ctx context.Context, dir string, patterns []string) ([]*packages.P
 	if err != nil {
 		return nil, nil, fmt.Errorf("load %s: %w", strings.Join(patterns, " "), err)
 	}
-	return pkgs, fset, nil
+	return append(pkgs, excluded(dir, patterns, pkgs)...), fset, nil
 }
 
 // ImportPath returns the import path that a directory has or would have, and the

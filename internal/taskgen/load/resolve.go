@@ -28,7 +28,7 @@ type resolver struct {
 
 // Resolve returns the executors in packages, and all that is wrong with them.
 func Resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string) ([]*model.Executor, []model.Diagnostic) {
-	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*model.Type{}, open: map[string]*model.Type{}, constants: map[string]*types.Package{}, reached: map[string]string{}}
+	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*model.Type{}, open: map[string]*model.Type{}, constants: map[string]*types.Package{}, reached: map[string]string{}, docs: newDocs(dir)}
 	var found []*model.Executor
 	for _, pkg := range pkgs {
 		if model.Within(pkg.PkgPath, genPath) {
@@ -142,6 +142,9 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	x.Spec = r.root(batch.At(0), pos, "Spec")
 	x.State = r.root(batch.At(1), pos, "State")
 	r.validate(batch.At(0), pos)
+	if x.Spec != nil && c.directive.targets != "" {
+		x.Targets = r.targets(x.Spec, c.directive)
+	}
 	if report := method(named, "Report"); report != nil {
 		sig := report.Signature()
 		got, ok := batchOf(sig)
@@ -169,6 +172,26 @@ func (r *resolver) executor(c candidate) *model.Executor {
 		return nil
 	}
 	return x
+}
+
+// targets returns the list of the spec that the directive names.
+func (r *resolver) targets(spec *model.Type, d *directive) *model.Field {
+	remedy := "name a list of the spec by its JSON name: it has none"
+	var lists []string
+	for i, f := range spec.Fields {
+		if f.Type == nil || f.Type.Form != model.Slice || len(f.Through) > 0 {
+			continue
+		}
+		if f.JSON == d.targets {
+			return &spec.Fields[i]
+		}
+		lists = append(lists, f.JSON)
+	}
+	if len(lists) > 0 {
+		remedy = "name a list of the spec by its JSON name: it has " + strings.Join(lists, ", ")
+	}
+	r.report(problem{d.targetsPos, fmt.Sprintf("targets=%s is not a list of the spec", d.targets), remedy})
+	return nil
 }
 
 // modulePath returns the path of a package's module, or its own.
@@ -205,6 +228,10 @@ func (r *resolver) root(t types.Type, pos token.Pos, what string) *model.Type {
 	got := r.typ(t, at)
 	if got != nil && got.Form != model.Struct {
 		r.refuse(at, "wrap it in a struct with one field", "%s is not a struct", plain(t))
+		return nil
+	}
+	if got != nil && !fits(got) {
+		r.refuse(at, "use slices, or shorter arrays", "%s takes more than %d MiB as JSON, the most that is stored", plain(t), maxStored>>20)
 		return nil
 	}
 	return got

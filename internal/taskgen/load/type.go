@@ -109,15 +109,17 @@ func (r *resolver) form(got *model.Type, t types.Type, p location) bool {
 			return true
 		}
 		p.path += "[]"
-		got.Form, got.Elem = model.Slice, r.typ(u.Elem(), p)
+		got.Form = model.Slice // first, for a type that contains itself
+		got.Elem = r.typ(u.Elem(), p)
 	case *types.Array:
 		p.path += "[]"
 		got.Form, got.Len, got.Elem = model.Array, u.Len(), r.typ(u.Elem(), p)
-		if got.Elem != nil && least(got) > maxStored {
+		if got.Elem != nil && !fits(got) {
 			return r.refuse(p, "use a slice, or a shorter array", "%s takes more than %d MiB as JSON, the most that is stored", plain(t), maxStored>>20)
 		}
 	case *types.Pointer:
-		got.Form, got.Elem = model.Pointer, r.typ(u.Elem(), p)
+		got.Form = model.Pointer
+		got.Elem = r.typ(u.Elem(), p)
 		if got.Elem != nil && (got.Elem.Form == model.Pointer || got.Elem.Form == model.Slice || got.Elem.Form == model.Map || got.Elem.Form == model.Bytes) {
 			return r.refuse(p, "remove the pointer", "both the pointer and the value of %s can be null", plain(t))
 		}
@@ -126,7 +128,8 @@ func (r *resolver) form(got *model.Type, t types.Type, p location) bool {
 			return false
 		}
 		p.path += "[]"
-		got.Form, got.Elem = model.Map, r.typ(u.Elem(), p)
+		got.Form = model.Map
+		got.Elem = r.typ(u.Elem(), p)
 		if got.Elem != nil {
 			r.values = append(r.values, value{got.Elem, p})
 		}
@@ -143,22 +146,6 @@ func (r *resolver) form(got *model.Type, t types.Type, p location) bool {
 		return r.refuse(p, "use another type", "%s cannot be stored as JSON", plain(t))
 	}
 	return got.Elem != nil
-}
-
-// maxStored is the most that is stored of one value, in bytes.
-const maxStored = 4 << 20
-
-// least returns a number of bytes that every value of an array takes, or more than
-// maxStored. What is no array takes one at least.
-func least(t *model.Type) int64 {
-	if t.Form != model.Array {
-		return 1
-	}
-	each := least(t.Elem) + 1 // with a comma or a bracket
-	if t.Len > maxStored/each {
-		return maxStored + 1
-	}
-	return t.Len*each + 1
 }
 
 // basic resolves strings, booleans and numbers.

@@ -212,17 +212,58 @@ func (c *comparison) objects(was, is located, shown string) {
 			c.rules(at(name), was.applied(before), is.applied(after), false, isNew)
 		}
 	}
-	shared := slices.ContainsFunc(sortedPaths(now), func(name string) bool { return !isNew(name) && now[name].Has("embedded") })
 	for _, name := range sortedPaths(now) {
 		f := is.applied(now[name])
-		if !isNew(name) || f.Has("embedded") && !shared || !readTag(f, false).needed(isNew) {
+		if !readTag(f, false).needed(isNew) || !c.newlyChecked(was, is, name) {
 			continue
 		}
+		what := "the field is new, and its rules refuse stored tasks without it"
+		if !isNew(name) {
+			what = "another field of stored tasks now belongs to the same embedded struct, and the rules refuse them without this one"
+		}
 		c.add(violation{
-			rule: FieldNoNewRequire, path: at(name), what: "the field is new, and its rules refuse stored tasks without it",
+			rule: FieldNoNewRequire, path: at(name), what: what,
 			remedy: "allow it to be absent: remove required, or begin the tag with omitempty", overridable: true,
 		})
 	}
+}
+
+// newlyChecked reports whether the rules of a field that old data lacks are checked now and
+// were not. Those of a field behind embedded pointers are checked where any other field
+// behind the same ones is present.
+func (c *comparison) newlyChecked(was, is located, name string) bool {
+	old, now := fieldsOf(c.old, was.path), fieldsOf(c.now, is.path)
+	before, had := old[name]
+	way := embeddedBy(now[name])
+	if len(way) == 0 {
+		return !had // else the rules are compared
+	}
+	if had && (!readTag(was.applied(before), false).mayRefuse() || len(embeddedBy(before)) == 0) {
+		return false // the rules are compared; or it was there always
+	}
+	return slices.ContainsFunc(sortedPaths(now), func(other string) bool {
+		there, stored := old[other]
+		return other != name && stored && behind(now[other], way) && (!had || !behind(there, embeddedBy(before)))
+	})
+}
+
+// behind reports whether a field lies behind embedded pointers.
+func behind(f model.Fact, way []string) bool {
+	its := embeddedBy(f)
+	return len(its) >= len(way) && slices.Equal(its[:len(way)], way)
+}
+
+// isEmbedded reports whether a word says that a field lies behind an embedded pointer.
+func isEmbedded(w string) bool { return w == "embedded" || strings.HasPrefix(w, "embedded=") }
+
+// embeddedBy returns the embedded pointers on the way to a field, or none.
+func embeddedBy(f model.Fact) []string {
+	for _, w := range f.Words {
+		if way, ok := strings.CutPrefix(w, "embedded"); ok && isEmbedded(w) {
+			return strings.Split(way, "/")
+		}
+	}
+	return nil
 }
 
 // fieldsOf returns the facts of the fields of an object, by name.

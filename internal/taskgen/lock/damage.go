@@ -65,6 +65,8 @@ func (d *Damage) remedy(p Source) string {
 	switch {
 	case p.Branch != "" && d.Kind != Newer:
 		return fmt.Sprintf("compare with another branch, and mend the file on %s: run taskgen there", p.Branch)
+	case d.Kind == Foreign && p.Restore != "":
+		return "restore it with " + p.Restore + "; or, if another file is meant, name it with -lock, or with -base if it is the one to compare with"
 	case d.Kind == Foreign:
 		return "name the lock file with -lock, and the one to compare with, if it is another, with -base"
 	case d.Kind == Newer:

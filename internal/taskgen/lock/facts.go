@@ -28,7 +28,9 @@ import (
 // min and max, with other fields by their JSON names. always:RULE stands before
 // omitempty, and holds for the zero value too; always:required says that the zero
 // value is refused whatever the other fields are. embedded marks a field promoted
-// through an embedded pointer, whose rules hold while that is not nil, and unchecked
+// through an embedded pointer, whose rules hold while that is not nil; where there are
+// several such pointers, embedded=A/B names those on the way, each by the first field
+// that is promoted through it. unchecked marks
 // a ^PATH inside which no rule is checked, although they are at that path.
 //
 // A field whose type is an enum has enum=A|B. A secret has secret, so that tagging it
@@ -99,16 +101,42 @@ func (f *factory) field(owner *model.Type, field model.Field, path string, check
 	if field.Secret {
 		fact.Words = append(fact.Words, "secret")
 	}
-	if checked && len(field.Through) > 0 && slices.ContainsFunc(owner.Fields, func(o model.Field) bool {
-		return len(o.Through) > 0 && !model.AcceptsAbsent(o.Type, o.Rules)
-	}) {
-		fact.Words = append(fact.Words, "embedded")
+	if w := embeddedWord(owner, field); checked && w != "" {
+		fact.Words = append(fact.Words, w)
 	}
 	if checked && f.recurs(t) && !entersStruct(t, rules) {
 		fact.Words = append(fact.Words, "unchecked")
 	}
 	f.facts = append(f.facts, fact)
 	f.within(t, rules, path, checked)
+}
+
+// embeddedWord returns the word of a field that is promoted through an embedded
+// pointer, where rules of such a field may refuse an absent one, or "".
+func embeddedWord(owner *model.Type, field model.Field) string {
+	several, needed := false, false
+	var names []string
+	for _, t := range field.Through {
+		name := ""
+		for _, o := range owner.Fields {
+			if through := slices.Contains(o.Through, t); through && (name == "" || o.JSON < name) {
+				name = o.JSON
+			}
+		}
+		names = append(names, model.PathName(name))
+	}
+	for _, o := range owner.Fields {
+		several = several || len(o.Through) > 0 && !slices.Equal(o.Through, field.Through)
+		needed = needed || len(o.Through) > 0 && !model.AcceptsAbsent(o.Type, o.Rules)
+	}
+	switch {
+	case len(names) == 0 || !needed:
+		return ""
+	case several:
+		return "embedded=" + strings.Join(names, "/")
+	default:
+		return "embedded"
+	}
 }
 
 // recurs reports whether a value is an object that is open, or a pointer to it, and
@@ -217,7 +245,7 @@ func (f *factory) ruleWords(owner *model.Type, field model.Field) []string {
 		case r.ComparesSiblings():
 			list[i], siblings = f.byJSON(owner, field, r), true
 		case r.Name == "unique" && field.Type.Elem != nil:
-			list[i].Param = jsonPath(within(field.Type), "", r.Param)
+			list[i].Param = jsonPath(within(field.Type), model.Field{}, r.Param)
 		}
 	}
 	words := plainWords(list)
@@ -230,7 +258,6 @@ func (f *factory) ruleWords(owner *model.Type, field model.Field) []string {
 // byJSON returns a rule that compares with other fields with their names in JSON,
 // which do not follow a rename in Go. What is not stored keeps its name.
 func (f *factory) byJSON(owner *model.Type, field model.Field, r model.Rule) model.Rule {
-	promoted := field.Go[:strings.LastIndexByte(field.Go, '.')+1]
 	one := func(a model.Rule) model.Rule {
 		words := a.Quoted()
 		pairs := strings.HasSuffix(a.Name, "_if") || strings.HasSuffix(a.Name, "_unless")
@@ -238,9 +265,9 @@ func (f *factory) byJSON(owner *model.Type, field model.Field, r model.Rule) mod
 			switch {
 			case !slices.Contains(model.SiblingRules, a.Name), pairs && i%2 == 1:
 			case strings.Contains(a.Name, "csfield"):
-				words[i] = jsonPath(f.root, "", w)
+				words[i] = jsonPath(f.root, model.Field{}, w)
 			default:
-				words[i] = jsonPath(owner, promoted, w)
+				words[i] = jsonPath(owner, field, w)
 			}
 		}
 		if slices.Contains(model.SiblingRules, a.Name) {
@@ -267,21 +294,21 @@ func within(t *model.Type) *model.Type {
 	return t
 }
 
-// jsonPath translates the path of a field in Go, as validator reads it, below a
-// prefix of promoted fields.
-func jsonPath(t *model.Type, promoted, path string) string {
+// jsonPath translates the path of a field in Go, as validator reads it in a rule of
+// another field.
+func jsonPath(t *model.Type, of model.Field, path string) string {
 	name, rest, more := strings.Cut(path, ".")
 	name, index, indexed := strings.Cut(name, "[")
-	i := slices.IndexFunc(t.Fields, func(f model.Field) bool { return f.Go == promoted+name })
-	if i < 0 {
+	field, ok := t.Sibling(of, name)
+	if !ok {
 		return path
 	}
-	out := model.PathName(t.Fields[i].JSON)
+	out := model.PathName(field.JSON)
 	if indexed {
 		out += "[" + index
 	}
 	if more {
-		out += "." + jsonPath(within(t.Fields[i].Type), "", rest)
+		out += "." + jsonPath(within(field.Type), model.Field{}, rest)
 	}
 	return out
 }
@@ -325,6 +352,9 @@ func ruleWord(r model.Rule) string {
 		}
 		slices.Sort(values)
 		return "oneof=" + strings.Join(values, "|")
+	}
+	if strings.HasPrefix(r.Name, "oneof=") { // or it would look like a list of values
+		return "|" + strings.ReplaceAll(url.PathEscape(r.Name), "%7C", "|")
 	}
 	if r.Param == "" { // or alternatives, with parameters in the name
 		return strings.ReplaceAll(url.PathEscape(r.Name), "%7C", "|")

@@ -65,16 +65,17 @@ func (p prover) proves(r model.Rule) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(r.Alternatives(), p.one)
+	if slices.ContainsFunc(r.Alternatives(), p.one) {
+		return true
+	}
+	values, few := p.values()
+	return few && !r.ComparesSiblings() && !slices.ContainsFunc(values, func(v string) bool { return p.refusesText(v, []model.Rule{r}) })
 }
 
-// one is proves for rules without alternatives.
+// one is proves for rules without alternatives, and does not try single values.
 func (p prover) one(r model.Rule) bool {
 	if slices.ContainsFunc(p.old, func(o model.Rule) bool { return ruleImplies(o, r) }) {
 		return true
-	}
-	if values, few := p.values(); few {
-		return !slices.ContainsFunc(values, func(v string) bool { return p.refusesText(v, []model.Rule{r}) })
 	}
 	base := strings.TrimLeft(p.typ, "?")
 	switch r.Name {
@@ -141,7 +142,8 @@ func (p prover) values() (values []string, few bool) {
 	return slices.DeleteFunc(values, func(v string) bool { return p.isZero(v) && !p.zero || p.refusesText(v, p.old) }), few
 }
 
-// refusesText asks validator whether rules refuse a value written as text.
+// refusesText asks validator whether rules refuse a value written as text. Those about
+// other fields are left out.
 func (p prover) refusesText(text string, rules []model.Rule) bool {
 	for _, r := range rules {
 		if (r.Name == "enum" || r.Name == "oneof") && !slices.Contains(r.Listed(), text) {
@@ -150,7 +152,7 @@ func (p prover) refusesText(text string, rules []model.Rule) bool {
 	}
 	t := tag{list: rules}
 	like := likeWord(strings.TrimLeft(p.typ, "?"), t.alone())
-	if like == nil || slices.ContainsFunc(rules, model.Rule.ComparesSiblings) && len(rules) == 1 {
+	if like == nil {
 		return true
 	}
 	v := reflect.New(like).Elem()

@@ -32,6 +32,9 @@ var (
 	sumLine      = regexp.MustCompile(`(?m)^sum ([0-9a-f]{32}) kinds (\d+) revisions (\d+)\n`)
 )
 
+// headLine finds a line of the head, whole or not.
+func headLine(word string) *regexp.Regexp { return regexp.MustCompile(`(?m)^` + word + `\b.*$`) }
+
 // WasLock reports whether a file was once a lock file, damaged or not.
 func WasLock(data []byte) bool {
 	first, _, _ := strings.Cut(Header, "\n")
@@ -63,16 +66,24 @@ func Read(data []byte) (*Lock, *Damage) {
 		}
 		return nil, damage
 	}
-	sums := sumLine.FindAllSubmatchIndex(data, -1)
-	switch {
+	sums, formats := headLine("sum").FindAllIndex(data, -1), headLine("format").FindAllIndex(data, -1)
+	switch at := sumLine.FindIndex(data); {
 	case len(sums) > 1:
 		return nil, &Damage{Kind: Union, Line: line(sums[1][0]), What: "two versions of the file were merged line by line: it has two checksums"}
-	case len(sums) == 0 || !formatLine.Match(data):
+	case len(sums) == 0 && len(formats) == 0:
 		return nil, &Damage{Kind: NoHead, Line: 1, What: "the file has no head: the lines with its format and its checksum are missing"}
+	case len(sums) == 0:
+		return nil, &Damage{Kind: NoHead, Line: 1, What: "the line with the checksum of the file is missing"}
+	case len(formats) == 0:
+		return nil, &Damage{Kind: NoHead, Line: 1, What: "the line with the format of the file is missing"}
+	case at == nil:
+		return nil, &Damage{Kind: Edited, Line: line(sums[0][0]), What: "the line with the checksum of the file was changed or cut"}
+	case !formatLine.Match(data):
+		return nil, &Damage{Kind: Edited, Line: line(formats[0][0]), What: "the line with the format of the file was changed or cut"}
 	}
 	r := lockReader{}
 	r.all(data)
-	at := sums[0]
+	at := sumLine.FindSubmatchIndex(data)
 	part := func(i int) string { return string(data[at[2*i]:at[2*i+1]]) }
 	before, after := data[:at[0]], data[at[1]:]
 	if checksum(before, after) != part(1) {

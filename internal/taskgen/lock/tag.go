@@ -32,7 +32,7 @@ func readTag(f model.Fact, element bool) tag {
 			t.required = true
 		case w == "always:required":
 			t.always = true
-		case w == "embedded":
+		case isEmbedded(w):
 			t.embedded = true
 		case w == "secret", w == "unchecked", w == "-", strings.HasPrefix(w, "key:"): // no rules of the value
 		case omits(w):
@@ -63,6 +63,9 @@ func readRule(w string) model.Rule {
 			values[i] = "'" + unescape(v) + "'"
 		}
 		return model.Rule{Name: name, Param: strings.Join(values, " ")}
+	}
+	if alternatives, ok := strings.CutPrefix(w, "|"); ok {
+		return model.Rule{Name: unescape(alternatives)}
 	}
 	if strings.Contains(w, "|") {
 		return model.Rule{Name: unescape(w)}
@@ -100,6 +103,9 @@ func (t tag) mayRefuse() bool {
 }
 
 func (t tag) refuses() bool {
+	if strings.HasPrefix(t.typ, "?") && t.siblings() { // those decide what validator does with nil
+		return t.always
+	}
 	refused, known := refusesZero(t.typ, t.alone(), false)
 	if !known {
 		return t.required && !t.siblings() || t.always
@@ -143,6 +149,18 @@ func meetsAbsent(r model.Rule, isNew func(string) bool, zero bool) bool {
 	}
 }
 
+// onlyOld returns a rule as it is for old data, without the other fields of which any
+// may be there, or all must be absent, and that old data lacks.
+func onlyOld(r model.Rule, isNew func(string) bool) model.Rule {
+	if isNew == nil || !slices.Contains([]string{"required_with", "excluded_with", "required_without_all", "excluded_without_all"}, r.Name) {
+		return r
+	}
+	if words := slices.DeleteFunc(r.Quoted(), isNew); len(words) > 0 {
+		r.Param = strings.Join(words, " ")
+	}
+	return r
+}
+
 // rules compares the rules of a value that both have. isNew tells the names of
 // fields beside it that old data lacks.
 func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew func(string) bool) {
@@ -160,7 +178,7 @@ func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew 
 	}
 	p := prover{typ: was.Type, old: old.list, zero: now.mayRefuse() && old.mayRefuse() && !old.refuses(), refuses: old.refuses()}
 	for _, r := range now.list {
-		if p.proves(r) || r.ComparesSiblings() && meetsAbsent(r, isNew, false) {
+		if p.proves(onlyOld(r, isNew)) || r.ComparesSiblings() && meetsAbsent(r, isNew, false) {
 			continue
 		}
 		at := slices.IndexFunc(old.list, func(o model.Rule) bool { return o.Name == r.Name })

@@ -29,6 +29,8 @@ type Executor struct {
 	Source string // where it is written, for people: executors/watch.Executor
 	Pos    token.Position
 
+	Targets *Field // the list of the spec that has the targets, or nil
+
 	Spec, State *Type
 	Result      *Type // nil without a Report method
 

@@ -6,7 +6,7 @@ import (
 )
 
 // TestRulesFindPromotedFields: validator finds a promoted field by its name, as
-// promotes says.
+// Sibling says.
 func TestRulesFindPromotedFields(t *testing.T) {
 	t.Parallel()
 	type Base struct{ Since string }

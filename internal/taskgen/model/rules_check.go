@@ -182,7 +182,7 @@ func (c *ruleChecker) siblings(r Rule) {
 		}
 		name, _, _ := strings.Cut(w, ".")
 		name, _, _ = strings.Cut(name, "[")
-		if !declares(c.owner, name) && !promotes(c.owner, name) {
+		if _, stored := c.owner.Sibling(c.field, name); !stored && !declares(c.owner, name) {
 			c.refuse("name a field of the same struct as it is called in Go", "%s: %s has no field %s", r, c.owner.Title, name)
 		}
 	}
@@ -193,10 +193,22 @@ func declares(t *Type, name string) bool {
 	return slices.ContainsFunc(t.Declared, func(d Declared) bool { return d.Name == name })
 }
 
-// promotes reports whether a struct has a field of an embedded struct, which
-// validator finds too; not one behind an embedded pointer, which may be nil.
-func promotes(t *Type, name string) bool {
-	return slices.ContainsFunc(t.Fields, func(f Field) bool { return len(f.Through) == 0 && strings.HasSuffix(f.Go, "."+name) })
+// Sibling returns the stored field that a rule of another one names: one of the same
+// struct, or promoted from a struct that is embedded there. Validator finds it as Go
+// does; one behind an embedded pointer is left out, since that may be nil.
+func (t *Type) Sibling(of Field, name string) (Field, bool) {
+	beside := of.Go[:strings.LastIndexByte(of.Go, '.')+1] // of is promoted itself
+	depth := func(f Field) int { return strings.Count(f.Go, ".") }
+	var found Field
+	for _, f := range t.Fields {
+		inside, ok := strings.CutPrefix(f.Go, beside)
+		switch {
+		case !ok || inside != name && !strings.HasSuffix(inside, "."+name), inside != name && (len(f.Through) > len(of.Through) || beside == "" && declares(t, name)):
+		case found.Go == "" || depth(f) < depth(found):
+			found = f
+		}
+	}
+	return found, found.Go != ""
 }
 
 // probe runs a rule on values like those of a type, to see whether it panics.

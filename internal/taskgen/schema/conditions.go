@@ -3,14 +3,14 @@ package schema
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"taskkit.dev/internal/taskgen/model"
 )
 
 // conditions returns what required_if and required_with say, as if and then. They
-// are written for fields of one struct whose zero value is one value, where nothing
-// in front of the rule, such as omitempty, takes the value first.
+// are written for fields of one object whose zero value is one value, where nothing
+// in front of the rule, such as omitempty, takes the value first. Fields of embedded
+// structs are fields of the object too.
 func conditions(t *model.Type) (all []schema) {
 	for _, f := range t.Fields {
 		if !conditional(f) {
@@ -20,7 +20,7 @@ func conditions(t *model.Type) (all []schema) {
 			if slices.Contains([]string{"omitempty", "omitzero", "omitnil", "-", "structonly", "nostructlevel"}, r.Name) {
 				break
 			}
-			for _, when := range premises(t, r) {
+			for _, when := range premises(t, f, r) {
 				all = append(all, schema{
 					"if": when,
 					"then": schema{
@@ -36,12 +36,12 @@ func conditions(t *model.Type) (all []schema) {
 // conditional reports whether a field can be in a condition.
 func conditional(f model.Field) bool {
 	scalar := f.Type.Form == model.String || f.Type.Form == model.Bool || f.Type.Form == model.Int || f.Type.Form == model.Uint
-	return scalar && f.Type.Kind != reflect.Invalid && len(f.Through) == 0 && !strings.Contains(f.Go, ".")
+	return scalar && f.Type.Kind != reflect.Invalid && len(f.Through) == 0
 }
 
 // premises returns the schemas of objects in which a rule asks for its field, or
 // none when one of the fields that it names cannot be in a condition.
-func premises(t *model.Type, r model.Rule) (all []schema) {
+func premises(t *model.Type, of model.Field, r model.Rule) (all []schema) {
 	words, step := r.Listed(), 1
 	switch r.Name {
 	case "required_if":
@@ -53,11 +53,10 @@ func premises(t *model.Type, r model.Rule) (all []schema) {
 	var required []string
 	var values properties
 	for i := 0; i+step <= len(words); i += step {
-		at := slices.IndexFunc(t.Fields, func(f model.Field) bool { return f.Go == words[i] && conditional(f) })
-		if at < 0 {
+		other, ok := t.Sibling(of, words[i])
+		if !ok || !conditional(other) {
 			return nil
 		}
-		other := t.Fields[at]
 		value := schema{"not": zeroSchema(other.Type, false)}
 		if step == 1 { // each alone suffices
 			all = append(all, schema{"required": []string{other.JSON}, "properties": properties{{other.JSON, value}}})

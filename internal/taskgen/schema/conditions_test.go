@@ -8,6 +8,12 @@ import (
 	"taskkit.dev/internal/taskgen/model"
 )
 
+// Base is embedded.
+type Base struct {
+	E string
+	F string `validate:"required_with=E"`
+}
+
 // TestConditions: where a rule asks for a field because of others, so does the
 // schema, and nowhere else.
 func TestConditions(t *testing.T) {
@@ -21,7 +27,10 @@ func TestConditions(t *testing.T) {
 			{Go: "B", JSON: "b", Type: str},
 			{Go: "C", JSON: "c", Type: num},
 			{Go: "D", JSON: "d", Type: flag},
-		}}
+			{Go: "Base.E", JSON: "e", Type: str},
+			{Go: "Base.F", JSON: "f", Type: str, Rules: model.ParseRules("required_with=E")},
+			{Go: "Far.G", JSON: "g", Type: str, Through: []model.Through{{Go: "Far"}}},
+		}, Declared: []model.Declared{{Name: "A"}, {Name: "B"}, {Name: "C"}, {Name: "D"}, {Name: "Base", Embedded: true}, {Name: "Far", Embedded: true}}}
 	}
 	for _, c := range []struct {
 		rules, doc string
@@ -44,6 +53,14 @@ func TestConditions(t *testing.T) {
 		{"required_if=D true", `{"d":false}`, true},
 		{"required_if=B x D true", `{"b":"x"}`, true},
 		{"required_if=B x D true", `{"b":"x","d":true}`, false},
+		{"required_with=E", `{"e":"x","f":"y"}`, false},
+		{"required_with=E", `{"e":"x","f":"y","a":"z"}`, true},
+		{"required_if=E x D true", `{"e":"x","f":"y","d":true}`, false},
+		{"required_if=E x D true", `{"e":"x","f":"y","d":false}`, true},
+		{"", `{"e":"x"}`, false},
+		{"", `{"e":"x","f":"y"}`, true},
+		{"", `{"e":""}`, true},
+		{"required_with=G", `{"g":"x"}`, true}, // not where the struct may be nil
 		{"required_if=B x|required_if=D true", `{"b":"x"}`, true},
 	} {
 		root := spec(c.rules)
@@ -57,6 +74,7 @@ func TestConditions(t *testing.T) {
 			{Name: "B", Type: reflect.TypeFor[string]()},
 			{Name: "C", Type: reflect.TypeFor[int]()},
 			{Name: "D", Type: reflect.TypeFor[bool]()},
+			{Name: "Base", Type: reflect.TypeFor[Base](), Anonymous: true},
 		}))
 		if err := json.Unmarshal([]byte(c.doc), v.Interface()); err != nil {
 			t.Fatal(err)

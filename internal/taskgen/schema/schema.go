@@ -27,6 +27,9 @@ func Of(x *model.Executor, what string, root *model.Type) []byte {
 		"title": x.Kind + " " + what,
 	}
 	top = s.inline(and(top, body), map[*definition]bool{})
+	if what == "spec" && x.Targets != nil {
+		top["x-taskkit-targets"] = x.Targets.JSON
+	}
 	if defs := s.definitions(top); len(defs) > 0 {
 		top["$defs"] = defs
 	}

@@ -36,7 +36,7 @@ type definition struct {
 // keywords is the order in which they are written: what the value is, then what
 // it is like, then what is in it.
 var keywords = []string{
-	"$schema", "$comment", "$ref", "title", "description", "writeOnly", "x-taskkit-secret",
+	"$schema", "$comment", "$ref", "title", "description", "x-taskkit-targets", "writeOnly", "x-taskkit-secret",
 	"type", "const", "enum", "format", "pattern", "minLength", "maxLength", "contentEncoding",
 	"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum",
 	"items", "minItems", "maxItems", "uniqueItems",

@@ -86,12 +86,8 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	s.install(commit, by, r, t)
 	now := s.now()
 	if w.Checkpoint {
-		for _, f := range w.Failures {
-			if f.ID == uuid.Nil {
-				f.ID = uuid.Must(uuid.NewV7())
-			}
-			f.Created, f.Item, f.Code, f.Detail = now, classify.Clean(f.Item), classify.Clean(f.Code), classify.Clean(f.Detail)
-			s.failures[w.ID] = append(s.failures[w.ID], f)
+		for _, i := range w.Items {
+			s.record(w.ID, i)
 		}
 	}
 	if w.Attempt != nil {
@@ -105,4 +101,19 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision}
 	}
 	return store.Applied{OK: true, Control: t.Control}
+}
+
+// record stores the outcome of an item.
+func (s *Store) record(task uuid.UUID, i store.Item) {
+	if i.ID == uuid.Nil {
+		i.ID = uuid.Must(uuid.NewV7())
+	}
+	i.Created, i.Code, i.Detail = s.now(), classify.Clean(i.Code), classify.Clean(i.Detail)
+	items := s.items[task]
+	if n := slices.IndexFunc(items, func(old store.Item) bool { return old.Key == i.Key }); n >= 0 {
+		i.ID = items[n].ID
+		items[n] = i
+		return
+	}
+	s.items[task] = append(items, i)
 }

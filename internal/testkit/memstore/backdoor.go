@@ -101,7 +101,7 @@ func (s *Store) AddEvent(ctx context.Context, task uuid.UUID, age time.Duration)
 }
 
 // Sizes are the numbers of rows in the tables.
-type Sizes struct{ Tasks, Failures, Attempts, Results, Fetched, Events int }
+type Sizes struct{ Tasks, Items, Attempts, Results, Fetched, Events int }
 
 // Sizes returns how many rows there are; Fetched counts the results that have
 // been fetched.
@@ -111,8 +111,8 @@ func (s *Store) Sizes(ctx context.Context) (n Sizes, err error) {
 	}
 	defer s.mu.Unlock()
 	n.Tasks, n.Events, n.Results = len(s.tasks), len(s.events), len(s.results)
-	for _, fs := range s.failures {
-		n.Failures += len(fs)
+	for _, is := range s.items {
+		n.Items += len(is)
 	}
 	for _, as := range s.attempts {
 		n.Attempts += len(as)

@@ -105,9 +105,10 @@ func (s *Store) remove(commit int64, by string, r *row) {
 		s.order = slices.Delete(s.order, at, at+1)
 	}
 	delete(s.tasks, r.ID)
-	delete(s.failures, r.ID)
+	delete(s.items, r.ID)
 	delete(s.attempts, r.ID)
 	delete(s.results, r.ID)
+	delete(s.plans, r.ID)
 	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, Before: &before})
 	r.unlock()
 }

@@ -3,7 +3,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -98,19 +97,6 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// Spec implements [store.Store].
-func (s *Store) Spec(ctx context.Context, id uuid.UUID) (json.RawMessage, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	r := s.tasks[id]
-	if r == nil {
-		return nil, store.ErrNotFound
-	}
-	return slices.Clone(r.Spec), nil
 }
 
 // Positions implements [store.Store].

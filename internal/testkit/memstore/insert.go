@@ -21,8 +21,13 @@ import (
 // handle. The id of a task that was merged into a waiting one is set to
 // that one's.
 func (s *Store) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
+	plans := make([]*plan, len(tasks))
 	for i := range tasks {
-		if err := check(&tasks[i]); err != nil {
+		err := check(&tasks[i])
+		if err == nil {
+			plans[i], err = newPlan(&tasks[i])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -33,7 +38,7 @@ func (s *Store) Insert(ctx context.Context, tasks []store.NewTask, notify bool) 
 	commit, added, logged := s.commit(), 0, len(s.log)
 	s.paused = nil
 	for i := range tasks {
-		if err := s.insert(commit, &tasks[i]); err != nil {
+		if err := s.insert(commit, &tasks[i], plans[i]); err != nil {
 			// Nothing of the statement stays. What was replaced comes first in
 			// a call of its own, see insert.
 			for _, c := range s.log[logged:] {
@@ -60,6 +65,7 @@ func (s *Store) undo(c Change) {
 		return
 	}
 	delete(s.tasks, c.After.ID)
+	delete(s.plans, c.After.ID)
 	s.order = slices.DeleteFunc(s.order, func(id uuid.UUID) bool { return id == c.After.ID })
 }
 
@@ -73,10 +79,13 @@ func check(n *store.NewTask) error {
 	if n.Delay != 0 && !n.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
+	if n.Targets != nil && n.Reference != "" {
+		return errors.New("a task with frozen targets has no reference")
+	}
 	return nil
 }
 
-func (s *Store) insert(commit int64, n *store.NewTask) error {
+func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 	now, actor := s.now(), n.Actor
 	if actor == uuid.Nil {
 		actor = n.Owner
@@ -89,6 +98,9 @@ func (s *Store) insert(commit int64, n *store.NewTask) error {
 			Status: lifecycle.Queued, State: json.RawMessage("{}"), Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
 			NotBefore: now, Priority: n.Priority, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
 		},
+	}
+	if p != nil {
+		t.Spec, t.Progress.Total, n.Total = nil, p.frozen.Total, p.frozen.Total
 	}
 	switch {
 	case n.Delay > 0:
@@ -110,6 +122,9 @@ func (s *Store) insert(commit int64, n *store.NewTask) error {
 	}
 	if len(waiting) > 0 {
 		return s.merge(commit, n, &t, waiting)
+	}
+	if p != nil {
+		s.plans[n.ID] = p
 	}
 	return s.add(commit, "Insert", &t)
 }
@@ -165,7 +180,7 @@ func (s *Store) merge(commit int64, n *store.NewTask, t *Task, waiting []*row) e
 		if err := s.change(commit, "Insert", r, &after); err != nil {
 			return err
 		}
-		delete(s.failures, r.ID)
+		delete(s.items, r.ID)
 	}
 	return nil
 }

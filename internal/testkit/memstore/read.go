@@ -36,6 +36,9 @@ func (s *Store) read(r *row) store.Task {
 		Control: r.Control, Partial: r.Partial, ControlBy: r.ControlBy, ControlReason: r.ControlReason, Progress: r.Progress,
 		Parent: r.Parent, Traceparent: r.Traceparent,
 	}
+	if p := s.plans[r.ID]; p != nil {
+		t.Spec = slices.Clone(p.spec)
+	}
 	if r.Status == lifecycle.Queued {
 		t.WaitingReason = r.WaitingReason
 	}
@@ -141,16 +144,16 @@ func (s *Store) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, 
 	return text, revision, nil
 }
 
-// Failures implements [store.Operator].
-func (s *Store) Failures(ctx context.Context, id, after uuid.UUID, n int) ([]store.Failure, error) {
+// Items implements [store.Operator].
+func (s *Store) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after uuid.UUID, n int) ([]store.Item, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	fs := slices.Clone(s.failures[id])
-	slices.SortStableFunc(fs, func(a, b store.Failure) int { return compareIDs(a.ID, b.ID) })
-	fs = slices.DeleteFunc(fs, func(f store.Failure) bool { return compareIDs(f.ID, after) <= 0 })
-	return fs[:min(len(fs), limit(n))], nil
+	items := slices.Clone(s.items[id])
+	slices.SortFunc(items, func(a, b store.Item) int { return compareIDs(a.ID, b.ID) })
+	items = slices.DeleteFunc(items, func(i store.Item) bool { return i.Outcome != outcome || compareIDs(i.ID, after) <= 0 })
+	return items[:min(len(items), limit(n))], nil
 }
 
 // Attempts implements [store.Operator].

@@ -90,9 +90,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		return store.Task{}, err
 	}
 	if q.Skip {
-		f := store.SkippedItem(after.Progress.Taken)
-		f.ID, f.Created = uuid.Must(uuid.NewV7()), s.now()
-		s.failures[t.ID] = append(s.failures[t.ID], f)
+		s.record(t.ID, store.SkippedItem(after.Progress.Taken))
 	}
 	if !inFlight && q.Action != lifecycle.ActPause {
 		s.wake()

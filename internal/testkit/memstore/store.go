@@ -23,9 +23,10 @@ type Store struct {
 	tasks    map[uuid.UUID]*row
 	order    []uuid.UUID // the tasks by id
 	procs    map[string]*store.Process
-	failures map[uuid.UUID][]store.Failure
+	items    map[uuid.UUID][]store.Item
 	attempts map[uuid.UUID][]store.Attempt
 	results  map[uuid.UUID]*result
+	plans    map[uuid.UUID]*plan
 	events   []event
 	rows     []Row
 	known    map[string]bool // statements of executors, see Accept
@@ -103,8 +104,8 @@ type result struct {
 func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*store.Process),
-		failures: make(map[uuid.UUID][]store.Failure), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), known: make(map[string]bool), watchers: make(map[int]func()),
+		items: make(map[uuid.UUID][]store.Item), attempts: make(map[uuid.UUID][]store.Attempt),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), known: make(map[string]bool), watchers: make(map[int]func()),
 	}
 }
 

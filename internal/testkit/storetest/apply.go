@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -28,7 +29,10 @@ func applyStart(e *env) {
 	w := store.Write{
 		Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 2, State: json.RawMessage(`{"at":  7}`),
 		Progress: lifecycle.Progress{Total: 10, Taken: 5, Done: 4, Failed: 1, Skipped: 2},
-		Failures: []store.Failure{{Item: "p1", Code: "gone", Detail: "no such person", Attempt: 1}},
+		Items: []store.Item{
+			{Key: `"p1"`, Outcome: store.ItemFailed, Code: "gone", Detail: "no such person", Position: 3, Attempt: 1},
+			{Key: `{"id":7}`, Outcome: store.ItemSkipped, Code: "same"},
+		},
 	}
 	is(e, "checkpoint", e.apply(w).OK, true)
 	got = e.read(c.ID)
@@ -39,13 +43,8 @@ func applyStart(e *env) {
 	if !got.Started.Equal(started) {
 		e.Fatalf("started %v, was %v", got.Started, started)
 	}
-	fs, err := e.s.Failures(e.ctx(), c.ID, uuid.Nil, 0)
-	e.ok(err)
-	is(e, "failures", len(fs), 1)
-	is(e, "failure", [3]string{fs[0].Item, fs[0].Code, fs[0].Detail}, [3]string{"p1", "gone", "no such person"})
-	next, err := e.s.Failures(e.ctx(), c.ID, fs[0].ID, 10)
-	e.ok(err)
-	is(e, "failures after the last", len(next), 0)
+	is(e, "failed items", e.items(c.ID, store.ItemFailed), `["p1" failed gone "no such person" at 3, attempt 1]`)
+	is(e, "skipped items", e.items(c.ID, store.ItemSkipped), `[{"id":7} skipped same "" at 0, attempt 0]`)
 
 	at, err := e.s.Positions(e.ctx(), []uuid.UUID{c.ID, uuid.New()})
 	e.ok(err)
@@ -53,7 +52,7 @@ func applyStart(e *env) {
 	p := at[c.ID]
 	is(e, "position", fmt.Sprint(p.Fence, p.Seq, p.Status, p.Process, string(p.State), p.Progress), fmt.Sprint(1, 1, lifecycle.Executing, process, `{"at":  7}`, w.Progress))
 
-	w.Seq, w.To, w.Failures = 1, lifecycle.Completed, nil
+	w.Seq, w.To, w.Items = 1, lifecycle.Completed, nil
 	w.Progress.Total = -1
 	is(e, "end", e.apply(w).OK, true)
 	got = e.read(c.ID)
@@ -122,7 +121,7 @@ func applyMixed(e *env) {
 			writes[i].Fence++
 		case i%3 == 0:
 			writes[i].Checkpoint, writes[i].Revision, writes[i].State = true, 1, json.RawMessage(fmt.Sprint(i))
-			writes[i].Failures = []store.Failure{{Item: fmt.Sprint(i), Code: "c"}, {Item: "x", Code: "c"}}
+			writes[i].Items = []store.Item{failedItem(i), failedItem("x")}
 		case i%3 == 1:
 			writes[i].Attempt = &store.Attempt{Process: process, Fence: c.Fence, Class: "transient", Code: "c", Detail: "d", Attempt: i}
 		default:
@@ -152,7 +151,7 @@ func applyMixed(e *env) {
 			is(e, "state", string(got.State), fmt.Sprint(i))
 		}
 	}
-	for rows, mod := range map[Rows]int{Failures: 0, Attempts: 1, Results: 2} {
+	for rows, mod := range map[Rows]int{Items: 0, Attempts: 1, Results: 2} {
 		want := 0
 		for i := range n {
 			if i%7 != 0 && i%3 == mod {
@@ -235,21 +234,21 @@ func applyDelete(e *env) {
 		c := e.claimedTask()
 		e.apply(store.Write{
 			Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
-			Failures: []store.Failure{{Item: "x", Code: "c"}},
+			Items: []store.Item{failedItem("x")},
 		})
 		_, err := e.request(c.ID, lifecycle.ActDelete)
 		e.ok(err)
 		c.Seq++
 		is(e, "applied", e.apply(store.Write{
 			Lease: c.Lease, To: to, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`), Result: json.RawMessage(`1`),
-			Failures: []store.Failure{{Item: "y", Code: "c"}}, Attempt: &store.Attempt{Class: "x"},
+			Items: []store.Item{failedItem("y")}, Attempt: &store.Attempt{Class: "x"},
 		}), store.Applied{OK: true, Control: lifecycle.Delete})
 		e.gone(c.ID)
 		es, err := e.s.Events(e.ctx(), c.ID, 10)
 		e.ok(err)
 		is(e, "events", len(es), 1)
 	}
-	for _, rows := range []Rows{Tasks, Failures, Attempts, Results} {
+	for _, rows := range []Rows{Tasks, Items, Attempts, Results} {
 		is(e, string(rows), e.count(rows), 0)
 	}
 	// Released, it stays for a worker to clean up.
@@ -276,16 +275,16 @@ func applyTexts(e *env) {
 		c := e.claimedTask()
 		w := store.Write{
 			Lease: c.Lease, To: lifecycle.Failure, StatusDetail: s, Reason: s, Checkpoint: true, Revision: 1, State: json.RawMessage(`{}`),
-			Failures: []store.Failure{{Item: s, Code: s, Detail: s}},
-			Attempt:  &store.Attempt{Process: s, Class: s, Code: s, Detail: s},
+			Items:   []store.Item{{Key: itemkey.Encode(s), Outcome: store.ItemFailed, Code: s, Detail: s}},
+			Attempt: &store.Attempt{Process: s, Class: s, Code: s, Detail: s},
 		}
 		is(e, "applied", e.apply(w).OK, true)
 		got := e.read(c.ID)
-		fs, err := e.s.Failures(e.ctx(), c.ID, uuid.Nil, 1)
+		items, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, uuid.Nil, 1)
 		e.ok(err)
 		as, err := e.s.Attempts(e.ctx(), c.ID, 1)
 		e.ok(err)
-		for _, text := range []string{got.StatusDetail, fs[0].Item, fs[0].Detail, as[0].Detail, as[0].Process} {
+		for _, text := range []string{got.StatusDetail, items[0].Key, items[0].Detail, as[0].Detail, as[0].Process} {
 			if text == "" || len(text) > 64<<10 || strings.ContainsRune(text, 0) {
 				e.Fatalf("stored %d bytes of %.20q", len(text), s)
 			}

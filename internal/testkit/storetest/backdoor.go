@@ -64,7 +64,7 @@ type Rows string
 // The rows that can be counted.
 const (
 	Tasks          Rows = "tasks"
-	Failures       Rows = "failures"
+	Items          Rows = "items"
 	Attempts       Rows = "attempts"
 	Results        Rows = "results"
 	FetchedResults Rows = "fetched results"

@@ -186,13 +186,13 @@ func claimSpecSize(e *env) {
 	is(e, "order", [3]uuid.UUID{got[0].ID, got[1].ID, got[2].ID}, [3]uuid.UUID{id, small, null})
 	is(e, "omitted", [3]bool{got[0].SpecOmitted, got[1].SpecOmitted, got[2].SpecOmitted}, [3]bool{true, false, false})
 	is(e, "specs", [3]bool{got[0].Spec == nil, string(got[1].Spec) == `{"n": 1}`, got[2].Spec == nil}, [3]bool{true, true, true})
-	spec, err := e.s.Spec(e.ctx(), id)
+	plan, err := e.s.Plan(e.ctx(), id)
 	e.ok(err)
-	is(e, "spec", string(spec), string(big))
-	if spec, err := e.s.Spec(e.ctx(), null); err != nil || spec != nil {
-		e.Fatalf("spec of a task without: %q, %v", spec, err)
+	is(e, "spec", string(plan.Spec), string(big))
+	if plan, err := e.s.Plan(e.ctx(), null); err != nil || plan.Spec != nil || plan.Frozen != nil {
+		e.Fatalf("plan of a task without spec: %+v, %v", plan, err)
 	}
-	if _, err := e.s.Spec(e.ctx(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
+	if _, err := e.s.Plan(e.ctx(), uuid.New()); !errors.Is(err, store.ErrNotFound) {
 		e.Fatalf("spec of no task: %v", err)
 	}
 }

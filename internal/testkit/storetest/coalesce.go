@@ -121,7 +121,7 @@ func coalesceRetry(e *env) {
 	e.apply(store.Write{
 		Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{"at": 3}`),
 		Progress: lifecycle.Progress{Total: 9, Taken: 3, Done: 1, Failed: 1, Skipped: 1},
-		Failures: []store.Failure{{ID: uuid.New(), Item: "x", Code: "bad"}},
+		Items:    []store.Item{failedItem("x")},
 	})
 	l := c.Lease
 	l.Seq++
@@ -131,9 +131,7 @@ func coalesceRetry(e *env) {
 	is(e, "spec, state, reason, status", fmt.Sprint(string(got.Spec), string(got.State), got.Reason, got.Status), `{"n": 2}{}newQUEUED`)
 	is(e, "attempts, fence, checkpoints", fmt.Sprint(got.Attempts, got.Fence, got.Seq), "0 1 1")
 	is(e, "progress", fmt.Sprintf("%+v", got.Progress), fmt.Sprintf("%+v", lifecycle.Progress{Total: -1}))
-	failures, err := e.s.Failures(e.ctx(), id, uuid.Nil, 10)
-	e.ok(err)
-	is(e, "failed items", len(failures), 0)
+	is(e, "failed items", e.items(id, store.ItemFailed), "[]")
 	if got.Wait > 0 {
 		e.Fatalf("due in %v, want now", got.Wait)
 	}

@@ -44,6 +44,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 	for name, f := range map[string]func(*env){
 		"InsertOne": insertOne, "InsertActor": insertActor, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
+		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
 		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry, "CoalesceHalfDone": coalesceHalfDone,
@@ -53,11 +54,12 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ClaimOrder": claimOrder, "ClaimWhatIsKnown": claimWhatIsKnown, "ClaimDead": claimDead, "ClaimNext": claimNext,
 		"ClaimSetsAndClears": claimSetsAndClears, "ClaimSpecSize": claimSpecSize, "ClaimersCompete": claimersCompete,
 
-		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted,
+		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted, "StalledStays": stalledStays,
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages,
+		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,
 		"Secrets":   secrets,
 

@@ -35,7 +35,7 @@ func requestSkip(e *env) {
 		before := e.read(c.ID)
 		actor := uuid.New()
 		got, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActRetry, Skip: true, Actor: actor, Reason: "because"})
-		failures, ferr := e.s.Failures(e.ctx(), c.ID, uuid.Nil, 10)
+		failures, ferr := e.s.Items(e.ctx(), c.ID, store.ItemFailed, uuid.Nil, 10)
 		e.ok(ferr)
 		events, eerr := e.s.Events(e.ctx(), c.ID, 10)
 		e.ok(eerr)
@@ -58,7 +58,7 @@ func requestSkip(e *env) {
 		is(e, name+": failed items and events", fmt.Sprint(len(failures), len(events)), "1 1")
 		want := store.SkippedItem(row.Progress.Taken + 1)
 		f := failures[0]
-		is(e, name+": failed item", fmt.Sprint(f.Item, f.Code, f.Detail, f.Attempt), fmt.Sprint(want.Item, want.Code, want.Detail, 0))
+		is(e, name+": failed item", fmt.Sprint(f.Key, f.Code, f.Detail, f.Position, f.Attempt), fmt.Sprint(want.Key, want.Code, want.Detail, row.Progress.Taken+1, 0))
 		e.removeTasks()
 	}
 }

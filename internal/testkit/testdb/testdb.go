@@ -49,8 +49,8 @@ type options struct {
 	dir      string
 }
 
-// defaultConns bounds a test's pool. Four tests at a time, each with some child
-// processes of the same size, stay below the server's 300 connections.
+// defaultConns bounds a test's pool. Eight tests at a time, each with some child
+// processes of the same size, stay below the server's 600 connections.
 const defaultConns = 16
 
 // ExecMode sets pgx's default_query_exec_mode in the DSN: cache_statement,

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -78,9 +79,13 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 		Args:          noArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if a.output != "table" && a.output != "json" {
-				return usage("-o accepts table or json, not %q", a.output)
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			formats := outputs
+			if c.Name() == itemsName {
+				formats = itemsOutputs
+			}
+			if !slices.Contains(formats, a.output) {
+				return usage("-o accepts %s, not %q", strings.Join(formats, " or "), a.output)
 			}
 			return nil
 		},
@@ -97,7 +102,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	flags.StringVarP(&a.output, "output", "o", "table", "output `format`: table or json")
 	root.AddCommand(
 		a.devCommand(), a.migrateCommand(),
-		a.lsCommand(), a.showCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
+		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.retryCommand(), a.rmCommand(), a.pruneEventsCommand(),
 		&cobra.Command{
 			Use: dev.WorkerCommand, Hidden: true, Short: "Run as a worker of taskkit dev", Args: noArgs,
@@ -106,6 +111,9 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	)
 	return root
 }
+
+// outputs are the formats that every command writes.
+var outputs = []string{"table", "json"}
 
 // The exit statuses.
 const (

@@ -129,7 +129,7 @@ func (a *app) stopCommand() *cobra.Command {
 		}
 	}
 	r.wait = func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error) {
-		t, err := a.wait(c.Context(), db, now, timeout, nil)
+		t, err := a.wait(c.Context(), db, now, timeout, &line{off: true})
 		switch {
 		case err != nil:
 			return nil, "", err

@@ -18,19 +18,19 @@ import (
 
 // How many rows of a task's history are shown.
 const (
-	showFailures = 20
+	showItems    = 20
 	showAttempts = 5
 	showEvents   = 10
 )
 
 // shown is the output of show.
 type shown struct {
-	Task     *taskkit.Task         `json:"task"`
-	Explain  string                `json:"explain"`
-	Result   json.RawMessage       `json:"result,omitempty"`
-	Failures []taskkit.ItemFailure `json:"failures"`
-	Attempts []taskkit.Attempt     `json:"attempts"`
-	Events   []taskkit.Event       `json:"events"`
+	Task     *taskkit.Task     `json:"task"`
+	Explain  string            `json:"explain"`
+	Result   json.RawMessage   `json:"result,omitempty"`
+	Failed   []taskkit.Item    `json:"failed"`
+	Attempts []taskkit.Attempt `json:"attempts"`
+	Events   []taskkit.Event   `json:"events"`
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show TASK",
 		Short: "Show a task with its spec, state, result and history",
 		Long: `Show a task with its spec, state and result, its first failed items, its last
-failed attempts, and the requests made on it.`,
+failed attempts, and the requests made on it. See taskkit items for all items.`,
 		Example: `  taskkit show @last
   taskkit show 8057 -o json`,
 		Args: taskArgs(1),
@@ -78,8 +78,13 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 	if s.Result, err = c.Result(ctx, t.ID); err != nil && !errors.Is(err, taskkit.ErrNoResult) {
 		return s, err
 	}
-	if s.Failures, err = c.Failures(ctx, t.ID, uuid.Nil, showFailures); err != nil {
-		return s, err
+	for item, err := range c.Items(ctx, t.ID, taskkit.OutcomeFailed) {
+		if err != nil {
+			return s, err
+		}
+		if s.Failed = append(s.Failed, item); len(s.Failed) == showItems {
+			break
+		}
 	}
 	if s.Attempts, err = c.Attempts(ctx, t.ID, showAttempts); err != nil {
 		return s, err
@@ -116,12 +121,12 @@ func (a *app) show(s shown) {
 		{"result", compact(s.Result)},
 		{"description", indent(t.StatusDetail)},
 	})
-	if len(s.Failures) > 0 {
-		rows := make([][]string, len(s.Failures))
-		for i, f := range s.Failures {
-			rows[i] = []string{screen.Short(f.Item, 60), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
+	if len(s.Failed) > 0 {
+		rows := make([][]string, len(s.Failed))
+		for i, f := range s.Failed {
+			rows[i] = []string{screen.Short(f.Text(), 60), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
 		}
-		a.section("Failed items", len(rows), showFailures)
+		a.section("Failed items", len(rows), showItems)
 		a.out.Table([]string{"item", "code", "detail"}, rows)
 	}
 	if len(s.Attempts) > 0 {

@@ -18,6 +18,7 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch TASK",
 		Short: "Follow a task until it ends",
 		Long: `Follow a task until it ends. Ctrl-C ends the command and does not affect the task.
+While the database cannot be reached, the command tries again.
 The exit status says how the task ended: 0 completed, 3 failed, 4 stopped or
 deleted, 5 not ended within --timeout.`,
 		Example: `  taskkit watch @last
@@ -39,7 +40,7 @@ deleted, 5 not ended within --timeout.`,
 // watch follows a task and returns an error unless it completed.
 func (a *app) watch(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration) error {
 	l := &line{Screen: a.out, off: a.output == "json"}
-	ended, err := a.wait(ctx, db, t, timeout, func(now *taskkit.Task) { l.show(follow(now)) })
+	ended, err := a.wait(ctx, db, t, timeout, l)
 	l.end()
 	if a.output == "json" && ended != nil {
 		if err := screen.JSON(a.out, ended); err != nil {
@@ -62,25 +63,34 @@ func failure(t *taskkit.Task) error {
 	return &statusError{exitFailed, fmt.Sprintf("task %s ended in %s: %s", t.ID, t.Status, screen.Short(t.StatusDetail, 200))}
 }
 
-// wait waits until a task has ended. A deleted task, a timeout and an interrupt are
-// reported as a *statusError.
-func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration, progress func(*taskkit.Task)) (*taskkit.Task, error) {
+// wait waits until a task has ended and shows its progress on l. A deleted task, a
+// timeout and an interrupt are reported as a *statusError.
+func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration, l *line) (*taskkit.Task, error) {
 	limited := ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	ended, err := db.Wait(limited, t.ID, progress)
+	failed := outage{screen: a.err}
+	ended, err := db.Wait(limited, t.ID, func(now *taskkit.Task, err error) {
+		if failed.changes(err) {
+			l.end()
+		}
+		failed.report(err)
+		if err == nil {
+			l.show(follow(now))
+		}
+	})
 	switch {
 	case err == nil:
 		return ended, nil
 	case ctx.Err() != nil:
 		return nil, &statusError{exitInterrupted, fmt.Sprintf("stopped watching; the task continues. To watch again: taskkit watch %s%s", t.ID, a.flags())}
 	case limited.Err() != nil && ended != nil:
-		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. Last status: %s", t.ID, timeout, follow(ended))}
+		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. Last status: %s%s", t.ID, timeout, follow(ended), failed.suffix())}
 	case limited.Err() != nil:
-		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues", t.ID, timeout)}
+		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues%s", t.ID, timeout, failed.suffix())}
 	case errors.Is(err, taskkit.ErrNotFound):
 		return nil, &statusError{exitStopped, fmt.Sprintf("task %s was deleted", t.ID)}
 	default:
@@ -143,9 +153,10 @@ func (l *line) show(s string) {
 	l.last = s
 }
 
-// end moves to the next line.
+// end moves to the next line. What is shown after it is shown again.
 func (l *line) end() {
 	if l.Terminal && l.last != "" {
 		fmt.Fprintln(l)
 	}
+	l.last = ""
 }

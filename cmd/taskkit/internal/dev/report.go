@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -123,24 +124,17 @@ func list(problems []string) string {
 // failures returns the people whom an action reported as failed.
 func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, error) {
 	failed := map[uuid.UUID]bool{}
-	after := uuid.Nil
-	for {
-		const page = 1000
-		items, err := r.client.Failures(ctx, a.id, after, page)
+	for item, err := range r.client.Items(ctx, a.id, taskkit.OutcomeFailed) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range items {
-			person, err := uuid.Parse(f.Item)
-			if err != nil {
-				return nil, fmt.Errorf("%s failed for %q, which is not the id of a person", a.name, f.Item)
-			}
-			failed[person], after = true, f.ID
+		var person uuid.UUID
+		if err := json.Unmarshal(item.Key, &person); err != nil {
+			return nil, fmt.Errorf("%s failed for %s, which is not the id of a person", a.name, item.Key)
 		}
-		if len(items) < page {
-			return failed, nil
-		}
+		failed[person] = true
 	}
+	return failed, nil
 }
 
 // audit compares the people whom an action processed with those whom it should

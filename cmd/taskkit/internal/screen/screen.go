@@ -76,16 +76,19 @@ var plainTable = table.Style{
 }
 
 // Table writes columns. The cells must have passed through [Clean]. The columns in
-// numbers, counted from 1, are aligned to the right.
+// numbers, counted from 1, are aligned to the right. Without a header it continues a
+// table.
 func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	w := table.NewWriter()
 	w.SetStyle(plainTable)
 	w.SuppressTrailingSpaces()
-	head := make(table.Row, len(header))
-	for i, h := range header {
-		head[i] = h
+	if len(header) > 0 {
+		head := make(table.Row, len(header))
+		for i, h := range header {
+			head[i] = h
+		}
+		w.AppendHeader(head)
 	}
-	w.AppendHeader(head)
 	for _, r := range rows {
 		row := make(table.Row, len(r))
 		for i, c := range r {

@@ -1,6 +1,6 @@
 // Package ruled has a type for every rule that taskgen writes in JSON Schema, by
 // itself and among others. Each stands alone behind a pointer, so that a value of
-// one is judged by its rules alone.
+// one is checked by its rules alone.
 package ruled
 
 import (

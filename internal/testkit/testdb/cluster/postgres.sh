@@ -24,7 +24,7 @@ trap 'exit 1' HUP INT TERM
 		port = $port
 		unix_socket_directories = '$dir'
 		# Many tests run at once, each with a pool and some with child processes.
-		max_connections = 300
+		max_connections = 600
 		# fsync, synchronous_commit and full_page_writes keep their defaults:
 		# what is measured here is what production does.
 		#

@@ -16,7 +16,8 @@ UPDATE "taskkit".taskkit_queued_task q SET
     WHEN w.due <> '' THEN w.due::timestamptz
     WHEN w.delay < 0 THEN q.not_before
     ELSE clock_timestamp() + w.delay * interval '1 millisecond' END,
-  stalled = q.stalled OR w.status = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  stalled = q.stalled AND (w.status = 'EXECUTING' OR w.checkpoint = 0 AND w.attempts < q.attempts)
+    OR w.status = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') END,
   partial = w.partial = 1,
   control = CASE WHEN w.status IN ('COMPLETED', 'ERROR', 'FAILURE') THEN '' ELSE q.control END,
@@ -48,10 +49,14 @@ WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
   AND NOT (q.control || '' = 'DELETE' AND w.status IN ('COMPLETED', 'ERROR', 'FAILURE'))
 RETURNING w.ord, q.control;
 
-INSERT INTO "taskkit".taskkit_task_failure (id, task_id, item, code, detail, attempt)
-SELECT id::uuid, task_id::uuid, item, code, detail, attempt
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[]) AS r(id, task_id, item,
-    code, detail, attempt);
+INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
+SELECT id::uuid, task_id::uuid, item, outcome, code, detail, CASE WHEN position >= 0 THEN position END,
+    attempt
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+    $8::bigint[]) AS r(id, task_id, item, outcome, code, detail, position, attempt)
+ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
+    created_date = excluded.created_date;
 
 INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision)
 SELECT id::uuid, task_id::uuid, result::json, codec_revision

@@ -16,7 +16,8 @@ UPDATE "taskkit".taskkit_queued_task q SET
     WHEN $10::text <> '' THEN $10::text::timestamptz
     WHEN $9::bigint < 0 THEN q.not_before
     ELSE clock_timestamp() + $9::bigint * interval '1 millisecond' END,
-  stalled = q.stalled OR $7::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  stalled = q.stalled AND ($7::text = 'EXECUTING' OR $4::bigint = 0 AND $6::bigint < q.attempts)
+    OR $7::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN $7::text = 'QUEUED' THEN nullif($11::text, '') END,
   partial = $8::bigint = 1,
   checkpoint_seq = q.checkpoint_seq + $4::bigint,

@@ -14,7 +14,8 @@ UPDATE "taskkit".taskkit_queued_task q SET
     WHEN $11::text <> '' THEN $11::text::timestamptz
     WHEN $10::bigint < 0 THEN q.not_before
     ELSE clock_timestamp() + $10::bigint * interval '1 millisecond' END,
-  stalled = q.stalled OR $8::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  stalled = q.stalled AND ($8::text = 'EXECUTING' OR $5::bigint = 0 AND $7::bigint < q.attempts)
+    OR $8::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN $8::text = 'QUEUED' THEN nullif($12::text, '') END,
   partial = $9::bigint = 1,
   checkpoint_seq = q.checkpoint_seq + $5::bigint,

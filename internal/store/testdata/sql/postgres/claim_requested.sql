@@ -10,7 +10,7 @@ WITH picked AS MATERIALIZED (
 ), claimed AS (
   UPDATE "taskkit".taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
     scheduling_started_date = clock_timestamp(), execution_started_date = NULL, scheduled_by_process = $1,
-    fence = q.fence + 1, attempts = q.attempts + 1, stalled = false, modified_date = clock_timestamp()
+    fence = q.fence + 1, attempts = q.attempts + 1, modified_date = clock_timestamp()
   FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
   WHERE q.id = p.id
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id,

@@ -14,8 +14,8 @@ WITH picked AS MATERIALIZED (
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
     not_before = clock_timestamp(),
-  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, waiting_reason = 'its worker left',
-      modified_date = clock_timestamp()
+  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, stalled = stalled AND attempts > 0,
+  waiting_reason = 'its worker left', modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM picked);
 
 commit;

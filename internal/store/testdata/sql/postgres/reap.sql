@@ -47,8 +47,7 @@ WITH asked AS MATERIALIZED (
     AND p.queues::jsonb @> to_jsonb(q.queue)))
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
-UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true,
-    workflow_stopped_date = clock_timestamp(),
-  control = '', control_by = NULL, control_reason = NULL, waiting_reason = NULL,
-      workflow_status_desc = 'stopped while no live worker could run it', modified_date = clock_timestamp()
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '',
+    control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
+    workflow_status_desc = 'stopped while no live worker could run it', modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM asked) RETURNING id;

@@ -16,15 +16,21 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
     AND p.queues::jsonb @> to_jsonb(q.queue))
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
-INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
-VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
-
 UPDATE "taskkit".taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
 WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0
     AND checkpoint_seq = 0) RETURNING items_taken;
 
-INSERT INTO "taskkit".taskkit_task_failure (id, task_id, item, code, detail, attempt)
-VALUES ($1, $2, $3, $4, $5, 0);
+INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
+SELECT id::uuid, task_id::uuid, item, outcome, code, detail, CASE WHEN position >= 0 THEN position END,
+    attempt
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+    $8::bigint[]) AS r(id, task_id, item, outcome, code, detail, position, attempt)
+ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
+    created_date = excluded.created_date;
+
+INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 
 UPDATE "taskkit".taskkit_queued_task SET control = '', control_by = NULL, control_reason = NULL,
     workflow_status = 'QUEUED', attempts = 0, workflow_stopped_date = NULL, stalled = false,

@@ -29,7 +29,8 @@ UPDATE taskkit_queued_task SET
     WHEN typeof($14) = 'text' THEN $14
     WHEN $14 < 0 THEN not_before
     ELSE strftime('%Y-%m-%d %H:%M:%f', $18, printf('+%.3f seconds', $14 / 1000.0)) END,
-  stalled = stalled OR ($4 = 'QUEUED' AND control IN ('STOP', 'DELETE')),
+  stalled = stalled AND ($4 = 'EXECUTING' OR (NOT $5 AND $13 < attempts))
+    OR ($4 = 'QUEUED' AND control IN ('STOP', 'DELETE')),
   waiting_reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') END,
   partial = $17,
   modified_date = $18, modified_by = run_as_id
@@ -37,7 +38,11 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3
     AND instr('''EXECUTING>EXECUTING'', ''SCHEDULING>EXECUTING'', ''SCHEDULING>QUEUED'', ''SCHEDULING>COMPLETED'', ''SCHEDULING>FAILURE'', ''SCHEDULING>ERROR'', ''EXECUTING>QUEUED'', ''EXECUTING>COMPLETED'', ''EXECUTING>FAILURE'', ''EXECUTING>ERROR''',
     '''' || workflow_status || '>' || $4 || '''') > 0 AND control = '';
 
-INSERT INTO taskkit_task_failure (id, task_id, item, code, detail, attempt) VALUES ($1, $2, $3, $4, $5, $6);
+INSERT INTO taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt) VALUES ($1, $2, $3,
+    $4, $5, $6, $7, $8)
+ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
+    created_date = excluded.created_date;
 
 INSERT INTO taskkit_task_result (id, task_id, result, codec_revision) VALUES ($1, $2, $3, $4)
 ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision,

@@ -29,7 +29,8 @@ UPDATE taskkit_queued_task SET
     WHEN $14 < 0 THEN not_before
     ELSE strftime('%Y-%m-%d %H:%M:%f', strftime('%Y-%m-%d %H:%M:%f', 'now'), printf('+%.3f seconds',
         $14 / 1000.0)) END,
-  stalled = stalled OR ($4 = 'QUEUED' AND control IN ('STOP', 'DELETE')),
+  stalled = stalled AND ($4 = 'EXECUTING' OR (NOT $5 AND $13 < attempts))
+    OR ($4 = 'QUEUED' AND control IN ('STOP', 'DELETE')),
   waiting_reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') END,
   partial = $17,
   modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), modified_by = run_as_id

@@ -13,8 +13,8 @@ WITH picked AS MATERIALIZED (
 )
 UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
     not_before = strftime('%Y-%m-%d %H:%M:%f', 'now'),
-  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, waiting_reason = 'its worker left',
-      modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, stalled = stalled AND attempts > 0,
+  waiting_reason = 'its worker left', modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
 WHERE id IN (SELECT id FROM picked);
 
 COMMIT;

@@ -44,9 +44,8 @@ WITH asked AS MATERIALIZED (
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)))
   ORDER BY q.id LIMIT $1
 )
-UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true,
-    workflow_stopped_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
-  control = '', control_by = NULL, control_reason = NULL, waiting_reason = NULL,
-      workflow_status_desc = 'stopped while no live worker could run it',
-      modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL,
+    control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+    workflow_status_desc = 'stopped while no live worker could run it',
+    modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
 WHERE id IN (SELECT id FROM asked) RETURNING id;

@@ -15,15 +15,18 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))
 FROM taskkit_queued_task q WHERE q.id = $1;
 
-INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
-VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
-
 UPDATE taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
 WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0
     AND checkpoint_seq = 0) RETURNING items_taken;
 
-INSERT INTO taskkit_task_failure (id, task_id, item, code, detail, attempt)
-VALUES ($1, $2, $3, $4, $5, 0);
+INSERT INTO taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt) VALUES ($1, $2, $3,
+    $4, $5, $6, $7, $8)
+ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
+    created_date = excluded.created_date;
+
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 
 UPDATE taskkit_queued_task SET control = '', control_by = NULL, control_reason = NULL,
     workflow_status = 'QUEUED', attempts = 0, workflow_stopped_date = NULL, stalled = false,

@@ -5,9 +5,7 @@
 package everythingtask
 
 import (
-	"maps"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -551,9 +549,8 @@ func writeMapOfStringToInt(e *taskjson.Encoder, v map[string]int) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		e.Int(int64(x))
 	}
 	e.EndObject()
@@ -564,15 +561,18 @@ func readMapOfStringToInt(d *taskjson.Decoder, v *map[string]int) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]int{}
+	m := make(map[string]int, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		m[key] = int(d.Int(0))
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -583,9 +583,8 @@ func writeMapOfStatusToPair(e *taskjson.Encoder, v map[corpus.Status]corpus.Pair
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
-		e.Key(string(key))
-		x := v[key]
+	for key, x := range taskjson.Members(v) {
+		e.Key(key)
 		writePair(e, &x)
 	}
 	e.EndObject()
@@ -596,17 +595,20 @@ func readMapOfStatusToPair(d *taskjson.Decoder, v *map[corpus.Status]corpus.Pair
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[corpus.Status]corpus.Pair{}
+	m := make(map[corpus.Status]corpus.Pair, d.Members())
+	var last corpus.Status
 	for d.More() {
 		key := corpus.Status(d.Key())
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x corpus.Pair
 		readPair(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -630,7 +632,7 @@ func readMapOfUUIDToIDs(d *taskjson.Decoder, v *map[uuid.UUID]corpus.IDs) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[uuid.UUID]corpus.IDs{}
+	m := make(map[uuid.UUID]corpus.IDs, d.Members())
 	for d.More() {
 		var key uuid.UUID
 		d.TextKey(&key)
@@ -641,7 +643,7 @@ func readMapOfUUIDToIDs(d *taskjson.Decoder, v *map[uuid.UUID]corpus.IDs) {
 		readIDs(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -665,7 +667,7 @@ func readMapOfColorToPointerToColor(d *taskjson.Decoder, v *map[corpus.Color]*co
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[corpus.Color]*corpus.Color{}
+	m := make(map[corpus.Color]*corpus.Color, d.Members())
 	for d.More() {
 		var key corpus.Color
 		d.TextKey(&key)
@@ -676,7 +678,7 @@ func readMapOfColorToPointerToColor(d *taskjson.Decoder, v *map[corpus.Color]*co
 		readPointerToColor(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -705,9 +707,8 @@ func writeMapOfStringToRange(e *taskjson.Encoder, v map[string]corpus.Range) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		e.JSON(&x)
 	}
 	e.EndObject()
@@ -718,17 +719,20 @@ func readMapOfStringToRange(d *taskjson.Decoder, v *map[string]corpus.Range) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]corpus.Range{}
+	m := make(map[string]corpus.Range, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x corpus.Range
 		d.JSON(&x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -1177,9 +1181,8 @@ func writeMapOfStringToString(e *taskjson.Encoder, v map[string]string) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		e.String(x)
 	}
 	e.EndObject()
@@ -1190,15 +1193,18 @@ func readMapOfStringToString(d *taskjson.Decoder, v *map[string]string) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]string{}
+	m := make(map[string]string, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		m[key] = d.String()
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 

@@ -5,9 +5,6 @@
 package shapestask
 
 import (
-	"maps"
-	"slices"
-
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/taskkit/taskjson"
 )
@@ -300,9 +297,8 @@ func writeMapOfStringToTree(e *taskjson.Encoder, v map[string]corpus.Tree) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		writeTree(e, &x)
 	}
 	e.EndObject()
@@ -313,17 +309,20 @@ func readMapOfStringToTree(d *taskjson.Decoder, v *map[string]corpus.Tree) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]corpus.Tree{}
+	m := make(map[string]corpus.Tree, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x corpus.Tree
 		readTree(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -334,9 +333,8 @@ func writeMapOfStringToPointerToTree(e *taskjson.Encoder, v map[string]*corpus.T
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		writePointerToTree(e, x)
 	}
 	e.EndObject()
@@ -347,17 +345,20 @@ func readMapOfStringToPointerToTree(d *taskjson.Decoder, v *map[string]*corpus.T
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]*corpus.Tree{}
+	m := make(map[string]*corpus.Tree, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x *corpus.Tree
 		readPointerToTree(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -545,15 +546,18 @@ func readMapOfIntToString(d *taskjson.Decoder, v *map[int]string) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[int]string{}
+	m := make(map[int]string, d.Members())
+	var last int
 	for d.More() {
 		key := int(d.IntKey(0))
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		m[key] = d.String()
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -577,15 +581,18 @@ func readMapOfLevelToBool(d *taskjson.Decoder, v *map[corpus.Level]bool) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[corpus.Level]bool{}
+	m := make(map[corpus.Level]bool, d.Members())
+	var last corpus.Level
 	for d.More() {
 		key := corpus.Level(d.IntKey(16))
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		m[key] = d.Bool()
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -609,17 +616,20 @@ func readMapOfUint8ToBase(d *taskjson.Decoder, v *map[uint8]corpus.Base) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[uint8]corpus.Base{}
+	m := make(map[uint8]corpus.Base, d.Members())
+	var last uint8
 	for d.More() {
 		key := uint8(d.UintKey(8))
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x corpus.Base
 		readBase(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -728,9 +738,8 @@ func writeMapOfStringToMood(e *taskjson.Encoder, v map[string]corpus.Mood) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		writeMood(e, x)
 	}
 	e.EndObject()
@@ -741,17 +750,20 @@ func readMapOfStringToMood(d *taskjson.Decoder, v *map[string]corpus.Mood) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]corpus.Mood{}
+	m := make(map[string]corpus.Mood, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x corpus.Mood
 		readMood(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -796,15 +808,18 @@ func readMapOfRankToInt(d *taskjson.Decoder, v *map[corpus.Rank]int) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[corpus.Rank]int{}
+	m := make(map[corpus.Rank]int, d.Members())
+	var last corpus.Rank
 	for d.More() {
 		key := corpus.Rank(d.UintKey(8))
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		m[key] = int(d.Int(0))
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -959,9 +974,8 @@ func writeMapOfStringToKnot(e *taskjson.Encoder, v map[string]corpus.Knot) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		writeKnot(e, &x)
 	}
 	e.EndObject()
@@ -972,17 +986,20 @@ func readMapOfStringToKnot(d *taskjson.Decoder, v *map[string]corpus.Knot) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]corpus.Knot{}
+	m := make(map[string]corpus.Knot, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x corpus.Knot
 		readKnot(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 

@@ -5,8 +5,6 @@
 package showntask
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -267,9 +265,8 @@ func writeMapOfStringToAddress(e *taskjson.Encoder, v map[string]shown.Address) 
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		writeAddress(e, &x)
 	}
 	e.EndObject()
@@ -280,17 +277,20 @@ func readMapOfStringToAddress(d *taskjson.Decoder, v *map[string]shown.Address) 
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]shown.Address{}
+	m := make(map[string]shown.Address, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x shown.Address
 		readAddress(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 
@@ -354,9 +354,8 @@ func writeMapOfStringToSecret(e *taskjson.Encoder, v map[string]shown.Secret) {
 		return
 	}
 	e.BeginObject()
-	for _, key := range slices.Sorted(maps.Keys(v)) {
+	for key, x := range taskjson.Members(v) {
 		e.Key(key)
-		x := v[key]
 		writeSecret(e, &x)
 	}
 	e.EndObject()
@@ -367,17 +366,20 @@ func readMapOfStringToSecret(d *taskjson.Decoder, v *map[string]shown.Secret) {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := map[string]shown.Secret{}
+	m := make(map[string]shown.Secret, d.Members())
+	var last string
 	for d.More() {
 		key := d.Key()
-		if _, ok := m[key]; ok {
+		if key > last {
+			last = key
+		} else if _, ok := m[key]; ok {
 			d.Repeated()
 		}
 		var x shown.Secret
 		readSecret(d, &x)
 		m[key] = x
 	}
-	d.End()
+	d.EndMap(len(m))
 	*v = m
 }
 

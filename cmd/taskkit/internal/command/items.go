@@ -1,0 +1,189 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+// itemsName is the name of the only command that writes CSV.
+const itemsName = "items"
+
+// itemsOutputs are the formats of that command.
+var itemsOutputs = append([]string{"csv"}, outputs...)
+
+func (a *app) itemsCommand() *cobra.Command {
+	var failed, skipped bool
+	c := &cobra.Command{
+		Use:   itemsName + " TASK",
+		Short: "List the failed and skipped items of a task",
+		Long: `List the failed and skipped items of a task, in the order in which they were first
+recorded. Without a flag, the failed ones come first and the skipped ones follow.
+
+With -o csv, the columns are item, outcome, code, detail, position, attempt and time.
+An item that is a string is written without quotes of its own, and any other item as JSON.
+The list may have any length: the command writes it while it reads it.`,
+		Example: `  taskkit items @last --failed
+  taskkit items 8057 --failed -o csv > failed.csv`,
+		Args: taskArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			outcomes := []taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped}
+			switch {
+			case failed && !skipped:
+				outcomes = outcomes[:1]
+			case skipped && !failed:
+				outcomes = outcomes[1:]
+			}
+			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+				return a.items(c.Context(), db, t.ID, outcomes)
+			})
+		},
+	}
+	c.Flags().BoolVar(&failed, "failed", false, "only failed items")
+	c.Flags().BoolVar(&skipped, "skipped", false, "only skipped items")
+	return c
+}
+
+// itemWriter writes items one by one, in one of the formats.
+type itemWriter interface {
+	write(i *taskkit.Item) error
+	// end writes what is left.
+	end() error
+}
+
+// items writes the items of a task while it reads them.
+func (a *app) items(ctx context.Context, db *connection, id taskkit.ID, outcomes []taskkit.Outcome) error {
+	out := bufio.NewWriter(a.out)
+	var w itemWriter
+	switch a.output {
+	case "csv":
+		w = newItemCSV(out, a.out.Terminal)
+	case "json":
+		w = &itemJSON{out: out, separator: "[\n"}
+	default:
+		w = &itemTable{out: a.out, err: a.err, header: []string{"item", "outcome", "code", "detail", "position", "attempt", "time"}}
+	}
+	for _, o := range outcomes {
+		for i, err := range db.Items(ctx, id, o) {
+			if err == nil {
+				err = w.write(&i)
+			}
+			if err != nil {
+				_ = out.Flush() // what was read is written; the error says that it is not all
+				return err
+			}
+		}
+	}
+	if err := w.end(); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// itemCSV writes items as CSV.
+type itemCSV struct {
+	*csv.Writer
+
+	terminal bool // control characters are replaced
+}
+
+func newItemCSV(out io.Writer, terminal bool) *itemCSV {
+	w := &itemCSV{csv.NewWriter(out), terminal}
+	_ = w.Write([]string{"item", "outcome", "code", "detail", "position", "attempt", "time"}) // end returns its error
+	return w
+}
+
+func (w *itemCSV) write(i *taskkit.Item) error {
+	row := []string{
+		i.Text(), string(i.Outcome), i.Code, i.Detail, position(i), strconv.Itoa(i.Attempt), i.Created.UTC().Format(time.RFC3339Nano),
+	}
+	if w.terminal {
+		for n := range row {
+			row[n] = screen.Clean(row[n])
+		}
+	}
+	return w.Write(row)
+}
+
+func (w *itemCSV) end() error {
+	w.Flush()
+	return w.Error()
+}
+
+// itemJSON writes items as an array, each on a line.
+type itemJSON struct {
+	out       io.Writer
+	separator string // before the next item
+}
+
+func (w *itemJSON) write(i *taskkit.Item) error {
+	text, err := json.Marshal(i)
+	if err == nil {
+		_, err = fmt.Fprintf(w.out, "%s%s", w.separator, text)
+	}
+	w.separator = ",\n"
+	return err
+}
+
+func (w *itemJSON) end() error {
+	if w.separator == "[\n" {
+		_, err := fmt.Fprintln(w.out, "[]")
+		return err
+	}
+	_, err := fmt.Fprintln(w.out, "\n]")
+	return err
+}
+
+// tableRows is how many items a table aligns at once.
+const tableRows = 1000
+
+// itemTable writes items as a table.
+type itemTable struct {
+	out, err screen.Screen
+	header   []string // until it is written
+	rows     [][]string
+}
+
+func (w *itemTable) write(i *taskkit.Item) error {
+	w.rows = append(w.rows, []string{
+		screen.Short(i.Text(), 60), string(i.Outcome), screen.Clean(i.Code), screen.Short(i.Detail, 80),
+		position(i), strconv.Itoa(i.Attempt), screen.Time(i.Created),
+	})
+	if len(w.rows) == tableRows {
+		w.flush()
+	}
+	return nil
+}
+
+func (w *itemTable) flush() {
+	w.out.Table(w.header, w.rows, 5, 6)
+	w.header, w.rows = nil, w.rows[:0]
+}
+
+func (w *itemTable) end() error {
+	switch {
+	case len(w.rows) > 0:
+		w.flush()
+	case w.header != nil:
+		fmt.Fprintln(w.err, "no items")
+	}
+	return nil
+}
+
+// position formats a position in the list; it is empty if unknown.
+func position(i *taskkit.Item) string {
+	if i.Position == 0 {
+		return ""
+	}
+	return strconv.FormatInt(i.Position, 10)
+}

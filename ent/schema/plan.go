@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"encoding/json"
+
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+	"github.com/google/uuid"
+)
+
+// TaskPlan is what a task has beside its row, if it has more than a spec. It also
+// holds the spec, whose column in the task's row is then null: so a claim tells
+// such a task from another without a column more.
+type TaskPlan struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskPlan) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_plan"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskPlan) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Time("created_date").Immutable().Annotations(clock()),
+		field.Text("targets").Immutable().Comment("where they are: frozen, in taskkit_task_target"),
+		field.Text("targets_field").Immutable().Comment("the list of the spec that they stand for, in the revision of the spec"),
+		field.Int64("targets_total").Immutable(),
+		field.JSON("spec", json.RawMessage{}).Immutable().SchemaType(jsonType),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskPlan) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("plan").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// TaskTarget is a page of the frozen targets of a task. Every page but the last has
+// the same number of keys, so that a target is found by its position.
+type TaskTarget struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskTarget) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_target"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskTarget) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Int("page").SchemaType(intType).Immutable().Comment("from 0"),
+		field.Text("keys").Immutable().Comment("a JSON array"),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskTarget) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("targets").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskTarget) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("task_id", "page").Unique().StorageKey("taskkit_target_page")}
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Targets is the part of a task's frozen targets that was read for one batch.
+type Targets struct {
+	Total int // of the task
+	From  int // the position of the first that was read
+	// Lists are the pages that were read, each a []T of the kind's list.
+	Lists []any
+	// Most is how many of them a batch can take.
+	Most int
+	// Err says why none could be read, while the task ends.
+	Err error
+}
+
+// frozenTargets are the frozen targets of a session's task: the pages around its
+// position.
+type frozenTargets struct {
+	store.FrozenTargets
+	spec json.RawMessage
+
+	first int           // the number of the first page
+	pages []decodedPage // without a gap
+}
+
+type decodedPage struct {
+	list any // see [Kind.DecodeTargets]
+	n    int
+}
+
+var errNoPlan = errors.New("the task has neither a spec nor a plan: submit it with a transaction or a *sql.DB as the handle, so that all of it is stored at once")
+
+// targets returns the frozen targets that the next batch can take, or nil if the
+// task has none. It reads the pages that the session does not have yet, in one
+// statement before the batch begins its transaction, and forgets those that have
+// been passed.
+func (s *session) targets() (*Targets, error) {
+	f := s.frozen
+	if f == nil {
+		return nil, nil //nolint:nilnil // most tasks have none
+	}
+	total, taken := int(f.Total), int(s.progress.Taken)
+	if taken >= total {
+		f.pages = nil
+		return &Targets{Total: total, From: total}, nil
+	}
+	last := min(taken+max(s.limit.size, 1), total) - 1
+	if err := s.readPages(taken/store.TargetsPerPage, last/store.TargetsPerPage); err != nil {
+		return nil, err
+	}
+	t := &Targets{Total: total, From: f.first * store.TargetsPerPage}
+	t.Most = t.From - taken
+	for _, p := range f.pages {
+		t.Lists = append(t.Lists, p.list)
+		t.Most += p.n
+	}
+	return t, nil
+}
+
+// readPages makes the pages from first to last those that the session has.
+func (s *session) readPages(first, last int) error {
+	f := s.frozen
+	if passed := first - f.first; passed >= 0 && passed < len(f.pages) {
+		f.pages = f.pages[passed:]
+	} else {
+		f.pages = nil
+	}
+	f.first = first
+	next := first + len(f.pages)
+	if next > last {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	defer cancel()
+	pages, err := s.store.Targets(ctx, s.task.ID, next, last)
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		if p.Number != next {
+			break
+		}
+		decoded, err := s.decodePage(p)
+		if err != nil {
+			return unreadable("page %d of the targets: %s", p.Number, err.Error())
+		}
+		f.pages = append(f.pages, decoded)
+		next++
+	}
+	if next <= last {
+		return unreadable("page %d of the targets is missing", next)
+	}
+	return nil
+}
+
+// decodePage decodes a page. Decoding may call code of the user's.
+func (s *session) decodePage(p store.TargetPage) (d decodedPage, err error) {
+	f := s.frozen
+	if s.kind.DecodeTargets == nil {
+		return d, fmt.Errorf("this worker's code of kind %s has no list of targets: put targets=%s back into its directive", s.task.Kind, f.Field)
+	}
+	err = <-runIsolated(s.ctx, func(context.Context) (err error) {
+		d.list, d.n, err = s.kind.DecodeTargets(s.task, f.spec, f.Field, p.Keys)
+		return err
+	})
+	want := min(int64(store.TargetsPerPage), f.Total-int64(p.Number)*store.TargetsPerPage)
+	if err == nil && int64(d.n) != want {
+		err = fmt.Errorf("it has %d targets, want %d", d.n, want)
+	}
+	return d, err
+}
+
+// unreadable is the error of targets that no retry can read.
+func unreadable(format string, args ...any) error {
+	return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeTargets, Err: fmt.Errorf(format, args...)}
+}

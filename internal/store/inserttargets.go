@@ -1,0 +1,116 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+)
+
+// maxPages bounds the pages of one statement. It is a power of two.
+const maxPages = 16
+
+// withTargets stores a task with its plan and its frozen targets. When all targets
+// fit one statement they have been checked before the first. Otherwise the task is
+// stored first, its total is set at the end, and an error may come after statements
+// that only a rollback undoes.
+func (i *inserter) withTargets(ctx context.Context, t *NewTask) error {
+	pages, streams := newTargetPages(), false
+	for key, err := range t.Targets.Keys {
+		if err == nil {
+			err = pages.add(key)
+		}
+		if err != nil {
+			return err
+		}
+		if len(pages.complete) < maxPages && pages.size < maxBytes {
+			continue
+		}
+		if !streams {
+			t.Total = -1
+			if err := i.many(ctx, []*NewTask{t}); err != nil {
+				return err
+			}
+			streams = true
+		}
+		if err := i.pages(ctx, t, pages); err != nil {
+			return err
+		}
+	}
+	pages.end()
+	total := int64(pages.total)
+	switch {
+	case total == 0:
+		return errNoTargets
+	case !streams:
+		t.Total = total
+		if err := i.many(ctx, []*NewTask{t}); err != nil {
+			return err
+		}
+	default:
+		t.Total = total
+		if _, err := i.handle.ExecContext(ctx, "UPDATE "+i.table+" SET items_total = $2 WHERE id = $1", t.ID.String(), total); err != nil {
+			return fmt.Errorf("set the number of targets of task %s: %w", t.ID, err)
+		}
+	}
+	if err := i.pages(ctx, t, pages); err != nil {
+		return err
+	}
+	_, err := i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
+		" (id, task_id, targets, targets_field, targets_total, spec)\nVALUES ($1, $2, 'frozen', $3, $4, $5)",
+		newID().String(), t.ID.String(), t.Targets.Field, total, string(t.Spec))
+	if err != nil {
+		return fmt.Errorf("store the plan of task %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+// pages stores the complete pages. The number of pages of a statement is a power of
+// two, so that there are few texts of it to prepare.
+func (i *inserter) pages(ctx context.Context, t *NewTask, from *targetPages) error {
+	number, pages := from.take()
+	for len(pages) > 0 {
+		n := maxPages
+		for n > len(pages) {
+			n /= 2
+		}
+		args := make([]any, 0, 4*n)
+		for j, page := range pages[:n] {
+			args = append(args, newID().String(), t.ID.String(), int64(number+j), page)
+		}
+		if _, err := i.handle.ExecContext(ctx, insertPages(i.beside("taskkit_task_target"), n), args...); err != nil {
+			return fmt.Errorf("store the targets %d to %d of task %s: %w",
+				number*TargetsPerPage, (number+n)*TargetsPerPage-1, t.ID, err)
+		}
+		number, pages = number+n, pages[n:]
+	}
+	return nil
+}
+
+// insertPages is the text of an INSERT of n pages.
+func insertPages(table string, n int) string {
+	var b strings.Builder
+	b.WriteString("INSERT INTO " + table + " (id, task_id, page, keys)\nVALUES ")
+	for j := range n {
+		if j > 0 {
+			b.WriteString(", ")
+		}
+		for c, before := range []string{"($", ", $", ", $", ", $"} {
+			b.WriteString(before + strconv.Itoa(4*j+c+1))
+		}
+		b.WriteString(")")
+	}
+	return b.String()
+}
+
+// beside is another table of the schema.
+func (i *inserter) beside(table string) string {
+	return dialect.Either(`"`+i.schema+`".`+table, table)
+}
+
+// newID makes a UUIDv7. It fails only when the system has no randomness.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -1,0 +1,52 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// Plan implements [store.Store].
+func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
+	var (
+		p     store.Plan
+		field sql.NullString
+		total sql.NullInt64
+	)
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total
+FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id = $1`), []any{id.String()},
+		func(rows *sql.Rows) error { return rows.Scan(sqlrows.JSON(&p.Spec), &field, &total) })
+	if err != nil {
+		return store.Plan{}, fmt.Errorf("read the spec of task %s: %w", id, err)
+	}
+	if n == 0 {
+		return store.Plan{}, store.ErrNotFound
+	}
+	if field.Valid {
+		p.Frozen = &store.FrozenTargets{Field: field.String, Total: total.Int64}
+	}
+	return p, nil
+}
+
+// Targets implements [store.Store].
+func (b *Base) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
+	var pages []store.TargetPage
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT page, keys FROM {s}taskkit_task_target
+WHERE task_id = $1 AND page BETWEEN $2 AND $3 ORDER BY page`), []any{id.String(), int64(first), int64(last)},
+		func(rows *sql.Rows) error {
+			var p store.TargetPage
+			err := rows.Scan(&p.Number, sqlrows.JSON(&p.Keys))
+			pages = append(pages, p)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the pages %d to %d of the targets of task %s: %w", first, last, id, err)
+	}
+	return pages, nil
+}

@@ -1,0 +1,18 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+INSERT INTO /*/**/ taskkit_queued_task --*/
+/*/**/--*/ "taskkit".taskkit_queued_task
+ (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, execution_spec, codec_revision,
+     queue, priority, unique_key)
+SELECT /*/**/ (value ->> 0) --*/
+/*/**/--*/ (value ->> 0)::uuid
+, $1, $1, $1, $2, $3, $4, $5, $6, $7, /*/**/ (value ->> 1) --*/
+/*/**/--*/ (value ->> 1)::text
+FROM /*/**/ json_each($8) --*/
+/*/**/--*/ json_array_elements($8::json)
+WHERE true
+ON CONFLICT DO NOTHING;
+
+commit;

@@ -1,0 +1,4 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT /*/**/ 'sqlite3' --*/
+/*/**/--*/ 'postgres';

@@ -1,0 +1,5 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT no_such_column;
+
+SELECT 1;

@@ -1,0 +1,52 @@
+package taskkit_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"taskkit.dev/taskkit"
+)
+
+// courseSpec has the list that the directive names: targets=students.
+type courseSpec struct {
+	Program  string `json:"program" validate:"required"`
+	Students []int  `json:"students" validate:"required"`
+}
+
+// courseKind is the kind as taskgen writes it.
+var courseKind = taskkit.NewKind(taskkit.Definition[courseSpec, struct{}, struct{}]{
+	Name: "course", BatchSize: 500,
+	Targets: taskkit.TargetsIn("students", func(s *courseSpec) *[]int { return &s.Students }),
+})
+
+type courseExecutor struct{}
+
+func (courseExecutor) Execute(_ context.Context, b *taskkit.Batch[courseSpec, struct{}]) (taskkit.Next, error) {
+	students, next := taskkit.Take(b, b.Spec.Students)
+	fmt.Println(len(students), "students for", b.Spec.Program)
+	return next, nil
+}
+
+// A task over a frozen set, which may be of any length. The executor is the same as for
+// a list in the spec.
+func ExampleOver() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	students := []int{7, 3, 9, 3}
+	person := taskkit.SystemOwner
+
+	id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math"},
+		taskkit.OwnedBy(person), taskkit.Over(slices.Values(students)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var r taskkit.Registry
+	taskkit.Register(&r, courseKind, courseExecutor{})
+	task := runToEnd(db, &r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Progress.Done)
+	// Output:
+	// 3 students for math
+	// COMPLETED 3
+}

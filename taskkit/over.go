@@ -1,0 +1,236 @@
+package taskkit
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"taskkit.dev/internal/store"
+)
+
+// Bounds of the targets of a task that is submitted with [Over].
+const (
+	// MaxTargets is the greatest number of targets, without duplicates.
+	MaxTargets = store.MaxTargets
+	// MaxUnorderedTargets is up to how many targets may come in any order. More must
+	// ascend: integers by value, strings by their bytes, and all others by the bytes
+	// of their JSON.
+	MaxUnorderedTargets = store.MaxUnorderedTargets
+	// MaxTargetSize is the greatest size of the JSON of a target, in bytes.
+	MaxTargetSize = store.MaxTargetSize
+)
+
+// Targets is the list of a spec whose elements are the targets of a task. Make it
+// with [TargetsIn].
+type Targets[Spec any] struct {
+	field string
+	elem  reflect.Type
+	get   func(s *Spec) any // a []T
+	set   func(s *Spec, list any)
+}
+
+// TargetsIn returns the targets that are in a list of the spec. Its name in JSON is
+// field. taskgen writes the call.
+func TargetsIn[Spec any, L ~[]T, T any](field string, list func(*Spec) *L) Targets[Spec] {
+	return Targets[Spec]{
+		field: field, elem: reflect.TypeFor[T](),
+		get: func(s *Spec) any { return []T(*list(s)) },
+		set: func(s *Spec, v any) {
+			elements, _ := v.([]T)
+			*list(s) = L(elements)
+		},
+	}
+}
+
+// length returns the number of elements in the list of a spec; -1: the kind has no
+// list of targets.
+func (t Targets[Spec]) length(s *Spec) int {
+	if t.get == nil {
+		return -1
+	}
+	return reflect.ValueOf(t.get(s)).Len()
+}
+
+// emptyTargets is the name of the list of targets if the spec has none in it.
+func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
+	if k.def.Targets.length(s) == 0 {
+		return k.def.Targets.field
+	}
+	return ""
+}
+
+// Over submits the task over a frozen set of targets, instead of those in the list
+// of the spec that the kind's directive names with targets=FIELD. The set may be of
+// any length up to [MaxTargets]. It is stored beside the task in the caller's
+// transaction, page by page as the sequence is read, and never changes. [Take]
+// returns its elements in their order. Duplicates are left out.
+//
+// The list of the spec must be empty. Rules of validation for the list itself do not
+// apply to the set; rules for its elements, after dive, apply to each. A Validate
+// method of the spec sees the list empty.
+//
+// An empty set, one that has more than [MaxUnorderedTargets] and does not ascend, and
+// one with a target that is too large is a *[TargetsError]; a target that breaks a
+// rule is a *[SpecError] with its position. Targets of another type than the list's, a
+// kind without a list of targets, SubmitMany of several specs and [WithCoalescing]
+// are an *[OptionError]. After an error nothing is stored on a *sql.DB; a caller's
+// transaction must be rolled back. Other handles that commit each statement by
+// itself, such as a pool of pgx, cannot be used.
+func Over[T any](ids iter.Seq[T]) SubmitOption {
+	return submitOption(func(s *submission) { s.over = &overSeq[T]{ids} })
+}
+
+// over is a sequence of targets without its type.
+type over interface {
+	elem() reflect.Type
+	// pages returns the targets in lists of type []T of a page each, with the
+	// position of their first.
+	pages() iter.Seq2[int, any]
+}
+
+type overSeq[T any] struct{ ids iter.Seq[T] }
+
+func (*overSeq[T]) elem() reflect.Type { return reflect.TypeFor[T]() }
+
+func (o *overSeq[T]) pages() iter.Seq2[int, any] {
+	return func(yield func(int, any) bool) {
+		page, position := make([]T, 0, store.TargetsPerPage), 0
+		for id := range o.ids {
+			if page = append(page, id); len(page) < store.TargetsPerPage {
+				continue
+			}
+			if !yield(position, page) {
+				return
+			}
+			position, page = position+len(page), page[:0]
+		}
+		if len(page) > 0 {
+			yield(position, page)
+		}
+	}
+}
+
+// checkOver returns what is wrong with the option Over for a submission of specs.
+func (k *Kind[Spec, State, Result]) checkOver(s *submission, specs []Spec) error {
+	t := k.def.Targets
+	switch o := s.over; {
+	case o == nil:
+		return nil
+	case t.get == nil:
+		return &OptionError{"Over", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
+	case o.elem() != t.elem:
+		return &OptionError{"Over", fmt.Sprintf("the targets are of type %v, and those of kind %s, in the list %s of its spec, are of type %v", o.elem(), k.def.Name, t.field, t.elem)}
+	case len(specs) > 1:
+		return &OptionError{"Over", "a set of targets is that of one task: submit the specs one by one"}
+	case s.Reference != "":
+		return &OptionError{"WithCoalescing", "used together with Over: a waiting task with a frozen set cannot be replaced"}
+	}
+	if n := t.length(&specs[0]); n > 0 {
+		return &OptionError{"Over", fmt.Sprintf("the spec has %d targets in its list %s: leave it empty", n, t.field)}
+	}
+	return nil
+}
+
+// newTargets returns what Insert stores of the targets of a spec, whose JSON is raw.
+func (k *Kind[Spec, State, Result]) newTargets(o over, spec *Spec) *store.NewTargets {
+	t := k.def.Targets
+	return &store.NewTargets{Field: t.field, Keys: func(yield func([]byte, error) bool) {
+		var (
+			whole  = *spec // with the page as its list
+			raw    []byte
+			around *members
+		)
+		for position, page := range o.pages() {
+			t.set(&whole, page)
+			err := k.validateTargets(page, position)
+			if err == nil {
+				if raw, err = k.def.Spec.Append(raw[:0], &whole); err != nil {
+					err = &SpecError{Kind: k.def.Name, Err: err}
+				}
+			}
+			var keys []byte
+			if err == nil && around == nil {
+				around, err = membersAround(raw, t.field)
+			}
+			if err == nil {
+				keys, err = around.between(raw)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for key := range elements(keys) {
+				if !yield(key, nil) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// validateTargets checks the rules for the elements of a page. The first of them is
+// at a position of the set.
+func (k *Kind[Spec, State, Result]) validateTargets(page any, position int) error {
+	t := k.def.Targets
+	rules := elementRules(reflect.TypeFor[Spec](), t.field)
+	if rules == "" {
+		return nil
+	}
+	invalid, err := checkElements(page, rules)
+	if err != nil {
+		return &SpecError{Kind: k.def.Name, Err: err}
+	}
+	if len(invalid) == 0 {
+		return nil
+	}
+	e := tagError(k.def.Name, k.def.Secrets, t.elem, invalid)
+	for i, f := range e.Fields {
+		e.Fields[i].Path = shift(t.field, f.Path, position)
+		if parseSecrets(k.def.Secrets).hides(e.Fields[i].Path) {
+			e.Fields[i].Value = masked
+		}
+	}
+	return e
+}
+
+// elementRules returns the rules for the elements of a list of a spec, from dive on,
+// or "".
+func elementRules(spec reflect.Type, list string) string {
+	for _, f := range reflect.VisibleFields(spec) {
+		if jsonName(f) != list {
+			continue
+		}
+		rules := strings.Split(f.Tag.Get("validate"), ",")
+		if i := slices.Index(rules, "dive"); i >= 0 {
+			return strings.Join(rules[i:], ",")
+		}
+	}
+	return ""
+}
+
+// shift adds to the index that a path such as [3].id begins with.
+func shift(list, path string, by int) string {
+	index, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	i, err := strconv.Atoi(index)
+	if err != nil {
+		return list + path
+	}
+	return fmt.Sprintf("%s[%d]%s", list, i+by, rest)
+}
+
+// decodeTargets decodes a page of frozen targets by decoding the spec with the page
+// as its list, so that the codec and the upgrades of the spec apply.
+func (k *Kind[Spec, State, Result]) decodeTargets(revision int, spec []byte, field string, keys []byte) (list any, n int, err error) {
+	around, err := membersAround(spec, field)
+	if err != nil {
+		return nil, 0, err
+	}
+	whole, err := k.DecodeSpec(revision, slices.Concat(around.before, keys, around.after))
+	if err != nil {
+		return nil, 0, err
+	}
+	return k.def.Targets.get(&whole), k.def.Targets.length(&whole), nil
+}
