@@ -7131,6 +7131,8 @@ type TaskPlanMutation struct {
 	addtargets_total *int64
 	spec             *json.RawMessage
 	appendspec       json.RawMessage
+	options          *json.RawMessage
+	appendoptions    json.RawMessage
 	clearedFields    map[string]struct{}
 	task             *uuid.UUID
 	clearedtask      bool
@@ -7332,7 +7334,7 @@ func (m *TaskPlanMutation) Targets() (r string, exists bool) {
 // OldTargets returns the old "targets" field's value of the TaskPlan entity.
 // If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskPlanMutation) OldTargets(ctx context.Context) (v string, err error) {
+func (m *TaskPlanMutation) OldTargets(ctx context.Context) (v *string, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldTargets is only allowed on UpdateOne operations")
 	}
@@ -7346,9 +7348,22 @@ func (m *TaskPlanMutation) OldTargets(ctx context.Context) (v string, err error)
 	return oldValue.Targets, nil
 }
 
+// ClearTargets clears the value of the "targets" field.
+func (m *TaskPlanMutation) ClearTargets() {
+	m.targets = nil
+	m.clearedFields[taskplan.FieldTargets] = struct{}{}
+}
+
+// TargetsCleared returns if the "targets" field was cleared in this mutation.
+func (m *TaskPlanMutation) TargetsCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldTargets]
+	return ok
+}
+
 // ResetTargets resets all changes to the "targets" field.
 func (m *TaskPlanMutation) ResetTargets() {
 	m.targets = nil
+	delete(m.clearedFields, taskplan.FieldTargets)
 }
 
 // SetTargetsField sets the "targets_field" field.
@@ -7368,7 +7383,7 @@ func (m *TaskPlanMutation) TargetsField() (r string, exists bool) {
 // OldTargetsField returns the old "targets_field" field's value of the TaskPlan entity.
 // If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskPlanMutation) OldTargetsField(ctx context.Context) (v string, err error) {
+func (m *TaskPlanMutation) OldTargetsField(ctx context.Context) (v *string, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldTargetsField is only allowed on UpdateOne operations")
 	}
@@ -7382,9 +7397,22 @@ func (m *TaskPlanMutation) OldTargetsField(ctx context.Context) (v string, err e
 	return oldValue.TargetsField, nil
 }
 
+// ClearTargetsField clears the value of the "targets_field" field.
+func (m *TaskPlanMutation) ClearTargetsField() {
+	m.targets_field = nil
+	m.clearedFields[taskplan.FieldTargetsField] = struct{}{}
+}
+
+// TargetsFieldCleared returns if the "targets_field" field was cleared in this mutation.
+func (m *TaskPlanMutation) TargetsFieldCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldTargetsField]
+	return ok
+}
+
 // ResetTargetsField resets all changes to the "targets_field" field.
 func (m *TaskPlanMutation) ResetTargetsField() {
 	m.targets_field = nil
+	delete(m.clearedFields, taskplan.FieldTargetsField)
 }
 
 // SetTargetsTotal sets the "targets_total" field.
@@ -7405,7 +7433,7 @@ func (m *TaskPlanMutation) TargetsTotal() (r int64, exists bool) {
 // OldTargetsTotal returns the old "targets_total" field's value of the TaskPlan entity.
 // If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskPlanMutation) OldTargetsTotal(ctx context.Context) (v int64, err error) {
+func (m *TaskPlanMutation) OldTargetsTotal(ctx context.Context) (v *int64, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldTargetsTotal is only allowed on UpdateOne operations")
 	}
@@ -7437,10 +7465,24 @@ func (m *TaskPlanMutation) AddedTargetsTotal() (r int64, exists bool) {
 	return *v, true
 }
 
+// ClearTargetsTotal clears the value of the "targets_total" field.
+func (m *TaskPlanMutation) ClearTargetsTotal() {
+	m.targets_total = nil
+	m.addtargets_total = nil
+	m.clearedFields[taskplan.FieldTargetsTotal] = struct{}{}
+}
+
+// TargetsTotalCleared returns if the "targets_total" field was cleared in this mutation.
+func (m *TaskPlanMutation) TargetsTotalCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldTargetsTotal]
+	return ok
+}
+
 // ResetTargetsTotal resets all changes to the "targets_total" field.
 func (m *TaskPlanMutation) ResetTargetsTotal() {
 	m.targets_total = nil
 	m.addtargets_total = nil
+	delete(m.clearedFields, taskplan.FieldTargetsTotal)
 }
 
 // SetSpec sets the "spec" field.
@@ -7488,10 +7530,89 @@ func (m *TaskPlanMutation) AppendedSpec() (json.RawMessage, bool) {
 	return m.appendspec, true
 }
 
+// ClearSpec clears the value of the "spec" field.
+func (m *TaskPlanMutation) ClearSpec() {
+	m.spec = nil
+	m.appendspec = nil
+	m.clearedFields[taskplan.FieldSpec] = struct{}{}
+}
+
+// SpecCleared returns if the "spec" field was cleared in this mutation.
+func (m *TaskPlanMutation) SpecCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldSpec]
+	return ok
+}
+
 // ResetSpec resets all changes to the "spec" field.
 func (m *TaskPlanMutation) ResetSpec() {
 	m.spec = nil
 	m.appendspec = nil
+	delete(m.clearedFields, taskplan.FieldSpec)
+}
+
+// SetOptions sets the "options" field.
+func (m *TaskPlanMutation) SetOptions(jm json.RawMessage) {
+	m.options = &jm
+	m.appendoptions = nil
+}
+
+// Options returns the value of the "options" field in the mutation.
+func (m *TaskPlanMutation) Options() (r json.RawMessage, exists bool) {
+	v := m.options
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOptions returns the old "options" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldOptions(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOptions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOptions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOptions: %w", err)
+	}
+	return oldValue.Options, nil
+}
+
+// AppendOptions adds jm to the "options" field.
+func (m *TaskPlanMutation) AppendOptions(jm json.RawMessage) {
+	m.appendoptions = append(m.appendoptions, jm...)
+}
+
+// AppendedOptions returns the list of values that were appended to the "options" field in this mutation.
+func (m *TaskPlanMutation) AppendedOptions() (json.RawMessage, bool) {
+	if len(m.appendoptions) == 0 {
+		return nil, false
+	}
+	return m.appendoptions, true
+}
+
+// ClearOptions clears the value of the "options" field.
+func (m *TaskPlanMutation) ClearOptions() {
+	m.options = nil
+	m.appendoptions = nil
+	m.clearedFields[taskplan.FieldOptions] = struct{}{}
+}
+
+// OptionsCleared returns if the "options" field was cleared in this mutation.
+func (m *TaskPlanMutation) OptionsCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldOptions]
+	return ok
+}
+
+// ResetOptions resets all changes to the "options" field.
+func (m *TaskPlanMutation) ResetOptions() {
+	m.options = nil
+	m.appendoptions = nil
+	delete(m.clearedFields, taskplan.FieldOptions)
 }
 
 // ClearTask clears the "task" edge to the QueuedTask entity.
@@ -7555,7 +7676,7 @@ func (m *TaskPlanMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskPlanMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
 	if m.task != nil {
 		fields = append(fields, taskplan.FieldTaskID)
 	}
@@ -7573,6 +7694,9 @@ func (m *TaskPlanMutation) Fields() []string {
 	}
 	if m.spec != nil {
 		fields = append(fields, taskplan.FieldSpec)
+	}
+	if m.options != nil {
+		fields = append(fields, taskplan.FieldOptions)
 	}
 	return fields
 }
@@ -7594,6 +7718,8 @@ func (m *TaskPlanMutation) Field(name string) (ent.Value, bool) {
 		return m.TargetsTotal()
 	case taskplan.FieldSpec:
 		return m.Spec()
+	case taskplan.FieldOptions:
+		return m.Options()
 	}
 	return nil, false
 }
@@ -7615,6 +7741,8 @@ func (m *TaskPlanMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldTargetsTotal(ctx)
 	case taskplan.FieldSpec:
 		return m.OldSpec(ctx)
+	case taskplan.FieldOptions:
+		return m.OldOptions(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskPlan field %s", name)
 }
@@ -7666,6 +7794,13 @@ func (m *TaskPlanMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSpec(v)
 		return nil
+	case taskplan.FieldOptions:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOptions(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskPlan field %s", name)
 }
@@ -7710,7 +7845,23 @@ func (m *TaskPlanMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *TaskPlanMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(taskplan.FieldTargets) {
+		fields = append(fields, taskplan.FieldTargets)
+	}
+	if m.FieldCleared(taskplan.FieldTargetsField) {
+		fields = append(fields, taskplan.FieldTargetsField)
+	}
+	if m.FieldCleared(taskplan.FieldTargetsTotal) {
+		fields = append(fields, taskplan.FieldTargetsTotal)
+	}
+	if m.FieldCleared(taskplan.FieldSpec) {
+		fields = append(fields, taskplan.FieldSpec)
+	}
+	if m.FieldCleared(taskplan.FieldOptions) {
+		fields = append(fields, taskplan.FieldOptions)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -7723,6 +7874,23 @@ func (m *TaskPlanMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *TaskPlanMutation) ClearField(name string) error {
+	switch name {
+	case taskplan.FieldTargets:
+		m.ClearTargets()
+		return nil
+	case taskplan.FieldTargetsField:
+		m.ClearTargetsField()
+		return nil
+	case taskplan.FieldTargetsTotal:
+		m.ClearTargetsTotal()
+		return nil
+	case taskplan.FieldSpec:
+		m.ClearSpec()
+		return nil
+	case taskplan.FieldOptions:
+		m.ClearOptions()
+		return nil
+	}
 	return fmt.Errorf("unknown TaskPlan nullable field %s", name)
 }
 
@@ -7747,6 +7915,9 @@ func (m *TaskPlanMutation) ResetField(name string) error {
 		return nil
 	case taskplan.FieldSpec:
 		m.ResetSpec()
+		return nil
+	case taskplan.FieldOptions:
+		m.ResetOptions()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskPlan field %s", name)

@@ -24,14 +24,16 @@ type TaskPlan struct {
 	TaskID uuid.UUID `json:"task_id,omitempty"`
 	// CreatedDate holds the value of the "created_date" field.
 	CreatedDate time.Time `json:"created_date,omitempty"`
-	// where they are: frozen, in taskkit_task_target
-	Targets string `json:"targets,omitempty"`
+	// where they are: frozen, in taskkit_task_target; null: nowhere but in the spec
+	Targets *string `json:"targets,omitempty"`
 	// the list of the spec that they stand for, in the revision of the spec
-	TargetsField string `json:"targets_field,omitempty"`
+	TargetsField *string `json:"targets_field,omitempty"`
 	// TargetsTotal holds the value of the "targets_total" field.
-	TargetsTotal int64 `json:"targets_total,omitempty"`
-	// Spec holds the value of the "spec" field.
+	TargetsTotal *int64 `json:"targets_total,omitempty"`
+	// null: in the row of the task
 	Spec json.RawMessage `json:"spec,omitempty"`
+	// what the task was submitted with besides, see store.Options
+	Options json.RawMessage `json:"options,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the TaskPlanQuery when eager-loading is set.
 	Edges        TaskPlanEdges `json:"edges"`
@@ -63,7 +65,7 @@ func (*TaskPlan) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case taskplan.FieldSpec:
+		case taskplan.FieldSpec, taskplan.FieldOptions:
 			values[i] = new([]byte)
 		case taskplan.FieldTargetsTotal:
 			values[i] = new(sql.NullInt64)
@@ -110,19 +112,22 @@ func (_m *TaskPlan) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field targets", values[i])
 			} else if value.Valid {
-				_m.Targets = value.String
+				_m.Targets = new(string)
+				*_m.Targets = value.String
 			}
 		case taskplan.FieldTargetsField:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field targets_field", values[i])
 			} else if value.Valid {
-				_m.TargetsField = value.String
+				_m.TargetsField = new(string)
+				*_m.TargetsField = value.String
 			}
 		case taskplan.FieldTargetsTotal:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field targets_total", values[i])
 			} else if value.Valid {
-				_m.TargetsTotal = value.Int64
+				_m.TargetsTotal = new(int64)
+				*_m.TargetsTotal = value.Int64
 			}
 		case taskplan.FieldSpec:
 			if value, ok := values[i].(*[]byte); !ok {
@@ -130,6 +135,14 @@ func (_m *TaskPlan) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Spec); err != nil {
 					return fmt.Errorf("unmarshal field spec: %w", err)
+				}
+			}
+		case taskplan.FieldOptions:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field options", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Options); err != nil {
+					return fmt.Errorf("unmarshal field options: %w", err)
 				}
 			}
 		default:
@@ -179,17 +192,26 @@ func (_m *TaskPlan) String() string {
 	builder.WriteString("created_date=")
 	builder.WriteString(_m.CreatedDate.Format(time.ANSIC))
 	builder.WriteString(", ")
-	builder.WriteString("targets=")
-	builder.WriteString(_m.Targets)
+	if v := _m.Targets; v != nil {
+		builder.WriteString("targets=")
+		builder.WriteString(*v)
+	}
 	builder.WriteString(", ")
-	builder.WriteString("targets_field=")
-	builder.WriteString(_m.TargetsField)
+	if v := _m.TargetsField; v != nil {
+		builder.WriteString("targets_field=")
+		builder.WriteString(*v)
+	}
 	builder.WriteString(", ")
-	builder.WriteString("targets_total=")
-	builder.WriteString(fmt.Sprintf("%v", _m.TargetsTotal))
+	if v := _m.TargetsTotal; v != nil {
+		builder.WriteString("targets_total=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("spec=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Spec))
+	builder.WriteString(", ")
+	builder.WriteString("options=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Options))
 	builder.WriteByte(')')
 	return builder.String()
 }

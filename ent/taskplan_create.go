@@ -42,9 +42,25 @@ func (_c *TaskPlanCreate) SetTargets(v string) *TaskPlanCreate {
 	return _c
 }
 
+// SetNillableTargets sets the "targets" field if the given value is not nil.
+func (_c *TaskPlanCreate) SetNillableTargets(v *string) *TaskPlanCreate {
+	if v != nil {
+		_c.SetTargets(*v)
+	}
+	return _c
+}
+
 // SetTargetsField sets the "targets_field" field.
 func (_c *TaskPlanCreate) SetTargetsField(v string) *TaskPlanCreate {
 	_c.mutation.SetTargetsField(v)
+	return _c
+}
+
+// SetNillableTargetsField sets the "targets_field" field if the given value is not nil.
+func (_c *TaskPlanCreate) SetNillableTargetsField(v *string) *TaskPlanCreate {
+	if v != nil {
+		_c.SetTargetsField(*v)
+	}
 	return _c
 }
 
@@ -54,9 +70,23 @@ func (_c *TaskPlanCreate) SetTargetsTotal(v int64) *TaskPlanCreate {
 	return _c
 }
 
+// SetNillableTargetsTotal sets the "targets_total" field if the given value is not nil.
+func (_c *TaskPlanCreate) SetNillableTargetsTotal(v *int64) *TaskPlanCreate {
+	if v != nil {
+		_c.SetTargetsTotal(*v)
+	}
+	return _c
+}
+
 // SetSpec sets the "spec" field.
 func (_c *TaskPlanCreate) SetSpec(v json.RawMessage) *TaskPlanCreate {
 	_c.mutation.SetSpec(v)
+	return _c
+}
+
+// SetOptions sets the "options" field.
+func (_c *TaskPlanCreate) SetOptions(v json.RawMessage) *TaskPlanCreate {
+	_c.mutation.SetOptions(v)
 	return _c
 }
 
@@ -114,18 +144,6 @@ func (_c *TaskPlanCreate) check() error {
 			return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "TaskPlan.created_date"`)}
 		}
 	}
-	if _, ok := _c.mutation.Targets(); !ok {
-		return &ValidationError{Name: "targets", err: errors.New(`ent: missing required field "TaskPlan.targets"`)}
-	}
-	if _, ok := _c.mutation.TargetsField(); !ok {
-		return &ValidationError{Name: "targets_field", err: errors.New(`ent: missing required field "TaskPlan.targets_field"`)}
-	}
-	if _, ok := _c.mutation.TargetsTotal(); !ok {
-		return &ValidationError{Name: "targets_total", err: errors.New(`ent: missing required field "TaskPlan.targets_total"`)}
-	}
-	if _, ok := _c.mutation.Spec(); !ok {
-		return &ValidationError{Name: "spec", err: errors.New(`ent: missing required field "TaskPlan.spec"`)}
-	}
 	if len(_c.mutation.TaskIDs()) == 0 {
 		return &ValidationError{Name: "task", err: errors.New(`ent: missing required edge "TaskPlan.task"`)}
 	}
@@ -171,19 +189,23 @@ func (_c *TaskPlanCreate) createSpec() (*TaskPlan, *sqlgraph.CreateSpec) {
 	}
 	if value, ok := _c.mutation.Targets(); ok {
 		_spec.SetField(taskplan.FieldTargets, field.TypeString, value)
-		_node.Targets = value
+		_node.Targets = &value
 	}
 	if value, ok := _c.mutation.TargetsField(); ok {
 		_spec.SetField(taskplan.FieldTargetsField, field.TypeString, value)
-		_node.TargetsField = value
+		_node.TargetsField = &value
 	}
 	if value, ok := _c.mutation.TargetsTotal(); ok {
 		_spec.SetField(taskplan.FieldTargetsTotal, field.TypeInt64, value)
-		_node.TargetsTotal = value
+		_node.TargetsTotal = &value
 	}
 	if value, ok := _c.mutation.Spec(); ok {
 		_spec.SetField(taskplan.FieldSpec, field.TypeJSON, value)
 		_node.Spec = value
+	}
+	if value, ok := _c.mutation.Options(); ok {
+		_spec.SetField(taskplan.FieldOptions, field.TypeJSON, value)
+		_node.Options = value
 	}
 	if nodes := _c.mutation.TaskIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

@@ -4,11 +4,13 @@ package ent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"taskkit.dev/ent/internal"
 	"taskkit.dev/ent/predicate"
@@ -25,6 +27,91 @@ type TaskPlanUpdate struct {
 // Where appends a list predicates to the TaskPlanUpdate builder.
 func (_u *TaskPlanUpdate) Where(ps ...predicate.TaskPlan) *TaskPlanUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetTargets sets the "targets" field.
+func (_u *TaskPlanUpdate) SetTargets(v string) *TaskPlanUpdate {
+	_u.mutation.SetTargets(v)
+	return _u
+}
+
+// SetNillableTargets sets the "targets" field if the given value is not nil.
+func (_u *TaskPlanUpdate) SetNillableTargets(v *string) *TaskPlanUpdate {
+	if v != nil {
+		_u.SetTargets(*v)
+	}
+	return _u
+}
+
+// ClearTargets clears the value of the "targets" field.
+func (_u *TaskPlanUpdate) ClearTargets() *TaskPlanUpdate {
+	_u.mutation.ClearTargets()
+	return _u
+}
+
+// SetTargetsField sets the "targets_field" field.
+func (_u *TaskPlanUpdate) SetTargetsField(v string) *TaskPlanUpdate {
+	_u.mutation.SetTargetsField(v)
+	return _u
+}
+
+// SetNillableTargetsField sets the "targets_field" field if the given value is not nil.
+func (_u *TaskPlanUpdate) SetNillableTargetsField(v *string) *TaskPlanUpdate {
+	if v != nil {
+		_u.SetTargetsField(*v)
+	}
+	return _u
+}
+
+// ClearTargetsField clears the value of the "targets_field" field.
+func (_u *TaskPlanUpdate) ClearTargetsField() *TaskPlanUpdate {
+	_u.mutation.ClearTargetsField()
+	return _u
+}
+
+// SetTargetsTotal sets the "targets_total" field.
+func (_u *TaskPlanUpdate) SetTargetsTotal(v int64) *TaskPlanUpdate {
+	_u.mutation.ResetTargetsTotal()
+	_u.mutation.SetTargetsTotal(v)
+	return _u
+}
+
+// SetNillableTargetsTotal sets the "targets_total" field if the given value is not nil.
+func (_u *TaskPlanUpdate) SetNillableTargetsTotal(v *int64) *TaskPlanUpdate {
+	if v != nil {
+		_u.SetTargetsTotal(*v)
+	}
+	return _u
+}
+
+// AddTargetsTotal adds value to the "targets_total" field.
+func (_u *TaskPlanUpdate) AddTargetsTotal(v int64) *TaskPlanUpdate {
+	_u.mutation.AddTargetsTotal(v)
+	return _u
+}
+
+// ClearTargetsTotal clears the value of the "targets_total" field.
+func (_u *TaskPlanUpdate) ClearTargetsTotal() *TaskPlanUpdate {
+	_u.mutation.ClearTargetsTotal()
+	return _u
+}
+
+// SetOptions sets the "options" field.
+func (_u *TaskPlanUpdate) SetOptions(v json.RawMessage) *TaskPlanUpdate {
+	_u.mutation.SetOptions(v)
+	return _u
+}
+
+// AppendOptions appends value to the "options" field.
+func (_u *TaskPlanUpdate) AppendOptions(v json.RawMessage) *TaskPlanUpdate {
+	_u.mutation.AppendOptions(v)
+	return _u
+}
+
+// ClearOptions clears the value of the "options" field.
+func (_u *TaskPlanUpdate) ClearOptions() *TaskPlanUpdate {
+	_u.mutation.ClearOptions()
 	return _u
 }
 
@@ -80,6 +167,41 @@ func (_u *TaskPlanUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			}
 		}
 	}
+	if value, ok := _u.mutation.Targets(); ok {
+		_spec.SetField(taskplan.FieldTargets, field.TypeString, value)
+	}
+	if _u.mutation.TargetsCleared() {
+		_spec.ClearField(taskplan.FieldTargets, field.TypeString)
+	}
+	if value, ok := _u.mutation.TargetsField(); ok {
+		_spec.SetField(taskplan.FieldTargetsField, field.TypeString, value)
+	}
+	if _u.mutation.TargetsFieldCleared() {
+		_spec.ClearField(taskplan.FieldTargetsField, field.TypeString)
+	}
+	if value, ok := _u.mutation.TargetsTotal(); ok {
+		_spec.SetField(taskplan.FieldTargetsTotal, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTargetsTotal(); ok {
+		_spec.AddField(taskplan.FieldTargetsTotal, field.TypeInt64, value)
+	}
+	if _u.mutation.TargetsTotalCleared() {
+		_spec.ClearField(taskplan.FieldTargetsTotal, field.TypeInt64)
+	}
+	if _u.mutation.SpecCleared() {
+		_spec.ClearField(taskplan.FieldSpec, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Options(); ok {
+		_spec.SetField(taskplan.FieldOptions, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedOptions(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, taskplan.FieldOptions, value)
+		})
+	}
+	if _u.mutation.OptionsCleared() {
+		_spec.ClearField(taskplan.FieldOptions, field.TypeJSON)
+	}
 	_spec.Node.Schema = _u.schemaConfig.TaskPlan
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -100,6 +222,91 @@ type TaskPlanUpdateOne struct {
 	fields   []string
 	hooks    []Hook
 	mutation *TaskPlanMutation
+}
+
+// SetTargets sets the "targets" field.
+func (_u *TaskPlanUpdateOne) SetTargets(v string) *TaskPlanUpdateOne {
+	_u.mutation.SetTargets(v)
+	return _u
+}
+
+// SetNillableTargets sets the "targets" field if the given value is not nil.
+func (_u *TaskPlanUpdateOne) SetNillableTargets(v *string) *TaskPlanUpdateOne {
+	if v != nil {
+		_u.SetTargets(*v)
+	}
+	return _u
+}
+
+// ClearTargets clears the value of the "targets" field.
+func (_u *TaskPlanUpdateOne) ClearTargets() *TaskPlanUpdateOne {
+	_u.mutation.ClearTargets()
+	return _u
+}
+
+// SetTargetsField sets the "targets_field" field.
+func (_u *TaskPlanUpdateOne) SetTargetsField(v string) *TaskPlanUpdateOne {
+	_u.mutation.SetTargetsField(v)
+	return _u
+}
+
+// SetNillableTargetsField sets the "targets_field" field if the given value is not nil.
+func (_u *TaskPlanUpdateOne) SetNillableTargetsField(v *string) *TaskPlanUpdateOne {
+	if v != nil {
+		_u.SetTargetsField(*v)
+	}
+	return _u
+}
+
+// ClearTargetsField clears the value of the "targets_field" field.
+func (_u *TaskPlanUpdateOne) ClearTargetsField() *TaskPlanUpdateOne {
+	_u.mutation.ClearTargetsField()
+	return _u
+}
+
+// SetTargetsTotal sets the "targets_total" field.
+func (_u *TaskPlanUpdateOne) SetTargetsTotal(v int64) *TaskPlanUpdateOne {
+	_u.mutation.ResetTargetsTotal()
+	_u.mutation.SetTargetsTotal(v)
+	return _u
+}
+
+// SetNillableTargetsTotal sets the "targets_total" field if the given value is not nil.
+func (_u *TaskPlanUpdateOne) SetNillableTargetsTotal(v *int64) *TaskPlanUpdateOne {
+	if v != nil {
+		_u.SetTargetsTotal(*v)
+	}
+	return _u
+}
+
+// AddTargetsTotal adds value to the "targets_total" field.
+func (_u *TaskPlanUpdateOne) AddTargetsTotal(v int64) *TaskPlanUpdateOne {
+	_u.mutation.AddTargetsTotal(v)
+	return _u
+}
+
+// ClearTargetsTotal clears the value of the "targets_total" field.
+func (_u *TaskPlanUpdateOne) ClearTargetsTotal() *TaskPlanUpdateOne {
+	_u.mutation.ClearTargetsTotal()
+	return _u
+}
+
+// SetOptions sets the "options" field.
+func (_u *TaskPlanUpdateOne) SetOptions(v json.RawMessage) *TaskPlanUpdateOne {
+	_u.mutation.SetOptions(v)
+	return _u
+}
+
+// AppendOptions appends value to the "options" field.
+func (_u *TaskPlanUpdateOne) AppendOptions(v json.RawMessage) *TaskPlanUpdateOne {
+	_u.mutation.AppendOptions(v)
+	return _u
+}
+
+// ClearOptions clears the value of the "options" field.
+func (_u *TaskPlanUpdateOne) ClearOptions() *TaskPlanUpdateOne {
+	_u.mutation.ClearOptions()
+	return _u
 }
 
 // Mutation returns the TaskPlanMutation object of the builder.
@@ -183,6 +390,41 @@ func (_u *TaskPlanUpdateOne) sqlSave(ctx context.Context) (_node *TaskPlan, err 
 				ps[i](selector)
 			}
 		}
+	}
+	if value, ok := _u.mutation.Targets(); ok {
+		_spec.SetField(taskplan.FieldTargets, field.TypeString, value)
+	}
+	if _u.mutation.TargetsCleared() {
+		_spec.ClearField(taskplan.FieldTargets, field.TypeString)
+	}
+	if value, ok := _u.mutation.TargetsField(); ok {
+		_spec.SetField(taskplan.FieldTargetsField, field.TypeString, value)
+	}
+	if _u.mutation.TargetsFieldCleared() {
+		_spec.ClearField(taskplan.FieldTargetsField, field.TypeString)
+	}
+	if value, ok := _u.mutation.TargetsTotal(); ok {
+		_spec.SetField(taskplan.FieldTargetsTotal, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTargetsTotal(); ok {
+		_spec.AddField(taskplan.FieldTargetsTotal, field.TypeInt64, value)
+	}
+	if _u.mutation.TargetsTotalCleared() {
+		_spec.ClearField(taskplan.FieldTargetsTotal, field.TypeInt64)
+	}
+	if _u.mutation.SpecCleared() {
+		_spec.ClearField(taskplan.FieldSpec, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Options(); ok {
+		_spec.SetField(taskplan.FieldOptions, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedOptions(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, taskplan.FieldOptions, value)
+		})
+	}
+	if _u.mutation.OptionsCleared() {
+		_spec.ClearField(taskplan.FieldOptions, field.TypeJSON)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskPlan
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

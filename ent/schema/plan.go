@@ -28,10 +28,11 @@ func (TaskPlan) Fields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
 		field.Time("created_date").Immutable().Annotations(clock()),
-		field.Text("targets").Immutable().Comment("where they are: frozen, in taskkit_task_target"),
-		field.Text("targets_field").Immutable().Comment("the list of the spec that they stand for, in the revision of the spec"),
-		field.Int64("targets_total").Immutable(),
-		field.JSON("spec", json.RawMessage{}).Immutable().SchemaType(jsonType),
+		field.Text("targets").Optional().Nillable().Comment("where they are: frozen, in taskkit_task_target; null: nowhere but in the spec"),
+		field.Text("targets_field").Optional().Nillable().Comment("the list of the spec that they stand for, in the revision of the spec"),
+		field.Int64("targets_total").Optional().Nillable(),
+		field.JSON("spec", json.RawMessage{}).Optional().Immutable().SchemaType(jsonType).Comment("null: in the row of the task"),
+		field.JSON("options", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what the task was submitted with besides, see store.Options"),
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	FieldTargetsTotal = "targets_total"
 	// FieldSpec holds the string denoting the spec field in the database.
 	FieldSpec = "spec"
+	// FieldOptions holds the string denoting the options field in the database.
+	FieldOptions = "options"
 	// EdgeTask holds the string denoting the task edge name in mutations.
 	EdgeTask = "task"
 	// Table holds the table name of the taskplan in the database.
@@ -46,6 +48,7 @@ var Columns = []string{
 	FieldTargetsField,
 	FieldTargetsTotal,
 	FieldSpec,
+	FieldOptions,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).

@@ -197,6 +197,16 @@ func TargetsHasSuffix(v string) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldHasSuffix(FieldTargets, v))
 }
 
+// TargetsIsNil applies the IsNil predicate on the "targets" field.
+func TargetsIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldTargets))
+}
+
+// TargetsNotNil applies the NotNil predicate on the "targets" field.
+func TargetsNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldTargets))
+}
+
 // TargetsEqualFold applies the EqualFold predicate on the "targets" field.
 func TargetsEqualFold(v string) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldEqualFold(FieldTargets, v))
@@ -262,6 +272,16 @@ func TargetsFieldHasSuffix(v string) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldHasSuffix(FieldTargetsField, v))
 }
 
+// TargetsFieldIsNil applies the IsNil predicate on the "targets_field" field.
+func TargetsFieldIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldTargetsField))
+}
+
+// TargetsFieldNotNil applies the NotNil predicate on the "targets_field" field.
+func TargetsFieldNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldTargetsField))
+}
+
 // TargetsFieldEqualFold applies the EqualFold predicate on the "targets_field" field.
 func TargetsFieldEqualFold(v string) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldEqualFold(FieldTargetsField, v))
@@ -310,6 +330,36 @@ func TargetsTotalLT(v int64) predicate.TaskPlan {
 // TargetsTotalLTE applies the LTE predicate on the "targets_total" field.
 func TargetsTotalLTE(v int64) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldLTE(FieldTargetsTotal, v))
+}
+
+// TargetsTotalIsNil applies the IsNil predicate on the "targets_total" field.
+func TargetsTotalIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldTargetsTotal))
+}
+
+// TargetsTotalNotNil applies the NotNil predicate on the "targets_total" field.
+func TargetsTotalNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldTargetsTotal))
+}
+
+// SpecIsNil applies the IsNil predicate on the "spec" field.
+func SpecIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldSpec))
+}
+
+// SpecNotNil applies the NotNil predicate on the "spec" field.
+func SpecNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldSpec))
+}
+
+// OptionsIsNil applies the IsNil predicate on the "options" field.
+func OptionsIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldOptions))
+}
+
+// OptionsNotNil applies the NotNil predicate on the "options" field.
+func OptionsNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldOptions))
 }
 
 // HasTask applies the HasEdge predicate on the "task" edge.

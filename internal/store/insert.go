@@ -97,8 +97,8 @@ func (t *NewTask) check() error {
 	if t.Delay != 0 && !t.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
-	if t.Targets != nil && t.Reference != "" {
-		return errors.New("a task with frozen targets has no reference")
+	if t.HasPlan() && t.Reference != "" {
+		return errors.New("a task with frozen targets or options has no reference")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (t *NewTask) check() error {
 // of them or fails.
 func atOnce(tasks []*NewTask) bool {
 	return fit(tasks) == len(tasks) && !slices.ContainsFunc(tasks, func(t *NewTask) bool {
-		return t.Reference != "" || t.Targets != nil || len(tasks) > 1 && t.keyed()
+		return t.Reference != "" || t.HasPlan() || len(tasks) > 1 && t.keyed()
 	})
 }
 
@@ -136,14 +136,14 @@ type inserter struct {
 	paused *PausedError // the first task that is paused and took a submission
 }
 
-// all stores tasks of any kind: those with a reference or with frozen targets one
+// all stores tasks of any kind: those with a reference or with a plan one
 // by one, the others many a statement.
 func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
 	var plain []*NewTask
 	for _, t := range tasks {
 		switch {
-		case t.Targets != nil:
-			if err := i.withTargets(ctx, t); err != nil {
+		case t.HasPlan():
+			if err := i.withPlan(ctx, t); err != nil {
 				return err
 			}
 		case t.Reference != "":

@@ -14,7 +14,31 @@ import (
 // maxPages bounds the pages of one statement. It is a power of two.
 const maxPages = 16
 
-// withTargets stores a task with its plan and its frozen targets. When all targets
+// withPlan stores a task with its plan and its frozen targets.
+func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
+	var where, field, total any
+	if t.Targets != nil {
+		if err := i.withTargets(ctx, t); err != nil {
+			return err
+		}
+		where, field, total = "frozen", t.Targets.Field, t.Total
+	} else if err := i.many(ctx, []*NewTask{t}); err != nil {
+		return err
+	}
+	options, err := t.Options.encode()
+	if err != nil {
+		return err
+	}
+	_, err = i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
+		" (id, task_id, targets, targets_field, targets_total, spec, options)\nVALUES ($1, $2, $3, $4, $5, $6, $7)",
+		newID().String(), t.ID.String(), where, field, total, orNull(string(t.Spec)), orNull(options))
+	if err != nil {
+		return fmt.Errorf("store the plan of task %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+// withTargets stores a task with its frozen targets, and sets its total. When all targets
 // fit one statement they have been checked before the first. Otherwise the task is
 // stored first, its total is set at the end, and an error may come after statements
 // that only a rollback undoes.
@@ -57,16 +81,7 @@ func (i *inserter) withTargets(ctx context.Context, t *NewTask) error {
 			return fmt.Errorf("set the number of targets of task %s: %w", t.ID, err)
 		}
 	}
-	if err := i.pages(ctx, t, pages); err != nil {
-		return err
-	}
-	_, err := i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
-		" (id, task_id, targets, targets_field, targets_total, spec)\nVALUES ($1, $2, 'frozen', $3, $4, $5)",
-		newID().String(), t.ID.String(), t.Targets.Field, total, string(t.Spec))
-	if err != nil {
-		return fmt.Errorf("store the plan of task %s: %w", t.ID, err)
-	}
-	return nil
+	return i.pages(ctx, t, pages)
 }
 
 // pages stores the complete pages. The number of pages of a statement is a power of

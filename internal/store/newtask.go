@@ -55,11 +55,14 @@ var newColumns = []*newColumn{
 
 // ownSpec is the spec in the row of a task; "" if it is in the plan.
 func (t *NewTask) ownSpec() string {
-	if t.Targets != nil {
+	if t.HasPlan() {
 		return ""
 	}
 	return string(t.Spec)
 }
+
+// HasPlan reports whether the task has more than its row.
+func (t *NewTask) HasPlan() bool { return t.Targets != nil || t.Options != (Options{}) }
 
 // delayedSQL is the SQL of delayed.
 func delayedSQL(pg, lite string) string {

@@ -306,6 +306,7 @@ type NewTask struct {
 	Revision       int
 	Spec           json.RawMessage // nil: null
 	Targets        *NewTargets     // nil: none that are frozen; not with Reference
+	Options        Options         // not with Reference
 	Secrets        string          // pointers to what must not be shown, one a line
 	Owner, RunAs   uuid.UUID
 	Actor          uuid.UUID // who submits it; zero: the owner

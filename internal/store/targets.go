@@ -35,8 +35,9 @@ type NewTargets struct {
 
 // Plan is the spec of a task, and what the task has beside its row.
 type Plan struct {
-	Spec   json.RawMessage // nil: null in the database
-	Frozen *FrozenTargets  // nil: none
+	Spec    json.RawMessage // nil: null in the database
+	Frozen  *FrozenTargets  // nil: none
+	Options Options
 }
 
 // FrozenTargets describes the frozen targets of a task.

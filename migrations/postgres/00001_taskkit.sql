@@ -160,10 +160,11 @@ CREATE INDEX "taskkit_item_outcome" ON "{schema}"."taskkit_task_item" ("task_id"
 CREATE TABLE "{schema}"."taskkit_task_plan" (
   "id" uuid NOT NULL,
   "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "targets" text NOT NULL,
-  "targets_field" text NOT NULL,
-  "targets_total" bigint NOT NULL,
-  "spec" json NOT NULL,
+  "targets" text NULL,
+  "targets_field" text NULL,
+  "targets_total" bigint NULL,
+  "spec" json NULL,
+  "options" json NULL,
   "task_id" uuid NOT NULL,
   PRIMARY KEY ("id"),
   CONSTRAINT "taskkit_task_plan_taskkit_queued_task_plan" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE

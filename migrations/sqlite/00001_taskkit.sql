@@ -146,10 +146,11 @@ CREATE INDEX `taskkit_item_outcome` ON `taskkit_task_item` (`task_id`, `outcome`
 CREATE TABLE `taskkit_task_plan` (
   `id` uuid NOT NULL,
   `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `targets` text NOT NULL,
-  `targets_field` text NOT NULL,
-  `targets_total` integer NOT NULL,
-  `spec` text NOT NULL,
+  `targets` text NULL,
+  `targets_field` text NULL,
+  `targets_total` integer NULL,
+  `spec` text NULL,
+  `options` text NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_task_plan_taskkit_queued_task_plan` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE

@@ -79,8 +79,8 @@ func check(n *store.NewTask) error {
 	if n.Delay != 0 && !n.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
-	if n.Targets != nil && n.Reference != "" {
-		return errors.New("a task with frozen targets has no reference")
+	if n.HasPlan() && n.Reference != "" {
+		return errors.New("a task with frozen targets or options has no reference")
 	}
 	return nil
 }
@@ -100,7 +100,10 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 		},
 	}
 	if p != nil {
-		t.Spec, t.Progress.Total, n.Total = nil, p.frozen.Total, p.frozen.Total
+		t.Spec = nil
+		if p.frozen != nil {
+			t.Progress.Total, n.Total = p.frozen.Total, p.frozen.Total
+		}
 	}
 	switch {
 	case n.Delay > 0:

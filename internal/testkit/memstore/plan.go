@@ -12,21 +12,27 @@ import (
 
 // plan is what a task has beside its row.
 type plan struct {
-	spec   json.RawMessage
-	frozen store.FrozenTargets
-	pages  []store.TargetPage
+	spec    json.RawMessage
+	frozen  *store.FrozenTargets
+	pages   []store.TargetPage
+	options store.Options
 }
 
 // newPlan returns the plan of a new task, or nil if it has none.
 func newPlan(n *store.NewTask) (*plan, error) {
-	if n.Targets == nil {
+	if !n.HasPlan() {
 		return nil, nil //nolint:nilnil // no plan is an answer
+	}
+	p := &plan{spec: slices.Clone(n.Spec), options: n.Options}
+	if n.Targets == nil {
+		return p, nil
 	}
 	pages, total, err := n.Targets.Pages()
 	if err != nil {
 		return nil, err
 	}
-	return &plan{slices.Clone(n.Spec), store.FrozenTargets{Field: n.Targets.Field, Total: total}, pages}, nil
+	p.frozen, p.pages = &store.FrozenTargets{Field: n.Targets.Field, Total: total}, pages
+	return p, nil
 }
 
 // Plan implements [store.Store].
@@ -43,8 +49,12 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	if p == nil {
 		return store.Plan{Spec: slices.Clone(r.Spec)}, nil
 	}
-	frozen := p.frozen
-	return store.Plan{Spec: slices.Clone(p.spec), Frozen: &frozen}, nil
+	found := store.Plan{Spec: slices.Clone(p.spec), Options: p.options}
+	if p.frozen != nil {
+		frozen := *p.frozen
+		found.Frozen = &frozen
+	}
+	return found, nil
 }
 
 // Targets implements [store.Store].

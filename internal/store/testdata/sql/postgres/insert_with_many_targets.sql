@@ -31,7 +31,7 @@ VALUES ($1, $2, $3, $4);
 
 INSERT INTO /*/**/ taskkit_task_plan --*/
 /*/**/--*/ "taskkit".taskkit_task_plan
- (id, task_id, targets, targets_field, targets_total, spec)
-VALUES ($1, $2, 'frozen', $3, $4, $5);
+ (id, task_id, targets, targets_field, targets_total, spec, options)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 commit;
