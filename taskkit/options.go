@@ -170,7 +170,8 @@ func WithParent(parent ID) SubmitOption {
 	return submitOption(func(s *submission) { s.Parent = parent })
 }
 
-// WithTraceparent stores a W3C trace context with the task.
+// WithTraceparent stores a W3C trace context with the task. An executor or an observer
+// reads it with [Client.Task].
 func WithTraceparent(tp string) SubmitOption {
 	return submitOption(func(s *submission) { s.Traceparent = s.text("WithTraceparent", tp, 200) })
 }

@@ -46,9 +46,8 @@ type Store interface {
 	// Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
-	// Plan reads what a claim leaves out: a spec that is large
-	// (ClaimedTask.SpecOmitted), or what is in the plan of a task, whose Spec is nil
-	// in a claim.
+	// Plan reads what a claim leaves out, when ClaimedTask.Spec is nil: a spec larger
+	// than Claim.SpecMax, or what is in the plan of a task.
 	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	// Targets reads the pages from first to last of the frozen targets of a task, in
 	// their order. A page that does not exist is absent.
@@ -194,15 +193,13 @@ type ClaimedTask struct {
 	Queue        string
 	Owner        uuid.UUID
 	RunAs        uuid.UUID
-	Spec         json.RawMessage // nil: null in the database; read it with Plan
-	SpecOmitted  bool            // too large to come along; read it with Plan
+	Spec         json.RawMessage // nil: too large to come along, or null in the database; read it with Plan
 	State        json.RawMessage
 	Attempts     int // this claim included
 	Stalled      bool
 	Control      lifecycle.Control
 	Progress     lifecycle.Progress
 	Created      time.Time
-	Traceparent  string
 }
 
 // Write is one change of a task by its holder: a start, a checkpoint, a

@@ -115,11 +115,9 @@ func takeQuery(picked, next string) string {
   WHERE q.id = p.id
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
     CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
-    coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
-    q.created_date, coalesce(q.traceparent, '') AS traceparent,
-    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
+    q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (` + next + `)
 SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
 }

@@ -18,9 +18,8 @@ type ClaimedRow struct {
 	ID, owner, runAs                    uuid.NullUUID
 	fence, seq, revision, attempts      sql.NullInt64
 	specRevision                        sql.NullInt64
-	kind, queue, control, traceparent   sql.NullString
+	kind, queue, control                sql.NullString
 	spec, state                         json.RawMessage
-	omitted                             sql.NullBool
 	total, taken, done, failed, skipped sql.NullInt64
 	Rank                                sql.NullInt64
 	created                             time.Time
@@ -31,12 +30,11 @@ func (r *ClaimedRow) Columns() []any {
 	return []any{
 		&r.ID, &r.fence, &r.seq, &r.kind, &r.revision, &r.queue, &r.owner, &r.runAs,
 		sqlrows.JSON(&r.spec),
-		&r.omitted,
 		sqlrows.JSON(&r.state),
 		&r.attempts, &r.control,
 		&r.total, &r.taken, &r.done, &r.failed, &r.skipped,
 		sqlrows.Time(&r.created),
-		&r.traceparent, &r.specRevision,
+		&r.specRevision,
 	}
 }
 
@@ -58,13 +56,13 @@ func (r *ClaimedRow) Task() store.ClaimedTask {
 		Lease: store.Lease{ID: r.ID.UUID, Fence: r.fence.Int64, Seq: r.seq.Int64},
 		Kind:  r.kind.String, Revision: int(r.revision.Int64), SpecRevision: int(r.specRevision.Int64), Queue: r.queue.String,
 		Owner: r.owner.UUID, RunAs: r.runAs.UUID,
-		Spec: r.spec, SpecOmitted: r.omitted.Bool, State: r.state,
+		Spec: r.spec, State: r.state,
 		Attempts: int(r.attempts.Int64), Stalled: lifecycle.StalledRank(int(r.Rank.Int64)),
 		Control: lifecycle.Control(r.control.String),
 		Progress: lifecycle.Progress{
 			Total: r.total.Int64, Taken: r.taken.Int64, Done: r.done.Int64,
 			Failed: r.failed.Int64, Skipped: r.skipped.Int64,
 		},
-		Created: r.created, Traceparent: r.traceparent.String,
+		Created: r.created,
 	}
 }

@@ -55,9 +55,9 @@ const dueProbe = `SELECT * FROM (
 // Nothing is written between this and takeQuery, which returns no rows: a row that
 // an UPDATE returns is copied twice more.
 const pickQuery = `SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
-  CASE WHEN octet_length(q.execution_spec) <= $5 THEN q.execution_spec END, coalesce(octet_length(q.execution_spec) > $5, false),
+  CASE WHEN octet_length(q.execution_spec) <= $5 THEN q.execution_spec END,
   q.execution_state, q.attempts + 1, q.control, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped,
-  q.created_date || '', coalesce(q.traceparent, ''), coalesce(q.spec_revision, q.codec_revision)
+  q.created_date || '', coalesce(q.spec_revision, q.codec_revision)
 FROM (
 {picked}
 ) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at

@@ -71,11 +71,9 @@ func claimed(t *Task, stalled bool, specMax int) store.ClaimedTask {
 		Lease: store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
 		SpecRevision: t.SpecRevision, Queue: t.Queue,
 		Owner: t.Owner, RunAs: t.RunAs, State: slices.Clone(t.State), Attempts: t.Attempts, Stalled: stalled,
-		Control: t.Control, Progress: t.Progress, Created: t.Created, Traceparent: t.Traceparent,
+		Control: t.Control, Progress: t.Progress, Created: t.Created,
 	}
-	if len(t.Spec) > specMax {
-		c.SpecOmitted = true
-	} else {
+	if len(t.Spec) <= specMax {
 		c.Spec = slices.Clone(t.Spec)
 	}
 	return c

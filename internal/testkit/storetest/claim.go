@@ -140,10 +140,9 @@ func claimNext(e *env) {
 // claimSetsAndClears: SSP-17 and SSP-36.
 func claimSetsAndClears(e *env) {
 	e.registerWorker()
-	c := e.claimedTask(func(t *store.NewTask) { t.Total, t.Traceparent = 9, "tp" })
+	c := e.claimedTask(func(t *store.NewTask) { t.Total = 9 })
 	is(e, "fence, seq, attempts", [3]int64{c.Fence, c.Seq, int64(c.Attempts)}, [3]int64{1, 0, 1})
 	is(e, "progress", c.Progress, lifecycle.Progress{Total: 9})
-	is(e, "traceparent", c.Traceparent, "tp")
 	is(e, "state", string(c.State), "{}")
 	e.apply(store.Write{Lease: c.Lease, To: lifecycle.Executing, Attempts: 1})
 	e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, Attempts: 1, StatusDetail: "went wrong", Reason: "retry"})
@@ -184,7 +183,6 @@ func claimSpecSize(e *env) {
 	null := e.one(func(t *store.NewTask) { t.Spec, t.Priority = nil, 4 })
 	got := e.claim(3, func(c *store.Claim) { c.SpecMax = 10 << 10 })
 	is(e, "order", [3]uuid.UUID{got[0].ID, got[1].ID, got[2].ID}, [3]uuid.UUID{id, small, null})
-	is(e, "omitted", [3]bool{got[0].SpecOmitted, got[1].SpecOmitted, got[2].SpecOmitted}, [3]bool{true, false, false})
 	is(e, "specs", [3]bool{got[0].Spec == nil, string(got[1].Spec) == `{"n": 1}`, got[2].Spec == nil}, [3]bool{true, true, true})
 	plan, err := e.s.Plan(e.ctx(), id)
 	e.ok(err)

@@ -29,11 +29,9 @@ WITH ranks AS MATERIALIZED (
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id,
       q.run_as_id,
     CASE WHEN pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
-    coalesce(pg_column_size(q.execution_spec) > $5, false) AS omitted,
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
-    q.created_date, coalesce(q.traceparent, '') AS traceparent,
-    coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
+    q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint,
       -1) AS wait
