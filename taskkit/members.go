@@ -2,10 +2,11 @@ package taskkit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // members is the JSON of an object around the value of one member.
@@ -14,34 +15,37 @@ type members struct{ before, after []byte }
 // membersAround splits an object around the value of a member. An object without the
 // member is split where it can be added.
 func membersAround(object []byte, name string) (*members, error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	d := taskjson.NewDecoder(object)
+	isObject, found, empty := d.BeginObject(), false, true
+	begin, end := 0, bytes.IndexByte(object, '{')+1
+	for !found && d.More() {
+		found, empty = d.Key() == name, false
+		begin, end = d.Span()
+	}
+	for d.More() { // the rest must be valid too
+		d.Key()
+		d.Span()
+	}
+	d.End()
+	switch err := d.Finish(); {
+	case !isObject:
 		return nil, errNotObject
+	case err != nil:
+		return nil, fmt.Errorf("read the spec: %w", err)
+	case found:
+		return &members{bytes.Clone(object[:begin]), bytes.Clone(object[end:])}, nil
 	}
-	empty := true
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("read the spec: %w", err)
-		}
-		begin := int(d.InputOffset())
-		begin += bytes.IndexByte(object[begin:], ':') + 1
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, fmt.Errorf("read the spec: %w", err)
-		}
-		if key == name {
-			return &members{bytes.Clone(object[:begin]), bytes.Clone(object[d.InputOffset():])}, nil
-		}
-		empty = false
-	}
-	end := int(d.InputOffset())
 	before := bytes.Clone(object[:end])
 	if !empty {
 		before = append(before, ',')
 	}
-	before = append(fmt.Appendf(before, "%q", name), ':')
-	return &members{before, bytes.Clone(object[end:])}, nil
+	e := taskjson.NewEncoder(before)
+	e.String(name)
+	before, err := e.Finish()
+	if err != nil {
+		return nil, fmt.Errorf("add %q to the spec: %w", name, err)
+	}
+	return &members{append(before, ':'), bytes.Clone(object[end:])}, nil
 }
 
 // between returns the value of the member in an object that differs from the one
@@ -62,33 +66,20 @@ var (
 	errNotAlone  = errors.New("the JSON of the spec must depend on its list of targets in nothing but the list")
 )
 
-// elements returns the elements of a JSON array. White space around them stays.
-func elements(array []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		depth, quoted, begin := 0, false, 1
-		for i := 1; i < len(array); i++ {
-			switch c := array[i]; {
-			case quoted:
-				switch c {
-				case '\\':
-					i++
-				case '"':
-					quoted = false
-				}
-			case c == '"':
-				quoted = true
-			case c == '[' || c == '{':
-				depth++
-			case depth > 0:
-				if c == ']' || c == '}' {
-					depth--
-				}
-			case c == ',' || c == ']':
-				if i > begin && !yield(array[begin:i]) {
-					return
-				}
-				begin = i + 1
+// elements returns the elements of a JSON array, and at the end the error if it is
+// not valid.
+func elements(array []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		d := taskjson.NewDecoder(array)
+		more := true
+		for d.BeginArray(); more && d.More(); {
+			if begin, end := d.Span(); begin < end {
+				more = yield(array[begin:end], nil)
 			}
+		}
+		d.End()
+		if err := d.Finish(); more && err != nil {
+			yield(nil, fmt.Errorf("read the list of targets: %w", err))
 		}
 	}
 }

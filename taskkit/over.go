@@ -162,8 +162,8 @@ func (k *Kind[Spec, State, Result]) newTargets(o over, spec *Spec) *store.NewTar
 				yield(nil, err)
 				return
 			}
-			for key := range elements(keys) {
-				if !yield(key, nil) {
+			for key, err := range elements(keys) {
+				if !yield(key, err) || err != nil {
 					return
 				}
 			}

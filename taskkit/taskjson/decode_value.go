@@ -189,6 +189,13 @@ func (d *Decoder) Text(v encoding.TextUnmarshaler) {
 // Raw reads any value as it is, null included.
 func (d *Decoder) Raw() json.RawMessage { return bytes.Clone(d.raw()) }
 
+// Span is Raw, but returns where in the source the value begins and ends; 0 and 0
+// after an error.
+func (d *Decoder) Span() (begin, end int) {
+	raw := d.raw()
+	return d.pos - len(raw), d.pos
+}
+
 // raw reads any value that may be stored; nil after an error.
 func (d *Decoder) raw() []byte {
 	start := d.pos

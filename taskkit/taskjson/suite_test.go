@@ -33,6 +33,14 @@ func checkAll(t *testing.T, src string) *taskjson.Error {
 	if wantErr == nil && string(got) != string(want) {
 		t.Errorf("Raw: got %q, by tokens %q", got, want)
 	}
+	d = taskjson.NewDecoder([]byte(src))
+	begin, end := d.Span()
+	if err := d.Finish(); !sameResult(err, wantErr) {
+		t.Errorf("Span: got %.200v, by tokens %.200v", err, wantErr)
+	}
+	if wantErr == nil && src[begin:end] != string(want) {
+		t.Errorf("Span: got %q, by tokens %q", src[begin:end], want)
+	}
 	for _, whole := range []string{src, `{"raw":` + src + `}`, `{"tags":` + src + `}`, `{"items":[{"scores":` + src + `}]}`} {
 		var mine, theirs item
 		err, wantErr := decodeItem([]byte(whole), &mine), decodeBy(newReference([]byte(whole)), &theirs)
