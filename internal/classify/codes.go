@@ -61,6 +61,7 @@ var sqlStates = map[string]meaning{
 	"42P06": {lifecycle.Permanent, alreadyExists},  // duplicate schema
 	"42P07": {lifecycle.Permanent, alreadyExists},  // duplicate table
 	"42710": {lifecycle.Permanent, alreadyExists},  // duplicate object
+	"44":    {lifecycle.Permanent, data},           // WITH CHECK OPTION of a view refused the row
 	"53":    {lifecycle.Transient, 0},              // insufficient resources
 	"54":    {lifecycle.Permanent, limitExceeded},  // program limit exceeded
 	"55P03": {lifecycle.Transient, busy},           // lock not available
