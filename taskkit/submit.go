@@ -74,7 +74,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 			return nil, err
 		}
 		tasks[i] = s.NewTask
-		tasks[i].ID = uuid.Must(uuid.NewV7())
+		tasks[i].ID = store.NewID()
 		tasks[i].Spec = raw
 		switch {
 		case s.over != nil:

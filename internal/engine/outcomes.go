@@ -31,7 +31,7 @@ func (o *outcomes) record(i store.Item) {
 		o.items[n] = i
 		return
 	}
-	i.ID = newID()
+	i.ID = store.NewID()
 	if o.at == nil {
 		o.at = make(map[string]int)
 	}

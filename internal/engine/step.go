@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -246,6 +244,3 @@ func (s *Step) close() {
 	defer s.mu.Unlock()
 	s.closed = true
 }
-
-// newID makes a UUIDv7. It fails only when the system has no randomness.
-func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

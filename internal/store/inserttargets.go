@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/dialect"
 )
 
@@ -31,7 +29,7 @@ func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
 	}
 	_, err = i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
 		" (id, task_id, targets, targets_field, targets_total, spec, options)\nVALUES ($1, $2, $3, $4, $5, $6, $7)",
-		newID().String(), t.ID.String(), where, field, total, orNull(string(t.Spec)), orNull(options))
+		NewID().String(), t.ID.String(), where, field, total, orNull(string(t.Spec)), orNull(options))
 	if err != nil {
 		return fmt.Errorf("store the plan of task %s: %w", t.ID, err)
 	}
@@ -95,7 +93,7 @@ func (i *inserter) pages(ctx context.Context, t *NewTask, from *targetPages) err
 		}
 		args := make([]any, 0, 4*n)
 		for j, page := range pages[:n] {
-			args = append(args, newID().String(), t.ID.String(), int64(number+j), page)
+			args = append(args, NewID().String(), t.ID.String(), int64(number+j), page)
 		}
 		if _, err := i.handle.ExecContext(ctx, insertPages(i.beside("taskkit_task_target"), n), args...); err != nil {
 			return fmt.Errorf("store the targets %d to %d of task %s: %w",
@@ -126,6 +124,3 @@ func insertPages(table string, n int) string {
 func (i *inserter) beside(table string) string {
 	return dialect.Either(`"`+i.schema+`".`+table, table)
 }
-
-// newID makes a UUIDv7. It fails only when the system has no randomness.
-func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

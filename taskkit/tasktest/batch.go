@@ -119,7 +119,7 @@ func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, Stat
 		s.dialect = name
 	}
 	task := engine.Task{
-		ID: uuid.Must(uuid.NewV7()), Kind: k.Name(), Revision: k.Revision(), SpecRevision: k.Revision(),
+		ID: store.NewID(), Kind: k.Name(), Revision: k.Revision(), SpecRevision: k.Revision(),
 		Owner: o.owner, RunAs: o.runAs,
 	}
 	if o.targets != nil {

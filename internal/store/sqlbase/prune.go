@@ -29,7 +29,7 @@ func (b *Base) pruneEvents(ctx context.Context, q store.Querier, olderThan time.
 	if b.Dialect() == dialect.SQLite {
 		before = "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))"
 	}
-	marker := NewID()
+	marker := store.NewID().String()
 	_, err = q.ExecContext(ctx, b.SQL("INSERT INTO {s}taskkit_event_prune (id, before_date) VALUES ($1, ")+before+")", marker, Millis(olderThan))
 	if err != nil {
 		return 0, err

@@ -66,7 +66,7 @@ var (
 		sqlrows.Number("attempt", func(i *itemRow) int64 { return int64(i.Attempt) }),
 	)
 	recordedAttempts = newRecorded("failed attempts", "taskkit_task_attempt", "",
-		sqlrows.Text("id", func(*attemptRow) string { return NewID() }).As("uuid"),
+		sqlrows.Text("id", func(*attemptRow) string { return store.NewID().String() }).As("uuid"),
 		sqlrows.Text("task_id", func(a *attemptRow) string { return a.task }).As("uuid"),
 		sqlrows.Text("process", func(a *attemptRow) string { return classify.Clean(a.Process) }),
 		sqlrows.Number("fence", func(a *attemptRow) int64 { return a.Fence }),
@@ -79,7 +79,7 @@ var (
 	recordedResults = newRecorded("results", "taskkit_task_result", "\nON CONFLICT (task_id) DO UPDATE"+
 		" SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date,"+
 		" fetched_date = NULL, expiry_date = NULL",
-		sqlrows.Text("id", func(*resultRow) string { return NewID() }).As("uuid"),
+		sqlrows.Text("id", func(*resultRow) string { return store.NewID().String() }).As("uuid"),
 		sqlrows.Text("task_id", func(r *resultRow) string { return r.task }).As("uuid"),
 		sqlrows.Text("result", func(r *resultRow) string { return r.result }).As("json"),
 		sqlrows.Number("codec_revision", func(r *resultRow) int64 { return r.revision }),
@@ -158,7 +158,7 @@ func (r *itemRows) add(i *itemRow) {
 		return
 	}
 	if i.ID == uuid.Nil {
-		i.ID = uuid.Must(uuid.NewV7())
+		i.ID = store.NewID()
 	}
 	if r.at == nil {
 		r.at = make(map[[2]string]int)

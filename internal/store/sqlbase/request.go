@@ -171,7 +171,7 @@ func ended(c lifecycle.Change) string {
 // recordEvent appends a request to the log of events.
 func (b *Base) recordEvent(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request, was lifecycle.Status) error {
 	_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_event (id, task_id, action, actor, reason, was)
-VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), NewID(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.Reason), string(was))
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), store.NewID().String(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.Reason), string(was))
 	return err
 }
 

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/store"
 )
 
@@ -20,9 +18,6 @@ func DelayMillis(w *store.Write) int64 {
 
 // Millis returns a duration as a parameter: whole milliseconds, never negative.
 func Millis(d time.Duration) int64 { return max(d.Milliseconds(), 0) }
-
-// NewID returns the id of a row that no API names.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // KindRevisions returns the kinds of a claim with their revisions, each "kind
 // revision". A kind contains no space.

@@ -106,7 +106,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 // record stores the outcome of an item.
 func (s *Store) record(task uuid.UUID, i store.Item) {
 	if i.ID == uuid.Nil {
-		i.ID = uuid.Must(uuid.NewV7())
+		i.ID = store.NewID()
 	}
 	i.Created, i.Code, i.Detail = s.now(), classify.Clean(i.Code), classify.Clean(i.Detail)
 	items := s.items[task]
