@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -230,7 +229,6 @@ func TestClientRunningTask(t *testing.T) {
 			},
 		}
 		cfg := quick(t, db)
-		cfg.DeadAfter, cfg.BatchTimeout = time.Minute, 40*time.Second // batches last as long as the test says
 		started(t, db, registered[countSpec, countState](k, x), cfg)
 		c := clientOf(db)
 		// running returns a task that is inside its second batch.

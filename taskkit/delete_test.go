@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -38,7 +37,6 @@ func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 			report: func(context.Context, *countBatch) (string, error) { return "result", nil },
 		}
 		cfg := quick(t, db)
-		cfg.DeadAfter, cfg.BatchTimeout = time.Minute, 40*time.Second
 		r := &recorder{}
 		cfg.Observer = r
 		started(t, db, registered[countSpec, countState](k, x), cfg)
@@ -61,11 +59,9 @@ func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 				t.Fatalf("%s: delete: %+v, %v", tc.name, task, err)
 			}
 			proceed <- tc.err
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			if task, err := c.Wait(ctx, id, nil); !errors.Is(err, taskkit.ErrNotFound) {
+			if task, err := c.Wait(testdb.Within(t), id, nil); !errors.Is(err, taskkit.ErrNotFound) {
 				t.Errorf("%s: the task is %+v, %v; want %v", tc.name, task, err, taskkit.ErrNotFound)
 			}
-			cancel()
 			removed := func() bool {
 				return slices.ContainsFunc(r.of(id), func(e taskkit.WorkerEvent) bool {
 					ended, ok := e.(taskkit.TaskEnded)
@@ -97,7 +93,6 @@ func TestStopThatComesTooLate(t *testing.T) {
 			return taskkit.Done, <-proceed
 		}}
 		cfg := quick(t, db)
-		cfg.DeadAfter, cfg.BatchTimeout = time.Minute, 40*time.Second
 		r := &recorder{}
 		cfg.Observer = r
 		stop := started(t, db, registered[countSpec, countState](k, x), cfg)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"testing"
 	"time"
 
@@ -48,15 +47,17 @@ func listed(tb testing.TB, db *testdb.DB, id taskkit.ID, o taskkit.Outcome) (ite
 	return items
 }
 
-// quick is a configuration in which seconds become milliseconds.
+// quick is a configuration in which a test does not wait for what takes seconds in
+// production. What ends a live worker or its batches does so late: on a busy
+// machine a test must not be about that.
 func quick(tb testing.TB, db *testdb.DB) taskkit.Config {
 	tb.Helper()
 	return taskkit.Config{
 		Schema: schemaOf(db), Slots: 4, SystemID: "test",
-		Heartbeat: 200 * time.Millisecond, DeadAfter: 2 * time.Second, BatchTimeout: 1500 * time.Millisecond,
+		Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 200 * time.Millisecond,
 		Backoff: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxAttempts: 3,
-		Drain:  5 * time.Second,
+		Drain:  20 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
 	}
 }
@@ -84,7 +85,7 @@ func started(tb testing.TB, db *testdb.DB, r *taskkit.Registry, c taskkit.Config
 			if err != nil {
 				tb.Errorf("worker: %v", err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(testdb.Patience(tb)):
 			tb.Errorf("worker does not stop")
 		}
 	}
@@ -95,7 +96,7 @@ func started(tb testing.TB, db *testdb.DB, r *taskkit.Registry, c taskkit.Config
 // ended waits until a task has ended.
 func ended(tb testing.TB, db *testdb.DB, id taskkit.ID) *taskkit.Task {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience(tb))
+	ctx, cancel := context.WithTimeout(tb.Context(), testdb.Patience(tb))
 	defer cancel()
 	t, err := clientOf(db).Wait(ctx, id, nil)
 	if err != nil {
@@ -105,32 +106,17 @@ func ended(tb testing.TB, db *testdb.DB, id taskkit.ID) *taskkit.Task {
 	return t
 }
 
-// patience is how long a test waits for what must happen. The mutants' runs, in
-// which it does not happen, set a shorter time.
-func patience(tb testing.TB) time.Duration {
-	tb.Helper()
-	s := os.Getenv("TASKKIT_TEST_PATIENCE")
-	if s == "" {
-		return 2 * time.Minute
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		tb.Fatalf("TASKKIT_TEST_PATIENCE: %v", err)
-	}
-	return d
-}
-
 // until polls a condition on the database; what it waits for has no signal.
 func until(tb testing.TB, what string, f func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience(tb))
+	deadline := time.After(testdb.Patience(tb))
 	for !f() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			tb.Fatalf("still not so after %v: %s", patience(tb), what)
+			tb.Fatalf("still not so after %v: %s", testdb.Patience(tb), what)
 		}
 	}
 }

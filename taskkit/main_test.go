@@ -1,6 +1,7 @@
 package taskkit_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/testkit/takeover"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
@@ -36,11 +38,14 @@ type workerArgs struct {
 	Slow time.Duration // of each batch
 	// BeforeTx: hold before the transaction has begun. On SQLite a process that
 	// is stopped inside one keeps the only write lock.
-	BeforeTx  bool
-	DeadAfter time.Duration
-	Drain     time.Duration
+	BeforeTx bool
+	// BatchTimeout is that of the worker's Config. Defaults to 40 s.
+	BatchTimeout time.Duration
+	Drain        time.Duration
 	// MaxAttempts is that of the worker's Config; 0 is its default.
 	MaxAttempts int
+	// LeftToReaper: when the process dies, a worker's reaper has to declare it dead.
+	LeftToReaper bool
 }
 
 func TestMain(m *testing.M) {
@@ -82,7 +87,7 @@ func workerProcess(raw string) error {
 	taskkit.Register(reg, skippingOver, killedByItems())
 	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 4,
-		Heartbeat: a.DeadAfter / 5, DeadAfter: a.DeadAfter, BatchTimeout: a.DeadAfter * 3 / 4,
+		Heartbeat: 200 * time.Millisecond, DeadAfter: time.Minute, BatchTimeout: a.BatchTimeout,
 		BatchTarget: 100 * time.Millisecond, Drain: a.Drain,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond, MaxAttempts: a.MaxAttempts,
 		Backoff: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond,
@@ -137,25 +142,21 @@ func meet(a workerArgs) {
 // process is a worker process of a test.
 type process struct {
 	*exec.Cmd
-	done  chan struct{}
-	mu    sync.Mutex
-	ended time.Time
-	err   error
+	done chan struct{}
+	mu   sync.Mutex
+	err  error
 }
 
-// launch starts a worker process. It is killed when the test ends.
+// launch starts a worker process. It is killed when the test ends. When it dies
+// before, the tasks that it had wait for others once done is closed.
 func launch(tb testing.TB, db *testdb.DB, a workerArgs) *process {
 	tb.Helper()
 	a.Driver, a.DSN, a.Schema = "sqlite", db.DSN, schemaOf(db)
 	if db.Dialect == dialect.Postgres {
 		a.Driver = "pgx"
 	}
-	if a.DeadAfter == 0 {
-		a.DeadAfter = time.Second
-	}
-	if a.Drain == 0 {
-		a.Drain = 10 * time.Second
-	}
+	a.BatchTimeout = cmp.Or(a.BatchTimeout, 40*time.Second)
+	a.Drain = cmp.Or(a.Drain, 20*time.Second)
 	raw, err := json.Marshal(a)
 	if err != nil {
 		tb.Fatal(err)
@@ -171,19 +172,42 @@ func launch(tb testing.TB, db *testdb.DB, a workerArgs) *process {
 		tb.Fatalf("start worker process: %v", err)
 	}
 	p := &process{Cmd: cmd, done: make(chan struct{})}
+	over := make(chan struct{})
 	go func() {
 		err := cmd.Wait()
+		select {
+		case <-over:
+		default:
+			if err != nil {
+				silence(tb, db, a)
+			}
+		}
 		p.mu.Lock()
-		p.err, p.ended = err, time.Now()
+		p.err = err
 		p.mu.Unlock()
 		close(p.done)
 	}()
 	tb.Cleanup(func() {
+		close(over)
 		_ = stdin.Close()
 		_ = cmd.Process.Kill()
 		<-p.done
 	})
 	return p
+}
+
+// silence declares the processes of a name dead, or leaves that to a reaper.
+func silence(tb testing.TB, db *testdb.DB, a workerArgs) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), testdb.Patience(tb))
+	defer cancel()
+	declare := takeover.Declare
+	if a.LeftToReaper {
+		declare = takeover.Silence
+	}
+	if err := declare(ctx, db, schemaOf(db), a.Name); err != nil {
+		tb.Errorf("process %s is gone: %v", a.Name, err)
+	}
 }
 
 // rss returns the largest resident size of a running process so far, in bytes;

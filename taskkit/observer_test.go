@@ -175,7 +175,7 @@ func TestObserverSeesTakeover(t *testing.T) {
 		dir := t.TempDir()
 		touchFile(t, dir, "hold-first")
 		id := submitted(t, db, countKind, countSpec{Items: 5000})
-		first := launch(t, db, workerArgs{Name: "first", Dir: dir, BeforeTx: true})
+		first := launch(t, db, workerArgs{Name: "first", Dir: dir, BeforeTx: true, LeftToReaper: true})
 		until(t, "first is inside a batch", func() bool { return exists(dir, "held-first") })
 		if err := first.Process.Kill(); err != nil {
 			t.Fatal(err)

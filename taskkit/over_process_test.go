@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -24,7 +23,7 @@ func TestOverIsTakenOver(t *testing.T) {
 		}
 		names = slices.Insert(names, at, "poison")
 		id := submitted(t, db, skippingOver, namesSpec{}, taskkit.Over(slices.Values(names)))
-		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second})()
+		defer keepAlive(t, db, workerArgs{Name: "w"})()
 		task := ended(t, db, id)
 		if want := (taskkit.Progress{Total: n + 1, Done: n, Failed: 1}); task.Status != taskkit.StatusCompleted || task.Progress != want {
 			t.Fatalf("%s %+v, want %+v: %s", task.Status, task.Progress, want, task.StatusDetail)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -94,7 +93,7 @@ func TestPoisonItemIsSkipped(t *testing.T) {
 		makeTouch(t, db.DB)
 		names := []string{"poison 1", "a", "b", "poison 2"}
 		id := submitted(t, db, skippingKind, namesSpec{Names: names})
-		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second})()
+		defer keepAlive(t, db, workerArgs{Name: "w"})()
 		task := ended(t, db, id)
 		if task.Status != taskkit.StatusCompleted {
 			t.Fatalf("ended in %s: %s", task.Status, task.StatusDetail)
@@ -140,7 +139,7 @@ func TestPoisonItemOfLargeBatchIsSkipped(t *testing.T) {
 				}
 				names[tc.at] = "poison"
 				id := submitted(t, db, tc.kind, namesSpec{Names: names})
-				defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second, MaxAttempts: tc.most})()
+				defer keepAlive(t, db, workerArgs{Name: "w", MaxAttempts: tc.most})()
 				task := ended(t, db, id)
 				want := taskkit.Progress{Total: int64(tc.items), Done: int64(tc.items - 1), Failed: 1}
 				if task.Status != taskkit.StatusCompleted || task.Progress != want {
@@ -173,7 +172,7 @@ func TestItemWithErrorsIsNotPoison(t *testing.T) {
 		migrated(t, db)
 		makeTouch(t, db.DB)
 		id := submitted(t, db, skippingKind, namesSpec{Names: []string{"unlucky", "a"}})
-		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second})()
+		defer keepAlive(t, db, workerArgs{Name: "w"})()
 		task := ended(t, db, id)
 		if want := (taskkit.Progress{Total: 2, Done: 2}); task.Status != taskkit.StatusCompleted || task.Progress != want {
 			t.Errorf("ended in %s with %+v (%s), want COMPLETED with %+v", task.Status, task.Progress, task.StatusDetail, want)
@@ -188,7 +187,7 @@ func TestCrashLoopAfterErrors(t *testing.T) {
 		migrated(t, db)
 		makeTouch(t, db.DB)
 		id := submitted(t, db, failingKind, namesSpec{Names: []string{"unlucky"}})
-		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second, MaxAttempts: 4})()
+		defer keepAlive(t, db, workerArgs{Name: "w", MaxAttempts: 4})()
 		task := ended(t, db, id)
 		const want = "crash_loop: tried 4 times without a checkpoint (errors: 3, lost workers: 1): "
 		if task.Status != taskkit.StatusError || !strings.HasPrefix(task.StatusDetail, want) {
@@ -205,7 +204,7 @@ func TestPoisonItemIsNamed(t *testing.T) {
 		migrated(t, db)
 		makeTouch(t, db.DB)
 		id := submitted(t, db, failingKind, namesSpec{Names: []string{"a", "b", "c", "d", "e", "poison", "f"}})
-		defer keepAlive(t, db, workerArgs{Name: "w", DeadAfter: time.Second, MaxAttempts: 4})()
+		defer keepAlive(t, db, workerArgs{Name: "w", MaxAttempts: 4})()
 		task := ended(t, db, id)
 		if task.Status != taskkit.StatusError || !strings.HasPrefix(task.StatusDetail, "crash_loop: ") || !strings.Contains(task.StatusDetail, "at position 6 of 7") {
 			t.Errorf("ended in %s: %s; want ERROR with crash_loop at position 6 of 7", task.Status, task.StatusDetail)

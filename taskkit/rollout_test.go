@@ -68,7 +68,7 @@ func (o *rollout) deploy(name string, register func(r *release, to *taskkit.Regi
 	var registry taskkit.Registry
 	register(r, &registry)
 	c := quick(o.T, o.db)
-	c.SystemID, c.DeadAfter, c.BatchTimeout, c.Drain = name, 40*time.Second, 30*time.Second, 100*time.Millisecond
+	c.SystemID, c.Drain = name, 100*time.Millisecond
 	r.stop = started(o.T, o.db, &registry, c)
 	return r
 }

@@ -171,7 +171,7 @@ func TestPoisonSparesTheOthers(t *testing.T) {
 		var workers sync.WaitGroup
 		workers.Go(func() {
 			for n := 0; ; n++ {
-				w := launch(t, db, workerArgs{Name: "w", DeadAfter: time.Second})
+				w := launch(t, db, workerArgs{Name: "w"})
 				select {
 				case <-w.done:
 					kills.Add(1)

@@ -85,7 +85,7 @@ func TestBatchTooLarge(t *testing.T) {
 				k := newKind[countSpec, countState]("count", first)
 				id := submitted(t, db, k, countSpec{Items: items})
 				c := quick(t, db)
-				c.BatchTarget, c.BatchTimeout, c.DeadAfter, c.Heartbeat = 20*time.Second, 40*time.Second, time.Minute, time.Second
+				c.BatchTarget = 20 * time.Second
 				started(t, db, registered(k, x), c)
 				task := ended(t, db, id)
 				if task.Status != taskkit.StatusCompleted {
@@ -138,7 +138,7 @@ func TestBatchTooLargeAndTooLong(t *testing.T) {
 				k := newKind[countSpec, countState]("count", 1)
 				id := submitted(t, db, k, countSpec{Items: 1})
 				c := quick(t, db)
-				c.DeadAfter, c.Heartbeat = time.Minute, time.Second
+				c.BatchTimeout, c.MaxAttempts = 5*time.Second, 100 // where the statement takes that long, again
 				started(t, db, registered(k, x), c)
 				task := ended(t, db, id)
 				if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "batch_too_large: ") {
@@ -164,8 +164,6 @@ func TestBatchTooLargeForOneItem(t *testing.T) {
 		k := newKind[countSpec, countState]("count", 20)
 		id := submitted(t, db, k, countSpec{Items: 1})
 		c := quick(t, db)
-		// The race detector needs seconds for that many parameters.
-		c.BatchTimeout, c.DeadAfter, c.Heartbeat = 40*time.Second, time.Minute, time.Second
 		started(t, db, registered(k, x), c)
 		task := ended(t, db, id)
 		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "batch_too_large: ") {
@@ -203,7 +201,6 @@ func TestAbortTooLarge(t *testing.T) {
 		}
 		id := submitted(t, db, k, countSpec{Items: 1})
 		c := quick(t, db)
-		c.BatchTimeout, c.DeadAfter, c.Heartbeat = 40*time.Second, time.Minute, time.Second
 		started(t, db, registered[countSpec, countState](k, x), c)
 		task := ended(t, db, id)
 		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "broken: ") || strings.Contains(task.StatusDetail, "could not be completed") {

@@ -55,8 +55,7 @@ func TestWaitSurvivesALostConnection(t *testing.T) {
 				t.Errorf("a read has the spec %s", task.SpecJSON)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
+		ctx := testdb.Within(t)
 		go func() {
 			poll := time.NewTicker(5 * time.Millisecond)
 			defer poll.Stop()
@@ -72,9 +71,8 @@ func TestWaitSurvivesALostConnection(t *testing.T) {
 		}
 
 		id = submitted(t, db, countKind, countSpec{Items: 5})
-		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		task, err = c.Wait(short, id, nil)
+		short, end := context.WithCancelCause(t.Context()) // of a deadline that passes after the first read
+		task, err = c.Wait(short, id, func(*taskkit.Task, error) { end(context.DeadlineExceeded) })
 		if !errors.Is(err, context.DeadlineExceeded) || task == nil || task.Status != taskkit.StatusQueued {
 			t.Errorf("at the end of its time: %+v, %v", task, err)
 		}
@@ -96,8 +94,7 @@ func TestWaitSurvivesARestart(t *testing.T) {
 	db := testdb.On(t, server)
 	migrated(t, db)
 	id := submitted(t, db, countKind, countSpec{Items: 5})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := testdb.Within(t)
 
 	seen := 0 // reads that succeeded
 	first, err := true, server.Fast(ctx)
@@ -162,8 +159,7 @@ func TestWaitSurvivesALockedFile(t *testing.T) {
 	if _, err := locked.ExecContext(t.Context(), "UPDATE taskkit_queued_task SET modified_date = modified_date"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := testdb.Within(t)
 	c := taskkit.NewClient(opened("?_txlock=immediate"))
 	failures := 0
 	task, err := c.Wait(ctx, id, func(task *taskkit.Task, err error) {
@@ -225,8 +221,7 @@ func TestWaitEndsWithoutTables(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
 		id := submitted(t, db, countKind, countSpec{Items: 5})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
+		ctx := testdb.Within(t)
 		_, err := clientOf(db).Wait(ctx, id, func(*taskkit.Task, error) {
 			for _, table := range []string{"taskkit_queued_task", "taskkit_goose_version"} {
 				if _, err := db.ExecContext(ctx, "ALTER TABLE "+table+" RENAME TO renamed_"+table); err != nil {

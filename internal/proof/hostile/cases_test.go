@@ -37,6 +37,8 @@ type hostileCase struct {
 	code string
 	// only names the database on which the case can be run; "" is both.
 	only dialect.Name
+	// abandoned: the case is that the time of the batch passes.
+	abandoned bool
 }
 
 func (x *badExecutor) Execute(ctx context.Context, b *batch) (taskkit.Next, error) {
@@ -85,7 +87,7 @@ var cases = map[string]hostileCase{
 		b.Fail(1, &planned{})
 		return touch(ctx, x.o, b)
 	}},
-	"ignores its context": {want: taskkit.StatusCompleted, do: func(ctx context.Context, x *badExecutor, b *batch) (taskkit.Next, error) {
+	"ignores its context": {want: taskkit.StatusCompleted, abandoned: true, do: func(ctx context.Context, x *badExecutor, b *batch) (taskkit.Next, error) {
 		if b.Attempt > 1 {
 			return touch(ctx, x.o, b)
 		}
@@ -104,7 +106,7 @@ var cases = map[string]hostileCase{
 		b.State.Next = -1
 		return taskkit.Done, nil
 	}},
-	"ignores its context before its transaction": {want: taskkit.StatusCompleted, do: func(ctx context.Context, x *badExecutor, b *batch) (taskkit.Next, error) {
+	"ignores its context before its transaction": {want: taskkit.StatusCompleted, abandoned: true, do: func(ctx context.Context, x *badExecutor, b *batch) (taskkit.Next, error) {
 		if b.Attempt > 1 {
 			return touch(ctx, x.o, b)
 		}
@@ -342,7 +344,8 @@ func (w *env) round(did map[string]int) (tasks, wrong int) {
 			did[name]++
 		}
 	}
-	defer w.start(x)()
+	defer w.start(kind, x, batchTimeout)()
+	defer w.start(abandonedKind, x, abandonAfter)()
 	defer x.behind.Wait() // before the worker ends
 	released := sync.OnceFunc(func() { close(x.release) })
 	defer released()
@@ -374,10 +377,9 @@ func (w *env) round(did map[string]int) (tasks, wrong int) {
 // stopWaiting stops a task that waits for a time that never comes.
 func (w *env) stopWaiting(name string, id taskkit.ID) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
-	defer cancel()
 	waits := errors.New("waits")
-	ctx, found := context.WithCancelCause(ctx)
+	ctx, found := context.WithCancelCause(testdb.Within(w.T))
+	defer found(nil)
 	t, err := w.client.Wait(ctx, id, func(t *taskkit.Task, err error) {
 		if err == nil && t.Status == taskkit.StatusQueued && t.Fence > 0 && t.Wait > 24*time.Hour {
 			found(waits)

@@ -30,15 +30,25 @@ type state struct {
 type batch = taskkit.Batch[spec, state]
 
 const (
-	items        = 40
-	limit        = 10
-	maxAttempts  = 3
-	batchTimeout = 1500 * time.Millisecond
+	items       = 40
+	limit       = 10
+	maxAttempts = 20
+	// A busy machine must not end the batches of healthy tasks.
+	batchTimeout = 40 * time.Second
+	// abandonAfter is the time of a batch where the case is that it passes.
+	abandonAfter = 2 * time.Second
 )
 
-var kind = taskkit.NewKind(taskkit.Definition[spec, state, struct{}]{
-	Name: "hostile", BatchSize: limit,
-})
+// Tasks of abandonedKind run on workers of their own, whose batches take at most
+// abandonAfter.
+var (
+	kind          = newKind("hostile")
+	abandonedKind = newKind("abandoned")
+)
+
+func newKind(name string) *taskkit.Kind[spec, state, struct{}] {
+	return taskkit.NewKind(taskkit.Definition[spec, state, struct{}]{Name: name, BatchSize: limit})
+}
 
 // env is a database under the oracle.
 type env struct {
@@ -84,7 +94,11 @@ func (w *env) submit(name string, opts ...taskkit.SubmitOption) taskkit.ID {
 		w.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	id, err := taskkit.Submit(w.Context(), tx, kind, spec{From: set.First, Items: items, Case: name}, append([]taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(w.schema)}, opts...)...)
+	k := kind
+	if cases[name].abandoned {
+		k = abandonedKind
+	}
+	id, err := taskkit.Submit(w.Context(), tx, k, spec{From: set.First, Items: items, Case: name}, append([]taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(w.schema)}, opts...)...)
 	if err == nil {
 		err = w.o.Declare(w.Context(), tx, id.String(), set)
 	}
@@ -97,13 +111,16 @@ func (w *env) submit(name string, opts ...taskkit.SubmitOption) taskkit.ID {
 	return id
 }
 
+// system is the name of every worker here.
+const system = "w"
+
 // config is that of every worker here.
 func config(log *slog.Logger, schema string) taskkit.Config {
 	return taskkit.Config{
-		Schema: schema, SystemID: "w", Slots: 6,
-		Heartbeat: 200 * time.Millisecond, DeadAfter: 5 * time.Second, BatchTimeout: batchTimeout,
+		Schema: schema, SystemID: system, Slots: 6,
+		Heartbeat: time.Second, DeadAfter: 3 * time.Minute, BatchTimeout: batchTimeout, CallTimeout: time.Minute,
 		Poll: 20 * time.Millisecond, PollListening: 200 * time.Millisecond,
-		Backoff: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxAttempts: maxAttempts, Drain: 5 * time.Second,
+		Backoff: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxAttempts: maxAttempts, Drain: 20 * time.Second,
 		Logger: log,
 	}
 }
@@ -111,15 +128,17 @@ func config(log *slog.Logger, schema string) taskkit.Config {
 // work runs a worker until the test ends.
 func (w *env) work(x taskkit.Executor[spec, state]) {
 	w.Helper()
-	w.Cleanup(w.start(x))
+	w.Cleanup(w.start(kind, x, batchTimeout))
 }
 
-// start starts a worker; stop ends it.
-func (w *env) start(x taskkit.Executor[spec, state]) (stop func()) {
+// start starts a worker for a kind; stop ends it.
+func (w *env) start(k *taskkit.Kind[spec, state, struct{}], x taskkit.Executor[spec, state], batch time.Duration) (stop func()) {
 	w.Helper()
 	var r taskkit.Registry
-	taskkit.Register(&r, kind, x)
-	worker, err := taskkit.NewWorker(w.db.DB, &r, config(slog.New(slog.NewTextHandler(w.Output(), nil)), w.schema))
+	taskkit.Register(&r, k, x)
+	c := config(slog.New(slog.NewTextHandler(w.Output(), nil)), w.schema)
+	c.BatchTimeout = batch
+	worker, err := taskkit.NewWorker(w.db.DB, &r, c)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -137,9 +156,7 @@ func (w *env) start(x taskkit.Executor[spec, state]) (stop func()) {
 // ended waits for a task's end.
 func (w *env) ended(name string, id taskkit.ID) *taskkit.Task {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
-	defer cancel()
-	t, err := w.client.Wait(ctx, id, nil)
+	t, err := w.client.Wait(testdb.Within(w.T), id, nil)
 	if err != nil {
 		why, _ := w.client.Explain(w.Context(), id)
 		w.Fatalf("wait for %q, task %s: %v (%s)", name, id, err, why)

@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/proof/mutants"
 	"taskkit.dev/internal/proof/prove"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // killWithin is how long a test may take to detect a mutant.
@@ -80,7 +81,7 @@ func (o overlay) try(t *testing.T, m mutants.Mutant) (failure string, err error)
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "TASKKIT_TEST_PATIENCE=15s")
+	cmd.Env = append(cmd.Env, testdb.PatienceEnv+"=15s")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, runErr := cmd.Output()

@@ -61,7 +61,7 @@ func newEnv(t *testing.T, db *testdb.DB) *env {
 	w.do("DROP INDEX taskkit_unique_key")
 	w.do("DROP INDEX taskkit_idempotency_key")
 	w.register("w-1")
-	w.lives("w-1", 120)
+	w.lives("w-1", 4)
 	return w
 }
 
@@ -92,10 +92,10 @@ func (w *env) together(f func(tx *sql.Tx)) {
 	}
 }
 
-// register adds a live process that may be silent for a second.
+// register adds a live process that may be silent for two minutes.
 func (w *env) register(name string) {
 	w.Helper()
-	w.do("INSERT INTO taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots) VALUES ($1, '', 1000, '{}', '[]', 1)", name)
+	w.do("INSERT INTO taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots) VALUES ($1, '', 120000, '{}', '[]', 1)", name)
 }
 
 // life is a task whose life is played.
@@ -217,22 +217,23 @@ func (l *life) unseen(change string) *life {
 	return l
 }
 
-// later moves the changes of a task after the first n by so many seconds.
-func (l *life) later(n int, seconds int) *life {
+// later moves the changes of a task after the first n by so many hours.
+func (l *life) later(n int, hours int) *life {
 	l.Helper()
 	l.do(`UPDATE oracle_history SET at = at + $1 WHERE task = $2 AND id NOT IN (
-  SELECT id FROM oracle_history WHERE task = $3 ORDER BY id LIMIT $4)`, int64(seconds)*1_000_000, l.id, l.id, n)
+  SELECT id FROM oracle_history WHERE task = $3 ORDER BY id LIMIT $4)`, int64(hours)*3600*1_000_000, l.id, l.id, n)
 	return l
 }
 
-// lives writes down that a process has lived for so many seconds from now on.
-func (w *env) lives(name string, seconds int) {
+// lives writes down that a process has lived for so many hours from now on, with a
+// heartbeat every twelve seconds.
+func (w *env) lives(name string, hours int) {
 	w.Helper()
-	tens := seconds * 10
+	beats := hours * 3600 / 12
 	w.do(`INSERT INTO oracle_process (at, op, process, heartbeat, dead_after, ended)
-SELECT p.at + n.i * 100000, 'UPDATE', p.process, 0, p.dead_after, 0 FROM oracle_process p,
+SELECT p.at + CAST(n.i AS bigint) * 12000000, 'UPDATE', p.process, 0, p.dead_after, 0 FROM oracle_process p,
   (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT i FROM n) n
-WHERE p.process = $2 AND p.op = 'INSERT'`, tens, name)
+WHERE p.process = $2 AND p.op = 'INSERT'`, beats, name)
 }
 
 // log opens a client log.

@@ -98,6 +98,7 @@ type chaos struct {
 	logs   string
 	client *taskkit.Client
 	until  time.Time
+	long   bool
 
 	mu       sync.Mutex
 	next     int64
@@ -118,7 +119,7 @@ func TestKilledWorkers(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		o, schema := watched(t, db)
 		c := &chaos{
-			T: t, db: db, logs: t.TempDir(), until: time.Now().Add(budget),
+			T: t, db: db, logs: t.TempDir(), until: time.Now().Add(budget), long: long,
 			args:   workerArgs{Dialect: db.Dialect, DSN: db.DSN, Schema: schema},
 			client: taskkit.NewClient(db, taskkit.WithSchema(schema)),
 		}
@@ -135,9 +136,11 @@ func TestKilledWorkers(t *testing.T) {
 		c.finish()
 
 		config := chaosConfig(c.args)
-		r := check(t, db, o, oracle.Options{
-			Logs: c.logs, Ended: true, MaxAttempts: config.MaxAttempts, BatchTimeout: config.BatchTimeout,
-		})
+		opts := oracle.Options{Logs: c.logs, Ended: true, MaxAttempts: config.MaxAttempts, BatchTimeout: config.BatchTimeout}
+		if !long {
+			opts.Slack = time.Minute // a machine that runs other tests too is no measure of time
+		}
+		r := check(t, db, o, opts)
 		t.Logf("%v: %d kills, %d stops of %d processes", budget, c.kills, c.stops, c.launched)
 		if err := r.Print(t.Output()); err != nil {
 			t.Error(err)
@@ -194,12 +197,8 @@ func (c *chaos) launch(name string) *exec.Cmd {
 func (c *chaos) disturb(n int) {
 	dice := rand.New(rand.NewPCG(1, uint64(n)))
 	cmd := c.launch(fmt.Sprintf("w%d.", n))
-	for {
-		left := time.Until(c.until)
-		if left <= 0 {
-			return
-		}
-		wait(min(left, 300*time.Millisecond+some(dice, 700*time.Millisecond)))
+	for !c.over() {
+		wait(300*time.Millisecond + some(dice, 700*time.Millisecond))
 		if cmd.Process == nil {
 			return
 		}
@@ -217,6 +216,23 @@ func (c *chaos) disturb(n int) {
 			_ = cmd.Process.Signal(syscall.SIGCONT)
 		}
 	}
+}
+
+// over reports whether the time is over. The short form also goes on until a worker
+// has been killed, one has been stopped, and others have taken over: on a busy machine
+// that may take longer than its time.
+func (c *chaos) over() bool {
+	if time.Now().Before(c.until) {
+		return false
+	}
+	if c.long || time.Since(c.until) > testdb.Patience(c.T) {
+		return true
+	}
+	c.mu.Lock()
+	harmed := c.kills > 0 && c.stops > 0
+	c.mu.Unlock()
+	return harmed && c.number(`SELECT count(*) FROM oracle_history
+WHERE op = 'UPDATE' AND old_status = 'EXECUTING' AND new_status = 'QUEUED' AND new_reason = 'its worker was lost'`) > 0
 }
 
 func (c *chaos) count(n *int) {
@@ -244,9 +260,9 @@ func (c *chaos) submitAndAsk(n int) {
 	defer log.Close()
 	dice := rand.New(rand.NewPCG(2, uint64(n)))
 	var ids []taskkit.ID
-	for i := 0; time.Now().Before(c.until); i++ {
+	for i := 0; !c.over(); i++ {
 		// More than the workers can do would only say how long a queue grows.
-		for c.left() > 40 && time.Now().Before(c.until) {
+		for c.left() > 40 && !c.over() {
 			wait(20 * time.Millisecond)
 		}
 		id, err := c.submit(log, fmt.Sprintf("%d-%d", n, i), 20+dice.Int64N(400), []string{"", "", "transient", "permanent"}[dice.IntN(4)])
@@ -312,11 +328,15 @@ func (c *chaos) request(log *oracle.Log, name string, id taskkit.ID) error {
 }
 
 // left is how many tasks wait or run.
-func (c *chaos) left() (n int) {
-	err := c.db.QueryRowContext(c.Context(), `SELECT count(*) FROM taskkit_queued_task
-WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') OR workflow_status = 'QUEUED' AND control <> 'PAUSE'`).Scan(&n)
-	if err != nil {
-		c.Errorf("count what is left: %v", err)
+func (c *chaos) left() int {
+	return c.number(`SELECT count(*) FROM taskkit_queued_task
+WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') OR workflow_status = 'QUEUED' AND control <> 'PAUSE'`)
+}
+
+// number asks the database for a number.
+func (c *chaos) number(query string) (n int) {
+	if err := c.db.QueryRowContext(c.Context(), query).Scan(&n); err != nil {
+		c.Errorf("%s: %v", query, err)
 	}
 	return n
 }
@@ -326,12 +346,12 @@ func (c *chaos) finish() {
 	c.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(testdb.Patience(c.T))
 	for c.left() > 0 {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			c.Errorf("after two minutes %d tasks have not ended", c.left())
+			c.Errorf("after %v %d tasks have not ended", testdb.Patience(c.T), c.left())
 			return
 		}
 	}

@@ -25,9 +25,10 @@ type violation struct {
 	play func(w *env) (task string)
 }
 
-// played are the bounds under which the violations are checked.
+// played are the bounds under which the violations are checked: minutes, which no
+// machine needs to play them, and what takes too long takes hours.
 var played = oracle.Options{
-	MaxAttempts: 3, BatchTimeout: 500 * time.Millisecond, Call: time.Second, Grace: time.Microsecond,
+	MaxAttempts: 3, BatchTimeout: time.Minute, Call: 2 * time.Minute, Slack: 2 * time.Minute, Grace: time.Microsecond,
 }
 
 // Every kind of violation is made and found, and nothing else is.
@@ -204,7 +205,7 @@ var lifeViolations = []violation{
 	}},
 	{"from hand to hand", []string{"I3: goes from w-1 to w-2 without a claim"}, func(w *env) string {
 		w.register("w-2")
-		w.lives("w-2", 120)
+		w.lives("w-2", 4)
 		return w.submit().set(claim).set(start).set("scheduled_by_process = 'w-2'").id
 	}},
 	{"completed by nobody", []string{"I3: completed by nobody", "I1: completed with 0 of 10"}, func(w *env) string {
@@ -274,19 +275,19 @@ var timeViolations = []violation{
 	{"left with a dead worker", []string{"I7: after its process dead-1 was dead"}, func(w *env) string {
 		w.register("dead-1")
 		l := w.submit().set(strings.Replace(claim, "'w-1'", "'dead-1'", 1)).set("workflow_status = 'QUEUED', scheduled_by_process = NULL")
-		return l.later(2, 60).id
+		return l.later(2, 2).id
 	}},
 	{"held by nobody who ever was", []string{"I7: which never registered"}, func(w *env) string {
 		return w.submit().set(strings.Replace(claim, "'w-1'", "'ghost-1'", 1)).id
 	}},
 	{"a stop that takes long", []string{"I8: STOP took", "I9: did nothing"}, func(w *env) string {
-		return w.submit().event("stop").set(claim).set(start).set("control = 'STOP'").set("control = '', partial = true, "+finish).later(4, 60).id
+		return w.submit().event("stop").set(claim).set(start).set("control = 'STOP'").set("control = '', partial = true, "+finish).later(4, 2).id
 	}},
 	{"a pause that takes long", []string{"I8: PAUSE took", "I9: did nothing"}, func(w *env) string {
-		return w.submit().set(claim).set(start).set("control = 'PAUSE'").set(release).later(4, 60).id
+		return w.submit().set(claim).set(start).set("control = 'PAUSE'").set(release).later(4, 2).id
 	}},
 	{"a delete that takes long", []string{"I8: DELETE took", "I9: did nothing"}, func(w *env) string {
-		return w.submit().set(claim).set(start).event("delete").set("control = 'DELETE'").remove().later(4, 60).id
+		return w.submit().set(claim).set(start).event("delete").set("control = 'DELETE'").remove().later(4, 2).id
 	}},
 	{"a stop that waits though nobody has begun", []string{"I8: before anybody had claimed it"}, func(w *env) string {
 		return w.submit().event("stop").set("control = 'STOP'").id
@@ -309,7 +310,7 @@ var timeViolations = []violation{
 		return id
 	}},
 	{"forgotten by a worker that lives", []string{"I9: lived and did nothing with it"}, func(w *env) string {
-		return w.submit().set(claim).set(start).set(release).later(3, 60).id
+		return w.submit().set(claim).set(start).set(release).later(3, 2).id
 	}},
 }
 

@@ -103,7 +103,7 @@ func (p *database) checkEach(t *rapid.T) {
 	var r taskkit.Registry
 	taskkit.Register(&r, k, &itemsExecutor{})
 	w, err := taskkit.NewWorker(p.db, &r, taskkit.Config{
-		Schema: p.schema, Queues: []string{name}, Slots: 1, Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond,
+		Schema: p.schema, Queues: []string{name}, Slots: 1, BatchTimeout: 40 * time.Second, Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond,
 		Backoff: time.Millisecond, BackoffMax: 4 * time.Millisecond, MaxAttempts: maxAttempts, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *database) checkEach(t *rapid.T) {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	client := taskkit.NewClient(p.db, taskkit.WithSchema(p.schema))
-	waiting, give := context.WithTimeout(t.Context(), time.Minute)
+	waiting, give := context.WithTimeout(t.Context(), p.patience)
 	defer give()
 	task, err := client.Wait(waiting, id, nil)
 	stop()

@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"taskkit.dev/internal/testkit/takeover"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -28,8 +30,10 @@ type state struct {
 
 // database is a database for many checks: each has a kind and a queue of its own.
 type database struct {
-	db     *sql.DB
-	schema string
+	on       *testdb.DB
+	db       *sql.DB
+	schema   string
+	patience time.Duration
 	// open opens another handle, that a check may cut off.
 	open func() (*sql.DB, error)
 	seen counts
@@ -286,9 +290,9 @@ func (m *machine) Start(t *rapid.T) {
 	var r taskkit.Registry
 	taskkit.Register(&r, m.kind, m)
 	w, err := taskkit.NewWorker(db, &r, taskkit.Config{
-		Schema: m.schema, Queues: []string{m.kind.Name()}, Slots: 3,
-		Heartbeat: 100 * time.Millisecond, DeadAfter: 2 * time.Second, BatchTimeout: time.Second,
-		Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond, CallTimeout: 2 * time.Second,
+		Schema: m.schema, SystemID: m.kind.Name(), Queues: []string{m.kind.Name()}, Slots: 3,
+		Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
+		Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond,
 		Backoff: time.Millisecond, BackoffMax: 4 * time.Millisecond, MaxAttempts: maxAttempts, Drain: time.Second,
 		Logger: slog.New(disturbances{slog.DiscardHandler, &m.disturbed}),
 	})
@@ -309,7 +313,9 @@ func (m *machine) Drain(t *rapid.T) {
 	if m.worker == nil {
 		t.Skip("none runs")
 	}
-	m.end()
+	if err := m.end(false); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Cut takes the worker's database away: what it held is for the next to find.
@@ -322,12 +328,16 @@ func (m *machine) Cut(t *rapid.T) {
 	for _, k := range m.tasks {
 		k.cut = k.cut || k.begun
 	}
-	m.end()
+	if err := m.end(true); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func (m *machine) end() {
+// end ends the worker. One that was lost, or was too busy to leave as it should, is
+// declared dead, since what it held would wait for a minute.
+func (m *machine) end(lost bool) error {
 	if m.worker == nil {
-		return
+		return nil
 	}
 	m.worker.cancel()
 	if err := <-m.worker.done; err != nil {
@@ -335,6 +345,12 @@ func (m *machine) end() {
 	}
 	_ = m.worker.db.Close()
 	m.worker = nil
+	if !lost && !m.disturbed.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), m.patience)
+	defer cancel()
+	return takeover.Declare(ctx, m.on, m.schema, m.kind.Name())
 }
 
 // waitUntilIdle lets all that may run come to its end, and holds it against the model.
@@ -342,7 +358,7 @@ func (m *machine) waitUntilIdle(t *rapid.T) {
 	if m.worker == nil {
 		m.Start(t)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), m.patience)
 	defer cancel()
 	for _, k := range m.tasks {
 		task, err := m.rest(ctx, k)

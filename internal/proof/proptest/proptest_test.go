@@ -47,7 +47,7 @@ func newPlace(tb testing.TB, db *testdb.DB) *database {
 	if db.Dialect == dialect.Postgres {
 		driver = "pgx"
 	}
-	return &database{db: db.DB, schema: schema, open: func() (*sql.DB, error) {
+	return &database{on: db, db: db.DB, schema: schema, patience: testdb.Patience(tb), open: func() (*sql.DB, error) {
 		h, err := sql.Open(driver, db.DSN)
 		if err == nil {
 			h.SetMaxOpenConns(7)
@@ -60,7 +60,7 @@ func newPlace(tb testing.TB, db *testdb.DB) *database {
 func (p *database) check(t *rapid.T) {
 	m := newMachine(p)
 	m.cuts = rapid.IntRange(0, 1).Draw(t, "cuts") // what was cut off is held to less
-	defer m.end()
+	defer func() { _ = m.end(false) }()
 	t.Repeat(map[string]func(*rapid.T){
 		"submit": m.Submit, "submit many": m.SubmitMany, "submit referring": m.SubmitReferring, "ask": m.Request, "ask again": m.Request, "look": m.Read, "list": m.List,
 		"start": m.Start, "drain": m.Drain, "cut": m.Cut,

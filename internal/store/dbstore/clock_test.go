@@ -45,7 +45,7 @@ func TestOneClock(t *testing.T) {
 			}
 			s, _ := opened(t, &testdb.DB{DB: far, Dialect: db.Dialect, Schema: db.Schema, DSN: u.String()})
 
-			c := claimOne(t, s, &testdb.DB{DB: far, Schema: db.Schema}, 5*time.Second)
+			c := claimOne(t, s, &testdb.DB{DB: far, Schema: db.Schema}, 10*time.Minute)
 			reaped := func() store.Reaped {
 				t.Helper()
 				r, err := s.Reap(t.Context())
@@ -57,21 +57,21 @@ func TestOneClock(t *testing.T) {
 			if r := reaped(); len(r.Dead) != 0 {
 				t.Errorf("%v is dead, and has just said that it lives", r.Dead)
 			}
-			if _, err := s.Apply(t.Context(), "p", []store.Write{{Lease: c.Lease, To: lifecycle.Queued, Delay: time.Minute}}); err != nil {
+			if _, err := s.Apply(t.Context(), "p", []store.Write{{Lease: c.Lease, To: lifecycle.Queued, Delay: 10 * time.Minute}}); err != nil {
 				t.Fatal(err)
 			}
 			claim := store.Claim{Process: "p", Queues: []string{"default"}, Kinds: map[string][]int{"demo": {1}}, Limit: 5}
 			got, err := s.Claim(t.Context(), claim)
-			if err != nil || len(got.Tasks) != 0 || got.Next < 50*time.Second || got.Next > time.Minute {
-				t.Errorf("claimed %d tasks, the next is due in %v, %v; want none, and one in a minute", len(got.Tasks), got.Next, err)
+			if err != nil || len(got.Tasks) != 0 || got.Next < 5*time.Minute || got.Next > 10*time.Minute {
+				t.Errorf("claimed %d tasks, the next is due in %v, %v; want none, and one in 10 minutes", len(got.Tasks), got.Next, err)
 			}
-			exec("UPDATE taskkit_queued_task SET not_before = not_before - interval '1 minute'")
+			exec("UPDATE taskkit_queued_task SET not_before = not_before - interval '10 minutes'")
 			if got, err = s.Claim(t.Context(), claim); err != nil || len(got.Tasks) != 1 {
 				t.Fatalf("claimed %d tasks, %v; want the one that is due", len(got.Tasks), err)
 			}
-			exec("UPDATE taskkit_task_process SET last_heartbeat_date = last_heartbeat_date - interval '6 seconds'")
+			exec("UPDATE taskkit_task_process SET last_heartbeat_date = last_heartbeat_date - interval '11 minutes'")
 			if r := reaped(); len(r.Dead) != 1 || len(r.Released) != 1 || r.Released[0] == uuid.Nil {
-				t.Errorf("dead %v, released %v; want the process that is silent for 6 s and may be for 5", r.Dead, r.Released)
+				t.Errorf("dead %v, released %v; want the process that is silent for 11 minutes and may be for 10", r.Dead, r.Released)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package dbstore_test
 
 import (
-	"context"
 	"database/sql"
 	"path/filepath"
 	"strings"
@@ -79,7 +78,7 @@ func TestOpenRefusesSchema(t *testing.T) {
 // for one another and never fail, whatever the DSN says of transactions.
 func TestSQLiteWritersWait(t *testing.T) {
 	t.Parallel()
-	file := "file:" + filepath.Join(t.TempDir(), "a.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(ON)"
+	file := "file:" + filepath.Join(t.TempDir(), "a.db") + "?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(ON)"
 	var stores []store.Store
 	var first *sql.DB
 	for range 2 {
@@ -108,8 +107,7 @@ func TestSQLiteWritersWait(t *testing.T) {
 	if err := store.Insert(t.Context(), first, "", waiting, false); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*within)
-	defer cancel()
+	ctx := testdb.Within(t)
 	var wg sync.WaitGroup
 	for n := range 8 {
 		s, id := stores[n%2], string(rune('a'+n))

@@ -21,9 +21,6 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// within bounds whatever a test waits for.
-const within = 20 * time.Second
-
 var limits = store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: time.Minute}
 
 // claimOne stores a task and claims it.
@@ -56,7 +53,7 @@ func until(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(within); !f(); <-tick.C {
+	for deadline := time.Now().Add(testdb.Patience(t)); !f(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
@@ -301,7 +298,7 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 		if err == nil || errors.Is(err, context.Canceled) {
 			t.Fatalf("ended with %v", err)
 		}
-	case <-time.After(within):
+	case <-time.After(testdb.Patience(t)):
 		t.Fatal("goes on with a dead connection")
 	}
 }
@@ -321,8 +318,7 @@ func TestListenerFallsSilent(t *testing.T) {
 	}
 	defer proxy.Close()
 	s, _ := opened(t, db, dbstore.Options{ListenDSN: dsn, ProbeEvery: 200 * time.Millisecond})
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
+	ctx := testdb.Within(t)
 	listening := false
 	err = s.Watch(ctx, func() { listening = true }, func() {})
 	if !listening || !errors.Is(err, store.ErrNoWatch) {

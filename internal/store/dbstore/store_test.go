@@ -36,7 +36,7 @@ func releaseAtEnd(t *testing.T, s store.Store) {
 	t.Helper()
 	t.Cleanup(func() {
 		// A test that has failed may have left a transaction open.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
 		s.Release(ctx)
 	})

@@ -178,8 +178,13 @@ func recordRows[R any](ctx context.Context, t Statements, q store.Querier, r *re
 		}
 		return nil
 	}
+	// For a cancellable context the driver starts a goroutine per statement.
+	detached := context.WithoutCancel(ctx)
 	for _, row := range rows {
-		if _, err := q.ExecContext(ctx, r.one, sqlrows.Args(r.columns, row)...); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("record %d %s: %w", len(rows), r.name, context.Cause(ctx))
+		}
+		if _, err := q.ExecContext(detached, r.one, sqlrows.Args(r.columns, row)...); err != nil {
 			return fmt.Errorf("record %s: %w", r.name, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // limits of a case's batches.
-var limits = store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: 10 * time.Second}
+var limits = store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: time.Minute}
 
 func (e *env) begin(h store.Lease) store.Tx {
 	e.Helper()
@@ -170,7 +170,7 @@ func batchKeepsTakeoverAway(e *env) {
 		// renews the heartbeat of the holder when it is asked to.
 		e.registerWorker()
 		c := e.claimedTask()
-		e.setHeartbeat(process, -30*time.Second)
+		e.setHeartbeat(process, -30*time.Minute)
 		tx := e.begin(c.Lease)
 		w := checkpoint(c.Lease)
 		w.Renew = true
@@ -179,12 +179,12 @@ func batchKeepsTakeoverAway(e *env) {
 		is(e, "renewed", a.Renewed, true)
 		ps, err := e.s.Processes(e.ctx(), 0)
 		e.ok(err)
-		if ps[0].Silence > within {
+		if ps[0].Silence > 15*time.Minute {
 			e.Fatalf("silent for %v after a commit", ps[0].Silence)
 		}
 		return
 	}
-	e.registerWorker(func(p *store.Process) { p.DeadAfter = 5 * time.Second })
+	e.registerWorker(func(p *store.Process) { p.DeadAfter = 10 * time.Minute })
 	e.ledger()
 	c := e.claimedTask()
 	tx := e.begin(c.Lease)
@@ -193,7 +193,7 @@ func batchKeepsTakeoverAway(e *env) {
 	got, err := e.request(c.ID, lifecycle.ActStop)
 	e.ok(err)
 	is(e, "control", got.Control, lifecycle.Stop)
-	e.setHeartbeat(process, -time.Minute)
+	e.setHeartbeat(process, -11*time.Minute)
 	r, err := e.s.Reap(e.ctx())
 	e.ok(err)
 	is(e, "dead", len(r.Dead), 1)

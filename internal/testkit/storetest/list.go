@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // listPages: newest first, by keyset, none twice and none missed while more
@@ -210,7 +211,7 @@ func watch(e *env) {
 		if !errors.Is(err, context.Canceled) {
 			e.Fatalf("ended with %v", err)
 		}
-	case <-time.After(within):
+	case <-time.After(testdb.Patience(e.T)):
 		e.Fatal("does not end with its context")
 	}
 }

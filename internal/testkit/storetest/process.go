@@ -13,16 +13,16 @@ import (
 
 // deadNeverRevives: a process declared dead stays so.
 func deadNeverRevives(e *env) {
-	e.registerWorker(func(p *store.Process) { p.DeadAfter = 5 * time.Second })
+	e.registerWorker(func(p *store.Process) { p.DeadAfter = 10 * time.Minute })
 	e.ok(e.s.Heartbeat(e.ctx(), process, 3, true))
 	r, err := e.s.Reap(e.ctx())
 	e.ok(err)
 	is(e, "dead", len(r.Dead), 0)
-	e.setHeartbeat(process, -4*time.Second)
+	e.setHeartbeat(process, -5*time.Minute)
 	r, err = e.s.Reap(e.ctx())
 	e.ok(err)
 	is(e, "dead when silent for less", len(r.Dead), 0)
-	e.setHeartbeat(process, -6*time.Second)
+	e.setHeartbeat(process, -11*time.Minute)
 	r, err = e.s.Reap(e.ctx())
 	e.ok(err)
 	is(e, "dead", fmt.Sprint(r.Dead), fmt.Sprint([]string{process}))
@@ -68,13 +68,13 @@ func reapIsTotal(e *env) {
 	mine := e.bring(lifecycle.Executing)
 	lost := make(map[string]uuid.UUID)
 	for _, p := range []string{"silent", "left", "unknown"} {
-		e.registerWorker(func(q *store.Process) { q.ID, q.DeadAfter = p, 5*time.Second })
+		e.registerWorker(func(q *store.Process) { q.ID, q.DeadAfter = p, 10*time.Minute })
 		lost[p] = e.one()
 		c := e.claim(1, func(c *store.Claim) { c.Process = p })
 		is(e, "claimed", c[0].ID, lost[p])
 		e.apply(store.Write{Lease: c[0].Lease, To: lifecycle.Executing, Attempts: 1})
 	}
-	e.setHeartbeat("silent", -time.Minute)
+	e.setHeartbeat("silent", -11*time.Minute)
 	e.setEnded("left", 0)
 	e.removeProcess("unknown")
 	r, err := e.s.Reap(e.ctx())

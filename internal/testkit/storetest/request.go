@@ -226,14 +226,14 @@ func requestRetry(e *env) {
 func requestOrphan(e *env) {
 	e.registerWorker()
 	for name, lose := range map[string]func(){
-		"silent":  func() { e.setHeartbeat("lost", -time.Minute) },
+		"silent":  func() { e.setHeartbeat("lost", -11*time.Minute) },
 		"left":    func() { e.setEnded("lost", 0) },
 		"unknown": func() { e.removeProcess("lost") },
 	} {
 		for action, want := range map[lifecycle.Action]string{lifecycle.ActStop: "QUEUED STOP", lifecycle.ActPause: "QUEUED PAUSE", lifecycle.ActDelete: "QUEUED DELETE"} {
 			e.removeProcess("lost")
 			e.removeTasks()
-			e.registerWorker(func(p *store.Process) { p.ID, p.DeadAfter = "lost", 5*time.Second })
+			e.registerWorker(func(p *store.Process) { p.ID, p.DeadAfter = "lost", 10*time.Minute })
 			id := e.one()
 			is(e, "claimed", len(e.claim(1, func(c *store.Claim) { c.Process = "lost" })), 1)
 			lose()

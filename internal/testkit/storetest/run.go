@@ -108,14 +108,8 @@ const (
 	process = "test-1-a"
 )
 
-// within bounds whatever a case waits for.
-const within = 20 * time.Second
-
-func (e *env) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(e.Context(), within)
-	e.Cleanup(cancel)
-	return ctx
-}
+// ctx bounds whatever a case waits for.
+func (e *env) ctx() context.Context { return testdb.Within(e.T) }
 
 // ok fails the case on an error.
 func (e *env) ok(err error) {
