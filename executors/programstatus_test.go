@@ -3,6 +3,7 @@ package executors_test
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -78,5 +79,23 @@ func TestProgramStatusByID(t *testing.T) {
 		if len(o.Skipped) != already {
 			t.Errorf("%d skipped items, want %d", len(o.Skipped), already)
 		}
+	})
+}
+
+// A frozen set stands for the list of people, and needs nothing of the executor.
+func TestProgramStatusOverSet(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, people := filled(t, open0)
+		stranger := uuid.New()
+		o := tasktest.Run(t, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
+			Program: caseload.Success, Status: caseload.Exited,
+		}, tasktest.WithDB(db), tasktest.WithLimit(20),
+			tasktest.WithSubmitOptions(taskkit.Over(slices.Values(append([]uuid.UUID{stranger}, people[:50]...)))))
+		if o.Task.Status != taskkit.StatusCompleted || o.Task.Progress.Total != 51 || o.Task.Progress.Failed != 1 ||
+			o.Task.Progress.Done+o.Task.Progress.Skipped != 50 {
+			t.Errorf("%s: %+v", o.Task.Status, o.Task.Progress)
+		}
+		clean(t, c, caseload.ActionStatus, o.Task.ID, people[:50])
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"taskkit.dev/taskkit/taskjson"
 )
@@ -82,4 +84,22 @@ func elements(array []byte) iter.Seq2[[]byte, error] {
 			yield(nil, fmt.Errorf("read the list of targets: %w", err))
 		}
 	}
+}
+
+// membersAlong is membersAround for a path of names with dots between them.
+func membersAlong(object []byte, path string) (*members, error) {
+	name, rest, nested := strings.Cut(path, ".")
+	outer, err := membersAround(object, name)
+	if err != nil || !nested {
+		return outer, err
+	}
+	value := []byte("{}")
+	if end := len(object) - len(outer.after); end > len(outer.before) {
+		value = object[len(outer.before):end]
+	}
+	inner, err := membersAlong(value, rest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &members{slices.Concat(outer.before, inner.before), slices.Concat(inner.after, outer.after)}, nil
 }

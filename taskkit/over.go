@@ -32,8 +32,9 @@ type Targets[Spec any] struct {
 	set   func(s *Spec, list any)
 }
 
-// TargetsIn returns the targets that are in a list of the spec. Its name in JSON is
-// field. taskgen writes the call.
+// TargetsIn returns the targets that are in a list of the spec. Field is its name in
+// JSON or, for a list in a struct of the spec, its path: targets.people. taskgen writes
+// the call.
 func TargetsIn[Spec any, L ~[]T, T any](field string, list func(*Spec) *L) Targets[Spec] {
 	return Targets[Spec]{
 		field: field, elem: reflect.TypeFor[T](),
@@ -153,7 +154,7 @@ func (k *Kind[Spec, State, Result]) newTargets(o over, spec *Spec) *store.NewTar
 			}
 			var keys []byte
 			if err == nil && around == nil {
-				around, err = membersAround(raw, t.field)
+				around, err = membersAlong(raw, t.field)
 			}
 			if err == nil {
 				keys, err = around.between(raw)
@@ -199,11 +200,21 @@ func (k *Kind[Spec, State, Result]) validateTargets(page any, position int) erro
 // elementRules returns the rules for the elements of a list of a spec, from dive on,
 // or "".
 func elementRules(spec reflect.Type, list string) string {
+	name, rest, nested := strings.Cut(list, ".")
+	if spec.Kind() != reflect.Struct {
+		return ""
+	}
 	for _, f := range reflect.VisibleFields(spec) {
-		if jsonName(f) != list {
+		if jsonName(f) != name {
 			continue
 		}
 		rules := strings.Split(f.Tag.Get("validate"), ",")
+		if nested {
+			if slices.Contains(rules, "-") || slices.Contains(rules, "structonly") {
+				return "" // what is in it is not validated
+			}
+			return elementRules(f.Type, rest)
+		}
 		if i := slices.Index(rules, "dive"); i >= 0 {
 			return strings.Join(rules[i:], ",")
 		}
@@ -224,7 +235,7 @@ func shift(list, path string, by int) string {
 // decodeTargets decodes a page of frozen targets by decoding the spec with the page
 // as its list, so that the codec and the upgrades of the spec apply.
 func (k *Kind[Spec, State, Result]) decodeTargets(revision int, spec []byte, field string, keys []byte) (list any, n int, err error) {
-	around, err := membersAround(spec, field)
+	around, err := membersAlong(spec, field)
 	if err != nil {
 		return nil, 0, err
 	}

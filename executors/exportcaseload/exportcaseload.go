@@ -55,7 +55,7 @@ type Result struct {
 
 // Executor exports people.
 //
-//taskkit:executor export_caseload batch=1000
+//taskkit:executor export_caseload batch=1000 targets=targets.people
 type Executor struct {
 	// Caseload is a client outside of any transaction. Required.
 	Caseload *ent.Client

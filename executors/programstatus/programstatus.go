@@ -33,7 +33,7 @@ type State struct {
 
 // Executor sets program statuses.
 //
-//taskkit:executor program_status batch=500
+//taskkit:executor program_status batch=500 targets=targets.people
 type Executor struct{}
 
 // Execute implements [taskkit.Executor].

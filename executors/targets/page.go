@@ -11,8 +11,9 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Cursor is how far a task is in its targets. It is a field of the executor's
-// State; the zero Cursor is the beginning.
+// Cursor is how far a task is in the people of its query. It is a field of the
+// executor's State; the zero Cursor is the beginning. In a list or a frozen set the
+// runtime keeps the position.
 //
 // A query is walked by keyset: the next page is what has a greater id than the
 // last of the one before. An action may thus change the very column that its
@@ -22,7 +23,7 @@ import (
 // Who is moved into or out of the query by others, ahead of the cursor, is
 // examined when the walk gets there.
 type Cursor struct {
-	// Taken counts the people of Targets.People that were taken.
+	// Taken counts the people of Targets.People that were taken by [Targets.Page].
 	Taken int `json:"taken,omitempty"`
 	// After is the last person taken by a query.
 	After uuid.UUID `json:"after,omitzero"`
@@ -34,7 +35,7 @@ type Cursor struct {
 	Bounded bool `json:"bounded,omitempty"`
 }
 
-// Page is the next people of a task.
+// Page is the next people of a query.
 type Page struct {
 	People []uuid.UUID
 	Here   Cursor       // where the page begins, now bounded
@@ -43,11 +44,15 @@ type Page struct {
 	Total  int          // of the whole task
 }
 
-// Take returns the next people, at most b.Limit, and moves the cursor behind
-// them. It sets the task's total and counts them as processed, as
-// [taskkit.Take] does for a plain list.
+// Take returns the next people, at most b.Limit: by [taskkit.Take] those of the list,
+// or of the frozen set that stands for it, and otherwise those of the query. It
+// moves the cursor behind them, sets the task's total and counts them as processed.
 func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
-	p, err := t.Page(ctx, c, *cursor, b.Limit)
+	if t.Query == nil {
+		people, next := taskkit.Take(b, t.People)
+		return people, next, nil
+	}
+	p, err := t.Query.Page(ctx, c, *cursor, b.Limit)
 	if err != nil {
 		return nil, taskkit.More, err
 	}
@@ -57,25 +62,31 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 	return p.People, p.Next, nil
 }
 
+// Page returns the people after a cursor, at most limit, for an executor that may take
+// the same people again. It counts and changes nothing.
+func (t Targets) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (Page, error) {
+	if t.Query != nil {
+		return t.Query.Page(ctx, c, at, limit)
+	}
+	to := min(at.Taken+limit, len(t.People))
+	p := Page{People: t.People[at.Taken:to], Here: at, After: Cursor{Taken: to}, Total: len(t.People)}
+	if to == len(t.People) {
+		p.Next = taskkit.Done
+	}
+	return p, nil
+}
+
 // Page reads the people after a cursor, at most limit. It counts and changes
 // nothing.
-func (t Targets) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (Page, error) {
-	if t.Query == nil {
-		to := min(at.Taken+limit, len(t.People))
-		p := Page{People: t.People[at.Taken:to], Here: at, After: Cursor{Taken: to}, Total: len(t.People)}
-		if to == len(t.People) {
-			p.Next = taskkit.Done
-		}
-		return p, nil
-	}
+func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (Page, error) {
 	if !at.Bounded {
 		var err error
-		if at.Total, at.Last, err = caseload.Count(ctx, c, t.Query.filter()); err != nil {
+		if at.Total, at.Last, err = caseload.Count(ctx, c, q.filter()); err != nil {
 			return Page{}, err
 		}
-		if at.Total > t.Query.most() {
+		if at.Total > q.most() {
 			return Page{}, taskkit.Permanent("too_many_people",
-				fmt.Errorf("the query chooses %d people and its max is %d: narrow it or raise max", at.Total, t.Query.most()))
+				fmt.Errorf("the query chooses %d people and its max is %d: narrow it or raise max", at.Total, q.most()))
 		}
 		at.Bounded = true
 	}
@@ -84,7 +95,7 @@ func (t Targets) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) 
 		return p, nil
 	}
 	// One more than asked for tells whether this page is the last.
-	people, err := caseload.People(ctx, c, t.Query.filter(), at.After, at.Last, limit+1)
+	people, err := caseload.People(ctx, c, q.filter(), at.After, at.Last, limit+1)
 	if err != nil || len(people) == 0 {
 		return p, err
 	}

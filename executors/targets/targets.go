@@ -16,10 +16,11 @@ import (
 // Most is the greatest number of people that a task may be for.
 const Most = 1_000_000
 
-// Targets is the people that a task is for. Exactly one field is set.
+// Targets is the people that a task is for. Exactly one field is set, or none if the
+// task is submitted over a frozen set of people, by [taskkit.Over].
 type Targets struct {
 	// People lists them by id.
-	People []uuid.UUID `json:"people,omitempty" validate:"max=100000,unique"`
+	People []uuid.UUID `json:"people,omitempty" validate:"required_without_all=Query None,max=100000,unique"`
 	// Query chooses them when the task runs.
 	Query *Query `json:"query,omitempty"`
 	// None is for an action that creates something and concerns nobody yet.
@@ -54,7 +55,8 @@ var (
 )
 
 // Validate checks what tags cannot say. Executors call it from the Validate of
-// their Spec.
+// their Spec. That there are people is a rule of the list, which does not apply to a
+// task over a frozen set.
 func (t Targets) Validate() error {
 	set := 0
 	for _, is := range []bool{len(t.People) > 0, t.Query != nil, t.None} {
@@ -63,7 +65,7 @@ func (t Targets) Validate() error {
 		}
 	}
 	switch {
-	case set != 1:
+	case set > 1, set == 0 && t.People != nil:
 		return errNotOne
 	case t.Query == nil:
 		return nil

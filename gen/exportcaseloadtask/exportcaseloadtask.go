@@ -9,6 +9,8 @@ import (
 	"context"
 	_ "embed"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/taskkit"
@@ -75,6 +77,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
 	State:        taskjson.NewCodec(appendState, decodeState),
 	Result:       taskjson.NewCodec(appendResult, decodeResult),
+	Targets:      taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
 	SpecSchema:   []byte(specSchema),
 	ResultSchema: []byte(resultSchema),
 })

@@ -37,7 +37,7 @@ func _() {
 		Max      int       `json:"max,omitempty" validate:"min=0,max=1000000"`
 	}{})
 	runGoGenerate_typeHasChanged[targets.Targets](struct {
-		People []uuid.UUID    `json:"people,omitempty" validate:"max=100000,unique"`
+		People []uuid.UUID    `json:"people,omitempty" validate:"required_without_all=Query None,max=100000,unique"`
 		Query  *targets.Query `json:"query,omitempty"`
 		None   bool           `json:"none,omitempty"`
 	}{})

@@ -9,6 +9,8 @@ import (
 	"context"
 	_ "embed"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/taskkit"
@@ -63,6 +65,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
 	State:      taskjson.NewCodec(appendState, decodeState),
+	Targets:    taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
 	SpecSchema: []byte(specSchema),
 })
 

@@ -19,7 +19,7 @@ type directive struct {
 	batch, max int // 0 is not given
 	skipPoison bool
 	queue      string
-	targets    string // the JSON name of a list of the spec
+	targets    string // the path of a list of the spec by JSON names: targets.people
 	targetsPos token.Pos
 	aliases    []string
 	reserved   []string
@@ -164,7 +164,7 @@ func (d *directive) parse(words []option) (problems []problem) {
 		case "targets":
 			d.targets, d.targetsPos = value, o.pos
 			if value == "" {
-				refuse(o.pos, "write targets=FIELD with the JSON name of the list", "targets= names no field of the spec")
+				refuse(o.pos, "write targets=FIELD with the JSON name of the list, or its path as in targets=to.people", "targets= names no field of the spec")
 			}
 		case "poison":
 			d.skipPoison = value == "skip"

@@ -174,26 +174,6 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	return x
 }
 
-// targets returns the list of the spec that the directive names.
-func (r *resolver) targets(spec *model.Type, d *directive) *model.Field {
-	remedy := "name a list of the spec by its JSON name: it has none"
-	var lists []string
-	for i, f := range spec.Fields {
-		if f.Type == nil || f.Type.Form != model.Slice || len(f.Through) > 0 {
-			continue
-		}
-		if f.JSON == d.targets {
-			return &spec.Fields[i]
-		}
-		lists = append(lists, f.JSON)
-	}
-	if len(lists) > 0 {
-		remedy = "name a list of the spec by its JSON name: it has " + strings.Join(lists, ", ")
-	}
-	r.report(problem{d.targetsPos, fmt.Sprintf("targets=%s is not a list of the spec", d.targets), remedy})
-	return nil
-}
-
 // modulePath returns the path of a package's module, or its own.
 func modulePath(pkg *packages.Package) string {
 	if pkg.Module != nil {

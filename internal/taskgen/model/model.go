@@ -29,7 +29,9 @@ type Executor struct {
 	Source string // where it is written, for people: executors/watch.Executor
 	Pos    token.Position
 
-	Targets *Field // the list of the spec that has the targets, or nil
+	// Targets is the list of the spec that has the targets, or nil. Its names are
+	// paths from the spec down: Targets.People and targets.people.
+	Targets *Field
 
 	Spec, State *Type
 	Result      *Type // nil without a Report method
