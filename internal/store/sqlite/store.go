@@ -217,6 +217,7 @@ func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
 	}
 	ready()
 	wake() // for changes before the first read
+	waited := s.db.Stats().WaitCount
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -225,6 +226,15 @@ func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
+		// Each store keeps a connection to write on and this one. When several stores
+		// share the pool these may be all there are, and whoever waits for another
+		// would wait for ever.
+		pool := s.db.Stats()
+		if pool.WaitCount > waited && pool.InUse == pool.MaxOpenConnections {
+			return fmt.Errorf("%w: all %d connections of the pool are in use, and others wait for one; allow Slots + 3 for each worker",
+				store.ErrNoWatch, pool.MaxOpenConnections)
+		}
+		waited = pool.WaitCount
 		version, err := read()
 		switch {
 		case ctx.Err() != nil:
