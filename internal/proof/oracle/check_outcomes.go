@@ -21,14 +21,16 @@ func (c *checker) checkOutcomes(t *Task) {
 	if t.Facts == nil {
 		return
 	}
-	var want []int64
-	for _, item := range t.Facts.Failing {
-		if item < r.Cursor {
-			want = append(want, item)
+	for _, outcome := range []string{"failed", "skipped"} {
+		var want []int64
+		for _, item := range t.Facts.Expected[outcome] {
+			if item < r.Cursor {
+				want = append(want, item)
+			}
 		}
-	}
-	got := slices.Sorted(slices.Values(t.Facts.Recorded))
-	if !slices.Equal(got, want) {
-		c.found("I6", t.ID, "its cursor is at %d, and the rows of failed items are those of %v, not %v", r.Cursor, got, want)
+		got := slices.Sorted(slices.Values(t.Facts.Recorded[outcome]))
+		if !slices.Equal(got, want) {
+			c.found("I6", t.ID, "its cursor is at %d, and the rows of %s items are those of %v, not %v", r.Cursor, outcome, got, want)
+		}
 	}
 }

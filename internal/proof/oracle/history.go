@@ -47,8 +47,8 @@ type Facts struct {
 	Unreadable bool               // its spec cannot be decoded
 	Permanent  bool               // its executor returned a permanent error or panicked
 	Attempt    int                // the highest attempt for which its executor was called
-	Failing    []int64            // the items that fail, ascending
-	Recorded   []int64            // the items of which a row says that they failed
+	Expected   map[string][]int64 // the items of an outcome that is a row, ascending
+	Recorded   map[string][]int64 // the items that have such a row
 	Accepted   map[Accepted]int64 // writes that a worker was told were made, and how often
 }
 

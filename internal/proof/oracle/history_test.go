@@ -15,7 +15,8 @@ func runInMemory() (*oracle.History, *oracle.Task) {
 	t := h.Task("t1")
 	t.Kind, t.IdempotencyKey, t.Declared = "played", "k", true
 	t.Set = []oracle.Range{{First: 0, Past: 2}, {First: 3, Past: 4}}
-	t.Facts.Items, t.Facts.Failing, t.Facts.Recorded = 4, []int64{2}, []int64{2}
+	t.Facts.Items = 4
+	t.Facts.Expected, t.Facts.Recorded = map[string][]int64{"failed": {2}}, map[string][]int64{"failed": {2}}
 	t.Outcomes = map[string]int64{"failed": 1}
 	rows := []oracle.Row{
 		{Status: "QUEUED", Total: -1},
@@ -75,7 +76,7 @@ func TestHistory(t *testing.T) {
 			k.Outcomes, k.Facts.Recorded = nil, nil
 		}},
 		"the outcome of another item": {"I6: task t1: its cursor is at 4, and the rows of failed items are those of [3], not [2]", func(_ *oracle.History, k *oracle.Task) {
-			k.Facts.Recorded = []int64{3}
+			k.Facts.Recorded = map[string][]int64{"failed": {3}}
 		}},
 		"an outcome that was not committed": {"I6: task t1: its cursor is at 2, and the rows of failed items are those of [2], not []", func(_ *oracle.History, k *oracle.Task) {
 			k.Changes, k.Facts.Accepted = k.Changes[:3], nil

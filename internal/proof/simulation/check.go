@@ -50,15 +50,19 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 			t.Kind, t.UniqueKey, t.IdempotencyKey = row.Kind, row.UniqueKey, row.IdempotencyKey
 			if plan := w.byID[row.ID]; plan != nil {
 				t.Declared, t.Set = true, plan.touches()
-				t.Facts.Items, t.Facts.Failing, t.Facts.Unreadable = int64(plan.Items), plan.failing(), !plan.Spec
+				t.Facts.Items, t.Facts.Unreadable = int64(plan.Items), !plan.Spec
+				t.Facts.Expected = map[string][]int64{
+					string(store.ItemFailed): plan.all(plan.fails), string(store.ItemSkipped): plan.all(plan.skips),
+				}
 			}
 		}
 		t.Changes = append(t.Changes, change(int64(i), c))
 	}
 	for _, r := range rows {
-		item, _ := r.Values[0].(int)
+		first, _ := r.Values[0].(int)
+		last, _ := r.Values[1].(int)
 		t := h.Task(r.Lease.ID.String())
-		t.Touches = append(t.Touches, oracle.Touches{Fence: r.Lease.Fence, Seq: r.Lease.Seq, Tx: r.Commit, N: 1, First: int64(item), Last: int64(item)})
+		t.Touches = append(t.Touches, oracle.Touches{Fence: r.Lease.Fence, Seq: r.Lease.Seq, Tx: r.Commit, N: int64(last - first + 1), First: int64(first), Last: int64(last)})
 	}
 	for a, n := range w.facts.accepted {
 		h.Task(a.ID.String()).Facts.Accepted[oracle.Accepted{Fence: a.Fence, Seq: a.Seq, To: a.to}] = int64(n)
@@ -89,7 +93,7 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 
 // outcomes reads the outcomes of the items of a task.
 func (w *env) outcomes(ctx context.Context, id uuid.UUID, t *oracle.Task) error {
-	t.Outcomes = make(map[string]int64)
+	t.Outcomes, t.Facts.Recorded = make(map[string]int64), make(map[string][]int64)
 	for _, o := range []store.Outcome{store.ItemFailed, store.ItemSkipped} {
 		items, err := w.mem.Items(ctx, id, o, uuid.Nil, 1<<20)
 		if err != nil {
@@ -101,30 +105,32 @@ func (w *env) outcomes(ctx context.Context, id uuid.UUID, t *oracle.Task) error 
 			if err := json.Unmarshal([]byte(i.Key), &item); err != nil {
 				return fmt.Errorf("item %s of %s: %w", i.Key, id, err)
 			}
-			if o == store.ItemFailed {
-				t.Facts.Recorded = append(t.Facts.Recorded, item)
-			}
+			t.Facts.Recorded[string(o)] = append(t.Facts.Recorded[string(o)], item)
 		}
 	}
 	return nil
 }
 
-// failing are the items that the executor records as failed.
-func (t *Task) failing() (items []int64) {
+// all are the items that are so.
+func (t *Task) all(so func(i int) bool) (items []int64) {
 	for i := range t.Items {
-		if t.fails(i) {
+		if so(i) {
 			items = append(items, int64(i))
 		}
 	}
 	return items
 }
 
-// touches are the items for which the executor writes a row: those that do not
-// fail, and none of a task that writes nothing.
+// touches are the items for which the executor writes a row: those that neither
+// fail nor are skipped, and none of a task that writes nothing.
 func (t *Task) touches() (set []oracle.Range) {
-	for i := range t.Items {
-		if t.Kind != kindCount && !t.fails(i) {
-			set = append(set, oracle.Range{First: int64(i), Past: int64(i) + 1})
+	for i := range int64(t.Items) {
+		switch n := len(set); {
+		case t.Kind == kindCount || t.fails(int(i)) || t.skips(int(i)):
+		case n > 0 && set[n-1].Past == i:
+			set[n-1].Past++
+		default:
+			set = append(set, oracle.Range{First: i, Past: i + 1})
 		}
 	}
 	return set

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -17,15 +18,19 @@ import (
 
 // insertTouch is the statement by which executors write the items that they have
 // processed.
-const insertTouch = "INSERT INTO touch (item, spec) VALUES ($1, $2)"
+const insertTouch = "INSERT INTO touch (first, last, spec) VALUES ($1, $2, $3)"
 
 // errFlaky is an error that may be gone the next time.
 var errFlaky = errors.New("simulated: a transient error")
 
+// batchOfFrozen is the size of the first batch over a frozen set: some batches lie
+// within a page, and others need two.
+const batchOfFrozen = 400
+
 // kinds are the bulk actions that one worker knows.
 func (n *node) kinds(all bool) map[string]*engine.Kind {
 	ks := make(map[string]*engine.Kind)
-	for _, name := range []string{kindMove, kindTidy, kindCount, kindRemote} {
+	for _, name := range []string{kindMove, kindTidy, kindCount, kindRemote, kindFrozen} {
 		if name == kindRemote && !all {
 			continue
 		}
@@ -39,6 +44,13 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 				return &call{n, n.task(t.ID), t.ID, string(spec)}, nil
 			},
 		}
+	}
+	ks[kindFrozen].Limit = batchOfFrozen
+	ks[kindFrozen].DecodeTargets = func(_ engine.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
+		var page []int
+		err := json.Unmarshal(keys, &page)
+		n.count("page of a frozen set")
+		return page, len(page), err
 	}
 	return ks
 }
@@ -72,15 +84,12 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 	if s.Attempt > maxAttempts {
 		c.know(func(f *facts) { f.tooOften[c.id] = s.Attempt })
 	}
-	s.Total(c.task.Items)
-	early := c.chance(0.5)
-	for end := min(at.At+c.task.Batch, c.task.Items); at.At < end; at.At++ {
-		if err := c.item(ctx, s, at.At); err != nil {
-			return engine.Next{}, nil, err
-		}
-		if !early && c.chance(c.plan.Transient/4) {
-			return engine.Next{}, nil, errFlaky
-		}
+	batch := c.batch
+	if c.task.Kind == kindFrozen {
+		batch = c.frozenBatch
+	}
+	if err := batch(ctx, s, &at); err != nil {
+		return engine.Next{}, nil, err
 	}
 	out, err := json.Marshal(at)
 	if err != nil {
@@ -96,6 +105,58 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 	return engine.Next{}, out, nil
 }
 
+// batch processes the next items.
+func (c *call) batch(ctx context.Context, s *engine.Step, at *state) error {
+	s.Total(c.task.Items)
+	early := c.chance(0.5)
+	for end := min(at.At+c.task.Batch, c.task.Items); at.At < end; at.At++ {
+		s.Advance(1) // a failed item is processed too
+		if err := c.item(ctx, s, at.At, at.At); err != nil {
+			return err
+		}
+		if !early && c.chance(c.plan.Transient/4) {
+			return errFlaky
+		}
+	}
+	return nil
+}
+
+// frozenBatch takes the next items of the frozen set. Each of them is its position,
+// unless the runtime read a wrong page.
+func (c *call) frozenBatch(ctx context.Context, s *engine.Step, at *state) error {
+	t := s.Targets
+	if t == nil || t.Err != nil {
+		return fmt.Errorf("simulated: there is no frozen set: %v", t)
+	}
+	var loaded []int
+	for _, l := range t.Lists {
+		loaded = append(loaded, l.([]int)...) //nolint:forcetypeassert,errcheck // see kinds
+	}
+	from, to := s.Take(t.Total, min(s.Limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
+	items := loaded[from-t.From : to-t.From]
+	for len(items) > 0 {
+		// Those in a row of which nothing is to be said are one write.
+		n := 1
+		for n < len(items) && items[n] == items[0]+n && !c.task.special(items[n-1]) && !c.task.special(items[n]) {
+			n++
+		}
+		if err := c.item(ctx, s, items[0], items[n-1]); err != nil {
+			return err
+		}
+		items = items[n:]
+		if c.chance(c.plan.Transient / 4) {
+			return errFlaky
+		}
+	}
+	at.At = to
+	return nil
+}
+
+// special reports whether something else happens at an item than a write.
+func (t *Task) special(i int) bool {
+	return t.fails(i) || t.skips(i) || i == t.Killer || i == t.Poison || i == t.Panic || i == t.Goexit
+}
+
 // mood is what an execution does before it does anything.
 func (c *call) mood(ctx context.Context) error {
 	if c.chance(c.plan.Ignore) {
@@ -103,7 +164,11 @@ func (c *call) mood(ctx context.Context) error {
 		pass(c.between(time.Second, 9*time.Second))
 		return errFlaky
 	}
-	if err := sleep(ctx, c.between(0, c.plan.ExecTime)); err != nil {
+	most := c.plan.ExecTime
+	if c.task.Kind == kindFrozen {
+		most /= 10 // or batches become small, of which there would be very many
+	}
+	if err := sleep(ctx, c.between(0, most)); err != nil {
 		return err
 	}
 	if c.chance(c.plan.Transient) {
@@ -113,8 +178,8 @@ func (c *call) mood(ctx context.Context) error {
 	return nil
 }
 
-// item processes one item.
-func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
+// item processes the items from i to last. They are one, or none of them is special.
+func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
 	t := c.task
 	switch i {
 	case t.Killer:
@@ -132,9 +197,13 @@ func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
 		c.forGood("goexit")
 		runtime.Goexit()
 	}
-	s.Advance(1) // a failed item is processed too
-	if t.fails(i) {
+	switch {
+	case t.fails(i):
 		s.Fail(itemkey.Encode(i), errors.New("simulated: an item that never works"))
+		return nil
+	case t.skips(i):
+		c.count("skipped item")
+		s.Skip(itemkey.Encode(i), "nothing_to_do")
 		return nil
 	}
 	if t.Kind == kindCount {
@@ -143,7 +212,7 @@ func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
 	if c.chance(c.plan.Try) {
 		c.count("savepoint")
 		err := s.Try(ctx, func() error {
-			if err := c.touch(ctx, s, i); err != nil {
+			if err := c.touch(ctx, s, i, last); err != nil {
 				return err
 			}
 			return errFlaky
@@ -152,13 +221,15 @@ func (c *call) item(ctx context.Context, s *engine.Step, i int) error {
 			return err
 		}
 	}
-	return c.touch(ctx, s, i)
+	return c.touch(ctx, s, i, last)
 }
 
 func (t *Task) fails(i int) bool { return t.Fails > 0 && i%t.Fails == t.Fails-1 }
 
-func (c *call) touch(ctx context.Context, s *engine.Step, i int) error {
-	_, err := s.Tx.ExecContext(ctx, insertTouch, i, c.spec)
+func (t *Task) skips(i int) bool { return t.Skips > 0 && i%t.Skips == 0 && !t.fails(i) }
+
+func (c *call) touch(ctx context.Context, s *engine.Step, i, last int) error {
+	_, err := s.Tx.ExecContext(ctx, insertTouch, i, last, c.spec)
 	return err
 }
 

@@ -56,6 +56,7 @@ type Task struct {
 	Goexit int
 	Killer int // it kills its worker
 	Fails  int // every so many items one fails; 0: none
+	Skips  int // every so many of the others are skipped; 0: none
 }
 
 // The kinds. All move a cursor over their items; they differ in what the engine
@@ -65,6 +66,7 @@ const (
 	kindTidy   = "tidy"   // writes, with Abort and Report
 	kindCount  = "count"  // writes nothing: its checkpoints travel in groups
 	kindRemote = "remote" // half of its workers do not know it
+	kindFrozen = "frozen" // takes its items from a frozen set of up to two pages
 )
 
 // newPlan draws a plan.
@@ -100,7 +102,7 @@ func newPlan(r *rand.Rand) Plan {
 	}
 	for i := range in(1, 10) {
 		t := Task{
-			Kind: []string{kindMove, kindMove, kindTidy, kindCount, kindRemote}[r.IntN(5)], Spec: !maybe(0.04),
+			Kind: []string{kindMove, kindMove, kindTidy, kindCount, kindRemote, kindFrozen}[r.IntN(6)], Spec: !maybe(0.04),
 			Items: in(0, 20), Batch: in(1, 5), Poison: -1, Panic: -1, Goexit: -1, Killer: -1,
 			After: between(0, p.Chaos), Delay: some(0.2, 0, 3*time.Second),
 		}
@@ -108,6 +110,9 @@ func newPlan(r *rand.Rand) Plan {
 			t.ID[b] = byte(r.Uint32())
 		}
 		t.ID[0], t.ID[6], t.ID[8] = byte(i), t.ID[6]&0x0f|0x70, t.ID[8]&0x3f|0x80
+		if t.Kind == kindFrozen {
+			t.Items = in(1, 1300)
+		}
 		if maybe(0.2) {
 			t.Key = fmt.Sprint("key ", r.IntN(2))
 		}
@@ -118,12 +123,19 @@ func newPlan(r *rand.Rand) Plan {
 				}
 			}
 		}
+		apart := 1
+		if t.Kind == kindFrozen {
+			apart = 50 // each item apart from the others is a statement
+		}
 		if maybe(0.2) {
-			t.Fails = in(2, 5)
+			t.Fails = apart * in(2, 5)
+		}
+		if maybe(0.2) {
+			t.Skips = apart * in(2, 5)
 		}
 		p.Tasks = append(p.Tasks, t)
 	}
-	if maybe(0.5) {
+	if p.Tasks[0].Kind != kindFrozen && maybe(0.5) {
 		first := p.Tasks[0]
 		first.Key, first.Reference = "", "one thing"
 		for i, t := range p.Tasks {

@@ -255,9 +255,21 @@ func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, er
 			ID: id, Kind: t.Kind, Revision: 1, Spec: json.RawMessage(spec), Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
 			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference, Total: -1,
 		}}
+		if t.Kind == kindFrozen {
+			one[0].Targets = &store.NewTargets{Field: "items", Keys: t.keys}
+		}
 		err := n.mem.Insert(ctx, one, true)
 		return one[0].ID, err
 	})
+}
+
+// keys yields the frozen set of a task.
+func (t *Task) keys(yield func([]byte, error) bool) {
+	for i := range t.Items {
+		if !yield(strconv.AppendInt(nil, int64(i), 10), nil) {
+			return
+		}
+	}
 }
 
 // asks makes an operator's requests until ctx ends.

@@ -130,7 +130,7 @@ var sometimes = []string{
 	"pause of QUEUED", "pause of SCHEDULING", "pause of EXECUTING", "resume of QUEUED", "resume of EXECUTING",
 	"delete of QUEUED", "delete of SCHEDULING", "delete of EXECUTING", "delete of COMPLETED", "retry of FAILURE",
 	"context ignored", "panic", "goexit", "permanent error", "transient error", "later", "savepoint", "tried again", "worker killed by an item",
-	"abort: failed", "abort: stopped", "abort: deleted", "report: done", "report: stopped", "refused by its unique key", "merged",
+	"abort: failed", "abort: stopped", "abort: deleted", "report: done", "report: stopped", "refused by its unique key", "merged", "page of a frozen set", "Targets lost", "Targets unanswered", "skipped item",
 }
 
 // number is what an environment variable says, or otherwise.
