@@ -123,15 +123,15 @@ func newPlan(r *rand.Rand) Plan {
 				}
 			}
 		}
-		apart := 1
+		every := 1
 		if t.Kind == kindFrozen {
-			apart = 50 // each item apart from the others is a statement
+			every = 50 // each item apart from the others is a statement
 		}
 		if maybe(0.2) {
-			t.Fails = apart * in(2, 5)
+			t.Fails = every * in(2, 5)
 		}
 		if maybe(0.2) {
-			t.Skips = apart * in(2, 5)
+			t.Skips = every * in(2, 5)
 		}
 		p.Tasks = append(p.Tasks, t)
 	}
