@@ -180,6 +180,42 @@ func TestItemWithErrorsIsNotPoison(t *testing.T) {
 	})
 }
 
+// Errors before an operator's retry are not among the attempts after it: the item is
+// skipped when it has killed its worker as often as one without errors.
+func TestErrorsBeforeARetryDoNotCount(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		id := submitted(t, db, skippingKind, namesSpec{Names: []string{"poison", "a"}})
+		const errs = 3
+		c := quick(t, db)
+		c.MaxAttempts = errs
+		stop := started(t, db, registered(skippingKind, &funcs[namesSpec, countState]{execute: func(context.Context, *namesBatch) (taskkit.Next, error) {
+			return taskkit.More, errPlanned
+		}}), c)
+		if task := ended(t, db, id); task.Status != taskkit.StatusFailure {
+			t.Fatalf("ended in %s: %s; want FAILURE", task.Status, task.StatusDetail)
+		}
+		stop()
+		if attempts, err := clientOf(db).Attempts(t.Context(), id, 10); err != nil || len(attempts) != errs {
+			t.Fatalf("failed attempts %+v (%v), want %d", attempts, err, errs)
+		}
+		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		// It is skipped at the fourth claim; with one attempt more it would be a crash loop.
+		defer keepAlive(t, db, workerArgs{Name: "w", MaxAttempts: 4})()
+		task := ended(t, db, id)
+		if want := (taskkit.Progress{Total: 2, Done: 1, Failed: 1}); task.Status != taskkit.StatusCompleted || task.Progress != want {
+			t.Errorf("ended in %s with %+v (%s), want COMPLETED with %+v", task.Status, task.Progress, task.StatusDetail, want)
+		}
+		if failed := listed(t, db, id, taskkit.OutcomeFailed); len(failed) != 1 || failed[0].Text() != "poison" || failed[0].Code != "poison" {
+			t.Errorf("failed items %+v, want the poison item with the code poison", failed)
+		}
+	})
+}
+
 // The end of a task whose worker is lost in its last attempt tells errors from losses.
 func TestCrashLoopAfterErrors(t *testing.T) {
 	t.Parallel()

@@ -36,19 +36,31 @@ func (s *session) atPoisonItem(c store.ClaimedTask) bool {
 		lifecycle.PoisonItem(c.Stalled, c.Attempts-failed, last)
 }
 
-// failedAttempts counts the attempts since the last checkpoint that failed with an
-// error. The task's worker was lost in the others.
+// maxEvents is how many requests are searched for an operator's retry. Before more
+// than that, errors before the retry count as if they had followed it: an item is
+// then tried more often before it is skipped.
+const maxEvents = 100
+
+// failedAttempts counts the attempts since the last checkpoint, and since an
+// operator's retry, that failed with an error. The task's worker was lost in the
+// others.
 func (s *session) failedAttempts() (n int, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
 	defer cancel()
 	recorded, err := s.store.Attempts(ctx, s.lease.ID, s.tries)
+	if err != nil || len(recorded) == 0 {
+		return 0, err
+	}
+	events, err := s.store.Events(ctx, s.lease.ID, maxEvents)
 	if err != nil {
 		return 0, err
 	}
+	retry := slices.IndexFunc(events, func(e store.Event) bool { return e.Action == string(lifecycle.ActRetry) })
 	slices.SortFunc(recorded, func(a, b store.Attempt) int { return cmp.Compare(b.Fence, a.Fence) })
 	before := s.tries
 	for _, a := range recorded {
-		if a.Seq != s.lease.Seq || a.Attempt >= before {
+		retried := retry >= 0 && a.Created.Before(events[retry].Created)
+		if a.Seq != s.lease.Seq || a.Attempt >= before || retried {
 			break // before the checkpoint, or before an operator's retry
 		}
 		before = a.Attempt

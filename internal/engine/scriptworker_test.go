@@ -215,6 +215,11 @@ func (w *scriptWorker) Attempts(ctx context.Context, id uuid.UUID, limit int) ([
 	return reaching(w, func() ([]store.Attempt, error) { return w.env.store.Attempts(ctx, id, limit) })
 }
 
+// Events implements [engine.Store].
+func (w *scriptWorker) Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error) {
+	return reaching(w, func() ([]store.Event, error) { return w.env.store.Events(ctx, id, limit) })
+}
+
 // Reap implements [engine.Store].
 func (w *scriptWorker) Reap(ctx context.Context) (store.Reaped, error) {
 	return reaching(w, func() (store.Reaped, error) { return w.env.store.Reap(ctx) })

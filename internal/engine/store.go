@@ -30,6 +30,7 @@ type Store interface {
 	Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error)
 	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error)
+	Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error)
 
 	Reap(ctx context.Context) (store.Reaped, error)
 	// Dialect is passed on to executors that use ent; see [LazyTx.Dialect].

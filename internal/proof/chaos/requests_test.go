@@ -72,7 +72,7 @@ func (f *harness) running() (taskkit.ID, *worker) {
 
 func (f *harness) executes(id taskkit.ID) {
 	f.Helper()
-	f.until("it executes", time.Minute, func() bool {
+	f.until("it executes", func() bool {
 		t := f.task(id)
 		return t.Status == taskkit.StatusExecuting && t.Checkpoints > 0
 	})
@@ -119,7 +119,7 @@ func situations() []situation {
 		{name: "killed, and nobody else", prepare: func(f *harness) taskkit.ID {
 			id, w := f.running()
 			f.signal(w, syscall.SIGKILL)
-			f.until("it has been silent for too long", time.Minute, func() bool {
+			f.until("it has been silent for too long", func() bool {
 				ws, err := f.client.Workers(f.Context())
 				if err != nil {
 					f.Fatal(err)
@@ -196,9 +196,9 @@ func (f *harness) stopOutsideAWrite(w *worker) {
 	}
 }
 
-// writable reports whether somebody else can write to the file within a second.
+// writable reports whether somebody else can write to the file within some seconds.
 func (f *harness) writable() bool {
-	ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(f.Context(), 3*time.Second)
 	defer cancel()
 	tx, err := f.db.BeginTx(ctx, nil)
 	if err == nil {
@@ -214,13 +214,13 @@ func (f *harness) request(at situation, r asks) time.Duration {
 	f.Helper()
 	id := at.prepare(f)
 	began := time.Now()
-	f.until("it is asked", time.Minute, func() bool {
+	f.until("it is asked", func() bool {
 		err := r.request(f.client, f.Context(), id)
 		if err != nil && taskkit.Classify(f.Context(), err) != taskkit.ClassTransient {
 			f.Fatal(err)
 		}
 		return err == nil
 	})
-	f.until("it has taken effect", time.Minute, func() bool { return r.done(f.client.Task(f.Context(), id)) })
+	f.until("it has taken effect", func() bool { return r.done(f.client.Task(f.Context(), id)) })
 	return time.Since(began)
 }

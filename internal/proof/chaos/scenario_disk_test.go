@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
@@ -100,7 +99,7 @@ func (d *disk) free() {
 func (s *scenario) fullUntilFelt(d *disk, what string, felt func() bool) {
 	s.Helper()
 	d.fill()
-	s.until("it is felt: "+what, time.Minute, func() bool {
+	s.until("it is felt: "+what, func() bool {
 		d.fill() // what was freed meanwhile
 		return felt()
 	})

@@ -160,8 +160,8 @@ func (s *scenario) takeAll(server *cluster.Server) (release func()) {
 	}()
 	select {
 	case <-full:
-	case <-time.After(time.Minute):
-		s.Error("a minute later there are still connections to be had")
+	case <-time.After(testdb.Patience(s.T)):
+		s.Error("there are still connections to be had")
 	}
 	return func() { cancel(); <-over }
 }

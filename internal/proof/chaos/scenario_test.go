@@ -14,21 +14,15 @@ import (
 	"time"
 
 	"taskkit.dev/internal/proof/oracle"
-	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
-
-// patience is how long it may take until what must happen has happened: not a bound
-// that is promised, but the end of a hang.
-const patience = 3 * time.Minute
 
 // scenario is a harness whose workers run while faults are injected around them. A
 // client submits all the time and logs the responses; workers log their warnings. At
 // the end every fault is removed, every task must end, and the oracle checks.
 type scenario struct {
 	*harness
-	long     bool
 	over     time.Time // when no new round begins
 	clients  string    // directory of the clients' logs
 	clientDB *sql.DB   // the clients' handle, where it is not the oracle's
@@ -43,14 +37,15 @@ type scenario struct {
 // setUp prepares a scenario. Its workers are not started yet.
 func setUp(t *testing.T, db *testdb.DB, seed uint64) *scenario {
 	t.Helper()
-	_, long := prove.Budget(t)
 	s := &scenario{
-		harness: newHarness(t, db), long: long, clients: t.TempDir(), clientDB: db.DB,
+		harness: newHarness(t, db), clients: t.TempDir(), clientDB: db.DB,
 		rng: rand.New(rand.NewPCG(3, seed)), faults: make(map[string]int),
 	}
 	s.turn = s.rng.IntN(2)
 	s.args.Slots, s.args.MaxConns, s.args.Logs = 4, 8, t.TempDir()
-	s.args.Call = 2 * time.Second
+	if s.long {
+		s.args.Call = 2 * time.Second
+	}
 	return s
 }
 
@@ -69,7 +64,7 @@ func (s *scenario) replaceWorker() *worker {
 	s.Helper()
 	old, w := s.ws[0], s.launch()
 	s.ws = append(s.ws[1:], w)
-	s.until("the new worker has registered", patience, func() bool {
+	s.until("the new worker has registered", func() bool {
 		n, err := s.count("SELECT count(*) FROM taskkit_task_process WHERE id LIKE '" + w.name + "-%'")
 		return err == nil && n > 0
 	})
@@ -116,7 +111,7 @@ func (s *scenario) during(fault func()) {
 	})
 	defer client.Wait()
 	defer close(over) // also when the fault ends the test
-	s.until("all workers have registered", patience, func() bool {
+	s.until("all workers have registered", func() bool {
 		n, err := s.count("SELECT count(*) FROM taskkit_task_process")
 		return err == nil && n >= len(s.ws)
 	})
@@ -173,7 +168,7 @@ func (s *scenario) count(query string, args ...any) (n int, err error) {
 func (s *scenario) progress() {
 	s.Helper()
 	was := -1
-	s.until("items are processed", patience, func() bool {
+	s.until("items are processed", func() bool {
 		n, err := s.count("SELECT coalesce(max(id), 0) FROM oracle_touch")
 		if err == nil && was < 0 {
 			was = n
@@ -246,7 +241,7 @@ func (s *scenario) logs() map[string][]byte {
 // have happened, and each worker that nobody has ended must be alive.
 func (s *scenario) finish() *oracle.Report {
 	s.Helper()
-	s.until("every task has ended", patience, func() bool {
+	s.until("every task has ended", func() bool {
 		n, err := s.left()
 		return err == nil && n == 0
 	})

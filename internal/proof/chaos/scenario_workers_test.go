@@ -6,6 +6,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/proof/oracle"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // standstill: workers stand still for shorter than they may be silent, and for
@@ -56,7 +57,7 @@ func deploys(s *scenario) func() {
 	s.startWorkers(3)
 	return func() {
 		old := s.replaceWorker()
-		s.until("it executes a task", time.Minute, func() bool {
+		s.until("it executes a task", func() bool {
 			n, err := s.count("SELECT count(*) FROM taskkit_queued_task WHERE workflow_status = 'EXECUTING' AND scheduled_by_process LIKE '" + old.name + "-%'")
 			return err == nil && n > 0
 		})
@@ -72,8 +73,8 @@ func deploys(s *scenario) func() {
 		s.signal(old, syscall.SIGTERM)
 		select {
 		case <-old.gone:
-		case <-time.After(time.Minute):
-			s.Fatalf("worker %s has not left a minute after SIGTERM", old.name)
+		case <-time.After(testdb.Patience(s.T)):
+			s.Fatalf("worker %s has not left after SIGTERM", old.name)
 		}
 		if err := call.OK(""); err != nil {
 			s.Error(err)

@@ -47,7 +47,7 @@ func TestTakeover(t *testing.T) {
 			}
 		}
 		for _, id := range ids {
-			f.until("it has stopped", time.Minute, func() bool { return f.task(id).Status == taskkit.StatusCompleted })
+			f.until("it has stopped", func() bool { return f.task(id).Status == taskkit.StatusCompleted })
 		}
 		r := f.check(oracle.Options{Ended: true})
 		bound := f.args.DeadAfter + time.Second
@@ -85,7 +85,7 @@ func (f *harness) killHolders(ids []taskkit.ID, workers map[string]*worker) (too
 	fences := map[taskkit.ID]int64{}
 	var holders []string
 	for _, id := range ids {
-		f.until("it executes", time.Minute, func() bool {
+		f.until("it executes", func() bool {
 			t := f.task(id)
 			fences[id] = t.Fence
 			if t.Status != taskkit.StatusExecuting || t.Checkpoints == 0 {
@@ -97,6 +97,9 @@ func (f *harness) killHolders(ids []taskkit.ID, workers map[string]*worker) (too
 	}
 	at := f.now()
 	for _, name := range holders {
+		if workers[name] == nil {
+			continue // it was declared dead with the first task, and then had the second
+		}
 		if err := workers[name].Process.Signal(syscall.SIGKILL); err != nil {
 			f.Fatal(err)
 		}
@@ -104,7 +107,7 @@ func (f *harness) killHolders(ids []taskkit.ID, workers map[string]*worker) (too
 	}
 	for _, id := range ids {
 		var t *taskkit.Task
-		f.until("another has it", time.Minute, func() bool {
+		f.until("another has it", func() bool {
 			t = f.task(id)
 			return t.Fence > fences[id] && t.Scheduled != nil
 		})

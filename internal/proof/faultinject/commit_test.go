@@ -55,7 +55,7 @@ func (l *env) cutCommits(ctx context.Context, rng *rand.Rand, c *commits) error 
 		return err
 	}
 	log := &logBuffer{}
-	r := l.here(db, "harmed", 4, true, log)
+	r := l.here(db, "harmed", 4, healthyLimits, true, log)
 	for _, id := range ids {
 		err = errors.Join(err, l.wait(ctx, id, &plan{patient: true}, idle{}, nil, func() {}))
 	}

@@ -19,9 +19,12 @@ const (
 	// patience is how long a harmed worker is left alone before a healthy one
 	// comes, where the plan is patient.
 	patience = 2 * time.Second
-	// stuck is how long a task may stand unchanged. A COMMIT that gets no
-	// answer alone waits for 15 s.
-	stuck = 25 * time.Second
+	// stuck is how long a task may stand unchanged, and all others too. A COMMIT that gets no
+	// answer alone waits for 15 s; the rest is for a busy machine.
+	stuck = time.Minute
+	// leaving is how long a worker may take to end, and what it has asked for to
+	// happen.
+	leaving = 2 * time.Minute
 )
 
 // env is a database in which runs follow each other, watched by an oracle.
@@ -32,6 +35,8 @@ type env struct {
 	next   int64            // entity that no task has
 	plans  map[string]*plan // by task
 	harm   func(*plan) (harm, error)
+	// harmed are the times of the worker that is harmed in this process.
+	harmed limits
 }
 
 // harm is what stands between a worker and its database in one run.
@@ -54,7 +59,7 @@ type harm interface {
 
 func newEnv(tb testing.TB, db *testdb.DB) *env {
 	tb.Helper()
-	l := &env{db: db, schema: db.Schema, plans: make(map[string]*plan)}
+	l := &env{db: db, schema: db.Schema, plans: make(map[string]*plan), harmed: harmedLimits}
 	if db.Dialect == dialect.SQLite {
 		l.schema = taskkit.DefaultSchema
 	}
@@ -135,14 +140,14 @@ type running struct {
 
 // here runs a worker in this process. One that can not begin tries again if it
 // is stubborn, as a program that is started anew.
-func (l *env) here(db *sql.DB, name string, slots int, stubborn bool, log *logBuffer) running {
+func (l *env) here(db *sql.DB, name string, slots int, times limits, stubborn bool, log *logBuffer) running {
 	ctx, cancel := context.WithCancel(context.Background()) // it outlives what the run waits for
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		to := slog.New(slog.NewTextHandler(log, nil)).With("as", name)
 		for ctx.Err() == nil {
-			w, err := newWorker(db, l.schema, name, l.oracle, slots, to)
+			w, err := newWorker(db, l.schema, name, l.oracle, slots, times, to)
 			if err == nil {
 				err = w.Run(ctx)
 			}
@@ -160,14 +165,14 @@ func (l *env) here(db *sql.DB, name string, slots int, stubborn bool, log *logBu
 		select {
 		case <-done:
 			return nil
-		case <-time.After(30 * time.Second):
-			return fmt.Errorf("worker %s does not stop within 30 s", name)
+		case <-time.After(leaving):
+			return fmt.Errorf("worker %s does not stop within %v", name, leaving)
 		}
 	}}
 }
 
-// harmed starts the worker that is to be harmed.
-func (l *env) harmed(p *plan, h harm, log *logBuffer) (running, error) {
+// harmedWorker starts the worker that is to be harmed.
+func (l *env) harmedWorker(p *plan, h harm, log *logBuffer) (running, error) {
 	for _, f := range p.faults {
 		if f.action.ownProcess() {
 			proc, err := launch(h.args(workerArgs{Dialect: l.db.Dialect, Schema: l.schema, Name: "harmed"}), log)
@@ -182,27 +187,27 @@ func (l *env) harmed(p *plan, h harm, log *logBuffer) (running, error) {
 	if err != nil {
 		return running{}, err
 	}
-	r := l.here(db, "harmed", 1, false, log)
+	r := l.here(db, "harmed", 1, l.harmed, p.sure, log)
 	return running{r.done, func() error { return errors.Join(r.stop(), db.Close()) }}, nil
 }
 
 // toTheEnd runs a submitted task until it has ended and everybody who had to do
 // with it is gone.
 func (l *env) toTheEnd(ctx context.Context, id taskkit.ID, p *plan, h harm, log *logBuffer) error {
-	first, err := l.harmed(p, h, log)
+	first, err := l.harmedWorker(p, h, log)
 	if err != nil {
 		return err
 	}
 	var healthy *running
 	come := func() {
 		if healthy == nil {
-			r := l.here(l.db.DB, "healthy", 2, true, log)
+			r := l.here(l.db.DB, "healthy", 2, healthyLimits, true, log)
 			healthy = &r
 		}
 	}
 	err = l.wait(ctx, id, p, h, first.done, come)
 	err = errors.Join(err, first.stop())
-	within, cancel := context.WithTimeout(ctx, 30*time.Second)
+	within, cancel := context.WithTimeout(ctx, leaving)
 	defer cancel()
 	err = errors.Join(err, h.drained(within))
 	if healthy != nil {
@@ -218,23 +223,27 @@ func (l *env) wait(ctx context.Context, id taskkit.ID, p *plan, h harm, gone <-c
 	defer tick.Stop()
 	late := time.NewTimer(2 * patience) // where nothing strikes
 	defer late.Stop()
+	if p.sure {
+		late.Stop()
+	}
 	over := time.NewTimer(stuck)
 	defer over.Stop()
 	hit := h.hit()
 	for at := ""; ; {
 		var (
-			status, process string
-			fence, seq      int64
+			status, process     string
+			fence, seq, changes int64
 		)
-		err := l.db.QueryRowContext(ctx, `SELECT workflow_status, fence, checkpoint_seq, coalesce(scheduled_by_process, 'nobody')
-FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq, &process)
+		err := l.db.QueryRowContext(ctx, `SELECT workflow_status, fence, checkpoint_seq, coalesce(scheduled_by_process, 'nobody'),
+  (SELECT coalesce(max(id), 0) FROM oracle_history)
+FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq, &process, &changes)
 		switch {
 		case err != nil:
 			return fmt.Errorf("read whether the task has ended: %w", err)
 		case status == "COMPLETED" || status == "FAILURE" || status == "ERROR":
 			return nil
 		}
-		if now := fmt.Sprintf("%s, fence %d, checkpoint_seq %d, held by %s", status, fence, seq, process); now != at {
+		if now := fmt.Sprintf("%s, fence %d, checkpoint_seq %d, held by %s, after change %d of all tasks", status, fence, seq, process, changes); now != at {
 			at = now
 			over.Reset(stuck)
 		}
@@ -321,9 +330,9 @@ FROM oracle_history WHERE task = $1 AND op = 'UPDATE' ORDER BY id`, id.String())
 // check lets the oracle check everything that ran in the env.
 func (l *env) check(ctx context.Context) (*oracle.Report, error) {
 	return l.oracle.Check(ctx, l.db.DB, oracle.Options{
-		Ended: true, MaxAttempts: maxAttempts, BatchTimeout: batchTimeout,
+		Ended: true, MaxAttempts: maxAttempts, BatchTimeout: healthyLimits.batch,
 		Call: 15 * time.Second, // the runtime's bound of a COMMIT
 		// The machine is full: what is slow is not what is looked for here.
-		Slack: 20 * time.Second,
+		Slack: time.Minute,
 	})
 }

@@ -1,11 +1,11 @@
 package faultinject_test
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
@@ -40,22 +40,13 @@ func TestClaimUnanswered(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		l := newEnv(t, db)
+		l.harmed = healthyLimits // it must claim before it is lost
 		l.harm = func(*plan) (harm, error) { return unansweredClaim(db) }
-		out := l.runUntilStruck(t.Context(), &plan{faults: []fault{{1, cutAfter}}})
+		out := l.run(t.Context(), &plan{faults: []fault{{1, cutAfter}}, sure: true})
 		if out.err != nil || len(out.struck) != 1 {
 			t.Errorf("%v\nstruck: %s\n%s", out.err, out.struck, out.log)
 		}
 	})
-}
-
-// runUntilStruck is run, again while no fault has struck, a few times: on a busy machine
-// the harmed worker may give up before it claims anything.
-func (l *env) runUntilStruck(ctx context.Context, p *plan) outcome {
-	out := l.run(ctx, p)
-	for try := 1; try < 5 && out.err == nil && len(out.struck) == 0; try++ {
-		out = l.run(ctx, p)
-	}
-	return out
 }
 
 // unansweredClaim loses the answer to the first claim that finds something.
@@ -147,9 +138,9 @@ func TestReaperFallsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := l.here(db, "harmed", 1, true, log)
+	second := l.here(db, "harmed", 1, harmedLimits, true, log)
 	<-silent.hit()
-	third := l.here(l.db.DB, "healthy", 1, true, log)
+	third := l.here(l.db.DB, "healthy", 1, healthyLimits, true, log)
 	if err := l.wait(t.Context(), id, &plan{}, idle{}, nil, func() {}); err != nil {
 		t.Errorf("%v\n%s", err, log)
 	}
@@ -162,6 +153,11 @@ func TestReaperFallsSilent(t *testing.T) {
 	}
 }
 
+// bothHit is a harm whose second fault strikes after its first.
+type bothHit struct{ *proxied }
+
+func (h bothHit) hit() <-chan struct{} { return h.proxy.Hit(1) }
+
 // A worker falls silent in the transaction of a heartbeat, while it is busy with
 // a batch. Another must take the task over.
 func TestHeartbeatFallsSilent(t *testing.T) {
@@ -169,14 +165,20 @@ func TestHeartbeatFallsSilent(t *testing.T) {
 	l := postgresLane(t)
 	l.harm = func(*plan) (harm, error) {
 		h := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
-		return h, h.begin(l.db.DSN, []faultproxy.Fault{
-			{Number: 1, Action: faultproxy.Delay, Delay: overdue, Match: executed("oracle_touch")}, // the batch is long
+		var touching atomic.Bool
+		touches := executed("oracle_touch")
+		return bothHit{h}, h.begin(l.db.DSN, []faultproxy.Fault{
+			{Number: 1, Action: faultproxy.Delay, Delay: overdue, Match: func(m faultproxy.Message) bool { // the batch is long
+				is := touches(m)
+				touching.Store(touching.Load() || is)
+				return is
+			}},
 			{Number: 1, Action: faultproxy.Silence, Match: func(m faultproxy.Message) bool {
-				return m.Name == "CommandComplete" && strings.Contains(m.SQL, "SET last_heartbeat_date")
+				return touching.Load() && m.Name == "CommandComplete" && strings.Contains(m.SQL, "SET last_heartbeat_date")
 			}},
 		})
 	}
-	if out := l.run(t.Context(), &plan{faults: []fault{{1, delay}, {1, silence}}}); out.err != nil || len(out.struck) != 2 {
+	if out := l.run(t.Context(), &plan{faults: []fault{{1, delay}, {1, silence}}, sure: true}); out.err != nil || len(out.struck) != 2 {
 		t.Errorf("%v\nstruck: %s\n%s", out.err, out.struck, out.log)
 	}
 }

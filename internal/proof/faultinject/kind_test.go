@@ -15,18 +15,29 @@ const (
 	items  = 12
 	atOnce = 4
 
-	// Twice the shortest that there is: on a busy machine workers that are
-	// silent for half a second live.
-	heartbeat = 100 * time.Millisecond
-	deadAfter = time.Second
-	// overdue is longer than that: a worker that is silent so long is dead.
+	// overdue is longer than the worker that is harmed may be silent.
 	overdue = 1200 * time.Millisecond
-	// The server ends the transaction of a stopped worker a second after this.
-	batchTimeout = 700 * time.Millisecond
-	// callTimeout leaves room for a second try within a lease, as the defaults
-	// do.
-	callTimeout = 350 * time.Millisecond
-	maxAttempts = 10
+	// maxAttempts is more than any run needs: on a busy machine the harmed worker
+	// loses tasks without a fault too, which costs attempts.
+	maxAttempts = 10_000
+)
+
+// limits are the times of a worker.
+type limits struct{ heartbeat, deadAfter, batch, call time.Duration }
+
+var (
+	// A worker that is harmed is dead a second later. On a busy machine it may be
+	// declared dead without a fault: then the healthy worker has more to do.
+	harmedLimits = limits{
+		heartbeat: 100 * time.Millisecond, deadAfter: time.Second,
+		// The server ends the transaction of a stopped worker a second after this.
+		batch: 700 * time.Millisecond,
+		// It leaves room for a second try within a lease, as the default does.
+		call: 350 * time.Millisecond,
+	}
+	// A worker that nothing happens to has time. Its reaper runs ten times while it
+	// may be silent, and each run waits for that.
+	healthyLimits = limits{heartbeat: time.Second, deadAfter: 10 * time.Second, batch: 7 * time.Second, call: 5 * time.Second}
 )
 
 // steps asks for the entities First to First+items-1.
@@ -63,14 +74,14 @@ func (x steps) Execute(ctx context.Context, b *taskkit.Batch[stepsSpec, stepsSta
 	return taskkit.More, nil
 }
 
-// newWorker makes a worker with the shortest times that there are.
-func newWorker(db *sql.DB, schema, name string, o *oracle.Oracle, slots int, log *slog.Logger) (*taskkit.Worker, error) {
+// newWorker makes a worker with some times.
+func newWorker(db *sql.DB, schema, name string, o *oracle.Oracle, slots int, l limits, log *slog.Logger) (*taskkit.Worker, error) {
 	var r taskkit.Registry
 	taskkit.Register(&r, stepsKind, steps{o, name})
 	return taskkit.NewWorker(db, &r, taskkit.Config{
 		Schema: schema, SystemID: name, Slots: slots,
-		Heartbeat: heartbeat, DeadAfter: deadAfter, BatchTimeout: batchTimeout, LockTimeout: batchTimeout / 2,
-		CallTimeout: callTimeout, Drain: 4 * time.Second, MaxAttempts: maxAttempts,
+		Heartbeat: l.heartbeat, DeadAfter: l.deadAfter, BatchTimeout: l.batch, LockTimeout: l.batch / 2,
+		CallTimeout: l.call, Drain: 4 * time.Second, MaxAttempts: maxAttempts,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
 		Backoff: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond,
 		Logger: log,

@@ -42,6 +42,9 @@ type plan struct {
 	// patient: the healthy worker comes when the harmed one has had its time;
 	// otherwise as soon as a fault strikes.
 	patient bool
+	// sure: a fault strikes, however long it takes, and the healthy worker waits for
+	// it.
+	sure bool
 	// knownFailure: it has shown a failure that is known, see outcome.known.
 	knownFailure bool
 }

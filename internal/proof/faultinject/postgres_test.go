@@ -93,7 +93,7 @@ func (l *env) onProxy(h *proxied, f fault) faultproxy.Fault {
 		// end that the server makes of an idle transaction.
 		d := overdue
 		if f.number%2 == 0 {
-			d += batchTimeout + time.Second
+			d += harmedLimits.batch + time.Second
 		}
 		out.Hook = func(faultproxy.Message) {
 			<-h.ready

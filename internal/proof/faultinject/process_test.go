@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -73,7 +72,7 @@ func workerProcess(raw string) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWorker(db, a.Schema, a.Name, o, 1, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	w, err := newWorker(db, a.Schema, a.Name, o, 1, harmedLimits, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}
@@ -173,10 +172,10 @@ func (p *process) stop() error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(leaving):
 		p.signal(syscall.SIGKILL)
 		<-p.done
-		return errors.New("the worker process did not leave within 20 s of SIGTERM")
+		return fmt.Errorf("the worker process did not leave within %v of SIGTERM", leaving)
 	}
 }
 

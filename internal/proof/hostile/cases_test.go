@@ -356,8 +356,9 @@ func (w *env) round(did map[string]int) (tasks, wrong int) {
 		// On SQLite an executor that ignores its context within a transaction keeps the only write lock
 		// until it is abandoned, and others may have to try again.
 		task := w.ended("healthy", id)
-		if task.Status != taskkit.StatusCompleted || task.Fence != 1 && w.db.Dialect == dialect.Postgres || task.Progress.Done != items {
-			err("a healthy task ended in %s %q with %+v under fence %d", task.Status, task.StatusDetail, task.Progress, task.Fence)
+		attempts, readErr := w.client.Attempts(w.Context(), id, maxAttempts)
+		if readErr != nil || task.Status != taskkit.StatusCompleted || len(attempts) != 0 && w.db.Dialect == dialect.Postgres || task.Progress.Done != items {
+			err("a healthy task ended in %s %q with %+v after failed attempts %+v (%v)", task.Status, task.StatusDetail, task.Progress, attempts, readErr)
 		}
 	}
 	for name, id := range ids {

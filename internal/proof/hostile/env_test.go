@@ -32,7 +32,7 @@ type batch = taskkit.Batch[spec, state]
 const (
 	items       = 40
 	limit       = 10
-	maxAttempts = 20
+	maxAttempts = 100
 	// A busy machine must not end the batches of healthy tasks.
 	batchTimeout = 40 * time.Second
 	// abandonAfter is the time of a batch where the case is that it passes.

@@ -117,7 +117,7 @@ func SQLite(tb testing.TB, opts ...Option) *DB {
 	// busy_timeout comes first: to switch to WAL takes a lock too.
 	dsn := "file:" + filepath.ToSlash(filepath.Join(o.dir, "test.db")) +
 		"?_txlock=immediate" +
-		"&_pragma=busy_timeout(10000)" +
+		"&_pragma=busy_timeout(60000)" +
 		"&_pragma=journal_mode(WAL)" +
 		"&_pragma=foreign_keys(ON)" +
 		"&_pragma=synchronous(" + sync + ")"

@@ -172,7 +172,7 @@ func TestSQLiteSettings(t *testing.T) {
 		"journal_mode": "wal",
 		"synchronous":  "2", // FULL
 		"foreign_keys": "1",
-		"busy_timeout": "10000",
+		"busy_timeout": "60000",
 	} {
 		if got := query[string](t, db.DB, "PRAGMA "+pragma); got != want {
 			t.Errorf("%s is %s, want %s", pragma, got, want)
