@@ -36,7 +36,7 @@ var layers = []layer{
 	{"internal/demo/caseload/...", nil, "the demonstration domain is the user's side: it knows nothing of taskkit"},
 	{"internal/demo/mailserver", nil, "the demonstration's mail server knows nothing of taskkit"},
 	{"internal/itemkey", nil, "the identity of items"},
-	{"internal/engine", []string{"internal/classify", "internal/dialect", "internal/itemkey", "internal/lifecycle", "internal/store", "internal/store/txguard"}, "the runtime reaches the database through the store"},
+	{"internal/engine", []string{"internal/classify", "internal/dialect", "internal/itemkey", "internal/lifecycle", "internal/store", "internal/store/txchanges", "internal/store/txguard"}, "the runtime reaches the database through the store"},
 	{"internal/migrate", []string{"internal/classify", "internal/dialect", "migrations"}, "migrations run before there is a store"},
 	{"internal/notify", nil, "it listens on a connection and knows no task"},
 	{"internal/taskgen", []string{"internal/taskgen/..."}, "the generator's pipeline runs its steps"},

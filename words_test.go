@@ -74,7 +74,7 @@ var names = []term{
 	{"look looks", "poll"},
 	{"suspect suspects trusted cleared", "quarantine"},
 	{"apart guarded", "runIsolated, callExecutor"},
-	{"wrote note settle", "handleWriteResult, logEnd, reconcile"},
+	{"wrote settle", "handleWriteResult, logEnd, reconcile"},
 	{"enrol beat leave", "RegisterWorker, Heartbeat, Deregister"},
 	{"texts ask truth moment place", "statements, query, boolInt, timeScanner, claimOrder"},
 	{"stands leaks", "verifyOpen, cancels"},
@@ -231,7 +231,7 @@ func TestStandardWordsFindsPlanted(t *testing.T) {
 		"// look for the row, note its place and ask again.\nfunc f() {}": 0,
 		"func lookUp() {}":                                                0,
 		"// f holds the lock while others wait their turn.\nfunc f() {}":  0,
-		"type Note struct{}":                                              1,
+		"type Settle struct{}":                                            1,
 		"func each() {}":                                                  0,
 	} {
 		if got := bannedInGo(parsed(t, "internal/engine/x.go", source)); len(got) != want {

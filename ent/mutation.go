@@ -7133,6 +7133,8 @@ type TaskPlanMutation struct {
 	appendspec       json.RawMessage
 	options          *json.RawMessage
 	appendoptions    json.RawMessage
+	report           *json.RawMessage
+	appendreport     json.RawMessage
 	clearedFields    map[string]struct{}
 	task             *uuid.UUID
 	clearedtask      bool
@@ -7615,6 +7617,71 @@ func (m *TaskPlanMutation) ResetOptions() {
 	delete(m.clearedFields, taskplan.FieldOptions)
 }
 
+// SetReport sets the "report" field.
+func (m *TaskPlanMutation) SetReport(jm json.RawMessage) {
+	m.report = &jm
+	m.appendreport = nil
+}
+
+// Report returns the value of the "report" field in the mutation.
+func (m *TaskPlanMutation) Report() (r json.RawMessage, exists bool) {
+	v := m.report
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReport returns the old "report" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldReport(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReport is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReport requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReport: %w", err)
+	}
+	return oldValue.Report, nil
+}
+
+// AppendReport adds jm to the "report" field.
+func (m *TaskPlanMutation) AppendReport(jm json.RawMessage) {
+	m.appendreport = append(m.appendreport, jm...)
+}
+
+// AppendedReport returns the list of values that were appended to the "report" field in this mutation.
+func (m *TaskPlanMutation) AppendedReport() (json.RawMessage, bool) {
+	if len(m.appendreport) == 0 {
+		return nil, false
+	}
+	return m.appendreport, true
+}
+
+// ClearReport clears the value of the "report" field.
+func (m *TaskPlanMutation) ClearReport() {
+	m.report = nil
+	m.appendreport = nil
+	m.clearedFields[taskplan.FieldReport] = struct{}{}
+}
+
+// ReportCleared returns if the "report" field was cleared in this mutation.
+func (m *TaskPlanMutation) ReportCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldReport]
+	return ok
+}
+
+// ResetReport resets all changes to the "report" field.
+func (m *TaskPlanMutation) ResetReport() {
+	m.report = nil
+	m.appendreport = nil
+	delete(m.clearedFields, taskplan.FieldReport)
+}
+
 // ClearTask clears the "task" edge to the QueuedTask entity.
 func (m *TaskPlanMutation) ClearTask() {
 	m.clearedtask = true
@@ -7676,7 +7743,7 @@ func (m *TaskPlanMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskPlanMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m.task != nil {
 		fields = append(fields, taskplan.FieldTaskID)
 	}
@@ -7697,6 +7764,9 @@ func (m *TaskPlanMutation) Fields() []string {
 	}
 	if m.options != nil {
 		fields = append(fields, taskplan.FieldOptions)
+	}
+	if m.report != nil {
+		fields = append(fields, taskplan.FieldReport)
 	}
 	return fields
 }
@@ -7720,6 +7790,8 @@ func (m *TaskPlanMutation) Field(name string) (ent.Value, bool) {
 		return m.Spec()
 	case taskplan.FieldOptions:
 		return m.Options()
+	case taskplan.FieldReport:
+		return m.Report()
 	}
 	return nil, false
 }
@@ -7743,6 +7815,8 @@ func (m *TaskPlanMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldSpec(ctx)
 	case taskplan.FieldOptions:
 		return m.OldOptions(ctx)
+	case taskplan.FieldReport:
+		return m.OldReport(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskPlan field %s", name)
 }
@@ -7800,6 +7874,13 @@ func (m *TaskPlanMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOptions(v)
+		return nil
+	case taskplan.FieldReport:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReport(v)
 		return nil
 	}
 	return fmt.Errorf("unknown TaskPlan field %s", name)
@@ -7861,6 +7942,9 @@ func (m *TaskPlanMutation) ClearedFields() []string {
 	if m.FieldCleared(taskplan.FieldOptions) {
 		fields = append(fields, taskplan.FieldOptions)
 	}
+	if m.FieldCleared(taskplan.FieldReport) {
+		fields = append(fields, taskplan.FieldReport)
+	}
 	return fields
 }
 
@@ -7890,6 +7974,9 @@ func (m *TaskPlanMutation) ClearField(name string) error {
 	case taskplan.FieldOptions:
 		m.ClearOptions()
 		return nil
+	case taskplan.FieldReport:
+		m.ClearReport()
+		return nil
 	}
 	return fmt.Errorf("unknown TaskPlan nullable field %s", name)
 }
@@ -7918,6 +8005,9 @@ func (m *TaskPlanMutation) ResetField(name string) error {
 		return nil
 	case taskplan.FieldOptions:
 		m.ResetOptions()
+		return nil
+	case taskplan.FieldReport:
+		m.ResetReport()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskPlan field %s", name)

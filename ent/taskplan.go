@@ -34,6 +34,8 @@ type TaskPlan struct {
 	Spec json.RawMessage `json:"spec,omitempty"`
 	// what the task was submitted with besides, see store.Options
 	Options json.RawMessage `json:"options,omitempty"`
+	// what a preview has found so far, see store.Report
+	Report json.RawMessage `json:"report,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the TaskPlanQuery when eager-loading is set.
 	Edges        TaskPlanEdges `json:"edges"`
@@ -65,7 +67,7 @@ func (*TaskPlan) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case taskplan.FieldSpec, taskplan.FieldOptions:
+		case taskplan.FieldSpec, taskplan.FieldOptions, taskplan.FieldReport:
 			values[i] = new([]byte)
 		case taskplan.FieldTargetsTotal:
 			values[i] = new(sql.NullInt64)
@@ -145,6 +147,14 @@ func (_m *TaskPlan) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field options: %w", err)
 				}
 			}
+		case taskplan.FieldReport:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field report", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Report); err != nil {
+					return fmt.Errorf("unmarshal field report: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -212,6 +222,9 @@ func (_m *TaskPlan) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("options=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Options))
+	builder.WriteString(", ")
+	builder.WriteString("report=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Report))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -90,6 +90,12 @@ func (_c *TaskPlanCreate) SetOptions(v json.RawMessage) *TaskPlanCreate {
 	return _c
 }
 
+// SetReport sets the "report" field.
+func (_c *TaskPlanCreate) SetReport(v json.RawMessage) *TaskPlanCreate {
+	_c.mutation.SetReport(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *TaskPlanCreate) SetID(v uuid.UUID) *TaskPlanCreate {
 	_c.mutation.SetID(v)
@@ -206,6 +212,10 @@ func (_c *TaskPlanCreate) createSpec() (*TaskPlan, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Options(); ok {
 		_spec.SetField(taskplan.FieldOptions, field.TypeJSON, value)
 		_node.Options = value
+	}
+	if value, ok := _c.mutation.Report(); ok {
+		_spec.SetField(taskplan.FieldReport, field.TypeJSON, value)
+		_node.Report = value
 	}
 	if nodes := _c.mutation.TaskIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

@@ -115,6 +115,24 @@ func (_u *TaskPlanUpdate) ClearOptions() *TaskPlanUpdate {
 	return _u
 }
 
+// SetReport sets the "report" field.
+func (_u *TaskPlanUpdate) SetReport(v json.RawMessage) *TaskPlanUpdate {
+	_u.mutation.SetReport(v)
+	return _u
+}
+
+// AppendReport appends value to the "report" field.
+func (_u *TaskPlanUpdate) AppendReport(v json.RawMessage) *TaskPlanUpdate {
+	_u.mutation.AppendReport(v)
+	return _u
+}
+
+// ClearReport clears the value of the "report" field.
+func (_u *TaskPlanUpdate) ClearReport() *TaskPlanUpdate {
+	_u.mutation.ClearReport()
+	return _u
+}
+
 // Mutation returns the TaskPlanMutation object of the builder.
 func (_u *TaskPlanUpdate) Mutation() *TaskPlanMutation {
 	return _u.mutation
@@ -201,6 +219,17 @@ func (_u *TaskPlanUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.OptionsCleared() {
 		_spec.ClearField(taskplan.FieldOptions, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Report(); ok {
+		_spec.SetField(taskplan.FieldReport, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedReport(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, taskplan.FieldReport, value)
+		})
+	}
+	if _u.mutation.ReportCleared() {
+		_spec.ClearField(taskplan.FieldReport, field.TypeJSON)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskPlan
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -306,6 +335,24 @@ func (_u *TaskPlanUpdateOne) AppendOptions(v json.RawMessage) *TaskPlanUpdateOne
 // ClearOptions clears the value of the "options" field.
 func (_u *TaskPlanUpdateOne) ClearOptions() *TaskPlanUpdateOne {
 	_u.mutation.ClearOptions()
+	return _u
+}
+
+// SetReport sets the "report" field.
+func (_u *TaskPlanUpdateOne) SetReport(v json.RawMessage) *TaskPlanUpdateOne {
+	_u.mutation.SetReport(v)
+	return _u
+}
+
+// AppendReport appends value to the "report" field.
+func (_u *TaskPlanUpdateOne) AppendReport(v json.RawMessage) *TaskPlanUpdateOne {
+	_u.mutation.AppendReport(v)
+	return _u
+}
+
+// ClearReport clears the value of the "report" field.
+func (_u *TaskPlanUpdateOne) ClearReport() *TaskPlanUpdateOne {
+	_u.mutation.ClearReport()
 	return _u
 }
 
@@ -425,6 +472,17 @@ func (_u *TaskPlanUpdateOne) sqlSave(ctx context.Context) (_node *TaskPlan, err 
 	}
 	if _u.mutation.OptionsCleared() {
 		_spec.ClearField(taskplan.FieldOptions, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Report(); ok {
+		_spec.SetField(taskplan.FieldReport, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedReport(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, taskplan.FieldReport, value)
+		})
+	}
+	if _u.mutation.ReportCleared() {
+		_spec.ClearField(taskplan.FieldReport, field.TypeJSON)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskPlan
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

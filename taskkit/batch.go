@@ -26,7 +26,10 @@ type Batch[Spec, State any] struct {
 	// Tx is the batch's transaction. It begins with its first statement, so a
 	// batch that is busy elsewhere keeps none open. The executor cannot commit it.
 	// See [Batch.EntDriver] for an ent client that works in it.
-	Tx      ExecQuerier
+	Tx ExecQuerier
+	// Preview: the task is a preview, see [Preview]. What is written through Tx is
+	// rolled back; the executor must leave out every other effect, such as a mail.
+	Preview bool
 	Limit   int          // the number of items to process at most
 	Attempt int          // counts the attempts of this batch, from 1
 	Log     *slog.Logger // has the task's id and kind as attributes
@@ -60,6 +63,17 @@ func (b *Batch[Spec, State]) Fail(item any, err error) {
 // about which there is nothing to say need not be skipped and counts as done.
 func (b *Batch[Spec, State]) Skip(item any, code string) {
 	b.runtime().Skip(itemkey.Encode(item), code)
+}
+
+// Note says of an item, in a preview, what would become of it, such as "active -> exited".
+// The report of the preview counts the items with each note and shows the first 100
+// items, see [Client.Preview]. An item has one note in a batch, the last. A note of
+// more than 200 bytes is cut. Outside a preview Note does nothing. Items are identified
+// as by [Batch.Fail].
+func (b *Batch[Spec, State]) Note(item any, note string) {
+	if b.Preview {
+		b.runtime().Note(itemkey.Encode(item), note)
+	}
 }
 
 // Try calls f inside a savepoint of b.Tx. When f returns an error or panics, what

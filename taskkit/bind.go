@@ -24,6 +24,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Limit:      k.def.BatchSize,
 		MaxBatch:   k.def.MaxBatchSize,
 		SkipPoison: k.def.SkipPoison,
+		Preview:    k.def.Preview,
 		HasAbort:   aborts,
 		HasReport:  report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
@@ -58,7 +59,7 @@ type call[Spec, State, Result any] struct {
 func (c *call[Spec, State, Result]) batch(s *engine.Step, state json.RawMessage) (*Batch[Spec, State], error) {
 	b := &Batch[Spec, State]{
 		Task: s.Task.ID, Owner: s.Task.Owner, RunAs: s.Task.RunAs, Spec: c.spec,
-		Tx: s.Tx, Limit: s.Limit, Attempt: s.Attempt, Log: s.Log, step: s,
+		Tx: s.Tx, Preview: s.Preview, Limit: s.Limit, Attempt: s.Attempt, Log: s.Log, step: s,
 	}
 	if err := c.kind.readState(s.Task.Revision, state, &b.State); err != nil {
 		return nil, Permanent("undecodable_state", err)

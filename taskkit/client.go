@@ -33,6 +33,7 @@ type tables interface {
 	Tasks(ctx context.Context, f store.Filter) ([]store.Task, error)
 	Matching(ctx context.Context, suffix string, limit int) ([]ID, error)
 	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
+	Plan(ctx context.Context, id ID) (store.Plan, error)
 	Result(ctx context.Context, id ID) (json.RawMessage, int, error)
 	Fetch(ctx context.Context, id ID) (json.RawMessage, int, error)
 	Items(ctx context.Context, id ID, outcome store.Outcome, after uuid.UUID, limit int) ([]store.Item, error)

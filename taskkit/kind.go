@@ -58,6 +58,9 @@ type Definition[Spec, State, Result any] struct {
 	// Targets is the list of the spec whose elements are the targets of a task; see
 	// [Over]. The zero value is none.
 	Targets Targets[Spec]
+	// Preview says that the executor can run as a preview: that it checks b.Preview
+	// before each effect outside b.Tx. See [Preview].
+	Preview bool
 	// Secrets are JSON pointers into an object of spec and state, such as
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.

@@ -64,6 +64,9 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if err := k.checkOver(s, specs); err != nil {
 		return nil, err
 	}
+	if err := k.checkPreview(s); err != nil {
+		return nil, err
+	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
 		raw, err := k.encodeSpec(&specs[i], s.over != nil)

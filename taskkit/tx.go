@@ -73,8 +73,15 @@ func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {
 	if err != nil {
 		return err
 	}
+	var unused sql.Result
+	if v == nil {
+		v = &unused
+	}
 	err = conn.Exec(ctx, query, args, v)
 	d.tx.Record(query, err)
+	if r, ok := v.(*sql.Result); ok && err == nil {
+		d.tx.Executed(query, *r)
+	}
 	return err
 }
 
@@ -88,8 +95,26 @@ func (d entDriver) Query(ctx context.Context, query string, args, v any) error {
 	d.tx.Record(query, err)
 	if rows, ok := v.(*entsql.Rows); ok && err == nil {
 		d.tx.Reads(query, rows.ColumnScanner)
+		if read := d.tx.Queried(query); read != nil {
+			rows.ColumnScanner = countedRows{rows.ColumnScanner, read}
+		}
 	}
 	return err
+}
+
+// countedRows calls read for each row.
+type countedRows struct {
+	entsql.ColumnScanner
+	read func()
+}
+
+// Next implements [entsql.ColumnScanner].
+func (r countedRows) Next() bool {
+	if !r.ColumnScanner.Next() {
+		return false
+	}
+	r.read()
+	return true
 }
 
 // conn returns ent's view of the handle beneath the transaction, which begins

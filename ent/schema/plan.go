@@ -33,6 +33,7 @@ func (TaskPlan) Fields() []ent.Field {
 		field.Int64("targets_total").Optional().Nillable(),
 		field.JSON("spec", json.RawMessage{}).Optional().Immutable().SchemaType(jsonType).Comment("null: in the row of the task"),
 		field.JSON("options", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what the task was submitted with besides, see store.Options"),
+		field.JSON("report", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what a preview has found so far, see store.Report"),
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 	FieldSpec = "spec"
 	// FieldOptions holds the string denoting the options field in the database.
 	FieldOptions = "options"
+	// FieldReport holds the string denoting the report field in the database.
+	FieldReport = "report"
 	// EdgeTask holds the string denoting the task edge name in mutations.
 	EdgeTask = "task"
 	// Table holds the table name of the taskplan in the database.
@@ -49,6 +51,7 @@ var Columns = []string{
 	FieldTargetsTotal,
 	FieldSpec,
 	FieldOptions,
+	FieldReport,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).

@@ -362,6 +362,16 @@ func OptionsNotNil() predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldNotNull(FieldOptions))
 }
 
+// ReportIsNil applies the IsNil predicate on the "report" field.
+func ReportIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldReport))
+}
+
+// ReportNotNil applies the NotNil predicate on the "report" field.
+func ReportNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldReport))
+}
+
 // HasTask applies the HasEdge predicate on the "task" edge.
 func HasTask() predicate.TaskPlan {
 	return predicate.TaskPlan(func(s *sql.Selector) {

@@ -16,6 +16,9 @@ import (
 // batch runs one batch: the executor, and the write of its checkpoint.
 func (s *session) batch() flow {
 	targets, err := s.targets()
+	if err == nil {
+		err = s.refreshReport()
+	}
 	if err != nil {
 		return s.failed(s.ctx, err)
 	}
@@ -23,8 +26,11 @@ func (s *session) batch() flow {
 	defer cancel()
 	started := time.Now()
 
-	tx := newLazyTx(s.store, s.lease, s.config.limits())
-	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.size, Attempt: s.tries, Log: s.log, Targets: targets}, s.progress)
+	tx := s.newTx()
+	step := newStep(s.task, Env{
+		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Log: s.log, Targets: targets,
+		Preview: s.preview != nil, Sample: s.sample,
+	}, s.progress)
 	step.skip = s.skip
 	var (
 		next   Next
@@ -64,6 +70,10 @@ func (s *session) batch() flow {
 			s.reportFailedBatch(ctx, step, started, err)
 			return s.failed(ctx, err)
 		}
+	}
+	if err := s.reportPreview(&w, step, time.Since(started)); err != nil {
+		tx.rollback()
+		return s.failed(ctx, err)
 	}
 	s.reportBatch(step, started, w.Progress, classify.Classification{})
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
@@ -168,10 +178,14 @@ func ignored(ctx context.Context, failed error) error {
 }
 
 // commit makes a batch's last write: inside its transaction if it has one,
-// otherwise with the group. What the session does after it, if it is applied, is
+// otherwise with the group. The transaction of a preview is rolled back before. What the session does after it, if it is applied, is
 // then. The error is that of [session.handleWriteResult].
 func (s *session) commit(tx *LazyTx, w store.Write, then flow) (flow, error) {
 	open, _ := tx.close()
+	if tx.isPreview() {
+		tx.rollback()
+		open = nil
+	}
 	if open == nil {
 		if then == endSession {
 			// The slot is free for the next task; the end is acknowledged to

@@ -60,13 +60,14 @@ func (s *Step) part(ctx context.Context, n int, f func() error) (own, err error)
 type stepMark struct {
 	counts   counts
 	outcomes outcomesMark
+	notes    int
 }
 
 // mark begins what unmark ends. Marks are nested.
 func (s *Step) mark() stepMark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return stepMark{s.counts, s.outcomes.mark()}
+	return stepMark{s.counts, s.outcomes.mark(), len(s.notes)}
 }
 
 // unmark keeps what the step has counted and recorded since the mark, or forgets it. A
@@ -81,5 +82,6 @@ func (s *Step) unmark(m stepMark, keep bool) {
 	default:
 		s.counts = m.counts
 		s.outcomes.undo(m.outcomes)
+		s.notes = s.notes[:m.notes]
 	}
 }

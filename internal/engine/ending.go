@@ -173,11 +173,13 @@ func (s *session) endWrite(e ending) store.Write {
 func (s *session) tryEnd(e ending) (flow, error) {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
-	tx := newLazyTx(s.store, s.lease, s.config.limits())
-	step := newStep(s.task, Env{Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log}, s.progress)
+	tx := s.newTx()
+	step := newStep(s.task, Env{
+		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Sample: s.sample,
+	}, s.progress)
 
 	var result json.RawMessage
-	abort := s.call != nil && s.kind.HasAbort
+	abort := s.call != nil && s.kind.HasAbort && s.preview == nil // a preview leaves nothing to clean up
 	report := s.call != nil && s.kind.HasReport && e.how == EndStop
 	if abort || report {
 		targets, err := s.targets()

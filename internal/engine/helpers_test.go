@@ -31,12 +31,16 @@ func config(t *testing.T) engine.Config {
 }
 
 // submit stores a task of the kind demo.
-func submit(t *testing.T, s *memstore.Store) uuid.UUID {
+func submit(t *testing.T, s *memstore.Store, change ...func(*store.NewTask)) uuid.UUID {
 	t.Helper()
 	id, person := uuid.Must(uuid.NewV7()), uuid.New()
-	if err := s.Insert(t.Context(), []store.NewTask{{
+	n := store.NewTask{
 		ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: person, RunAs: person, Queue: "default", Priority: 2, Total: -1,
-	}}, false); err != nil {
+	}
+	for _, f := range change {
+		f(&n)
+	}
+	if err := s.Insert(t.Context(), []store.NewTask{n}, false); err != nil {
 		t.Fatal(err)
 	}
 	return id

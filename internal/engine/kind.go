@@ -21,8 +21,10 @@ type Kind struct {
 	// SkipPoison fails an item that is alone in its batch and kills its worker
 	// again, and continues the task. False ends the task in ERROR.
 	SkipPoison bool
-	HasAbort   bool
-	HasReport  bool
+	// Preview: the executor can be executed without effect, see [Env].
+	Preview   bool
+	HasAbort  bool
+	HasReport bool
 	// Open decodes the spec of a task. The call belongs to one session. An error
 	// is one of the runtime, not of the executor, and ends the task in ERROR.
 	Open func(t Task, spec json.RawMessage) (Call, error)
@@ -83,6 +85,11 @@ type Env struct {
 	Limit   int
 	Attempt int
 	Ending  Ending
+	// Preview: what the executor writes is rolled back, and it must do nothing else
+	// that lasts.
+	Preview bool
+	// Sample: Take returns every n-th target; 0 and 1: all.
+	Sample  int
 	Log     *slog.Logger
 	Targets *Targets // nil: the task has no frozen targets
 }

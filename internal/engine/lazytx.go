@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/txchanges"
 	"taskkit.dev/internal/store/txguard"
 )
 
@@ -18,11 +19,12 @@ var errBeginning = errors.New("the batch's transaction had not begun when the ex
 var errClosed = errors.New("the batch has ended: its transaction cannot be used any more")
 
 // LazyTx is a batch's transaction. It begins with its first statement, so that
-// a batch that works elsewhere keeps none open.
+// a batch that works elsewhere keeps none open. That of a preview never commits.
 type LazyTx struct {
-	store  Store
-	lease  store.Lease
-	limits store.TxTimeouts
+	store   Store
+	lease   store.Lease
+	limits  store.TxTimeouts
+	changes *txchanges.Counter // nil unless it is that of a preview
 
 	mu        sync.Mutex
 	beginning chan struct{} // nil unless somebody begins now; closed after that
@@ -35,13 +37,28 @@ func newLazyTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
 	return &LazyTx{store: s, lease: lease, limits: l}
 }
 
+// newPreviewTx returns the transaction of a preview, which counts what its statements
+// change.
+func newPreviewTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
+	t := newLazyTx(s, lease, l)
+	t.changes = txchanges.New(s.Dialect())
+	return t
+}
+
+// isPreview reports whether the transaction is that of a preview.
+func (t *LazyTx) isPreview() bool { return t.changes != nil }
+
 // ExecContext implements [store.Querier].
 func (t *LazyTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	tx, err := t.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return tx.ExecContext(ctx, query, args...)
+	r, err := tx.ExecContext(ctx, query, args...)
+	if err == nil {
+		t.Executed(query, r)
+	}
+	return r, err
 }
 
 // QueryContext implements [store.Querier].
@@ -50,7 +67,28 @@ func (t *LazyTx) QueryContext(ctx context.Context, query string, args ...any) (*
 	if err != nil {
 		return nil, err
 	}
-	return tx.QueryContext(ctx, query, args...)
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err == nil {
+		t.Executed(query, nil) // nobody can count the rows of a *sql.Rows
+	}
+	return rows, err
+}
+
+// Executed notes what a statement has changed that ran on a handle of
+// [LazyTx.Handle]. It does nothing but in a preview.
+func (t *LazyTx) Executed(query string, r sql.Result) {
+	if t.changes != nil {
+		t.changes.Executed(query, r)
+	}
+}
+
+// Queried is Executed for a query. If it returns a function, that is to be called for
+// each row that is read: it is one that the query has changed.
+func (t *LazyTx) Queried(query string) (read func()) {
+	if t.changes == nil {
+		return nil
+	}
+	return t.changes.Queried(query)
 }
 
 // Dialect returns ent's name of the database.
@@ -104,7 +142,11 @@ func (t *LazyTx) savepoint(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return tx.Savepoint(ctx, name)
+	if err := tx.Savepoint(ctx, name); err != nil {
+		return err
+	}
+	t.onSavepoint("SAVEPOINT", name)
+	return nil
 }
 
 func (t *LazyTx) rollbackTo(ctx context.Context, name string) error {
@@ -112,7 +154,11 @@ func (t *LazyTx) rollbackTo(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return tx.RollbackTo(ctx, name)
+	if err := tx.RollbackTo(ctx, name); err != nil {
+		return err
+	}
+	t.onSavepoint("ROLLBACK", name)
+	return nil
 }
 
 func (t *LazyTx) releaseSavepoint(ctx context.Context, name string) error {
@@ -120,7 +166,18 @@ func (t *LazyTx) releaseSavepoint(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return tx.ReleaseSavepoint(ctx, name)
+	if err := tx.ReleaseSavepoint(ctx, name); err != nil {
+		return err
+	}
+	t.onSavepoint("RELEASE", name)
+	return nil
+}
+
+// onSavepoint notes what was done to a savepoint.
+func (t *LazyTx) onSavepoint(verb, name string) {
+	if t.changes != nil {
+		t.changes.Savepoint(verb, name)
+	}
 }
 
 // closeSavepoint leaves a savepoint that could not be released.
@@ -169,6 +226,9 @@ func (t *LazyTx) onBegun(begun store.Tx, err error) (*txguard.Tx, error) {
 	var tx *txguard.Tx
 	if err == nil {
 		tx = txguard.New(begun, t.store.Dialect())
+		if t.isPreview() {
+			tx.NeverCommit()
+		}
 	}
 	t.mu.Lock()
 	close(t.beginning)

@@ -94,6 +94,7 @@ func (s *session) advance(w store.Write, a store.Applied) {
 		s.begun = w.To == lifecycle.Executing
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
 		s.tries, s.stored, s.unanswered = 1, 0, 0
+		s.advancePreview(w)
 		s.passItem()
 	}
 	s.control = a.Control
@@ -119,6 +120,9 @@ func (s *session) reconcile(w store.Write) flow {
 				// It was this session's own: nobody else writes under this fence.
 				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored, s.unanswered = p.Attempts+1, p.Attempts, 0
+				if s.preview != nil {
+					s.preview.stale = true
+				}
 				s.passItem()
 			}
 			s.control, s.begun = p.Control, p.Status == lifecycle.Executing

@@ -75,7 +75,10 @@ type session struct {
 	// skip: the item that the task is at is poison, and its kind allows to skip it.
 	skip   bool
 	frozen *frozenTargets // nil: the task has none
-	began  time.Time
+	// preview is not nil if the task is a preview. sample is [Env.Sample].
+	preview *preview
+	sample  int
+	began   time.Time
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -150,6 +153,10 @@ func (s *session) loop() {
 
 // open decodes the spec. Decoding may call code of the user's.
 func (s *session) open(p store.Plan) (c Call, err error) {
+	s.sample = int(p.Options.Sample)
+	if err := s.openPreview(p); err != nil {
+		return nil, err
+	}
 	if p.Frozen != nil {
 		s.frozen = &frozenTargets{FrozenTargets: *p.Frozen, spec: p.Spec}
 	} else if p.Spec == nil && s.kind.DecodeTargets != nil {

@@ -25,8 +25,9 @@ type Step struct {
 	before lifecycle.Progress // as committed
 	counts
 	outcomes  outcomes
-	skip      bool // Take gives up the next element, see [session.skipItem]
-	didSkip   bool // Take did
+	notes     []note // only in a preview
+	skip      bool   // Take gives up the next element, see [session.skipItem]
+	didSkip   bool   // Take did
 	savepoint int
 	closed    bool
 }

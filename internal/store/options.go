@@ -10,6 +10,10 @@ import (
 type Options struct {
 	// StopAfter pauses the task when too many of its items have failed.
 	StopAfter StopPolicy `json:"stop_after,omitzero"`
+	// Preview executes the task without keeping what it writes.
+	Preview bool `json:"preview,omitempty"`
+	// Sample takes every n-th target only; 0 and 1 take all.
+	Sample int64 `json:"sample,omitempty"`
 }
 
 // StopPolicy says when a task has too many failed items. The zero value is never.

@@ -46,9 +46,6 @@ type Store interface {
 	// Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
-	// Plan reads what a claim leaves out, when ClaimedTask.Spec is nil: a spec larger
-	// than Claim.SpecMax, or what is in the plan of a task.
-	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	// Targets reads the pages from first to last of the frozen targets of a task, in
 	// their order. A page that does not exist is absent.
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
@@ -91,6 +88,9 @@ type Store interface {
 type Operator interface {
 	// Task reads one task; ErrNotFound when there is none.
 	Task(ctx context.Context, id uuid.UUID) (Task, error)
+	// Plan reads what a claim leaves out, when ClaimedTask.Spec is nil: a spec larger
+	// than Claim.SpecMax, or what is in the plan of a task.
+	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	// Tasks lists tasks, newest first, by keyset, without spec and state: a
 	// page of those could be gigabytes.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
@@ -222,6 +222,9 @@ type Write struct {
 	// Secrets are added to those of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string
+	// Report is the [Report] of a preview as JSON, only with Checkpoint; nil leaves
+	// what the plan of the task has.
+	Report json.RawMessage
 
 	Attempts int // the new value of attempts
 	// Delay, To QUEUED: not_before becomes now + Delay; a negative one leaves the

@@ -38,6 +38,7 @@ type Plan struct {
 	Spec    json.RawMessage // nil: null in the database
 	Frozen  *FrozenTargets  // nil: none
 	Options Options
+	Report  json.RawMessage // a [Report]; nil: none
 }
 
 // FrozenTargets describes the frozen targets of a task.

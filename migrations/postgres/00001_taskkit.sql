@@ -165,6 +165,7 @@ CREATE TABLE "{schema}"."taskkit_task_plan" (
   "targets_total" bigint NULL,
   "spec" json NULL,
   "options" json NULL,
+  "report" json NULL,
   "task_id" uuid NOT NULL,
   PRIMARY KEY ("id"),
   CONSTRAINT "taskkit_task_plan_taskkit_queued_task_plan" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE

@@ -151,6 +151,7 @@ CREATE TABLE `taskkit_task_plan` (
   `targets_total` integer NULL,
   `spec` text NULL,
   `options` text NULL,
+  `report` text NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_task_plan_taskkit_queued_task_plan` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE

@@ -248,6 +248,7 @@ func (c *calls) worker() {
 		w.Revision, w.Result = 1, json.RawMessage("{}")
 		w.Checkpoint, w.State, w.Secrets = true, json.RawMessage("{}"), "/x"
 		w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c", Attempt: 1}}
+		w.Report = json.RawMessage("{}")
 	}), end(1, lifecycle.Failure, func(w *store.Write) {
 		w.StatusDetail = "failed"
 	}))

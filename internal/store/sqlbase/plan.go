@@ -20,11 +20,11 @@ func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		total sql.NullInt64
 		text  json.RawMessage
 	)
-	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options, p.report
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1`), []any{id.String()},
 		func(rows *sql.Rows) error {
-			return rows.Scan(sqlrows.JSON(&p.Spec), &field, &total, sqlrows.JSON(&text))
+			return rows.Scan(sqlrows.JSON(&p.Spec), &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report))
 		})
 	if err != nil {
 		return store.Plan{}, fmt.Errorf("read the spec of task %s: %w", id, err)

@@ -34,6 +34,9 @@ type resultRow struct {
 // secretsRow is what is added to the secrets of a task.
 type secretsRow struct{ task, secrets string }
 
+// reportRow is the report of a preview.
+type reportRow struct{ task, report string }
+
 // recorded are the statements that store rows of a type: all at once on
 // PostgreSQL, one by one on SQLite, where a statement is no round trip.
 type recorded[R any] struct {
@@ -94,21 +97,32 @@ var (
 FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid`,
 		"UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1",
 	}
+	recordedReports = recorded[reportRow]{
+		"reports",
+		[]sqlrows.Column[reportRow]{
+			sqlrows.Text("task", func(r *reportRow) string { return r.task }),
+			sqlrows.Text("report", func(r *reportRow) string { return r.report }),
+		},
+		`UPDATE {s}taskkit_task_plan p SET report = r.report::json
+FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task::uuid`,
+		"UPDATE taskkit_task_plan SET report = $2 WHERE task_id = $1",
+	}
 )
 
 // HasRecords reports whether [Statements.Record] stores something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "")
+	return w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "" || w.Report != nil)
 }
 
 // Record stores what came with writes that took effect: outcomes of items,
-// failed attempts, results and, rarely, secrets.
+// failed attempts, results and, rarely, secrets and reports.
 func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) error {
 	var (
 		items    itemRows
 		attempts []*attemptRow
 		results  []*resultRow
 		secrets  []*secretsRow
+		reports  []*reportRow
 	)
 	for _, w := range writes {
 		if !HasRecords(w) {
@@ -121,6 +135,9 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 			}
 			if w.Secrets != "" {
 				secrets = append(secrets, &secretsRow{task, w.Secrets})
+			}
+			if w.Report != nil {
+				reports = append(reports, &reportRow{task, string(w.Report)})
 			}
 		}
 		if w.Attempt != nil {
@@ -139,7 +156,10 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 	if err := recordRows(ctx, t, q, &recordedResults, results); err != nil {
 		return err
 	}
-	return recordRows(ctx, t, q, &recordedSecrets, secrets)
+	if err := recordRows(ctx, t, q, &recordedSecrets, secrets); err != nil {
+		return err
+	}
+	return recordRows(ctx, t, q, &recordedReports, reports)
 }
 
 // itemRows are outcomes, one for each item: PostgreSQL refuses a statement that

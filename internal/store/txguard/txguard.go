@@ -17,6 +17,7 @@ package txguard
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -32,6 +33,7 @@ import (
 type Tx struct {
 	store.Tx
 	dialect dialect.Name
+	never   bool // see [Tx.NeverCommit]
 
 	mu sync.Mutex
 	// failed has the first error at each level: of the transaction, and of each
@@ -56,6 +58,22 @@ type Rows interface{ Columns() ([]string, error) }
 // New guards a transaction that has just begun.
 func New(tx store.Tx, d dialect.Name) *Tx {
 	return &Tx{Tx: tx, dialect: d, failed: make([]error, 1)}
+}
+
+// NeverCommit makes the transaction one of a preview, whose Commit is refused. It is
+// called before the transaction is used.
+func (t *Tx) NeverCommit() { t.never = true }
+
+// Commit implements [store.Tx].
+func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
+	if t.never {
+		t.Rollback()
+		return store.Applied{}, &classify.MarkedError{
+			Class: lifecycle.Permanent, Code: classify.CodeMisuse,
+			Err: errors.New("commit what a preview has written: it was rolled back instead; this is a fault of taskkit, please report it"),
+		}
+	}
+	return t.Tx.Commit(ctx, w)
 }
 
 // SpoiledError is what a statement gets that follows a failed one. It unwraps to

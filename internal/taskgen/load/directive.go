@@ -18,6 +18,7 @@ type directive struct {
 	kind       string
 	batch, max int // 0 is not given
 	skipPoison bool
+	preview    bool
 	queue      string
 	targets    string // the path of a list of the spec by JSON names: targets.people
 	targetsPos token.Pos
@@ -114,7 +115,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, preview, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -175,10 +176,14 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.aliases = append(d.aliases, name(o, key, value))
 		case "reserved":
 			d.reserved = append(d.reserved, name(o, key, value))
-		case "retired":
-			d.retired = true
+		case "retired", "preview":
+			if key == "retired" {
+				d.retired = true
+			} else {
+				d.preview = true
+			}
 			if o.word != key {
-				refuse(o.pos, "write retired without a value", "option %q takes no value", o.word)
+				refuse(o.pos, "write "+key+" without a value", "option %q takes no value", o.word)
 			}
 		default:
 			refuse(o.pos, optionsRemedy, "unknown option %q", o.word)

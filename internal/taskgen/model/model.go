@@ -16,6 +16,7 @@ type Executor struct {
 	Queue    string // "" is the default of taskkit
 	// SkipPoison lets a task go on without an item that kills its worker.
 	SkipPoison bool
+	Preview    bool // the executor can run as a preview
 	Revision   int
 	// Reserved are former names whose tasks are not run any more, and that
 	// nothing else may use.

@@ -89,6 +89,9 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		for _, i := range w.Items {
 			s.record(w.ID, i)
 		}
+		if p := s.plans[w.ID]; p != nil && w.Report != nil {
+			p.report = slices.Clone(w.Report)
+		}
 	}
 	if w.Attempt != nil {
 		a := *w.Attempt

@@ -16,6 +16,7 @@ type plan struct {
 	frozen  *store.FrozenTargets
 	pages   []store.TargetPage
 	options store.Options
+	report  json.RawMessage
 }
 
 // newPlan returns the plan of a new task, or nil if it has none.
@@ -49,7 +50,7 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	if p == nil {
 		return store.Plan{Spec: slices.Clone(r.Spec)}, nil
 	}
-	found := store.Plan{Spec: slices.Clone(p.spec), Options: p.options}
+	found := store.Plan{Spec: slices.Clone(p.spec), Options: p.options, Report: slices.Clone(p.report)}
 	if p.frozen != nil {
 		frozen := *p.frozen
 		found.Frozen = &frozen

@@ -44,7 +44,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 	for name, f := range map[string]func(*env){
 		"InsertOne": insertOne, "InsertActor": insertActor, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
-		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "Options": options,
+		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "Options": options, "Report": report,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
 		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry, "CoalesceHalfDone": coalesceHalfDone,

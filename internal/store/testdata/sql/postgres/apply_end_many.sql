@@ -67,4 +67,7 @@ ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = e
 UPDATE "taskkit".taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
 FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid;
 
+UPDATE "taskkit".taskkit_task_plan p SET report = r.report::json
+FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task::uuid;
+
 commit;

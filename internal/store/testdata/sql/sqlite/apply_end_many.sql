@@ -50,4 +50,6 @@ ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = e
 
 UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1;
 
+UPDATE taskkit_task_plan SET report = $2 WHERE task_id = $1;
+
 COMMIT;

@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/txchanges"
+)
+
+// preview is the part of a session that executes its task without keeping what the
+// executor writes. The transaction of a batch is rolled back, and its checkpoint is
+// written as that of a batch without a transaction. So no checkpoint of a preview is
+// ever in one transaction with what the executor has written: see [LazyTx] and
+// [txguard.Tx.NeverCommit], which refuses the commit.
+type preview struct {
+	report store.Report // as committed
+	next   store.Report // with the batch whose checkpoint is being written
+	// stale: a checkpoint has been found committed whose report this session does not
+	// know.
+	stale bool
+}
+
+// note is what an executor says about an item.
+type note struct{ key, text string }
+
+// openPreview makes the session one of a preview, if the plan says so.
+func (s *session) openPreview(p store.Plan) error {
+	if !p.Options.Preview {
+		return nil
+	}
+	if !s.kind.Preview {
+		return fmt.Errorf("the task is a preview, and this worker's code of kind %s cannot be previewed: put the word preview back into its directive", s.task.Kind)
+	}
+	report, err := store.DecodeReport(p.Report)
+	s.preview = &preview{report: report}
+	return err
+}
+
+// newTx returns the transaction of a batch.
+func (s *session) newTx() *LazyTx {
+	if s.preview != nil {
+		return newPreviewTx(s.store, s.lease, s.config.limits())
+	}
+	return newLazyTx(s.store, s.lease, s.config.limits())
+}
+
+// refreshReport reads the report that was committed, if the session does not know it.
+func (s *session) refreshReport() error {
+	if s.preview == nil || !s.preview.stale {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	defer cancel()
+	p, err := s.store.Plan(ctx, s.task.ID)
+	if err != nil {
+		return err
+	}
+	report, err := store.DecodeReport(p.Report)
+	if err != nil {
+		return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeUndecodable, Err: err}
+	}
+	s.preview.report, s.preview.stale = report, false
+	return nil
+}
+
+// reportPreview adds the report of a preview to the checkpoint of a batch.
+func (s *session) reportPreview(w *store.Write, step *Step, took time.Duration) error {
+	if s.preview == nil {
+		return nil
+	}
+	next := s.preview.report
+	next.Batches++
+	next.Took += took
+	addChanges(&next, step.Tx.changes.Made())
+	addNotes(&next, step.notes, w.Items)
+	s.preview.next = next
+	var err error
+	w.Report, err = next.Encode()
+	return err
+}
+
+// advancePreview makes the report of a committed checkpoint the session's own.
+func (s *session) advancePreview(w store.Write) {
+	if s.preview != nil && w.Report != nil {
+		s.preview.report = s.preview.next
+	}
+}
+
+// addChanges adds what the statements of a batch have changed. It does not modify
+// what r shares with the report before.
+func addChanges(r *store.Report, all []txchanges.Change) {
+	r.Changes = slices.Clone(r.Changes)
+	for _, made := range all {
+		r.Other += made.Others
+		if made.Verb == "" {
+			continue
+		}
+		change := store.Change{Table: cut(made.Table), Verb: made.Verb}
+		i, found := slices.BinarySearchFunc(r.Changes, change, func(a, b store.Change) int {
+			return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Verb, b.Verb))
+		})
+		switch {
+		case made.Rows == 0:
+		case found:
+			r.Changes[i].Rows = plus(r.Changes[i].Rows, made.Rows)
+		case len(r.Changes) < store.MaxChanges:
+			change.Rows = made.Rows
+			r.Changes = slices.Insert(r.Changes, i, change)
+		default:
+			r.Other++
+		}
+	}
+}
+
+// addNotes adds the notes of a batch, whose items have these outcomes. An item has
+// one note, its last. It does not modify what r shares with the report before.
+func addNotes(r *store.Report, notes []note, outcomes []store.Item) {
+	if len(notes) == 0 {
+		return
+	}
+	of := make(map[string]store.Outcome, len(outcomes))
+	for i := range outcomes {
+		of[outcomes[i].Key] = outcomes[i].Outcome
+	}
+	last := make(map[string]int, len(notes))
+	for i, n := range notes {
+		last[n.key] = i
+	}
+	r.Notes = slices.Clone(r.Notes)
+	at := make(map[string]int, len(r.Notes))
+	for i, n := range r.Notes {
+		at[n.Note] = i
+	}
+	samples := slices.Clip(r.Samples)
+	for i, n := range notes {
+		if last[n.key] != i {
+			continue
+		}
+		if k, ok := at[n.text]; ok {
+			r.Notes[k].Items++
+		} else if len(r.Notes) < store.MaxNotes {
+			at[n.text] = len(r.Notes)
+			r.Notes = append(r.Notes, store.NoteCount{Note: n.text, Items: 1})
+		} else {
+			r.OtherNotes++
+		}
+		if len(samples) < store.MaxSamples {
+			samples = append(samples, store.Sample{Key: n.key, Note: n.text, Outcome: of[n.key]})
+		}
+	}
+	r.Samples = samples
+}
+
+// Note says of an item, by its key, what was done with it. Outside a preview it does
+// nothing.
+func (s *Step) Note(key, text string) {
+	if !s.Preview {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.notes = append(s.notes, note{key, cut(classify.Clean(text))})
+	}
+}
+
+// cut shortens a text for a report.
+func cut(text string) string {
+	const more = "…"
+	if len(text) <= store.MaxNote {
+		return text
+	}
+	n := store.MaxNote - len(more)
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + more
+}
