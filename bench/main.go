@@ -55,6 +55,7 @@ func scenarios() []scenario {
 		{"curve", []string{"postgres"}, curve},
 		{"codec", nil, codecs},
 		{"each", []string{"postgres"}, each},
+		{"frozen", []string{"postgres"}, frozen},
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"taskkit.dev/bench/executors/ids"
+	"taskkit.dev/bench/executors/listed"
 	"taskkit.dev/bench/executors/people"
 	"taskkit.dev/bench/executors/rows"
 	"taskkit.dev/bench/executors/tiny"
@@ -158,6 +160,8 @@ func (k *kit) submitTx(ctx context.Context, stamp int64) error {
 func (k *kit) work(ctx context.Context, ran func(int64)) (func() error, error) {
 	var r taskkit.Registry
 	gen.Executors{
+		Ids:    &ids.Executor{},
+		Listed: &listed.Executor{Update: updatePeople, Ended: ran},
 		People: &people.Executor{Update: updatePeople, Ended: ran},
 		Rows:   &rows.Executor{Insert: k.rows, Ended: ran},
 		Tiny:   &tiny.Executor{Ran: ran},

@@ -6,6 +6,8 @@ package gen
 import (
 	"taskkit.dev/taskkit"
 
+	"taskkit.dev/bench/gen/idstask"
+	"taskkit.dev/bench/gen/listedtask"
 	"taskkit.dev/bench/gen/peopletask"
 	"taskkit.dev/bench/gen/rowstask"
 	"taskkit.dev/bench/gen/tinytask"
@@ -20,6 +22,8 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 // Executors holds an executor for each kind. All of them are needed: a worker
 // does not start without, and says which is missing.
 type Executors struct {
+	Ids    taskkit.Executor[idstask.Spec, idstask.State]
+	Listed taskkit.Executor[listedtask.Spec, listedtask.State]
 	People taskkit.Executor[peopletask.Spec, peopletask.State]
 	Rows   taskkit.Executor[rowstask.Spec, rowstask.State]
 	Tiny   taskkit.Executor[tinytask.Spec, tinytask.State]
@@ -28,6 +32,8 @@ type Executors struct {
 
 // Register registers the executors for a worker.
 func (x Executors) Register(r *taskkit.Registry) {
+	taskkit.Register(r, idstask.Kind, x.Ids)
+	taskkit.Register(r, listedtask.Kind, x.Listed)
 	taskkit.Register(r, peopletask.Kind, x.People)
 	taskkit.Register(r, rowstask.Kind, x.Rows)
 	taskkit.Register(r, tinytask.Kind, x.Tiny)
@@ -37,6 +43,8 @@ func (x Executors) Register(r *taskkit.Registry) {
 // Kinds returns the stored names of all kinds, sorted.
 func Kinds() []string {
 	return []string{
+		"ids",
+		"listed",
 		"people",
 		"rows",
 		"tiny",
