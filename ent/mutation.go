@@ -936,6 +936,7 @@ type QueuedTaskMutation struct {
 	idempotency_key          *string
 	parent_id                *uuid.UUID
 	traceparent              *string
+	targets_field            *string
 	clearedFields            map[string]struct{}
 	items                    map[uuid.UUID]struct{}
 	removeditems             map[uuid.UUID]struct{}
@@ -3110,6 +3111,55 @@ func (m *QueuedTaskMutation) ResetTraceparent() {
 	delete(m.clearedFields, queuedtask.FieldTraceparent)
 }
 
+// SetTargetsField sets the "targets_field" field.
+func (m *QueuedTaskMutation) SetTargetsField(s string) {
+	m.targets_field = &s
+}
+
+// TargetsField returns the value of the "targets_field" field in the mutation.
+func (m *QueuedTaskMutation) TargetsField() (r string, exists bool) {
+	v := m.targets_field
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTargetsField returns the old "targets_field" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldTargetsField(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTargetsField is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTargetsField requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTargetsField: %w", err)
+	}
+	return oldValue.TargetsField, nil
+}
+
+// ClearTargetsField clears the value of the "targets_field" field.
+func (m *QueuedTaskMutation) ClearTargetsField() {
+	m.targets_field = nil
+	m.clearedFields[queuedtask.FieldTargetsField] = struct{}{}
+}
+
+// TargetsFieldCleared returns if the "targets_field" field was cleared in this mutation.
+func (m *QueuedTaskMutation) TargetsFieldCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldTargetsField]
+	return ok
+}
+
+// ResetTargetsField resets all changes to the "targets_field" field.
+func (m *QueuedTaskMutation) ResetTargetsField() {
+	m.targets_field = nil
+	delete(m.clearedFields, queuedtask.FieldTargetsField)
+}
+
 // AddItemIDs adds the "items" edge to the TaskItem entity by ids.
 func (m *QueuedTaskMutation) AddItemIDs(ids ...uuid.UUID) {
 	if m.items == nil {
@@ -3438,7 +3488,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 43)
+	fields := make([]string, 0, 44)
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
@@ -3568,6 +3618,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.traceparent != nil {
 		fields = append(fields, queuedtask.FieldTraceparent)
 	}
+	if m.targets_field != nil {
+		fields = append(fields, queuedtask.FieldTargetsField)
+	}
 	return fields
 }
 
@@ -3662,6 +3715,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ParentID()
 	case queuedtask.FieldTraceparent:
 		return m.Traceparent()
+	case queuedtask.FieldTargetsField:
+		return m.TargetsField()
 	}
 	return nil, false
 }
@@ -3757,6 +3812,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldParentID(ctx)
 	case queuedtask.FieldTraceparent:
 		return m.OldTraceparent(ctx)
+	case queuedtask.FieldTargetsField:
+		return m.OldTargetsField(ctx)
 	}
 	return nil, fmt.Errorf("unknown QueuedTask field %s", name)
 }
@@ -4067,6 +4124,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetTraceparent(v)
 		return nil
+	case queuedtask.FieldTargetsField:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTargetsField(v)
+		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask field %s", name)
 }
@@ -4289,6 +4353,9 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	if m.FieldCleared(queuedtask.FieldTraceparent) {
 		fields = append(fields, queuedtask.FieldTraceparent)
 	}
+	if m.FieldCleared(queuedtask.FieldTargetsField) {
+		fields = append(fields, queuedtask.FieldTargetsField)
+	}
 	return fields
 }
 
@@ -4359,6 +4426,9 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 		return nil
 	case queuedtask.FieldTraceparent:
 		m.ClearTraceparent()
+		return nil
+	case queuedtask.FieldTargetsField:
+		m.ClearTargetsField()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask nullable field %s", name)
@@ -4496,6 +4566,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldTraceparent:
 		m.ResetTraceparent()
+		return nil
+	case queuedtask.FieldTargetsField:
+		m.ResetTargetsField()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask field %s", name)
@@ -6479,7 +6552,7 @@ func (m *TaskItemMutation) Position() (r int64, exists bool) {
 // OldPosition returns the old "position" field's value of the TaskItem entity.
 // If the TaskItem object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskItemMutation) OldPosition(ctx context.Context) (v *int64, err error) {
+func (m *TaskItemMutation) OldPosition(ctx context.Context) (v int64, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
 	}
@@ -6511,24 +6584,10 @@ func (m *TaskItemMutation) AddedPosition() (r int64, exists bool) {
 	return *v, true
 }
 
-// ClearPosition clears the value of the "position" field.
-func (m *TaskItemMutation) ClearPosition() {
-	m.position = nil
-	m.addposition = nil
-	m.clearedFields[taskitem.FieldPosition] = struct{}{}
-}
-
-// PositionCleared returns if the "position" field was cleared in this mutation.
-func (m *TaskItemMutation) PositionCleared() bool {
-	_, ok := m.clearedFields[taskitem.FieldPosition]
-	return ok
-}
-
 // ResetPosition resets all changes to the "position" field.
 func (m *TaskItemMutation) ResetPosition() {
 	m.position = nil
 	m.addposition = nil
-	delete(m.clearedFields, taskitem.FieldPosition)
 }
 
 // SetAttempt sets the "attempt" field.
@@ -6987,11 +7046,7 @@ func (m *TaskItemMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *TaskItemMutation) ClearedFields() []string {
-	var fields []string
-	if m.FieldCleared(taskitem.FieldPosition) {
-		fields = append(fields, taskitem.FieldPosition)
-	}
-	return fields
+	return nil
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -7004,11 +7059,6 @@ func (m *TaskItemMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *TaskItemMutation) ClearField(name string) error {
-	switch name {
-	case taskitem.FieldPosition:
-		m.ClearPosition()
-		return nil
-	}
 	return fmt.Errorf("unknown TaskItem nullable field %s", name)
 }
 

@@ -108,6 +108,8 @@ type QueuedTask struct {
 	ParentID *uuid.UUID `json:"parent_id,omitempty"`
 	// Traceparent holds the value of the "traceparent" field.
 	Traceparent *string `json:"traceparent,omitempty"`
+	// the list of targets in the spec, if the kind has one
+	TargetsField *string `json:"targets_field,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the QueuedTaskQuery when eager-loading is set.
 	Edges        QueuedTaskEdges `json:"edges"`
@@ -204,7 +206,7 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
 			values[i] = new(sql.NullInt64)
-		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWaitingReason, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent:
+		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWaitingReason, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent, queuedtask.FieldTargetsField:
 			values[i] = new(sql.NullString)
 		case queuedtask.FieldCreatedDate, queuedtask.FieldNotBefore, queuedtask.FieldModifiedDate, queuedtask.FieldSchedulingStartedDate, queuedtask.FieldExecutionStartedDate, queuedtask.FieldFirstStartedDate, queuedtask.FieldWorkflowStoppedDate:
 			values[i] = new(sql.NullTime)
@@ -511,6 +513,13 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				_m.Traceparent = new(string)
 				*_m.Traceparent = value.String
 			}
+		case queuedtask.FieldTargetsField:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field targets_field", values[i])
+			} else if value.Valid {
+				_m.TargetsField = new(string)
+				*_m.TargetsField = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -739,6 +748,11 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString(", ")
 	if v := _m.Traceparent; v != nil {
 		builder.WriteString("traceparent=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.TargetsField; v != nil {
+		builder.WriteString("targets_field=")
 		builder.WriteString(*v)
 	}
 	builder.WriteByte(')')

@@ -552,6 +552,20 @@ func (_c *QueuedTaskCreate) SetNillableTraceparent(v *string) *QueuedTaskCreate 
 	return _c
 }
 
+// SetTargetsField sets the "targets_field" field.
+func (_c *QueuedTaskCreate) SetTargetsField(v string) *QueuedTaskCreate {
+	_c.mutation.SetTargetsField(v)
+	return _c
+}
+
+// SetNillableTargetsField sets the "targets_field" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableTargetsField(v *string) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetTargetsField(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *QueuedTaskCreate) SetID(v uuid.UUID) *QueuedTaskCreate {
 	_c.mutation.SetID(v)
@@ -1060,6 +1074,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Traceparent(); ok {
 		_spec.SetField(queuedtask.FieldTraceparent, field.TypeString, value)
 		_node.Traceparent = &value
+	}
+	if value, ok := _c.mutation.TargetsField(); ok {
+		_spec.SetField(queuedtask.FieldTargetsField, field.TypeString, value)
+		_node.TargetsField = &value
 	}
 	if nodes := _c.mutation.ItemsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

@@ -630,6 +630,26 @@ func (_u *QueuedTaskUpdate) ClearExecutionSpec() *QueuedTaskUpdate {
 	return _u
 }
 
+// SetTargetsField sets the "targets_field" field.
+func (_u *QueuedTaskUpdate) SetTargetsField(v string) *QueuedTaskUpdate {
+	_u.mutation.SetTargetsField(v)
+	return _u
+}
+
+// SetNillableTargetsField sets the "targets_field" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableTargetsField(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetTargetsField(*v)
+	}
+	return _u
+}
+
+// ClearTargetsField clears the value of the "targets_field" field.
+func (_u *QueuedTaskUpdate) ClearTargetsField() *QueuedTaskUpdate {
+	_u.mutation.ClearTargetsField()
+	return _u
+}
+
 // AddItemIDs adds the "items" edge to the TaskItem entity by IDs.
 func (_u *QueuedTaskUpdate) AddItemIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
 	_u.mutation.AddItemIDs(ids...)
@@ -1070,6 +1090,12 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
+	}
+	if value, ok := _u.mutation.TargetsField(); ok {
+		_spec.SetField(queuedtask.FieldTargetsField, field.TypeString, value)
+	}
+	if _u.mutation.TargetsFieldCleared() {
+		_spec.ClearField(queuedtask.FieldTargetsField, field.TypeString)
 	}
 	if _u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -1938,6 +1964,26 @@ func (_u *QueuedTaskUpdateOne) ClearExecutionSpec() *QueuedTaskUpdateOne {
 	return _u
 }
 
+// SetTargetsField sets the "targets_field" field.
+func (_u *QueuedTaskUpdateOne) SetTargetsField(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetTargetsField(v)
+	return _u
+}
+
+// SetNillableTargetsField sets the "targets_field" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableTargetsField(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetTargetsField(*v)
+	}
+	return _u
+}
+
+// ClearTargetsField clears the value of the "targets_field" field.
+func (_u *QueuedTaskUpdateOne) ClearTargetsField() *QueuedTaskUpdateOne {
+	_u.mutation.ClearTargetsField()
+	return _u
+}
+
 // AddItemIDs adds the "items" edge to the TaskItem entity by IDs.
 func (_u *QueuedTaskUpdateOne) AddItemIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
 	_u.mutation.AddItemIDs(ids...)
@@ -2408,6 +2454,12 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
+	}
+	if value, ok := _u.mutation.TargetsField(); ok {
+		_spec.SetField(queuedtask.FieldTargetsField, field.TypeString, value)
+	}
+	if _u.mutation.TargetsFieldCleared() {
+		_spec.ClearField(queuedtask.FieldTargetsField, field.TypeString)
 	}
 	if _u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{

@@ -23,8 +23,8 @@ type TaskItem struct {
 	TaskID uuid.UUID `json:"task_id,omitempty"`
 	// when the outcome was recorded
 	CreatedDate time.Time `json:"created_date,omitempty"`
-	// in the list or the set, from 1; null: unknown
-	Position *int64 `json:"position,omitempty"`
+	// in the list or the set, from 1; 0: unknown
+	Position int64 `json:"position,omitempty"`
 	// Attempt holds the value of the "attempt" field.
 	Attempt int `json:"attempt,omitempty"`
 	// Outcome holds the value of the "outcome" field.
@@ -111,8 +111,7 @@ func (_m *TaskItem) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field position", values[i])
 			} else if value.Valid {
-				_m.Position = new(int64)
-				*_m.Position = value.Int64
+				_m.Position = value.Int64
 			}
 		case taskitem.FieldAttempt:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -191,10 +190,8 @@ func (_m *TaskItem) String() string {
 	builder.WriteString("created_date=")
 	builder.WriteString(_m.CreatedDate.Format(time.ANSIC))
 	builder.WriteString(", ")
-	if v := _m.Position; v != nil {
-		builder.WriteString("position=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
+	builder.WriteString("position=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Position))
 	builder.WriteString(", ")
 	builder.WriteString("attempt=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Attempt))

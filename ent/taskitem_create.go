@@ -97,6 +97,7 @@ func (_c *TaskItemCreate) Mutation() *TaskItemMutation {
 
 // Save creates the TaskItem in the database.
 func (_c *TaskItemCreate) Save(ctx context.Context) (*TaskItem, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -122,6 +123,14 @@ func (_c *TaskItemCreate) ExecX(ctx context.Context) {
 	}
 }
 
+// defaults sets the default values of the builder before save.
+func (_c *TaskItemCreate) defaults() {
+	if _, ok := _c.mutation.Position(); !ok {
+		v := taskitem.DefaultPosition
+		_c.mutation.SetPosition(v)
+	}
+}
+
 // check runs all checks and user-defined validators on the builder.
 func (_c *TaskItemCreate) check() error {
 	if _, ok := _c.mutation.TaskID(); !ok {
@@ -132,6 +141,9 @@ func (_c *TaskItemCreate) check() error {
 		if _, ok := _c.mutation.CreatedDate(); !ok {
 			return &ValidationError{Name: "created_date", err: errors.New(`ent: missing required field "TaskItem.created_date"`)}
 		}
+	}
+	if _, ok := _c.mutation.Position(); !ok {
+		return &ValidationError{Name: "position", err: errors.New(`ent: missing required field "TaskItem.position"`)}
 	}
 	if _, ok := _c.mutation.Attempt(); !ok {
 		return &ValidationError{Name: "attempt", err: errors.New(`ent: missing required field "TaskItem.attempt"`)}
@@ -193,7 +205,7 @@ func (_c *TaskItemCreate) createSpec() (*TaskItem, *sqlgraph.CreateSpec) {
 	}
 	if value, ok := _c.mutation.Position(); ok {
 		_spec.SetField(taskitem.FieldPosition, field.TypeInt64, value)
-		_node.Position = &value
+		_node.Position = value
 	}
 	if value, ok := _c.mutation.Attempt(); ok {
 		_spec.SetField(taskitem.FieldAttempt, field.TypeInt, value)
@@ -254,6 +266,7 @@ func (_c *TaskItemCreateBulk) Save(ctx context.Context) ([]*TaskItem, error) {
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*TaskItemMutation)
 				if !ok {

@@ -64,12 +64,6 @@ func (_u *TaskItemUpdate) AddPosition(v int64) *TaskItemUpdate {
 	return _u
 }
 
-// ClearPosition clears the value of the "position" field.
-func (_u *TaskItemUpdate) ClearPosition() *TaskItemUpdate {
-	_u.mutation.ClearPosition()
-	return _u
-}
-
 // SetAttempt sets the "attempt" field.
 func (_u *TaskItemUpdate) SetAttempt(v int) *TaskItemUpdate {
 	_u.mutation.ResetAttempt()
@@ -194,9 +188,6 @@ func (_u *TaskItemUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedPosition(); ok {
 		_spec.AddField(taskitem.FieldPosition, field.TypeInt64, value)
 	}
-	if _u.mutation.PositionCleared() {
-		_spec.ClearField(taskitem.FieldPosition, field.TypeInt64)
-	}
 	if value, ok := _u.mutation.Attempt(); ok {
 		_spec.SetField(taskitem.FieldAttempt, field.TypeInt, value)
 	}
@@ -266,12 +257,6 @@ func (_u *TaskItemUpdateOne) SetNillablePosition(v *int64) *TaskItemUpdateOne {
 // AddPosition adds value to the "position" field.
 func (_u *TaskItemUpdateOne) AddPosition(v int64) *TaskItemUpdateOne {
 	_u.mutation.AddPosition(v)
-	return _u
-}
-
-// ClearPosition clears the value of the "position" field.
-func (_u *TaskItemUpdateOne) ClearPosition() *TaskItemUpdateOne {
-	_u.mutation.ClearPosition()
 	return _u
 }
 
@@ -428,9 +413,6 @@ func (_u *TaskItemUpdateOne) sqlSave(ctx context.Context) (_node *TaskItem, err 
 	}
 	if value, ok := _u.mutation.AddedPosition(); ok {
 		_spec.AddField(taskitem.FieldPosition, field.TypeInt64, value)
-	}
-	if _u.mutation.PositionCleared() {
-		_spec.ClearField(taskitem.FieldPosition, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.Attempt(); ok {
 		_spec.SetField(taskitem.FieldAttempt, field.TypeInt, value)

@@ -219,12 +219,19 @@ func (e *StateError) Error() string {
 		"resume": "only a paused task can be resumed",
 		"retry":  "only a task in ERROR or FAILURE can be retried",
 		"stop":   "only a task that has not ended can be stopped",
+
+		actContinue:    "only a task that was stopped, or is in ERROR or FAILURE, can be continued",
+		actRetryFailed: "wait until it has ended, or stop it",
 	}[e.Action]
 	state := string(e.Status)
 	if e.Control != "" {
 		state += " with " + string(e.Control) + " requested"
 	}
-	return fmt.Sprintf("taskkit: cannot %s task %s: it is %s; %s", e.Action, e.ID, state, allowed)
+	of := " "
+	if e.Action == actRetryFailed {
+		of = " of "
+	}
+	return fmt.Sprintf("taskkit: cannot %s%stask %s: it is %s; %s", e.Action, of, e.ID, state, allowed)
 }
 
 // IDError: text that identifies no task, or more than one.
@@ -271,6 +278,8 @@ func public(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case ofItems(err):
+		return err
 	case errors.Is(err, store.ErrNotFound):
 		return ErrNotFound
 	case errors.As(err, &schema):

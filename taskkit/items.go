@@ -25,14 +25,14 @@ const (
 // Item is an item of a task and its outcome.
 type Item struct {
 	// Key is the item as JSON, see [Batch.Fail]. It can be decoded into the type
-	// that the executor passed.
+	// that the executor passed, or into that of the targets.
 	Key      json.RawMessage `json:"item"`
 	Outcome  Outcome         `json:"outcome"`
-	Code     string          `json:"code"`
+	Code     string          `json:"code"`               // of an item that failed or was skipped
 	Detail   string          `json:"detail,omitempty"`   // for operators only
 	Position int64           `json:"position,omitempty"` // in the list of Take, from 1; 0: unknown
-	Attempt  int             `json:"attempt"`
-	Created  time.Time       `json:"created"` // when the outcome was recorded
+	Attempt  int             `json:"attempt"`            // of an item that failed or was skipped
+	Created  time.Time       `json:"created,omitzero"`   // when the outcome was recorded, if it was
 }
 
 // Text returns the key for people: a string without its quotes, all else as JSON.
@@ -41,40 +41,40 @@ func (i *Item) Text() string { return itemkey.Text(string(i.Key)) }
 // itemsPage is the number of items that [Client.Items] reads at once.
 const itemsPage = 1000
 
-// Items returns the items of a task with an outcome, in the order in which they were
-// first recorded. It reads them in pages, so the memory that it needs does not depend
-// on their number. The first error is the last element: [ErrNotFound] also
-// when the task is removed meanwhile. What a running task records meanwhile may be
-// missing.
+// shownItems is how many items an error names.
+const shownItems = 10
+
+// Items returns the items of a task with an outcome, in the order of the list or the
+// set that the task is over. Items whose position is unknown come first, in the order
+// in which they were first recorded. Items reads page by page, so the memory that it
+// needs does not depend on the number of items. The first error is the last element:
+// [ErrNotFound] also when the task is removed meanwhile. Of a running task it shows
+// what was committed when it began, and what is recorded meanwhile may be missing.
 //
-// A task stores the items that failed or were skipped. Other outcomes are an
-// *[OptionError].
+// A task stores the items that failed or were skipped. Those that succeeded and those
+// that are unprocessed are found from the set and the position in it, so they exist
+// only for a kind whose directive names its list, with targets=FIELD. For another
+// task, and for the succeeded items of one that has recorded items that are not
+// elements of the set, Items is an *[ItemsError].
 func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		if err := checkOutcome(outcome); err != nil {
-			yield(Item{}, err)
-			return
-		}
 		op, err := c.tables(ctx)
 		if err != nil {
 			yield(Item{}, err)
 			return
 		}
-		var after ID
-		for {
-			page, err := op.Items(ctx, id, store.Outcome(outcome), after, itemsPage)
+		items, err := c.itemsOf(ctx, op, id, outcome)
+		if err != nil {
+			yield(Item{}, err)
+			return
+		}
+		for i, err := range items {
 			if err != nil {
 				yield(Item{}, c.public(ctx, err))
 				return
 			}
-			for i := range page {
-				if !yield(itemOf(&page[i]), nil) {
-					return
-				}
-				after = page[i].ID
-			}
-			if len(page) < itemsPage {
-				break
+			if !yield(i, nil) {
+				return
 			}
 		}
 		// The items of a removed task are gone, and what was read may be a part.
@@ -88,23 +88,97 @@ func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[It
 	}
 }
 
+// itemsOf returns the items with an outcome.
+func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome) (iter.Seq2[Item, error], error) {
+	switch outcome {
+	case OutcomeFailed, OutcomeSkipped:
+		return recordedItems(ctx, &rowCursor{read: op, id: id, outcome: store.Outcome(outcome)}), nil
+	case OutcomeSucceeded, OutcomeUnprocessed:
+	default:
+		return nil, &OptionError{"outcome", fmt.Sprintf("%q is none: use one of the constants, such as OutcomeFailed", shorten(string(outcome)))}
+	}
+	t, err := op.Task(ctx, id)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	p, err := op.Plan(ctx, id)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	set, _, err := newTargetCursor(op, &t, &p)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	action := "list the " + string(outcome) + " items"
+	if set == nil {
+		return nil, &ItemsError{ID: id, Action: action, Problem: noTargets + "; take the items from where the task found them, and leave out those that failed or were skipped"}
+	}
+	taken := min(t.Progress.Taken, set.total)
+	if outcome == OutcomeUnprocessed {
+		return set.items(ctx, taken, set.total, outcome, nil), nil
+	}
+	recorded := newRecordedPositions(op, id)
+	unplaced, err := recorded.unplaced(ctx, shownItems)
+	switch {
+	case err != nil:
+		return nil, c.public(ctx, err)
+	case len(unplaced) > 0:
+		return nil, &ItemsError{ID: id, Action: action, Keys: unplaced, Problem: unplacedItems}
+	}
+	return set.items(ctx, 0, taken, outcome, recorded), nil
+}
+
+// Problems of [ItemsError].
+const (
+	noTargets     = "its kind had no list of targets when it was submitted (targets=FIELD in the directive)"
+	unplacedItems = "the executor recorded items that are no elements of the set: let it pass to b.Fail and b.Skip what Take returned"
+)
+
+// recordedItems returns items that have rows.
+func recordedItems(ctx context.Context, rows *rowCursor) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for {
+			i, err := rows.peek(ctx)
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			if i == nil || !yield(itemOf(i), nil) {
+				return
+			}
+			rows.skip()
+		}
+	}
+}
+
+// items returns the targets from one position to before another, without those that
+// are recorded, as items.
+func (c *targetCursor) items(ctx context.Context, from, to int64, outcome Outcome, recorded recordedPositions) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for n := from; n < to; n++ {
+			has, err := recorded.has(ctx, n+1)
+			if has {
+				continue
+			}
+			var key []byte
+			if err == nil {
+				key, err = c.target(ctx, n)
+			}
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			if !yield(Item{Key: json.RawMessage(itemkey.OfJSON(key)), Outcome: outcome, Position: n + 1}, nil) {
+				return
+			}
+		}
+	}
+}
+
 // itemOf converts an item.
 func itemOf(i *store.Item) Item {
 	return Item{
 		Key: json.RawMessage(i.Key), Outcome: Outcome(i.Outcome), Code: i.Code, Detail: i.Detail,
 		Position: i.Position, Attempt: i.Attempt, Created: i.Created,
-	}
-}
-
-// checkOutcome refuses outcomes of which nothing is stored.
-func checkOutcome(o Outcome) error {
-	switch o {
-	case OutcomeFailed, OutcomeSkipped:
-		return nil
-	case OutcomeSucceeded, OutcomeUnprocessed:
-		return &OptionError{"outcome", fmt.Sprintf("a task does not store which items are %s: "+
-			"take the items of the task, and leave out those that failed or were skipped", o)}
-	default:
-		return &OptionError{"outcome", fmt.Sprintf("%q is none: use OutcomeFailed or OutcomeSkipped", shorten(string(o)))}
 	}
 }

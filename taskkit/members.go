@@ -63,6 +63,25 @@ func (m *members) between(object []byte) ([]byte, error) {
 	return inner, nil
 }
 
+// with returns the object with another value of the member.
+func (m *members) with(value []byte) []byte { return slices.Concat(m.before, value, m.after) }
+
+// cutList returns a list in the JSON of a spec, and the spec around it. A list that is
+// missing or null has no elements.
+func cutList(spec []byte, field string) (around *members, list []byte, err error) {
+	around, err = membersAlong(spec, field)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := len(spec) - len(around.before) - len(around.after); n > 0 {
+		list = bytes.TrimSpace(spec[len(around.before):][:n])
+	}
+	if len(list) == 0 || list[0] != '[' {
+		list = []byte("[]")
+	}
+	return around, list, nil
+}
+
 var (
 	errNotObject = errors.New("the spec of a task over targets must be an object in JSON")
 	errNotAlone  = errors.New("the JSON of the spec must depend on its list of targets in nothing but the list")

@@ -239,7 +239,7 @@ func (k *Kind[Spec, State, Result]) decodeTargets(revision int, spec []byte, fie
 	if err != nil {
 		return nil, 0, err
 	}
-	whole, err := k.DecodeSpec(revision, slices.Concat(around.before, keys, around.after))
+	whole, err := k.DecodeSpec(revision, around.with(keys))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -79,6 +79,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 		tasks[i] = s.NewTask
 		tasks[i].ID = store.NewID()
 		tasks[i].Spec = raw
+		tasks[i].TargetsField = k.def.Targets.field
 		switch {
 		case s.over != nil:
 			tasks[i].Targets = k.newTargets(s.over, &specs[i])

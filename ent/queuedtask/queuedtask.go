@@ -102,6 +102,8 @@ const (
 	FieldParentID = "parent_id"
 	// FieldTraceparent holds the string denoting the traceparent field in the database.
 	FieldTraceparent = "traceparent"
+	// FieldTargetsField holds the string denoting the targets_field field in the database.
+	FieldTargetsField = "targets_field"
 	// EdgeItems holds the string denoting the items edge name in mutations.
 	EdgeItems = "items"
 	// EdgeFailedAttempts holds the string denoting the failed_attempts edge name in mutations.
@@ -206,6 +208,7 @@ var Columns = []string{
 	FieldIdempotencyKey,
 	FieldParentID,
 	FieldTraceparent,
+	FieldTargetsField,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -478,6 +481,11 @@ func ByParentID(opts ...sql.OrderTermOption) OrderOption {
 // ByTraceparent orders the results by the traceparent field.
 func ByTraceparent(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTraceparent, opts...).ToFunc()
+}
+
+// ByTargetsField orders the results by the targets_field field.
+func ByTargetsField(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTargetsField, opts...).ToFunc()
 }
 
 // ByItemsCount orders the results by items count.

@@ -259,6 +259,11 @@ func Traceparent(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldTraceparent, v))
 }
 
+// TargetsField applies equality check predicate on the "targets_field" field. It's identical to TargetsFieldEQ.
+func TargetsField(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldTargetsField, v))
+}
+
 // OwnerIDEQ applies the EQ predicate on the "owner_id" field.
 func OwnerIDEQ(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldOwnerID, v))
@@ -2331,6 +2336,81 @@ func TraceparentEqualFold(v string) predicate.QueuedTask {
 // TraceparentContainsFold applies the ContainsFold predicate on the "traceparent" field.
 func TraceparentContainsFold(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldContainsFold(FieldTraceparent, v))
+}
+
+// TargetsFieldEQ applies the EQ predicate on the "targets_field" field.
+func TargetsFieldEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldTargetsField, v))
+}
+
+// TargetsFieldNEQ applies the NEQ predicate on the "targets_field" field.
+func TargetsFieldNEQ(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldTargetsField, v))
+}
+
+// TargetsFieldIn applies the In predicate on the "targets_field" field.
+func TargetsFieldIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldTargetsField, vs...))
+}
+
+// TargetsFieldNotIn applies the NotIn predicate on the "targets_field" field.
+func TargetsFieldNotIn(vs ...string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldTargetsField, vs...))
+}
+
+// TargetsFieldGT applies the GT predicate on the "targets_field" field.
+func TargetsFieldGT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldTargetsField, v))
+}
+
+// TargetsFieldGTE applies the GTE predicate on the "targets_field" field.
+func TargetsFieldGTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldTargetsField, v))
+}
+
+// TargetsFieldLT applies the LT predicate on the "targets_field" field.
+func TargetsFieldLT(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldTargetsField, v))
+}
+
+// TargetsFieldLTE applies the LTE predicate on the "targets_field" field.
+func TargetsFieldLTE(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldTargetsField, v))
+}
+
+// TargetsFieldContains applies the Contains predicate on the "targets_field" field.
+func TargetsFieldContains(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContains(FieldTargetsField, v))
+}
+
+// TargetsFieldHasPrefix applies the HasPrefix predicate on the "targets_field" field.
+func TargetsFieldHasPrefix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasPrefix(FieldTargetsField, v))
+}
+
+// TargetsFieldHasSuffix applies the HasSuffix predicate on the "targets_field" field.
+func TargetsFieldHasSuffix(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldHasSuffix(FieldTargetsField, v))
+}
+
+// TargetsFieldIsNil applies the IsNil predicate on the "targets_field" field.
+func TargetsFieldIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldTargetsField))
+}
+
+// TargetsFieldNotNil applies the NotNil predicate on the "targets_field" field.
+func TargetsFieldNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldTargetsField))
+}
+
+// TargetsFieldEqualFold applies the EqualFold predicate on the "targets_field" field.
+func TargetsFieldEqualFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEqualFold(FieldTargetsField, v))
+}
+
+// TargetsFieldContainsFold applies the ContainsFold predicate on the "targets_field" field.
+func TargetsFieldContainsFold(v string) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldContainsFold(FieldTargetsField, v))
 }
 
 // HasItems applies the HasEdge predicate on the "items" edge.

@@ -5,6 +5,7 @@ package runtime
 import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/schema"
+	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/internal/lifecycle"
@@ -74,6 +75,12 @@ func init() {
 	queuedtaskDescDelayed := queuedtaskFields[39].Descriptor()
 	// queuedtask.DefaultDelayed holds the default value on creation for the delayed field.
 	queuedtask.DefaultDelayed = queuedtaskDescDelayed.Default.(bool)
+	taskitemFields := schema.TaskItem{}.Fields()
+	_ = taskitemFields
+	// taskitemDescPosition is the schema descriptor for position field.
+	taskitemDescPosition := taskitemFields[3].Descriptor()
+	// taskitem.DefaultPosition holds the default value on creation for the position field.
+	taskitem.DefaultPosition = taskitemDescPosition.Default.(int64)
 	taskprocessFields := schema.TaskProcess{}.Fields()
 	_ = taskprocessFields
 	// taskprocessDescBusy is the schema descriptor for busy field.

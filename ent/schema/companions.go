@@ -59,7 +59,7 @@ func (TaskItem) Fields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
 		field.Time("created_date").Annotations(clock()).Comment("when the outcome was recorded"),
-		field.Int64("position").Optional().Nillable().Comment("in the list or the set, from 1; null: unknown"),
+		field.Int64("position").Default(0).Annotations(entsql.Default("0")).Comment("in the list or the set, from 1; 0: unknown"),
 		field.Int("attempt"),
 		field.Text("outcome"),
 		field.Text("code"),
@@ -78,7 +78,8 @@ func (TaskItem) Edges() []ent.Edge {
 func (TaskItem) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("task_id", "item").Unique().StorageKey("taskkit_item_key"),
-		index.Fields("task_id", "outcome", "id").StorageKey("taskkit_item_outcome"),
+		// In the order of the list or the set.
+		index.Fields("task_id", "outcome", "position", "id").StorageKey("taskkit_item_outcome"),
 	}
 }
 

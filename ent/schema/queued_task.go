@@ -145,6 +145,7 @@ func askedFields() []ent.Field {
 		field.Text("idempotency_key").Optional().Nillable().Immutable(),
 		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.Text("traceparent").Optional().Nillable().Immutable(),
+		field.Text("targets_field").Optional().Nillable().Comment("the list of targets in the spec, if the kind has one"),
 	}
 }
 

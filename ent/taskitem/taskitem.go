@@ -64,6 +64,11 @@ func ValidColumn(column string) bool {
 	return false
 }
 
+var (
+	// DefaultPosition holds the default value on creation for the "position" field.
+	DefaultPosition int64
+)
+
 // OrderOption defines the ordering options for the TaskItem queries.
 type OrderOption func(*sql.Selector)
 

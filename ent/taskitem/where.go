@@ -197,16 +197,6 @@ func PositionLTE(v int64) predicate.TaskItem {
 	return predicate.TaskItem(sql.FieldLTE(FieldPosition, v))
 }
 
-// PositionIsNil applies the IsNil predicate on the "position" field.
-func PositionIsNil() predicate.TaskItem {
-	return predicate.TaskItem(sql.FieldIsNull(FieldPosition))
-}
-
-// PositionNotNil applies the NotNil predicate on the "position" field.
-func PositionNotNil() predicate.TaskItem {
-	return predicate.TaskItem(sql.FieldNotNull(FieldPosition))
-}
-
 // AttemptEQ applies the EQ predicate on the "attempt" field.
 func AttemptEQ(v int) predicate.TaskItem {
 	return predicate.TaskItem(sql.FieldEQ(FieldAttempt, v))

@@ -97,8 +97,8 @@ func (t *NewTask) check() error {
 	if t.Delay != 0 && !t.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
-	if t.HasPlan() && t.Reference != "" {
-		return errors.New("a task with frozen targets or options has no reference")
+	if t.Reference != "" && (t.HasPlan() || t.Start.Given()) {
+		return errors.New("a task with frozen targets, options or a start has no reference")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
 // stored first, its total is set at the end, and an error may come after statements
 // that only a rollback undoes.
 func (i *inserter) withTargets(ctx context.Context, t *NewTask) error {
-	pages, streams := newTargetPages(), false
+	pages, streams := newTargetPages(t.Targets.Distinct), false
 	for key, err := range t.Targets.Keys {
 		if err == nil {
 			err = pages.add(key)

@@ -49,6 +49,10 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Number("items_total", func(t *NewTask) int64 { return t.Total }).OrNull()},
 	{Column: sqlrows.Text("parent_id", func(t *NewTask) string { return optionalID(t.Parent) }).As("uuid").OrNull()},
 	{Column: sqlrows.Text("traceparent", func(t *NewTask) string { return t.Traceparent }).OrNull()},
+	{Column: sqlrows.Text("targets_field", func(t *NewTask) string { return t.TargetsField }).OrNull()},
+	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull()},
+	{Column: sqlrows.Number("spec_revision", func(t *NewTask) int64 { return t.Start.specRevision(t.Revision) }).OrNull()},
+	{Column: sqlrows.Number("items_taken", func(t *NewTask) int64 { return t.Start.taken() }).OrNull()},
 	actorColumn,
 	{Column: sqlrows.Text("delayed", func(t *NewTask) string { return map[bool]string{true: "1"}[t.Delayed()] }).OrNull(), expr: delayedSQL},
 }

@@ -22,6 +22,9 @@ type StopPolicy struct {
 	Percent float64 `json:"percent,omitempty"` // of the processed ones
 }
 
+// inherited are the options that a task gets from the one that it follows.
+func (o *Options) inherited() Options { return Options{StopAfter: o.StopAfter} }
+
 // encode returns the options as they are stored; "" for none.
 func (o *Options) encode() (string, error) {
 	if *o == (Options{}) {

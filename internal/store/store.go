@@ -46,10 +46,6 @@ type Store interface {
 	// Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
-	// Targets reads the pages from first to last of the frozen targets of a task, in
-	// their order. A page that does not exist is absent.
-	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
-
 	// Apply makes the writes in one transaction and reports, in their order,
 	// the outcome of each. A write whose guard does not hold is not applied;
 	// the others are.
@@ -88,9 +84,6 @@ type Store interface {
 type Operator interface {
 	// Task reads one task; ErrNotFound when there is none.
 	Task(ctx context.Context, id uuid.UUID) (Task, error)
-	// Plan reads what a claim leaves out, when ClaimedTask.Spec is nil: a spec larger
-	// than Claim.SpecMax, or what is in the plan of a task.
-	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	// Tasks lists tasks, newest first, by keyset, without spec and state: a
 	// page of those could be gigabytes.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
@@ -105,9 +98,21 @@ type Operator interface {
 	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
 	// Fetch reads as Result does, and records when the result was first fetched.
 	Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
-	// Items lists the items of a task with an outcome by the time of their first
-	// record, by keyset: only those with a larger ID.
-	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after uuid.UUID, limit int) ([]Item, error)
+	// Plan reads the spec of a task and what is in its plan. A worker reads it when
+	// ClaimedTask.Spec is nil: the spec is larger than Claim.SpecMax, or in the plan.
+	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
+	// Targets reads the pages from first to last of the frozen targets of a task, in
+	// their order. A page that does not exist is absent.
+	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
+	// Items lists the items of a task with an outcome by their position and then by
+	// the time of their first record, by keyset. Those of unknown position come first.
+	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
+	// Derive stores the task that makes returns, in one transaction with what that
+	// reads of another task. The row of the other is locked first, so that it does not
+	// change meanwhile. An error of makes is returned as it is, and nothing is stored.
+	// Given a caller's transaction, an error may come after statements that only a
+	// rollback undoes. It returns the id of the new task.
+	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	// PruneEvents deletes events of any task that are older than this, the oldest
@@ -305,6 +310,8 @@ type NewTask struct {
 	Kind           string
 	Revision       int
 	Spec           json.RawMessage // nil: null
+	Start          Start           // not with Reference
+	TargetsField   string          // the list of targets in the spec; "": the kind has none
 	Targets        *NewTargets     // nil: none that are frozen; not with Reference
 	Options        Options         // not with Reference
 	Secrets        string          // pointers to what must not be shown, one a line
@@ -359,6 +366,7 @@ type Task struct {
 	Progress              lifecycle.Progress
 	Parent                uuid.UUID
 	Traceparent           string
+	TargetsField          string        // the list of targets in the spec; "": the kind had none
 	Elapsed               time.Duration // from created to stopped, or to the database's now
 }
 
@@ -395,6 +403,9 @@ const (
 	ItemSkipped Outcome = "skipped" // needed nothing, or was left out
 )
 
+// Outcomes returns all of them.
+func Outcomes() []Outcome { return []Outcome{ItemFailed, ItemSkipped} }
+
 // Item is an item of a task with its outcome. A task has one row for each Key: a
 // later outcome replaces an earlier one, and keeps its ID.
 type Item struct {
@@ -407,6 +418,15 @@ type Item struct {
 	Position int64 // in the list or the set, from 1; 0: unknown
 	Attempt  int
 }
+
+// ItemCursor is where a list of items goes on. The zero value is its beginning.
+type ItemCursor struct {
+	Position int64
+	ID       uuid.UUID
+}
+
+// Cursor returns where the list goes on after the item.
+func (i *Item) Cursor() ItemCursor { return ItemCursor{i.Position, i.ID} }
 
 // Attempt is one failed attempt.
 type Attempt struct {

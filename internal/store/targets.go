@@ -31,6 +31,9 @@ type NewTargets struct {
 	// Keys are the targets as JSON, in their order. Duplicates are left out. An error
 	// ends the insert.
 	Keys iter.Seq2[[]byte, error]
+	// Distinct: the targets are of another set. Their size and their order are not
+	// checked, and duplicates stay.
+	Distinct bool
 }
 
 // Plan is the spec of a task, and what the task has beside its row.
@@ -71,6 +74,7 @@ type targetPages struct {
 	total    int      // kept so far
 	complete []string // pages
 	size     int      // of the complete pages in bytes
+	distinct bool     // see NewTargets
 	page     []byte   // the one being filled, without its last bracket
 
 	seeds [2]maphash.Seed
@@ -82,9 +86,9 @@ type targetPages struct {
 	descent *TargetsError
 }
 
-func newTargetPages() *targetPages {
+func newTargetPages(distinct bool) *targetPages {
 	return &targetPages{
-		most: MaxTargets, unordered: MaxUnorderedTargets,
+		distinct: distinct, most: MaxTargets, unordered: MaxUnorderedTargets,
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		seen:  make(map[[2]uint64]struct{}),
 	}
@@ -92,6 +96,11 @@ func newTargetPages() *targetPages {
 
 // add adds a target, unless it is a duplicate. The key is not kept.
 func (p *targetPages) add(key []byte) error {
+	if p.distinct {
+		p.total++
+		p.keep(key)
+		return nil
+	}
 	position := p.given
 	p.given++
 	if len(key) > MaxTargetSize {
@@ -232,7 +241,7 @@ func shortKey(key []byte) string {
 
 // Pages returns all pages of the targets and how many targets there are.
 func (n *NewTargets) Pages() (pages []TargetPage, total int64, err error) {
-	made := newTargetPages()
+	made := newTargetPages(n.Distinct)
 	for key, err := range n.Keys {
 		if err == nil {
 			err = made.add(key)

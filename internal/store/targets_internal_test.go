@@ -9,7 +9,7 @@ import (
 
 // pagesOf adds keys to pages that allow n in any order, and m at most.
 func pagesOf(n, m int, keys ...string) (string, error) {
-	p := newTargetPages()
+	p := newTargetPages(false)
 	p.unordered, p.most = n, m
 	for _, k := range keys {
 		if err := p.add([]byte(k)); err != nil {

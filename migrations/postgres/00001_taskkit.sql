@@ -60,6 +60,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "idempotency_key" text NULL,
   "parent_id" uuid NULL,
   "traceparent" text NULL,
+  "targets_field" text NULL,
   PRIMARY KEY ("id")
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
@@ -141,7 +142,7 @@ CREATE INDEX "taskkit_attempt_task" ON "{schema}"."taskkit_task_attempt" ("task_
 CREATE TABLE "{schema}"."taskkit_task_item" (
   "id" uuid NOT NULL,
   "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "position" bigint NULL,
+  "position" bigint NOT NULL DEFAULT '0',
   "attempt" bigint NOT NULL,
   "outcome" text NOT NULL,
   "code" text NOT NULL,
@@ -155,7 +156,7 @@ CREATE TABLE "{schema}"."taskkit_task_item" (
 -- Create index "taskkit_item_key" to table: "taskkit_task_item"
 CREATE UNIQUE INDEX "taskkit_item_key" ON "{schema}"."taskkit_task_item" ("task_id", "item");
 -- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
-CREATE INDEX "taskkit_item_outcome" ON "{schema}"."taskkit_task_item" ("task_id", "outcome", "id");
+CREATE INDEX "taskkit_item_outcome" ON "{schema}"."taskkit_task_item" ("task_id", "outcome", "position", "id");
 -- Create "taskkit_task_plan" table
 CREATE TABLE "{schema}"."taskkit_task_plan" (
   "id" uuid NOT NULL,

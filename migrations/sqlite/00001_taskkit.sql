@@ -68,6 +68,7 @@ CREATE TABLE `taskkit_queued_task` (
   `idempotency_key` text NULL,
   `parent_id` uuid NULL,
   `traceparent` text NULL,
+  `targets_field` text NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_control` CHECK (CASE control WHEN '' THEN 1 WHEN 'STOP' THEN 1 WHEN 'PAUSE' THEN 1 WHEN 'DELETE' THEN 1 ELSE 0 END),
   CONSTRAINT `taskkit_counts` CHECK ((fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0),
@@ -127,7 +128,7 @@ CREATE INDEX `taskkit_event_task` ON `taskkit_task_event` (`task_id`, `id`);
 CREATE TABLE `taskkit_task_item` (
   `id` uuid NOT NULL,
   `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `position` integer NULL,
+  `position` integer NOT NULL DEFAULT ('0'),
   `attempt` integer NOT NULL,
   `outcome` text NOT NULL,
   `code` text NOT NULL,
@@ -141,7 +142,7 @@ CREATE TABLE `taskkit_task_item` (
 -- Create index "taskkit_item_key" to table: "taskkit_task_item"
 CREATE UNIQUE INDEX `taskkit_item_key` ON `taskkit_task_item` (`task_id`, `item`);
 -- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
-CREATE INDEX `taskkit_item_outcome` ON `taskkit_task_item` (`task_id`, `outcome`, `id`);
+CREATE INDEX `taskkit_item_outcome` ON `taskkit_task_item` (`task_id`, `outcome`, `position`, `id`);
 -- Create "taskkit_task_plan" table
 CREATE TABLE `taskkit_task_plan` (
   `id` uuid NOT NULL,

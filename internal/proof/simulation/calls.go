@@ -168,7 +168,7 @@ func (n *node) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, e
 }
 
 // Items implements [store.Operator].
-func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after uuid.UUID, limit int) ([]store.Item, error) {
+func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, limit int) ([]store.Item, error) {
 	return n.db.Items(ctx, id, outcome, after, limit)
 }
 
@@ -195,4 +195,9 @@ func (n *node) Processes(ctx context.Context, since time.Duration) ([]store.Proc
 // Counts implements [store.Operator].
 func (n *node) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
 	return n.db.Counts(ctx, kind)
+}
+
+// Derive implements [store.Operator].
+func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
+	return n.db.Derive(ctx, from, notify, makes)
 }

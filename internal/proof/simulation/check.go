@@ -95,7 +95,7 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 func (w *env) outcomes(ctx context.Context, id uuid.UUID, t *oracle.Task) error {
 	t.Outcomes, t.Facts.Recorded = make(map[string]int64), make(map[string][]int64)
 	for _, o := range []store.Outcome{store.ItemFailed, store.ItemSkipped} {
-		items, err := w.mem.Items(ctx, id, o, uuid.Nil, 1<<20)
+		items, err := w.mem.Items(ctx, id, o, store.ItemCursor{}, 1<<20)
 		if err != nil {
 			return fmt.Errorf("read the %s items of %s: %w", o, id, err)
 		}

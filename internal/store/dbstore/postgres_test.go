@@ -87,7 +87,7 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 		if a, err := tx.Commit(t.Context(), w); !store.Unknown(err) || a.OK {
 			t.Fatalf("got %+v, %v, want an unknown outcome", a, err)
 		}
-		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, uuid.Nil, 10); err != nil || len(items) != 0 {
+		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, store.ItemCursor{}, 10); err != nil || len(items) != 0 {
 			t.Fatalf("items %+v (%v) of a batch that was not committed", items, err)
 		}
 		at, err := s.Positions(t.Context(), []uuid.UUID{c.ID})
@@ -102,7 +102,7 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 		if a, err := tx.Commit(t.Context(), w); err != nil || !a.OK {
 			t.Fatalf("got %+v, %v", a, err)
 		}
-		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, uuid.Nil, 10); err != nil || len(items) != 1 {
+		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, store.ItemCursor{}, 10); err != nil || len(items) != 1 {
 			t.Fatalf("items %+v (%v) of a batch that was committed, want one", items, err)
 		}
 	})

@@ -137,7 +137,7 @@ func taskOf(r *ent.QueuedTask) (store.Task, error) {
 		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Queue: r.Queue, Priority: int(r.Priority), Stalled: r.Stalled,
 		Reference: deref(r.Reference), Reason: deref(r.Reason), WaitingReason: waitingReason(r), UniqueKey: deref(r.UniqueKey),
 		IdempotencyKey: deref(r.IdempotencyKey), Control: r.Control, Partial: r.Partial, ControlBy: deref(r.ControlBy),
-		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Traceparent: deref(r.Traceparent),
+		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Traceparent: deref(r.Traceparent), TargetsField: deref(r.TargetsField),
 		Progress: lifecycle.Progress{Total: -1, Taken: r.ItemsTaken, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
 		Elapsed:  clock.Sub(r.CreatedDate),
 	}
@@ -227,9 +227,12 @@ func (b *Base) result(ctx context.Context, id uuid.UUID) (*ent.TaskResult, error
 }
 
 // Items implements [store.Operator].
-func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after uuid.UUID, n int) ([]store.Item, error) {
-	rows, err := b.ent.TaskItem.Query().Where(taskitem.TaskID(id), taskitem.Outcome(string(outcome)), taskitem.IDGT(after)).
-		Order(taskitem.ByID()).Limit(limit(n)).All(ctx)
+func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, n int) ([]store.Item, error) {
+	beyond := func(s *entsql.Selector) {
+		s.Where(entsql.CompositeGT([]string{s.C(taskitem.FieldPosition), s.C(taskitem.FieldID)}, after.Position, after.ID))
+	}
+	rows, err := b.ent.TaskItem.Query().Where(taskitem.TaskID(id), taskitem.Outcome(string(outcome)), beyond).
+		Order(taskitem.ByPosition(), taskitem.ByID()).Limit(limit(n)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the %s items of task %s: %w", outcome, id, err)
 	}
@@ -237,7 +240,7 @@ func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, a
 	for i, r := range rows {
 		items[i] = store.Item{
 			ID: r.ID, Created: r.CreatedDate, Key: r.Item, Outcome: store.Outcome(r.Outcome),
-			Code: r.Code, Detail: r.Detail, Position: deref(r.Position), Attempt: r.Attempt,
+			Code: r.Code, Detail: r.Detail, Position: r.Position, Attempt: r.Attempt,
 		}
 	}
 	return items, nil

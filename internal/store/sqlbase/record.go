@@ -57,7 +57,8 @@ func newRecorded[R any](name, table, clause string, columns ...sqlrows.Column[R]
 
 var (
 	recordedItems = newRecorded("outcomes of items", "taskkit_task_item", "\nON CONFLICT (task_id, item) DO UPDATE"+
-		" SET outcome = excluded.outcome, code = excluded.code, detail = excluded.detail, position = excluded.position,"+
+		" SET outcome = excluded.outcome, code = excluded.code, detail = excluded.detail,"+
+		" position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,"+
 		" attempt = excluded.attempt, created_date = excluded.created_date",
 		sqlrows.Text("id", func(i *itemRow) string { return i.ID.String() }).As("uuid"),
 		sqlrows.Text("task_id", func(i *itemRow) string { return i.task }).As("uuid"),
@@ -65,7 +66,7 @@ var (
 		sqlrows.Text("outcome", func(i *itemRow) string { return string(i.Outcome) }),
 		sqlrows.Text("code", func(i *itemRow) string { return classify.Clean(i.Code) }),
 		sqlrows.Text("detail", func(i *itemRow) string { return classify.Clean(i.Detail) }),
-		sqlrows.Number("position", func(i *itemRow) int64 { return cmp.Or(i.Position, -1) }).OrNull(),
+		sqlrows.Number("position", func(i *itemRow) int64 { return i.Position }),
 		sqlrows.Number("attempt", func(i *itemRow) int64 { return int64(i.Attempt) }),
 	)
 	recordedAttempts = newRecorded("failed attempts", "taskkit_task_attempt", "",
@@ -173,7 +174,7 @@ type itemRows struct {
 func (r *itemRows) add(i *itemRow) {
 	id := [2]string{i.task, i.Key}
 	if n, ok := r.at[id]; ok {
-		i.ID = r.rows[n].ID
+		i.ID, i.Position = r.rows[n].ID, cmp.Or(i.Position, r.rows[n].Position)
 		r.rows[n] = i
 		return
 	}

@@ -40,6 +40,7 @@ type lockedTask struct {
 
 	kind      string
 	uniqueKey string
+	continued uuid.UUID // the task that continues it; zero: none
 }
 
 // request makes the request in the caller's transaction.
@@ -67,6 +68,9 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 	if change.Effect == lifecycle.Requeued {
 		// A caller's transaction may be committed after a refusal: nothing is
 		// written before that.
+		if row.continued != uuid.Nil {
+			return store.Task{}, &store.DuplicateError{Kind: row.kind, Column: "idempotency_key", Key: store.ContinuationKey(id), ID: row.continued}
+		}
 		if err := b.keyIsFree(ctx, q, id, row); err != nil {
 			return store.Task{}, err
 		}
@@ -131,9 +135,10 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 		return lockedTask{}, store.ErrNotFound
 	}
 	_, err = sqlrows.Query(ctx, q, b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
-  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`
-FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String()}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.WorkerAlive, &row.Served)
+  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`,
+  (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2)
+FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.ContinuationKey(id)}, func(rows *sql.Rows) error {
+		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued)
 	})
 	return row, err
 }

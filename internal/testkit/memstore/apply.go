@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -114,7 +115,7 @@ func (s *Store) record(task uuid.UUID, i store.Item) {
 	i.Created, i.Code, i.Detail = s.now(), classify.Clean(i.Code), classify.Clean(i.Detail)
 	items := s.items[task]
 	if n := slices.IndexFunc(items, func(old store.Item) bool { return old.Key == i.Key }); n >= 0 {
-		i.ID = items[n].ID
+		i.ID, i.Position = items[n].ID, cmp.Or(i.Position, items[n].Position)
 		items[n] = i
 		return
 	}

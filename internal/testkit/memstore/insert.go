@@ -79,8 +79,8 @@ func check(n *store.NewTask) error {
 	if n.Delay != 0 && !n.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
-	if n.HasPlan() && n.Reference != "" {
-		return errors.New("a task with frozen targets or options has no reference")
+	if n.Reference != "" && (n.HasPlan() || n.Start.Given()) {
+		return errors.New("a task with frozen targets, options or a start has no reference")
 	}
 	return nil
 }
@@ -94,10 +94,18 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 		ID: n.ID, Created: now, Modified: now, CreatedBy: actor, ModifiedBy: actor, Owner: n.Owner, RunAs: n.RunAs,
 		Kind: n.Kind, Spec: slices.Clone(n.Spec), Queue: n.Queue, Reference: n.Reference, Delayed: n.Delayed(),
 		UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey, Parent: n.Parent, Traceparent: n.Traceparent, Reason: classify.Clean(n.Reason),
+		TargetsField: n.TargetsField,
 		Row: lifecycle.Row{
 			Status: lifecycle.Queued, State: json.RawMessage("{}"), Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
 			NotBefore: now, Priority: n.Priority, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
 		},
+	}
+	t.Progress.Taken = n.Start.Taken
+	if n.Start.State != nil {
+		t.State = slices.Clone(n.Start.State)
+	}
+	if n.Start.SpecRevision != 0 {
+		t.SpecRevision = n.Start.SpecRevision
 	}
 	if p != nil {
 		t.Spec = nil

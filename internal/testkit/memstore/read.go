@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -34,7 +35,7 @@ func (s *Store) read(r *row) store.Task {
 		Fence: r.Fence, Seq: r.Seq, Attempts: r.Attempts, NotBefore: r.NotBefore, Queue: r.Queue, Priority: r.Priority,
 		Stalled: r.Stalled, Reference: r.Reference, Reason: r.Reason, UniqueKey: r.UniqueKey, IdempotencyKey: r.IdempotencyKey,
 		Control: r.Control, Partial: r.Partial, ControlBy: r.ControlBy, ControlReason: r.ControlReason, Progress: r.Progress,
-		Parent: r.Parent, Traceparent: r.Traceparent,
+		Parent: r.Parent, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
 	}
 	if p := s.plans[r.ID]; p != nil {
 		t.Spec = slices.Clone(p.spec)
@@ -145,15 +146,19 @@ func (s *Store) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, 
 }
 
 // Items implements [store.Operator].
-func (s *Store) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after uuid.UUID, n int) ([]store.Item, error) {
+func (s *Store) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, n int) ([]store.Item, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	items := slices.Clone(s.items[id])
-	slices.SortFunc(items, func(a, b store.Item) int { return compareIDs(a.ID, b.ID) })
-	items = slices.DeleteFunc(items, func(i store.Item) bool { return i.Outcome != outcome || compareIDs(i.ID, after) <= 0 })
+	slices.SortFunc(items, func(a, b store.Item) int { return compareCursors(a.Cursor(), b.Cursor()) })
+	items = slices.DeleteFunc(items, func(i store.Item) bool { return i.Outcome != outcome || compareCursors(i.Cursor(), after) <= 0 })
 	return items[:min(len(items), limit(n))], nil
+}
+
+func compareCursors(a, b store.ItemCursor) int {
+	return cmp.Or(cmp.Compare(a.Position, b.Position), compareIDs(a.ID, b.ID))
 }
 
 // Attempts implements [store.Operator].

@@ -60,6 +60,9 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		return store.Task{}, err
 	}
 	if change.Effect == lifecycle.Requeued {
+		if dup := s.taken(&t, "idempotency_key", store.ContinuationKey(t.ID), nil); dup != nil {
+			return store.Task{}, dup
+		}
 		if dup := s.taken(&t, "unique_key", t.UniqueKey, nil); dup != nil {
 			return store.Task{}, dup
 		}

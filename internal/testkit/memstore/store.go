@@ -59,6 +59,7 @@ type Task struct {
 	MergedKeys            []string // idempotency keys of submissions that were merged into it
 	Parent                uuid.UUID
 	Traceparent           string
+	TargetsField          string
 	Reason                string
 }
 

@@ -280,7 +280,7 @@ func applyTexts(e *env) {
 		}
 		is(e, "applied", e.apply(w).OK, true)
 		got := e.read(c.ID)
-		items, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, uuid.Nil, 1)
+		items, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, store.ItemCursor{}, 1)
 		e.ok(err)
 		as, err := e.s.Attempts(e.ctx(), c.ID, 1)
 		e.ok(err)

@@ -18,7 +18,7 @@ func failedItem(item any) store.Item {
 
 // items returns the items of a task with an outcome, as text.
 func (e *env) items(id uuid.UUID, o store.Outcome) string {
-	items, err := e.s.Items(e.ctx(), id, o, uuid.Nil, 1000)
+	items, err := e.s.Items(e.ctx(), id, o, store.ItemCursor{}, 1000)
 	e.ok(err)
 	text := make([]string, len(items))
 	for n, i := range items {
@@ -47,13 +47,13 @@ func itemsReplaced(e *env) {
 	is(e, "applied", e.apply(recording(c.Lease, failedItem("a"), failedItem("b"), skipped)).OK, true)
 	is(e, "failed", e.items(c.ID, store.ItemFailed), `["b" failed c "" at 0, attempt 0]`)
 	is(e, "skipped", e.items(c.ID, store.ItemSkipped), `["a" skipped same "" at 2, attempt 2]`)
-	before, err := e.s.Items(e.ctx(), c.ID, store.ItemSkipped, uuid.Nil, 1)
+	before, err := e.s.Items(e.ctx(), c.ID, store.ItemSkipped, store.ItemCursor{}, 1)
 	e.ok(err)
 
 	// In a later write, of one and of several in one call.
 	c.Seq++
 	is(e, "applied", e.apply(recording(c.Lease, failedItem("a"))).OK, true)
-	after, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, uuid.Nil, 1)
+	after, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, store.ItemCursor{}, 1)
 	e.ok(err)
 	is(e, "id of the item", after[0].ID, before[0].ID)
 	c.Seq++
@@ -119,12 +119,12 @@ func itemsPages(e *env) {
 		c.Seq++
 	}
 	var got []string
-	after := uuid.Nil
+	var after store.ItemCursor
 	for {
 		page, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, after, 7)
 		e.ok(err)
 		for _, i := range page {
-			got, after = append(got, i.Key), i.ID
+			got, after = append(got, i.Key), i.Cursor()
 		}
 		if len(page) < 7 {
 			break

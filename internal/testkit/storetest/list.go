@@ -158,7 +158,7 @@ func counts(e *env) {
 func readNothing(e *env) {
 	id := uuid.New()
 	e.gone(id)
-	items, err := e.s.Items(e.ctx(), id, store.ItemFailed, uuid.Nil, 5)
+	items, err := e.s.Items(e.ctx(), id, store.ItemFailed, store.ItemCursor{}, 5)
 	e.ok(err)
 	as, err := e.s.Attempts(e.ctx(), id, 5)
 	e.ok(err)

@@ -35,7 +35,7 @@ func requestSkip(e *env) {
 		before := e.read(c.ID)
 		actor := uuid.New()
 		got, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActRetry, Skip: true, Actor: actor, Reason: "because"})
-		failures, ferr := e.s.Items(e.ctx(), c.ID, store.ItemFailed, uuid.Nil, 10)
+		failures, ferr := e.s.Items(e.ctx(), c.ID, store.ItemFailed, store.ItemCursor{}, 10)
 		e.ok(ferr)
 		events, eerr := e.s.Events(e.ctx(), c.ID, 10)
 		e.ok(eerr)

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+// Start is where a new task starts if that is not at its beginning. The zero value
+// is the beginning.
+type Start struct {
+	State json.RawMessage // nil: none
+	// SpecRevision is the revision of the spec, if it is not that of the task; else 0.
+	SpecRevision int
+	// Taken is how many elements taskkit.Take has passed.
+	Taken int64
+}
+
+// Given reports whether the task does not start at its beginning.
+func (s *Start) Given() bool { return s.State != nil || s.SpecRevision != 0 || s.Taken != 0 }
+
+// specRevision is what is stored for a task of a revision; -1: nothing.
+func (s *Start) specRevision(revision int) int64 {
+	if s.SpecRevision == 0 || s.SpecRevision == revision {
+		return -1
+	}
+	return int64(s.SpecRevision)
+}
+
+// taken is what is stored; -1: nothing.
+func (s *Start) taken() int64 {
+	if s.Taken == 0 {
+		return -1
+	}
+	return s.Taken
+}
+
+// Origin is the task that another is made from, and reads the rest of it in the same
+// transaction.
+type Origin struct {
+	Task Task
+	Plan Plan
+	ItemReader
+}
+
+// ItemReader reads the items and the targets of a task, see [Operator].
+type ItemReader interface {
+	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
+	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
+}
+
+// Follow returns a new task that follows the origin, which is its parent: with what
+// says whose it is and how it is run. The state is empty.
+func (o *Origin) Follow() NewTask {
+	t := &o.Task
+	return NewTask{
+		ID: NewID(), Kind: t.Kind, Revision: t.SpecRevision, Spec: o.Plan.Spec, Secrets: t.Secrets,
+		Options: o.Plan.Options.inherited(), TargetsField: o.targetsField(),
+		Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Priority: t.Priority,
+		UniqueKey: t.UniqueKey, Total: -1, Parent: t.ID,
+	}
+}
+
+// targetsField is the list of targets in the revision of the spec.
+func (o *Origin) targetsField() string {
+	if o.Plan.Frozen != nil {
+		return o.Plan.Frozen.Field
+	}
+	return o.Task.TargetsField
+}
+
+// ContinuationKey is the idempotency key of the task that continues another. There is
+// at most one, and the other is not retried any more.
+func ContinuationKey(id uuid.UUID) string { return continuation + id.String() }
+
+const continuation = "taskkit.continue."

@@ -1,0 +1,229 @@
+package taskkit
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"taskkit.dev/internal/store"
+)
+
+// RetryFailed submits a new task over the failed items of a task that has ended, in
+// their order, and returns its id. The new task has the same kind and spec, the list
+// of the spec being empty, and begins with an empty state. It needs no code in the
+// executor. Given a client of a transaction, it is stored with that.
+//
+// Owner, run-as, queue, priority, unique key and the stop policy are those of the
+// first task, which is the parent. Options change them; [Over], [WithCoalescing],
+// [WithParent], [WithTotal] and [WithSchema] are an *[OptionError].
+//
+// The items of a task are retried once: the new task has an idempotency key that
+// belongs to the parent, and a second call returns a *[DuplicateError] with the id of
+// the first. [WithIdempotencyKey] sets another key.
+//
+// A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
+// task without failed items, for a live walk, and for failed items that are no
+// elements of the task's list or set, because the executor did not pass to [Batch.Fail]
+// what [Take] returned. It returns [ErrNotFound] when there is no such task. After an
+// error nothing is stored; a caller's transaction must be rolled back.
+func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
+	return c.follow(ctx, id, opts, func(f *followUp) error { return f.retryFailed(ctx, nil) })
+}
+
+// Continue submits a new task that goes on where a stopped one, or one in ERROR or
+// FAILURE, has ended, and returns its id. It has the kind, the spec and the state of
+// the first task, which is its parent, and is over the items that the parent has not
+// processed. Its counters begin at 0. So each item is counted by one of the two, and
+// belongs to one of the two sets.
+//
+// A live walk, and any other kind whose directive does not name its list, goes on from
+// its state and from the position of [Take].
+//
+// Options, transactions and what is taken from the parent are those of
+// [Client.RetryFailed], but for the idempotency key, which cannot be changed: a task is
+// continued once, and cannot be retried by [Client.Retry] after that.
+//
+// A task that was not stopped and has not failed is a *[StateError]. One that has
+// processed all items is an *[ItemsError].
+func (c *Client) Continue(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
+	return c.follow(ctx, id, opts, func(f *followUp) error { return f.continues(ctx) })
+}
+
+// followUp is a task that is made from another.
+type followUp struct {
+	submission
+
+	from store.Origin
+}
+
+// follow submits a task that f completes, made from another.
+func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(*followUp) error) (ID, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return ID{}, err
+	}
+	options := &followUp{submission: submission{schema: c.schema, NewTask: store.NewTask{Total: -1}}}
+	if err := options.apply(c.schema, opts); err != nil {
+		return ID{}, err
+	}
+	var refused error
+	made, err := op.Derive(ctx, id, !options.withoutNotify, func(o store.Origin) (store.NewTask, error) {
+		next := &followUp{from: o, submission: submission{schema: c.schema, NewTask: o.Follow()}}
+		refused = next.apply(c.schema, opts)
+		if refused == nil {
+			refused = f(next)
+		}
+		return next.NewTask, refused
+	})
+	switch {
+	case refused != nil:
+		return ID{}, public(refused)
+	case err != nil:
+		return ID{}, c.public(ctx, err)
+	}
+	return made, nil
+}
+
+// apply applies options to the task.
+func (f *followUp) apply(schema string, opts []SubmitOption) error {
+	parent, total := f.NewTask.Parent, f.Total
+	for _, o := range opts {
+		o.applySubmit(&f.submission)
+	}
+	const made = "the new task is made from another, which says that"
+	switch {
+	case f.over != nil:
+		f.fail("Over", made)
+	case f.Reference != "":
+		f.fail("WithCoalescing", "the new task has a set of its own and cannot be replaced: leave the option out")
+	case f.NewTask.Parent != parent:
+		f.fail("WithParent", made)
+	case f.Total != total:
+		f.fail("WithTotal", made)
+	case f.schema != schema:
+		f.fail("WithSchema", "the client has its schema: give the option to NewClient")
+	}
+	if !f.NotBefore.IsZero() && f.Delay != 0 {
+		f.fail("WithDelay", "used together with WithNotBefore: use one of the two")
+	}
+	return errors.Join(f.errs...)
+}
+
+// Actions of errors.
+const (
+	actRetryFailed = "retry the failed items"
+	actContinue    = "continue"
+)
+
+// retryFailed makes the task one over the failed items. With corrected, it is over
+// what they have become.
+func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) error {
+	t := &f.from.Task
+	if !t.Status.Terminal() {
+		return &StateError{ID: t.ID, Action: actRetryFailed, Status: Status(t.Status), Control: Control(t.Control)}
+	}
+	refuse := func(problem string, keys ...string) error {
+		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: problem, Keys: keys}
+	}
+	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
+	switch {
+	case err != nil:
+		return err
+	case set == nil:
+		return refuse(noTargets + ": submit a new task for the items that Items lists as failed")
+	}
+	rows := recordedPositions{{read: &f.from, id: t.ID, outcome: store.ItemFailed}}
+	unplaced, err := rows.unplaced(ctx, shownItems)
+	switch {
+	case err != nil:
+		return err
+	case len(rows[0].rows) == 0:
+		return refuse("no item failed")
+	case len(unplaced) > 0:
+		return refuse(unplacedItems+"; submit a new task for those that Items lists as failed", unplaced...)
+	}
+	f.Spec, f.Start = spec, store.Start{}
+	if f.IdempotencyKey == "" {
+		f.IdempotencyKey = "taskkit.retry." + t.ID.String()
+	}
+	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil, Keys: failedTargets(ctx, set, rows[0], corrected)}
+	return nil
+}
+
+// failedTargets returns the targets that have failed, or what they have become.
+func failedTargets(ctx context.Context, set *targetCursor, failed *rowCursor, corrected *corrections) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for last := int64(0); ; failed.skip() {
+			i, err := failed.peek(ctx)
+			if i == nil && err == nil {
+				err = corrected.end()
+				if err == nil {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if i.Position == last {
+				continue // two keys of one target
+			}
+			last = i.Position
+			key, err := set.target(ctx, i.Position-1)
+			if err == nil {
+				key, err = corrected.of(i, key)
+			}
+			if err == nil && key == nil {
+				continue
+			}
+			if !yield(key, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// continues makes the task one that goes on where the other has ended.
+func (f *followUp) continues(ctx context.Context) error {
+	t := &f.from.Task
+	if !t.Status.Continuable(t.Partial) {
+		return &StateError{ID: t.ID, Action: actContinue, Status: Status(t.Status), Control: Control(t.Control)}
+	}
+	if f.IdempotencyKey != "" {
+		return &OptionError{"WithIdempotencyKey", "a task is continued once: leave the option out"}
+	}
+	f.IdempotencyKey = store.ContinuationKey(t.ID)
+	f.Revision = t.Revision
+	f.Start = store.Start{State: t.State, SpecRevision: t.SpecRevision}
+	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
+	switch taken := t.Progress.Taken; {
+	case err != nil:
+		return err
+	case set == nil:
+		f.Start.Taken = taken
+		if p := t.Progress; p.Total >= 0 && taken > 0 {
+			f.Total = p.Total // Take sets it
+		} else if p.Total >= 0 {
+			f.Total = max(p.Total-p.Done-p.Failed-p.Skipped, 0)
+		}
+		return nil
+	case taken >= set.total:
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "all its items have been processed: retry the failed ones, or retry the task itself if it is in ERROR or FAILURE"}
+	default:
+		f.Spec = spec
+		f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: set.between(ctx, taken, set.total)}
+		return nil
+	}
+}
+
+// between returns the targets from one position to before another.
+func (c *targetCursor) between(ctx context.Context, from, to int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for n := from; n < to; n++ {
+			key, err := c.target(ctx, n)
+			if !yield(key, err) || err != nil {
+				return
+			}
+		}
+	}
+}
