@@ -245,8 +245,8 @@ END
 $$;
 
 CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL)
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped');
+  WHEN (NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL)
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped');
 
 CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1)

@@ -204,9 +204,9 @@ CREATE UNIQUE INDEX `taskkit_target_page` ON `taskkit_task_target` (`task_id`, `
 -- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 
 CREATE TRIGGER `taskkit_guard_insert` AFTER INSERT ON `taskkit_queued_task` FOR EACH ROW
-  WHEN NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
+  WHEN NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
 BEGIN
-  SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped');
+  SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped');
 END;
 
 CREATE TRIGGER `taskkit_guard_sequence` AFTER UPDATE OF checkpoint_seq ON `taskkit_queued_task` FOR EACH ROW

@@ -50,9 +50,9 @@ func guards(name string, r rules) string {
 	all := append([]guard{
 		{
 			name: "taskkit_guard_insert", table: "taskkit_queued_task", event: "INSERT",
-			when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0" +
+			when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0 OR NEW.items_taken < 0" +
 				" OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL",
-			message: "a new task is QUEUED, with fence, checkpoint_seq and all counters 0, neither held nor stopped",
+			message: "a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped",
 		},
 		{
 			name: "taskkit_guard_sequence", table: "taskkit_queued_task", event: "UPDATE OF checkpoint_seq",
@@ -100,9 +100,10 @@ func guards(name string, r rules) string {
 	return b.String()
 }
 
-// numbers is 0 when every number of a task is, and negative when one is.
+// numbers is 0 when every number of a new task is, and negative when one is. The
+// position in a list is not among them: a task that continues another begins there.
 func numbers(row string) string {
-	columns := []string{"fence", "checkpoint_seq", "attempts", "items_taken", "items_done", "items_failed", "items_skipped"}
+	columns := []string{"fence", "checkpoint_seq", "attempts", "items_done", "items_failed", "items_skipped"}
 	return "(" + row + strings.Join(columns, " | "+row) + ")"
 }
 

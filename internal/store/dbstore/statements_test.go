@@ -372,6 +372,15 @@ func (c *calls) operator() {
 	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })
 	c.record("result_absent", func() error { _, _, err := s.Result(ctx, failed[0].ID); return err })
 	c.record("items", func() error { _, err := s.Items(ctx, of, store.ItemFailed, store.ItemCursor{}, 10); return err })
+	c.record("derive", func() error {
+		_, err := s.Derive(ctx, of, true, func(o store.Origin) (store.NewTask, error) {
+			t := o.Follow()
+			t.IdempotencyKey = store.ContinuationKey(of)
+			t.Start = store.Start{State: json.RawMessage(`{"a":1}`), SpecRevision: t.Revision + 1, Taken: 3}
+			return t, nil
+		})
+		return err
+	})
 	c.record("attempts", func() error { _, err := s.Attempts(ctx, of, 10); return err })
 	c.record("events", func() error { _, err := s.Events(ctx, of, 10); return err })
 	c.record("prune_events", func() error { _, err := s.PruneEvents(ctx, time.Hour, 10); return err })

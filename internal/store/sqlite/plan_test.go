@@ -28,7 +28,14 @@ func TestSQLitePlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(db.DB, time.Second)
-	owned, _ := ownedQuery(t)
+	owned := recordedQuery(t, func(o store.Operator) error {
+		_, err := o.Tasks(t.Context(), store.Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10})
+		return err
+	})
+	items := recordedQuery(t, func(o store.Operator) error {
+		_, err := o.Items(t.Context(), uuid.Max, store.ItemFailed, store.ItemCursor{}, 10)
+		return err
+	})
 	for name, c := range map[string]struct{ query, index string }{
 		"claim": {probes(claimProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
 		"next":  {probes(dueProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
@@ -40,6 +47,7 @@ func TestSQLitePlans(t *testing.T) {
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
 		"asked to delete":   {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
 		"tasks of an owner": {owned, "taskkit_owner (owner_id=? AND id<?)"},
+		"items":             {items, "taskkit_item_outcome (task_id=? AND outcome=? AND (position,id)>(?,?))"},
 	} {
 		args := make([]any, 0, 18)
 		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)) || strings.Count(c.query, "?") >= n; n++ {
@@ -67,21 +75,18 @@ func TestSQLitePlans(t *testing.T) {
 	}
 }
 
-// ownedQuery is how the tasks of an owner are listed.
-func ownedQuery(t *testing.T) (query string, args []any) {
+// recordedQuery is the query of a call.
+func recordedQuery(t *testing.T, call func(store.Operator) error) string {
 	t.Helper()
 	var r recorder
-	if _, err := sqlbase.NewOperator(&r, "", dialect.SQLite).Tasks(t.Context(), store.Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10}); !errors.Is(err, errRecorded) {
+	if err := call(sqlbase.NewOperator(&r, "", dialect.SQLite)); !errors.Is(err, errRecorded) {
 		t.Fatal(err)
 	}
-	return r.query, r.args
+	return r.query
 }
 
 // recorder is a handle that records its queries.
-type recorder struct {
-	query string
-	args  []any
-}
+type recorder struct{ query string }
 
 var errRecorded = errors.New("recorded")
 
@@ -89,7 +94,7 @@ func (r *recorder) ExecContext(context.Context, string, ...any) (sql.Result, err
 	return nil, errRecorded
 }
 
-func (r *recorder) QueryContext(_ context.Context, query string, args ...any) (*sql.Rows, error) {
-	r.query, r.args = query, args
+func (r *recorder) QueryContext(_ context.Context, query string, _ ...any) (*sql.Rows, error) {
+	r.query = query
 	return nil, errRecorded
 }

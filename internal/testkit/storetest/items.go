@@ -53,9 +53,9 @@ func itemsReplaced(e *env) {
 	// In a later write, of one and of several in one call.
 	c.Seq++
 	is(e, "applied", e.apply(recording(c.Lease, failedItem("a"))).OK, true)
-	after, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, store.ItemCursor{}, 1)
+	after, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, store.ItemCursor{Position: 1}, 1)
 	e.ok(err)
-	is(e, "id of the item", after[0].ID, before[0].ID)
+	is(e, "id of the item, whose position stays known", after[0].ID, before[0].ID)
 	c.Seq++
 	second := c.Lease
 	second.Seq++

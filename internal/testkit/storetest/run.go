@@ -45,6 +45,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"InsertOne": insertOne, "InsertActor": insertActor, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
 		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "Options": options, "Report": report,
+		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
 		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry, "CoalesceHalfDone": coalesceHalfDone,
@@ -58,7 +59,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition,
 		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,
 		"Secrets":   secrets,

@@ -50,13 +50,13 @@ WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
 RETURNING w.ord, q.control;
 
 INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
-SELECT id::uuid, task_id::uuid, item, outcome, code, detail, CASE WHEN position >= 0 THEN position END,
-    attempt
+SELECT id::uuid, task_id::uuid, item, outcome, code, detail, position, attempt
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
     $8::bigint[]) AS r(id, task_id, item, outcome, code, detail, position, attempt)
 ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
-    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
-    created_date = excluded.created_date;
+    detail = excluded.detail,
+    position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
+    attempt = excluded.attempt, created_date = excluded.created_date;
 
 INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision)
 SELECT id::uuid, task_id::uuid, result::json, codec_revision

@@ -7,6 +7,6 @@ SELECT "taskkit"."taskkit_task_item"."id", "taskkit"."taskkit_task_item"."task_i
     "taskkit"."taskkit_task_item"."detail"
 FROM "taskkit"."taskkit_task_item"
 WHERE ("taskkit"."taskkit_task_item"."task_id" = $1 AND "taskkit"."taskkit_task_item"."outcome" = $2)
-    AND "taskkit"."taskkit_task_item"."id" > $3
-ORDER BY "taskkit"."taskkit_task_item"."id"
+    AND ("taskkit"."taskkit_task_item"."position", "taskkit"."taskkit_task_item"."id") > ($3, $4)
+ORDER BY "taskkit"."taskkit_task_item"."position", "taskkit"."taskkit_task_item"."id"
 LIMIT 10;

@@ -13,7 +13,9 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
       AND NOT (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond')),
       EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue))
+    AND p.queues::jsonb @> to_jsonb(q.queue)),
+  (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.idempotency_key = $2)
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -45,7 +47,8 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."execution_spec", "taskkit"."taskkit_queued_task"."reference",
     "taskkit"."taskkit_queued_task"."delayed", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
-    "taskkit"."taskkit_queued_task"."traceparent", clock_timestamp() AS "database_now"
+    "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
+    clock_timestamp() AS "database_now"
 FROM "taskkit"."taskkit_queued_task"
 WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC

@@ -13,7 +13,9 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
       AND NOT (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond')),
       EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue))
+    AND p.queues::jsonb @> to_jsonb(q.queue)),
+  (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.idempotency_key = $2)
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 UPDATE "taskkit".taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
@@ -21,13 +23,13 @@ WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken 
     AND checkpoint_seq = 0) RETURNING items_taken;
 
 INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
-SELECT id::uuid, task_id::uuid, item, outcome, code, detail, CASE WHEN position >= 0 THEN position END,
-    attempt
+SELECT id::uuid, task_id::uuid, item, outcome, code, detail, position, attempt
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
     $8::bigint[]) AS r(id, task_id, item, outcome, code, detail, position, attempt)
 ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
-    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
-    created_date = excluded.created_date;
+    detail = excluded.detail,
+    position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
+    attempt = excluded.attempt, created_date = excluded.created_date;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
@@ -62,7 +64,8 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."execution_spec", "taskkit"."taskkit_queued_task"."reference",
     "taskkit"."taskkit_queued_task"."delayed", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
-    "taskkit"."taskkit_queued_task"."traceparent", clock_timestamp() AS "database_now"
+    "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
+    clock_timestamp() AS "database_now"
 FROM "taskkit"."taskkit_queued_task"
 WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC

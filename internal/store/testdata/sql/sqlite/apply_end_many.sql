@@ -41,8 +41,9 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3
 INSERT INTO taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt) VALUES ($1, $2, $3,
     $4, $5, $6, $7, $8)
 ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
-    detail = excluded.detail, position = excluded.position, attempt = excluded.attempt,
-    created_date = excluded.created_date;
+    detail = excluded.detail,
+    position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
+    attempt = excluded.attempt, created_date = excluded.created_date;
 
 INSERT INTO taskkit_task_result (id, task_id, result, codec_revision) VALUES ($1, $2, $3, $4)
 ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision,

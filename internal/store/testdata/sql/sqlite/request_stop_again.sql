@@ -12,7 +12,9 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
       AND NOT ((julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms)),
       EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
-    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
+  (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.idempotency_key = $2)
 FROM taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -40,7 +42,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`reference`,
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`traceparent`, strftime('%Y-%m-%d %H:%M:%f', 'now') AS `database_now`
+    `taskkit_queued_task`.`traceparent`, `taskkit_queued_task`.`targets_field`, strftime('%Y-%m-%d %H:%M:%f',
+    'now') AS `database_now`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC
