@@ -88,12 +88,12 @@ func (e *CorrectionsError) Error() string {
 		e.ID, strings.Join(parts, "; "))
 }
 
-func (e *CorrectionsError) unknown(c *Correction) { e.Unknown = note(e, e.Unknown, *c) }
-func (e *CorrectionsError) invalid(c *Correction) { e.Invalid = note(e, e.Invalid, *c) }
-func (e *CorrectionsError) missing(i *store.Item) { e.Missing = note(e, e.Missing, itemOf(i)) }
+func (e *CorrectionsError) unknown(c *Correction) { e.Unknown = appendShown(e, e.Unknown, *c) }
+func (e *CorrectionsError) invalid(c *Correction) { e.Invalid = appendShown(e, e.Invalid, *c) }
+func (e *CorrectionsError) missing(i *store.Item) { e.Missing = appendShown(e, e.Missing, itemOf(i)) }
 
-// note adds what a list of an error has room for.
-func note[T any](e *CorrectionsError, list []T, v T) []T {
+// appendShown adds what a list of an error has room for.
+func appendShown[T any](e *CorrectionsError, list []T, v T) []T {
 	if len(list) == shownItems {
 		e.Omitted++
 		return list

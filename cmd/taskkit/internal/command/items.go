@@ -23,34 +23,40 @@ const itemsName = "items"
 var itemsOutputs = append([]string{"csv"}, outputs...)
 
 func (a *app) itemsCommand() *cobra.Command {
-	var failed, skipped bool
+	var chosen [4]bool
+	all := [...]taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed}
 	c := &cobra.Command{
 		Use:   itemsName + " TASK",
-		Short: "List the failed and skipped items of a task",
-		Long: `List the failed and skipped items of a task, in the order in which they were first
-recorded. Without a flag, the failed ones come first and the skipped ones follow.
+		Short: "List the items of a task",
+		Long: `List the items of a task by their outcome, in the order of its list. Without a flag, the
+failed ones come first and the skipped ones follow. Only a task whose kind names its list
+with targets= has succeeded and unprocessed ones.
 
 With -o csv, the columns are item, outcome, code, detail, position, attempt and time.
 An item that is a string is written without quotes of its own, and any other item as JSON.
-The list may have any length: the command writes it while it reads it.`,
+With --failed alone there is also an empty column, corrected, to be filled for
+"taskkit retry --corrected". The list may have any length: the command writes it while it reads it.`,
 		Example: `  taskkit items @last --failed
   taskkit items 8057 --failed -o csv > failed.csv`,
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			outcomes := []taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped}
-			switch {
-			case failed && !skipped:
-				outcomes = outcomes[:1]
-			case skipped && !failed:
-				outcomes = outcomes[1:]
+			var outcomes []taskkit.Outcome
+			for i, o := range all {
+				if chosen[i] {
+					outcomes = append(outcomes, o)
+				}
+			}
+			if len(outcomes) == 0 {
+				outcomes = all[:2]
 			}
 			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
 				return a.items(c.Context(), db, t.ID, outcomes)
 			})
 		},
 	}
-	c.Flags().BoolVar(&failed, "failed", false, "only failed items")
-	c.Flags().BoolVar(&skipped, "skipped", false, "only skipped items")
+	for i, o := range all {
+		c.Flags().BoolVar(&chosen[i], string(o), false, "list "+string(o)+" items")
+	}
 	return c
 }
 
@@ -67,7 +73,7 @@ func (a *app) items(ctx context.Context, db *connection, id taskkit.ID, outcomes
 	var w itemWriter
 	switch a.output {
 	case "csv":
-		w = newItemCSV(out, a.out.Terminal)
+		w = newItemCSV(out, a.out.Terminal, len(outcomes) == 1 && outcomes[0] == taskkit.OutcomeFailed)
 	case "json":
 		w = &itemJSON{out: out, separator: "[\n"}
 	default:
@@ -94,18 +100,26 @@ func (a *app) items(ctx context.Context, db *connection, id taskkit.ID, outcomes
 type itemCSV struct {
 	*csv.Writer
 
-	terminal bool // control characters are replaced
+	terminal    bool // control characters are replaced
+	correctable bool // there is a column for what an item is corrected to
 }
 
-func newItemCSV(out io.Writer, terminal bool) *itemCSV {
-	w := &itemCSV{csv.NewWriter(out), terminal}
-	_ = w.Write([]string{"item", "outcome", "code", "detail", "position", "attempt", "time"}) // end returns its error
+func newItemCSV(out io.Writer, terminal, correctable bool) *itemCSV {
+	w := &itemCSV{csv.NewWriter(out), terminal, correctable}
+	header := []string{"item", "outcome", "code", "detail", "position", "attempt", "time"}
+	if correctable {
+		header = append(header, "corrected")
+	}
+	_ = w.Write(header) // end returns its error
 	return w
 }
 
 func (w *itemCSV) write(i *taskkit.Item) error {
 	row := []string{
-		i.Text(), string(i.Outcome), i.Code, i.Detail, position(i), strconv.Itoa(i.Attempt), i.Created.UTC().Format(time.RFC3339Nano),
+		i.Text(), string(i.Outcome), i.Code, i.Detail, position(i), attempt(i), recorded(i),
+	}
+	if w.correctable {
+		row = append(row, "")
 	}
 	if w.terminal {
 		for n := range row {
@@ -157,7 +171,7 @@ type itemTable struct {
 func (w *itemTable) write(i *taskkit.Item) error {
 	w.rows = append(w.rows, []string{
 		screen.Short(i.Text(), 60), string(i.Outcome), screen.Clean(i.Code), screen.Short(i.Detail, 80),
-		position(i), strconv.Itoa(i.Attempt), screen.Time(i.Created),
+		position(i), attempt(i), shownTime(i),
 	})
 	if len(w.rows) == tableRows {
 		w.flush()
@@ -178,6 +192,28 @@ func (w *itemTable) end() error {
 		fmt.Fprintln(w.err, "no items")
 	}
 	return nil
+}
+
+// attempt, recorded and shownTime are empty for an item that has no row.
+func attempt(i *taskkit.Item) string {
+	if i.Created.IsZero() {
+		return ""
+	}
+	return strconv.Itoa(i.Attempt)
+}
+
+func recorded(i *taskkit.Item) string {
+	if i.Created.IsZero() {
+		return ""
+	}
+	return i.Created.UTC().Format(time.RFC3339Nano)
+}
+
+func shownTime(i *taskkit.Item) string {
+	if i.Created.IsZero() {
+		return ""
+	}
+	return screen.Time(i.Created)
 }
 
 // position formats a position in the list; it is empty if unknown.
