@@ -130,7 +130,7 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 
 // Problems of [ItemsError].
 const (
-	noTargets     = "its kind had no list of targets when it was submitted (targets=FIELD in the directive)"
+	noTargets     = "it was submitted without a list and without a frozen set of targets (targets=FIELD in the directive)"
 	unplacedItems = "the executor recorded items that are no elements of the set: let it pass to b.Fail and b.Skip what Take returned"
 )
 

@@ -37,6 +37,9 @@ func newTargetCursor(read store.ItemReader, t *store.Task, p *store.Plan) (*targ
 	if c.keys, err = appendElements(nil, list); err != nil {
 		return nil, nil, fmt.Errorf("read the list %s in the spec of task %s: %w", t.TargetsField, t.ID, err)
 	}
+	if len(c.keys) == 0 {
+		return nil, nil, nil // the executor finds its items itself
+	}
 	c.total = int64(len(c.keys))
 	return c, around.with([]byte("[]")), nil
 }
