@@ -100,6 +100,8 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 		f.fail("WithParent", made)
 	case f.Total != total:
 		f.fail("WithTotal", made)
+	case f.Options.Preview:
+		f.fail("Preview", "a task that is made from another cannot be a preview")
 	case f.schema != schema:
 		f.fail("WithSchema", "the client has its schema: give the option to NewClient")
 	}
@@ -115,6 +117,9 @@ const (
 	actContinue    = "continue"
 )
 
+// ofPreview is the problem of a task that has changed nothing.
+const ofPreview = "it is a preview: submit the task, and then use this on that one"
+
 // retryFailed makes the task one over the failed items. With corrected, it is over
 // what they have become.
 func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) error {
@@ -124,6 +129,9 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	}
 	refuse := func(problem string, keys ...string) error {
 		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: problem, Keys: keys}
+	}
+	if f.from.Plan.Options.Preview {
+		return refuse(ofPreview)
 	}
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
 	switch {
@@ -191,6 +199,9 @@ func (f *followUp) continues(ctx context.Context) error {
 	}
 	if f.IdempotencyKey != "" {
 		return &OptionError{"WithIdempotencyKey", "a task is continued once: leave the option out"}
+	}
+	if f.from.Plan.Options.Preview {
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
 	}
 	f.IdempotencyKey = store.ContinuationKey(t.ID)
 	f.Revision = t.Revision
