@@ -48,7 +48,7 @@ WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 1;
 
-SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options
+SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options, p.report
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 
