@@ -344,3 +344,26 @@ func TestTargetsSetTheTotal(t *testing.T) {
 		}
 	})
 }
+
+// The total of a task whose list is empty is not known before its first batch: its
+// executor may find the targets.
+func TestTotalOfAnEmptyList(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := taskkit.NewKind(taskkit.Definition[lateSpec, countState, string]{
+			Name: "late", Targets: taskkit.TargetsIn("targets", func(s *lateSpec) *[]int { return &s.Targets }),
+		})
+		for n, want := range map[int]int64{0: -1, 3: 3} {
+			task, err := clientOf(db).Get(t.Context(), submitted(t, db, k, lateSpec{Targets: numbers(n)}))
+			if err != nil || task.Progress.Total != want {
+				t.Errorf("%d targets: total %d, want %d (%v)", n, task.Progress.Total, want, err)
+			}
+		}
+	})
+}
+
+// lateSpec has a list that may be empty.
+type lateSpec struct {
+	Targets []int `json:"targets"`
+}

@@ -84,7 +84,10 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 		case s.over != nil:
 			tasks[i].Targets = k.newTargets(s.over, &specs[i])
 		case tasks[i].Total < 0:
-			tasks[i].Total = int64(k.def.Targets.length(&specs[i]))
+			// An empty list may stand for targets that the executor finds.
+			if n := k.def.Targets.length(&specs[i]); n > 0 {
+				tasks[i].Total = int64(n)
+			}
 		}
 	}
 	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())

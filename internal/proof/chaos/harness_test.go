@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -124,12 +125,27 @@ func (a *workerArgs) batch() time.Duration { return cmp.Or(a.Batch, batchTimeout
 // drain is how long a worker may take to leave.
 const drain = 5 * time.Second
 
-// walk asks for items from From on, one a batch, a batch each so many
-// milliseconds.
+// walk asks for items from From on, a batch each so many milliseconds. A batch has one
+// item, or up to three of the frozen set that the task has if Frozen.
 type walk struct {
-	From  int64 `json:"from"`
-	Items int64 `json:"items"`
-	Delay int64 `json:"delay"`
+	From    int64   `json:"from"`
+	Items   int64   `json:"items"`
+	Delay   int64   `json:"delay"`
+	Frozen  bool    `json:"frozen"`
+	Targets []int64 `json:"targets"`
+}
+
+// options are those of a submission of the walk. Every second one is over a frozen set.
+func (w *walk) options(schema string) []taskkit.SubmitOption {
+	opts := []taskkit.SubmitOption{taskkit.WithSchema(schema), taskkit.System()}
+	if w.Frozen = w.From/w.Items%2 == 1; w.Frozen {
+		opts = append(opts, taskkit.Over(func(yield func(int64) bool) {
+			for at := w.From; at < w.From+w.Items && yield(at); {
+				at++
+			}
+		}))
+	}
+	return opts
 }
 
 // walked is how far it is.
@@ -144,11 +160,12 @@ func kindOf(other bool) *taskkit.Kind[walk, walked, struct{}] {
 		name = "other"
 	}
 	return taskkit.NewKind(taskkit.Definition[walk, walked, struct{}]{
-		Name: name, BatchSize: 1,
+		Name: name, BatchSize: 1, MaxBatchSize: 3,
+		Targets: taskkit.TargetsIn("targets", func(w *walk) *[]int64 { return &w.Targets }),
 	})
 }
 
-// walker processes one item per batch.
+// walker processes items. Of those of a frozen set some fail and some are skipped.
 type walker struct {
 	o      *oracle.Oracle
 	worker string
@@ -163,6 +180,9 @@ func (w *walker) Execute(ctx context.Context, b *taskkit.Batch[walk, walked]) (t
 			return taskkit.More, context.Cause(ctx)
 		}
 	}
+	if b.Spec.Frozen {
+		return w.take(ctx, b)
+	}
 	at := b.Spec.From + b.State.Next
 	if err := w.o.Touch(ctx, b.Tx, b.Task.String(), w.worker, oracle.Range{First: at, Past: at + 1}); err != nil {
 		return taskkit.More, err
@@ -172,6 +192,23 @@ func (w *walker) Execute(ctx context.Context, b *taskkit.Batch[walk, walked]) (t
 		return taskkit.More, nil
 	}
 	return taskkit.Done, nil
+}
+
+// take processes the next items of a frozen set.
+func (w *walker) take(ctx context.Context, b *taskkit.Batch[walk, walked]) (taskkit.Next, error) {
+	items, next := taskkit.Take(b, b.Spec.Targets)
+	for _, at := range items {
+		if err := w.o.Touch(ctx, b.Tx, b.Task.String(), w.worker, oracle.Range{First: at, Past: at + 1}); err != nil {
+			return taskkit.More, err
+		}
+		switch at % 5 {
+		case 1:
+			b.Fail(at, errors.New("an item that never works"))
+		case 3:
+			b.Skip(at, "nothing_to_do")
+		}
+	}
+	return next, nil
 }
 
 // Abort implements [taskkit.Aborter]: so a worker must be there for the end.
@@ -273,7 +310,9 @@ func (f *harness) submit(items int64, delay time.Duration) taskkit.ID {
 		f.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	id, err := taskkit.Submit(f.Context(), tx, kindOf(false), walk{From: from, Items: items, Delay: delay.Milliseconds()}, taskkit.WithSchema(f.args.Schema), taskkit.System())
+	spec := walk{From: from, Items: items, Delay: delay.Milliseconds()}
+	opts := spec.options(f.args.Schema)
+	id, err := taskkit.Submit(f.Context(), tx, kindOf(false), spec, opts...)
 	if err == nil {
 		err = f.o.Declare(f.Context(), tx, id.String(), oracle.Range{First: from, Past: from + items})
 	}

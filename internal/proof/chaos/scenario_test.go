@@ -138,7 +138,8 @@ func (s *scenario) submitLogged(log *oracle.Log, key string, spec walk) (known b
 	}
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Second)
 	defer cancel()
-	id, err := taskkit.Submit(ctx, s.clientDB, kindOf(false), spec, taskkit.WithSchema(s.args.Schema), taskkit.WithIdempotencyKey(key), taskkit.System())
+	opts := append(spec.options(s.args.Schema), taskkit.WithIdempotencyKey(key))
+	id, err := taskkit.Submit(ctx, s.clientDB, kindOf(false), spec, opts...)
 	if _, there := errors.AsType[*taskkit.DuplicateError](err); there {
 		return true, call.Duplicate()
 	}
