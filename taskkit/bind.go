@@ -25,6 +25,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		MaxBatch:   k.def.MaxBatchSize,
 		SkipPoison: k.def.SkipPoison,
 		Preview:    k.def.Preview,
+		StopAfter:  k.stopAfter,
 		HasAbort:   aborts,
 		HasReport:  report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {

@@ -44,6 +44,7 @@ type tables interface {
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
 	Processes(ctx context.Context, ended time.Duration) ([]store.Process, error)
 	Request(ctx context.Context, id ID, r store.Request) (store.Task, error)
+	TaskOptions(ctx context.Context, id ID) (store.Options, error)
 }
 
 // A ClientOption is an option of [NewClient]. Only this package implements it; see

@@ -37,14 +37,26 @@ func (c *Client) Explain(ctx context.Context, id ID) (string, error) {
 			t.ControlBy, t.ControlReason = events[i].Actor, events[i].Reason
 		}
 	}
-	return explain(t, workers, attempts), nil
+	var conditions lifecycle.Conditions
+	if t.Control == ControlPause {
+		op, err := c.tables(ctx)
+		if err != nil {
+			return "", err
+		}
+		options, err := op.TaskOptions(ctx, id)
+		if err != nil {
+			return "", c.public(ctx, err)
+		}
+		conditions = options.Conditions
+	}
+	return explain(t, workers, attempts, conditions), nil
 }
 
 // explainEvents is how many events are searched for who stopped a task.
 const explainEvents = 20
 
 // explain describes a task from what was read of it. It is pure.
-func explain(t *Task, workers []WorkerInfo, attempts []Attempt) string {
+func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions) string {
 	last := ""
 	if len(attempts) > 0 {
 		// It may have made checkpoints since.
@@ -64,7 +76,7 @@ func explain(t *Task, workers []WorkerInfo, attempts []Attempt) string {
 	case t.Status != StatusQueued:
 		return explainClaimed(t, workers, last)
 	case t.Control == ControlPause:
-		return fmt.Sprintf("It is paused%s at checkpoint %d; resume continues it.", by(t), t.Checkpoints)
+		return fmt.Sprintf("It is paused%s at checkpoint %d; %s.", by(t), t.Checkpoints, continues(t, conditions))
 	}
 	able, why := able(t, workers)
 	switch {
@@ -133,6 +145,22 @@ func able(t *Task, workers []WorkerInfo) (n int, why string) {
 	default:
 		return 0, fmt.Sprintf("no live worker that knows %s serves the queue %s", t.Kind, t.Queue)
 	}
+}
+
+// continues says what continues a paused task, and what else than the pause keeps it from going on.
+func continues(t *Task, c lifecycle.Conditions) string {
+	p := lifecycle.Progress{Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped}
+	request := "resume"
+	if c.AwaitsApproval(p) {
+		request = "approve"
+	}
+	if c.StopAfter.Reached(p) {
+		request += " with a higher limit"
+	}
+	if why := c.PauseReason(p); why != "" && why != t.ControlReason {
+		return why + ": " + request + " continues it"
+	}
+	return request + " continues it"
 }
 
 func by(t *Task) string {

@@ -9,8 +9,14 @@ import (
 
 // A RequestOption says who requests something of a task and why, which is kept in
 // the task's events, or how. Only this package implements it; see [WithActor],
-// [WithReason] and [WithSkip].
-type RequestOption interface{ applyRequest(r *store.Request) }
+// [WithReason], [WithSkip] and [StopAfter].
+type RequestOption interface{ applyRequest(r *requestOptions) }
+
+// requestOptions collects the options of one request.
+type requestOptions struct {
+	store.Request
+	errs []error
+}
 
 // Stop requests that a task end as soon as possible and keep what it has done.
 // Abort runs, then Report, and the task becomes COMPLETED and partial. A task
@@ -29,7 +35,8 @@ func (c *Client) Pause(ctx context.Context, id ID, opts ...RequestOption) (*Task
 }
 
 // Resume lets a paused task continue. It returns a *[StateError] when the task is
-// not paused.
+// not paused, when it waits for [Client.Approve], and when it has reached its stop policy:
+// then pass a higher limit with it, see [StopAfter].
 func (c *Client) Resume(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActResume, opts)
 }
@@ -41,12 +48,12 @@ func (c *Client) Resume(ctx context.Context, id ID, opts ...RequestOption) (*Tas
 // and for one whose executor has made checkpoints without Take. An executor that
 // does not use Take keeps its position itself and still processes the item.
 func WithSkip() RequestOption {
-	return requestOption(func(r *store.Request) { r.Skip = true })
+	return requestOption(func(r *requestOptions) { r.Skip = true })
 }
 
-type requestOption func(*store.Request)
+type requestOption func(*requestOptions)
 
-func (f requestOption) applyRequest(r *store.Request) { f(r) }
+func (f requestOption) applyRequest(r *requestOptions) { f(r) }
 
 // Retry gives a task in ERROR or FAILURE a fresh budget of attempts and continues
 // it from its last checkpoint, or after the next item, see [WithSkip]. It returns a
@@ -69,14 +76,17 @@ func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, op
 	if err != nil {
 		return nil, err
 	}
-	r := store.Request{Action: action}
+	r := requestOptions{Request: store.Request{Action: action}}
 	for _, o := range opts {
 		o.applyRequest(&r)
+	}
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	if r.Skip && action != lifecycle.ActRetry {
 		return nil, &OptionError{"WithSkip", "only Retry can skip an item"}
 	}
-	t, err := op.Request(ctx, id, r)
+	t, err := op.Request(ctx, id, r.Request)
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}

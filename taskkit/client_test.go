@@ -119,6 +119,16 @@ func TestClientRequests(t *testing.T) {
 			"SCHEDULING": held(taskkit.StatusScheduling, taskkit.ControlDelete), "EXECUTING": held(taskkit.StatusExecuting, taskkit.ControlDelete),
 			"COMPLETED": gone, "COMPLETED stopped": gone, "ERROR": gone, "FAILURE": gone,
 		},
+		"approve": {
+			"QUEUED": refused, "QUEUED claimed before": refused, "QUEUED paused": refused,
+			"SCHEDULING": refused, "EXECUTING": refused,
+			"COMPLETED": refused, "COMPLETED stopped": refused, "ERROR": refused, "FAILURE": refused,
+		},
+		"limit": {
+			"QUEUED": queued, "QUEUED claimed before": queued, "QUEUED paused": held(taskkit.StatusQueued, taskkit.ControlPause),
+			"SCHEDULING": held(taskkit.StatusScheduling, ""), "EXECUTING": held(taskkit.StatusExecuting, ""),
+			"COMPLETED": refused, "COMPLETED stopped": refused, "ERROR": refused, "FAILURE": refused,
+		},
 	}
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
@@ -126,7 +136,10 @@ func TestClientRequests(t *testing.T) {
 		c := clientOf(db)
 		actor := uuid.New()
 		for action, byName := range map[string]func(context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error){
-			"stop": c.Stop, "pause": c.Pause, "resume": c.Resume, "retry": c.Retry, "delete": c.Delete,
+			"stop": c.Stop, "pause": c.Pause, "resume": c.Resume, "retry": c.Retry, "delete": c.Delete, "approve": c.Approve,
+			"limit": func(ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
+				return c.StopAfter(ctx, id, "5%", opts...)
+			},
 		} {
 			for _, situation := range situations {
 				id := bring(t, db, situation)
@@ -165,7 +178,7 @@ func TestClientRequests(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got != refused && (len(events) != 1 || events[0].Actor != actor || events[0].Reason != "a test" || events[0].FromStatus != before.Status) {
+				if got != refused && (len(events) != 1 || events[0].Actor != actor || !strings.HasSuffix(events[0].Reason, "a test") || events[0].FromStatus != before.Status) {
 					t.Errorf("%s of %s left the events %+v", action, situation, events)
 				}
 			}

@@ -205,20 +205,29 @@ func (e *PausedError) Error() string {
 		e.Kind, e.ID, shorten(e.Reference))
 }
 
-// StateError: a request that the task's status does not allow.
+// StateError: a request that the task's status does not allow, or its stop policy or
+// missing approval.
 type StateError struct {
 	ID      ID
 	Action  string
 	Status  Status
 	Control Control
+	// Problem says what besides the status does not allow it, and what to do. It is empty if
+	// the status does not.
+	Problem string
 }
 
 func (e *StateError) Error() string {
+	if e.Problem != "" {
+		return fmt.Sprintf("taskkit: cannot %s task %s: %s", e.Action, e.ID, e.Problem)
+	}
 	allowed := map[string]string{
-		"pause":  "only a task that has not ended can be paused",
-		"resume": "only a paused task can be resumed",
-		"retry":  "only a task in ERROR or FAILURE can be retried",
-		"stop":   "only a task that has not ended can be stopped",
+		"pause":   "only a task that has not ended can be paused",
+		"resume":  "only a paused task can be resumed",
+		"retry":   "only a task in ERROR or FAILURE can be retried",
+		"stop":    "only a task that has not ended can be stopped",
+		"approve": "only a task that waits for approval can be approved",
+		"limit":   "only a task that has not ended can be given another limit of failed items",
 
 		actContinue:    "only a task that was stopped, or is in ERROR or FAILURE, can be continued",
 		actRetryFailed: "wait until it has ended, or stop it",
@@ -285,7 +294,7 @@ func public(err error) error {
 	case errors.As(err, &schema):
 		return &SchemaError{Schema: schema.Schema, Have: schema.Have, Want: schema.Want, err: schema}
 	case errors.As(err, &state):
-		return &StateError{ID: state.ID, Action: string(state.Action), Status: Status(state.Status), Control: Control(state.Control)}
+		return &StateError{ID: state.ID, Action: string(state.Action), Status: Status(state.Status), Control: Control(state.Control), Problem: state.Why}
 	case errors.Is(err, store.ErrNoSkip):
 		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
 	case errors.Is(err, store.ErrCannotQuery):

@@ -3,6 +3,8 @@ package taskkit
 import (
 	"testing"
 	"time"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 func TestExplain(t *testing.T) {
@@ -22,30 +24,50 @@ func TestExplain(t *testing.T) {
 		}
 		return k
 	}
+	none := lifecycle.Conditions{}
+	paused := func(reason string) *Task {
+		return task(StatusQueued, func(k *Task) { k.Control, k.ControlReason = ControlPause, reason })
+	}
+	const over = "1 of 5 processed items have failed, and the limit is 1"
 	last := []Attempt{{Code: "database", Checkpoint: 3}}
 	for name, tc := range map[string]struct {
-		task     *Task
-		workers  []WorkerInfo
-		attempts []Attempt
-		want     string
+		task       *Task
+		workers    []WorkerInfo
+		attempts   []Attempt
+		want       string
+		conditions lifecycle.Conditions
 	}{
-		"done":     {task(StatusCompleted, func(k *Task) { k.Elapsed = 90 * time.Second }), nil, nil, "It is done: 5 of 10 items, 1 of them failed in 1m30s."},
-		"stopped":  {task(StatusCompleted, func(k *Task) { k.Partial, k.ControlReason = true, "wrong people" }), nil, nil, "It was stopped (wrong people) after 5 of 10 items, 1 of them failed; what it did until then stays."},
-		"failure":  {task(StatusFailure, func(k *Task) { k.StatusDetail = "gone: x" }), nil, nil, "It failed after 5 of 10 items, 1 of them failed: gone: x. Retry continues from checkpoint 3."},
-		"error":    {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), nil, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3."},
-		"running":  {task(StatusExecuting, nil), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed."},
-		"stopping": {task(StatusExecuting, func(k *Task) { k.Control = ControlStop }), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed; STOP was requested and takes effect at the next batch boundary."},
-		"orphan":   {task(StatusExecuting, nil), []WorkerInfo{dead}, nil, "Its worker w has been silent for 1m30s; any other worker will take it over."},
-		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []WorkerInfo{able}, nil, "It is paused at checkpoint 3; resume continues it."},
-		"later":    {task(StatusQueued, func(k *Task) { k.Wait, k.Reason, k.WaitingReason = 20*time.Second, "asked", "retry" }), []WorkerInfo{able}, last, "It waits for its time, 20s from now (retry); its last attempt failed with database at checkpoint 3."},
-		"since":    {task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 20*time.Second, "asked to continue later" }), []WorkerInfo{able}, []Attempt{{Code: "database", Checkpoint: 1}}, "It waits for its time, 20s from now (asked to continue later)."},
-		"slots":    {task(StatusQueued, nil), []WorkerInfo{able}, nil, "It is due and waits for a free slot; live workers that can take it: 1."},
-		"nobody":   {task(StatusQueued, nil), []WorkerInfo{dead}, nil, "It is due but no worker can take it: no worker is alive."},
-		"kind":     {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"fax": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker (of 1) knows the kind mail."},
-		"revision": {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker reads revision 2 of mail."},
-		"queue":    {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {2}}, "night")}, nil, "It is due but no worker can take it: no live worker that knows mail serves the queue default."},
+		"done":     {task(StatusCompleted, func(k *Task) { k.Elapsed = 90 * time.Second }), nil, nil, "It is done: 5 of 10 items, 1 of them failed in 1m30s.", none},
+		"stopped":  {task(StatusCompleted, func(k *Task) { k.Partial, k.ControlReason = true, "wrong people" }), nil, nil, "It was stopped (wrong people) after 5 of 10 items, 1 of them failed; what it did until then stays.", none},
+		"failure":  {task(StatusFailure, func(k *Task) { k.StatusDetail = "gone: x" }), nil, nil, "It failed after 5 of 10 items, 1 of them failed: gone: x. Retry continues from checkpoint 3.", none},
+		"error":    {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), nil, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
+		"running":  {task(StatusExecuting, nil), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed.", none},
+		"stopping": {task(StatusExecuting, func(k *Task) { k.Control = ControlStop }), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed; STOP was requested and takes effect at the next batch boundary.", none},
+		"orphan":   {task(StatusExecuting, nil), []WorkerInfo{dead}, nil, "Its worker w has been silent for 1m30s; any other worker will take it over.", none},
+		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []WorkerInfo{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
+		"over its limit": {
+			paused(over), nil, nil, "It is paused (" + over + ") at checkpoint 3; resume with a higher limit continues it.",
+			lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 1}},
+		},
+		"over its limit, paused by a person": {
+			paused("lunch"), nil, nil, "It is paused (lunch) at checkpoint 3; " + over + ": resume with a higher limit continues it.",
+			lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 1}},
+		},
+		"at its canary": {
+			paused("it waits for approval after its first 5 items"), nil, nil,
+			"It is paused (it waits for approval after its first 5 items) at checkpoint 3; approve continues it.",
+			lifecycle.Conditions{Canary: 5},
+		},
+		"before its canary": {paused("lunch"), nil, nil, "It is paused (lunch) at checkpoint 3; resume continues it.", lifecycle.Conditions{Canary: 6}},
+		"later":             {task(StatusQueued, func(k *Task) { k.Wait, k.Reason, k.WaitingReason = 20*time.Second, "asked", "retry" }), []WorkerInfo{able}, last, "It waits for its time, 20s from now (retry); its last attempt failed with database at checkpoint 3.", none},
+		"since":             {task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 20*time.Second, "asked to continue later" }), []WorkerInfo{able}, []Attempt{{Code: "database", Checkpoint: 1}}, "It waits for its time, 20s from now (asked to continue later).", none},
+		"slots":             {task(StatusQueued, nil), []WorkerInfo{able}, nil, "It is due and waits for a free slot; live workers that can take it: 1.", none},
+		"nobody":            {task(StatusQueued, nil), []WorkerInfo{dead}, nil, "It is due but no worker can take it: no worker is alive.", none},
+		"kind":              {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"fax": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker (of 1) knows the kind mail.", none},
+		"revision":          {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker reads revision 2 of mail.", none},
+		"queue":             {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {2}}, "night")}, nil, "It is due but no worker can take it: no live worker that knows mail serves the queue default.", none},
 	} {
-		if got := explain(tc.task, tc.workers, tc.attempts); got != tc.want {
+		if got := explain(tc.task, tc.workers, tc.attempts, tc.conditions); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tc.want)
 		}
 	}

@@ -42,6 +42,9 @@ type Definition[Spec, State, Result any] struct {
 	// continues the task; false, the default, ends the task in ERROR. True needs
 	// [Take], and a Config.MaxAttempts of at least 3.
 	SkipPoison bool
+	// StopAfter is the stop policy of tasks that are submitted without one, such as "100"
+	// or "5%"; see the option [StopAfter]. Defaults to "", which is none.
+	StopAfter string
 	// Queue is the queue of the kind's tasks, unless [WithQueue] names another.
 	// Defaults to "default".
 	Queue string
@@ -76,6 +79,7 @@ type Definition[Spec, State, Result any] struct {
 type Kind[Spec, State, Result any] struct {
 	def       Definition[Spec, State, Result]
 	revisions revisions
+	stopAfter lifecycle.StopPolicy // def.StopAfter
 	// notified is when a submission last carried a wake-up, in Unix nanoseconds.
 	notified atomic.Int64
 }
@@ -120,6 +124,13 @@ func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[S
 			panic(fmt.Sprintf("taskkit: kind %s: %q is not a pointer to a secret: write /spec/ or /state/ and names, in which * is any element or member", d.Name, s))
 		}
 	}
+	var stopAfter lifecycle.StopPolicy
+	if d.StopAfter != "" {
+		var err error
+		if stopAfter, err = lifecycle.ParseStopPolicy(d.StopAfter); err != nil {
+			panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
+		}
+	}
 	if d.BatchSize <= 0 {
 		d.BatchSize = DefaultBatchSize
 	}
@@ -132,7 +143,7 @@ func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[S
 	if !lifecycle.ValidQueue(d.Queue) {
 		panic(fmt.Sprintf("taskkit: kind %s: queue %q is not a valid name: use %s", d.Name, d.Queue, lifecycle.QueueRule))
 	}
-	return &Kind[Spec, State, Result]{def: d, revisions: newRevisions(d.Name, d.Reads, d.Upgrades)}
+	return &Kind[Spec, State, Result]{def: d, revisions: newRevisions(d.Name, d.Reads, d.Upgrades), stopAfter: stopAfter}
 }
 
 // Name returns the stored name.

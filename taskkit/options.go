@@ -79,7 +79,7 @@ func WithActor(person uuid.UUID) ActorOption { return ActorOption{person} }
 
 func (o ActorOption) applySubmit(s *submission) { s.Actor = s.person("WithActor", o.person) }
 
-func (o ActorOption) applyRequest(r *store.Request) { r.Actor = o.person }
+func (o ActorOption) applyRequest(r *requestOptions) { r.Actor = o.person }
 
 // WithNotBefore sets the earliest start, compared with the database's clock.
 // Defaults to now. The year must be between 1 and 9999.
@@ -205,7 +205,7 @@ func WithReason(reason string) ReasonOption { return ReasonOption{reason} }
 
 func (o ReasonOption) applySubmit(s *submission) { s.Reason = s.text("WithReason", o.reason, 1000) }
 
-func (o ReasonOption) applyRequest(r *store.Request) { r.Reason = o.reason }
+func (o ReasonOption) applyRequest(r *requestOptions) { r.Reason = o.reason }
 
 // A SchemaOption is an option of [Submit] and of [NewClient]. See [WithSchema].
 type SchemaOption struct{ name string }

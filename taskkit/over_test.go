@@ -355,7 +355,7 @@ func TestTotalOfAnEmptyList(t *testing.T) {
 			Name: "late", Targets: taskkit.TargetsIn("targets", func(s *lateSpec) *[]int { return &s.Targets }),
 		})
 		for n, want := range map[int]int64{0: -1, 3: 3} {
-			task, err := clientOf(db).Get(t.Context(), submitted(t, db, k, lateSpec{Targets: numbers(n)}))
+			task, err := clientOf(db).Task(t.Context(), submitted(t, db, k, lateSpec{Targets: numbers(n)}))
 			if err != nil || task.Progress.Total != want {
 				t.Errorf("%d targets: total %d, want %d (%v)", n, task.Progress.Total, want, err)
 			}

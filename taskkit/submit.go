@@ -119,6 +119,9 @@ func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission
 	if !s.NewTask.NotBefore.IsZero() && s.NewTask.Delay != 0 {
 		s.fail("WithDelay", "used together with WithNotBefore: use one of the two")
 	}
+	if err := s.checkConditions(); err != nil {
+		s.errs = append(s.errs, err)
+	}
 	return s, errors.Join(s.errs...)
 }
 

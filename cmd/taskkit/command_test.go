@@ -86,11 +86,11 @@ func TestCommands(t *testing.T) {
 		if schema == "" {
 			schema = taskkit.DefaultSchema
 		}
-		submit := func() string {
+		submit := func(opts ...taskkit.SubmitOption) string {
 			id, err := watchtask.Submit(t.Context(), db.DB, watchtask.Spec{
 				Action:  watch.Start,
 				Targets: targets.Targets{Query: &targets.Query{Everyone: true}},
-			}, taskkit.WithSchema(schema), taskkit.System())
+			}, append(opts, taskkit.WithSchema(schema), taskkit.System())...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,6 +113,19 @@ func TestCommands(t *testing.T) {
 		expect(t, 4, "", args("watch", short)...)
 		expect(t, 0, "stopped", args("explain", short)...)
 		expect(t, 0, "", args("rm", id)...)
+
+		waits := submit(taskkit.WithApproval())
+		person := "01890a5d-ac96-774b-bcce-b302099a8057"
+		expect(t, 0, "approve continues it", args("explain", waits)...)
+		expect(t, 0, "it waits for approval before its first batch", args("show", waits)...)
+		expect(t, 1, "approve it", args("resume", waits, "--stop-after", "5%")...)
+		expect(t, 2, "is not a limit of failed items", args("limit", waits, "--stop-after", "many")...)
+		expect(t, 2, "stop-after", args("limit", waits)...)
+		expect(t, 0, "has the new limit", args("limit", waits, "--stop-after", "200")...)
+		expect(t, 2, "name the person who approves", args("approve", waits)...)
+		expect(t, 0, "is approved", args("approve", waits, "--by", person, "--stop-after", "5%")...)
+		expect(t, 1, "only a task that waits for approval", args("approve", waits, "--by", person)...)
+		expect(t, 0, "approve", args("show", waits)...)
 		expect(t, 1, "no task ", args("show", id)...)
 		expect(t, 2, "is not a task", args("show", "zz")...)
 		expect(t, 2, "", args("ls", "--no-such-flag")...)

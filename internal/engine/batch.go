@@ -27,8 +27,9 @@ func (s *session) batch() flow {
 	started := time.Now()
 
 	tx := s.newTx()
+	limit := s.conditions.Limit(s.limit.size, s.progress)
 	step := newStep(s.task, Env{
-		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Log: s.log, Targets: targets,
+		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
 		Preview: s.preview != nil, Sample: s.sample,
 	}, s.progress)
 	step.skip = s.skip
@@ -53,7 +54,7 @@ func (s *session) batch() flow {
 	if err != nil {
 		tx.rollback()
 		s.reportFailedBatch(ctx, step, started, err)
-		return s.react(ctx, err, s.limit.size)
+		return s.react(ctx, err, limit)
 	}
 
 	w := store.Write{
@@ -79,6 +80,7 @@ func (s *session) batch() flow {
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
 		s.progress.Done - s.progress.Failed - s.progress.Skipped
 	then := s.next(&w, next, processed > 0)
+	s.check(&w)
 	s.limit.record(int(processed), time.Since(started))
 	return s.orFailed(s.commit(tx, w, then))
 }

@@ -86,7 +86,12 @@ func (s *session) attempt(c classify.Classification) *store.Attempt {
 
 // release gives the task back without spending an attempt.
 func (s *session) release(reason string) flow {
-	return s.write(store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Reason: reason})
+	w := store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Reason: reason}
+	if s.conditions.AwaitsApproval(s.progress) {
+		w.Progress = s.progress
+		s.check(&w)
+	}
+	return s.write(w)
 }
 
 // write makes a write without a transaction that is meant to end the session. The

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Kind is a registered bulk action without its types. Package taskkit makes one
@@ -22,7 +24,9 @@ type Kind struct {
 	// again, and continues the task. False ends the task in ERROR.
 	SkipPoison bool
 	// Preview: the executor can be executed without effect, see [Env].
-	Preview   bool
+	Preview bool
+	// StopAfter is the stop policy of tasks that have none of their own.
+	StopAfter lifecycle.StopPolicy
 	HasAbort  bool
 	HasReport bool
 	// Open decodes the spec of a task. The call belongs to one session. An error

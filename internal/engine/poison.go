@@ -102,6 +102,7 @@ func (s *session) commitSkip(step *Step) flow {
 		Revision: s.task.Revision, State: s.state,
 	}
 	w.Progress, w.Items = step.finish()
+	s.check(&w)
 	s.limit.alone = 0 // the item that killed its workers is found
 	a, err := s.flusher.apply(w)
 	if err == nil && a.OK {

@@ -78,7 +78,10 @@ type session struct {
 	// preview is not nil if the task is a preview. sample is [Env.Sample].
 	preview *preview
 	sample  int
-	began   time.Time
+	// conditions are as they were when the session began. Only the store knows
+	// changes since.
+	conditions lifecycle.Conditions
+	began      time.Time
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -107,6 +110,7 @@ func (s *session) run(c store.ClaimedTask) {
 		s.failed(s.ctx, err)
 		return
 	}
+	s.conditions = plan.Options.Conditions
 	s.skip = s.atPoisonItem(c)
 	s.call, err = s.open(plan)
 	switch {
@@ -215,10 +219,20 @@ func (s *session) batchBoundary() flow {
 	switch {
 	case s.ctx.Err() != nil:
 		return endSession
+	case s.conditions.AwaitsApproval(s.progress):
+		return s.release(reasonPaused) // which pauses it, unless it has been approved
 	case s.pool.isDraining():
 		return s.release(reasonShutdown)
 	case time.Since(s.began) > s.config.Quantum && s.pool.othersWaiting(s.ctx):
 		return s.release(reasonYielded)
 	}
 	return continueSession
+}
+
+// check makes the store check a write that may bring the task to a limit. An end
+// is not checked: nothing follows it.
+func (s *session) check(w *store.Write) {
+	if !w.To.Terminal() && s.conditions.MustCheck(s.progress, w.Progress) {
+		w.Check, w.StopAfter = true, s.kind.StopAfter
+	}
 }

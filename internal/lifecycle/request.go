@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -17,21 +18,33 @@ const (
 	ActResume Action = "resume"
 	ActRetry  Action = "retry"
 	ActDelete Action = "delete"
+	// ActApprove lets a task go on that awaits approval.
+	ActApprove Action = "approve"
+	// ActLimit changes the stop policy of a task.
+	ActLimit Action = "limit"
 )
 
 // Actions returns all actions.
-func Actions() []Action { return []Action{ActStop, ActPause, ActResume, ActRetry, ActDelete} }
+func Actions() []Action {
+	return []Action{ActStop, ActPause, ActResume, ActRetry, ActDelete, ActApprove, ActLimit}
+}
 
-// RefusedError is an action that the status of a task, or the request that stands on
-// it, does not allow.
+// RefusedError is an action that the status of a task, the request that stands on
+// it, or its conditions do not allow.
 type RefusedError struct {
 	Action  Action
 	Status  Status
 	Control Control
+	// Why is what of the conditions does not allow it, and what to do; "" if the status
+	// or the request does not.
+	Why string
 }
 
 // Error implements error.
 func (r *RefusedError) Error() string {
+	if r.Why != "" {
+		return fmt.Sprintf("cannot %s the task: %s", r.Action, r.Why)
+	}
 	return fmt.Sprintf("cannot %s a task that is %s", r.Action, r.Status)
 }
 
@@ -46,6 +59,13 @@ type Found struct {
 	// Served: a live worker process serves the task's queue, kind and revision.
 	// It matters for waiting tasks only.
 	Served bool
+	// Conditions are those of the task, with the stop policy that the request sets, and
+	// Progress is how far the task is.
+	Conditions Conditions
+	Progress   Progress
+	// Own: whoever makes the request is the owner of the task, or the person as whom it
+	// runs.
+	Own bool
 }
 
 // Abandoned reports whether the task is in flight and its worker is gone. It is
@@ -78,6 +98,7 @@ type Change struct {
 	Effect  Effect
 	Control Control // the request that stands afterwards
 	Desc    string  // of a task that is Ended
+	Reason  string  // of the request that stands; "": that of who made it
 }
 
 // Texts that the rules write into a row.
@@ -115,7 +136,28 @@ func Decide(f Found, a Action) (Change, error) {
 		if f.Status.Terminal() || f.Control != Pause {
 			return unchanged, refused
 		}
+		if why := f.withheld(); why != "" {
+			refused.Why = why
+			return unchanged, refused
+		}
 		return f.record(None), nil
+	case ActApprove:
+		if f.Status.Terminal() || f.Control != Pause {
+			return unchanged, refused
+		}
+		if why := f.unapprovable(); why != "" {
+			refused.Why = why
+			return unchanged, refused
+		}
+		return f.record(None), nil
+	case ActLimit:
+		if f.Status.Terminal() || f.Control.Ends() {
+			return unchanged, refused
+		}
+		if f.Control == None && f.Conditions.StopAfter.Reached(f.Progress) {
+			return Change{Effect: Recorded, Control: Pause, Reason: f.Conditions.reached(f.Progress)}, nil
+		}
+		return unchanged, nil
 	case ActRetry:
 		if f.Status != Error && f.Status != Failure || f.Control == Delete {
 			return unchanged, refused
@@ -129,6 +171,30 @@ func Decide(f Found, a Action) (Change, error) {
 	default:
 		return unchanged, fmt.Errorf("unknown action %q", a)
 	}
+}
+
+// withheld says why a paused task must not be resumed; "" if it may.
+func (f Found) withheld() string {
+	switch c := f.Conditions; {
+	case c.AwaitsApproval(f.Progress):
+		return c.awaited() + ": approve it"
+	case c.StopAfter.Reached(f.Progress):
+		return c.reached(f.Progress) + ": set a higher limit with the same request, or stop it"
+	}
+	return ""
+}
+
+// unapprovable says why a paused task cannot be approved; "" if it can.
+func (f Found) unapprovable() string {
+	switch c := f.Conditions; {
+	case !c.AwaitsApproval(f.Progress):
+		return "it does not wait for approval: resume it"
+	case c.Approval && f.Own:
+		return "its approval must come from somebody other than its owner and the person as whom it runs"
+	case c.StopAfter.Reached(f.Progress):
+		return c.reached(f.Progress) + ": set a higher limit with the same request, or stop it"
+	}
+	return ""
 }
 
 // record makes c the request that stands on a task that is not ended. A worker
@@ -175,7 +241,7 @@ func (r Row) Request(c Change, actor uuid.UUID, reason string, now time.Time) (R
 	}
 	r.Control, r.ControlBy, r.ControlReason = c.Control, uuid.Nil, ""
 	if c.Control != None {
-		r.ControlBy, r.ControlReason = actor, reason
+		r.ControlBy, r.ControlReason = actor, cmp.Or(c.Reason, reason)
 	}
 	return r, true
 }

@@ -88,6 +88,10 @@ func TestDecide(t *testing.T) {
 			got := word(f.Control, c)
 			if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
 				got = "refused"
+				if refusal.Why != "" && (a != lifecycle.ActApprove || f.Control != lifecycle.Pause) {
+					t.Errorf("%s of %+v: refused because %s", a, f, refusal.Why)
+				}
+				refusal.Why = ""
 				if *refusal != (lifecycle.RefusedError{Action: a, Status: f.Status, Control: f.Control}) {
 					t.Errorf("%s of %+v: refused as %+v", a, f, *refusal)
 				}

@@ -29,6 +29,9 @@ type StateError struct {
 }
 
 func (e *StateError) Error() string {
+	if e.Why != "" {
+		return fmt.Sprintf("cannot %s task %s: %s", e.Action, e.ID, e.Why)
+	}
 	return fmt.Sprintf("cannot %s task %s: it is %s", e.Action, e.ID, e.Status)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store/sqlrows"
 )
 
@@ -54,6 +55,8 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Number("spec_revision", func(t *NewTask) int64 { return t.Start.specRevision(t.Revision) }).OrNull()},
 	{Column: sqlrows.Number("items_taken", func(t *NewTask) int64 { return t.Start.taken() }).OrNull()},
 	actorColumn,
+	{Column: sqlrows.Text("control", (*NewTask).control).OrNull()},
+	{Column: sqlrows.Text("control_reason", (*NewTask).controlReason).OrNull()},
 	{Column: sqlrows.Text("delayed", func(t *NewTask) string { return map[bool]string{true: "1"}[t.Delayed()] }).OrNull(), expr: delayedSQL},
 }
 
@@ -67,6 +70,18 @@ func (t *NewTask) ownSpec() string {
 
 // HasPlan reports whether the task has more than its row.
 func (t *NewTask) HasPlan() bool { return t.Targets != nil || t.Options != (Options{}) }
+
+// control is the request that stands on the task from the beginning: one that needs
+// approval before its first batch is paused. Such a task is stored by a statement of its own.
+func (t *NewTask) control() string {
+	if t.controlReason() == "" {
+		return ""
+	}
+	return string(lifecycle.Pause)
+}
+
+// controlReason says why the task is paused from the beginning, if it is.
+func (t *NewTask) controlReason() string { return t.Options.PauseReason(lifecycle.Progress{}) }
 
 // delayedSQL is the SQL of delayed.
 func delayedSQL(pg, lite string) string {

@@ -3,27 +3,28 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Options are what a task has been given besides its spec and its targets. They
 // are in its plan. The zero value is none.
 type Options struct {
-	// StopAfter pauses the task when too many of its items have failed.
-	StopAfter StopPolicy `json:"stop_after,omitzero"`
+	lifecycle.Conditions
 	// Preview executes the task without keeping what it writes.
 	Preview bool `json:"preview,omitempty"`
 	// Sample takes every n-th target only; 0 and 1 take all.
 	Sample int64 `json:"sample,omitempty"`
 }
 
-// StopPolicy says when a task has too many failed items. The zero value is never.
-type StopPolicy struct {
-	Failed  int64   `json:"failed,omitempty"`  // that many
-	Percent float64 `json:"percent,omitempty"` // of the processed ones
+// inherited are the options that a task gets from the one that it follows. Whoever makes
+// it cannot do so to avoid an approval.
+func (o *Options) inherited() Options {
+	return Options{Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}}
 }
-
-// inherited are the options that a task gets from the one that it follows.
-func (o *Options) inherited() Options { return Options{StopAfter: o.StopAfter} }
 
 // encode returns the options as they are stored; "" for none.
 func (o *Options) encode() (string, error) {
@@ -46,4 +47,33 @@ func DecodeOptions(text []byte) (o Options, err error) {
 		return o, fmt.Errorf("decode the options of a task: %w", err)
 	}
 	return o, nil
+}
+
+// WithConditions returns stored options with other conditions. It keeps what it does not
+// know, which a newer program may have stored.
+func WithConditions(text []byte, c lifecycle.Conditions) (string, error) {
+	stored := make(map[string]json.RawMessage)
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &stored); err != nil {
+			return "", fmt.Errorf("decode the options of a task: %w", err)
+		}
+	}
+	changed := make(map[string]json.RawMessage)
+	encoded, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(encoded, &changed)
+	}
+	if err != nil {
+		return "", fmt.Errorf("encode the options of a task: %w", err)
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[lifecycle.Conditions]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		delete(stored, name)
+	}
+	maps.Copy(stored, changed)
+	encoded, err = json.Marshal(stored)
+	if err != nil {
+		return "", fmt.Errorf("encode the options of a task: %w", err)
+	}
+	return string(encoded), nil
 }

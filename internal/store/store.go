@@ -93,6 +93,9 @@ type Operator interface {
 	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
 	// when the task's status does not allow it.
 	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
+	// TaskOptions reads what a task was given besides its spec and targets. A task that does
+	// not exist has none.
+	TaskOptions(ctx context.Context, id uuid.UUID) (Options, error)
 	// Result reads a task's result with its revision. A task without one has a nil
 	// one.
 	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
@@ -249,6 +252,12 @@ type Write struct {
 	// as well. A store does so when its batches keep heartbeats from being written
 	// (SQLite, which has one write lock), and says so in Applied.Renewed.
 	Renew bool
+	// Check: the task may have reached a limit, see [lifecycle.Conditions]. The store reads
+	// its stored conditions in the transaction of the write, after it, and pauses the
+	// task if these say so at Progress. A stop policy of the task's own goes before
+	// StopAfter, that of its kind. Not with an end.
+	Check     bool
+	StopAfter lifecycle.StopPolicy
 }
 
 // Applied is the outcome of a Write.
@@ -392,6 +401,21 @@ type Request struct {
 	// Skip, with a retry: the element that Take returns next is recorded as a
 	// failed item. The error is ErrNoSkip where lifecycle.Row.CanSkip is false.
 	Skip bool
+	// StopAfter is the new stop policy of the task; none leaves it as it is. It is only for
+	// requests that let the task go on, and for ActLimit.
+	StopAfter lifecycle.StopPolicy
+}
+
+// EventReason is the reason as it is recorded in the events of the task.
+func (r *Request) EventReason() string {
+	if r.StopAfter == (lifecycle.StopPolicy{}) {
+		return r.Reason
+	}
+	limit := "limit " + r.StopAfter.String()
+	if r.Reason == "" {
+		return limit
+	}
+	return limit + ": " + r.Reason
 }
 
 // Outcome is what became of an item of a task, where it is a row of its own.

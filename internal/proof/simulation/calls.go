@@ -172,6 +172,11 @@ func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, a
 	return n.db.Items(ctx, id, outcome, after, limit)
 }
 
+// TaskOptions implements [store.Operator].
+func (n *node) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
+	return n.db.TaskOptions(ctx, id)
+}
+
 // Attempts implements [store.Operator].
 func (n *node) Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error) {
 	return n.db.Attempts(ctx, id, limit)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,6 +188,7 @@ func (c *calls) inserts() {
 	})
 	c.insert("insert_with_targets", false, newTask(func(t *store.NewTask) { t.Targets, t.Kind = targets(1), "frozen" }))
 	c.insert("insert_with_many_targets", false, newTask(func(t *store.NewTask) { t.Targets, t.Kind = targets(19*store.TargetsPerPage), "frozen" }))
+	c.insert("insert_with_options", false, newTask(func(t *store.NewTask) { t.Kind, t.Options.Approval = "approved", true }))
 	c.insert("insert_with_reference", true, newTask(referring))
 	c.insert("insert_merged", true, newTask(referring))
 	c.insert("insert_merged_with_keys", false, newTask(referring, func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "m", "m" }))
@@ -235,6 +237,24 @@ func (c *calls) worker() {
 	apply("apply_start_many", start(0), start(1), start(2), start(3))
 	apply("apply_checkpoint", step(0))
 	apply("apply_checkpoint_many", step(0), step(1), step(2), step(3))
+	failing := func(n int, failed int64) store.Write {
+		w := step(n)
+		w.Lease, w.Check, w.StopAfter.Failed, w.Progress.Failed = claimed[n].Lease, true, 2, failed
+		for i := range failed {
+			w.Items = append(w.Items, store.Item{Key: fmt.Sprint(i), Outcome: store.ItemFailed, Code: "c"})
+		}
+		return w
+	}
+	apply("apply_failing", failing(0, 1))
+	apply("apply_failing_many", failing(0, 1), failing(1, 1))
+	apply("apply_reaching_limit", failing(0, 2))
+	c.record("apply_checked_without_items", func() error {
+		w := failing(1, 1)
+		w.Items = nil
+		_, err := s.Apply(ctx, "p", []store.Write{w})
+		claimed[1].Seq++
+		return err
+	})
 	end := func(n int, to lifecycle.Status, change func(*store.Write)) store.Write {
 		w := start(n)
 		w.Lease, w.Begun, w.To = claimed[n].Lease, true, to
@@ -345,6 +365,19 @@ func (c *calls) operator() {
 			return err
 		})
 	}
+	limited := c.insert("insert_one", false, newTask())[0]
+	for range 2 {
+		c.record("request_limit", func() error {
+			_, err := s.Request(ctx, limited, store.Request{Action: lifecycle.ActLimit, StopAfter: lifecycle.StopPolicy{Failed: 1}})
+			return err
+		})
+	}
+	approved := c.insert("insert_with_options", false, newTask(func(t *store.NewTask) { t.Kind, t.Options.Approval = "approved", true }))[0]
+	c.record("request_approve", func() error {
+		_, err := s.Request(ctx, approved, store.Request{Action: lifecycle.ActApprove, Actor: uuid.New()})
+		return err
+	})
+	c.record("task_options", func() error { _, err := s.TaskOptions(ctx, approved); return err })
 	failed, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Failure}})
 	if err != nil || len(failed) == 0 {
 		c.Fatalf("%d failed tasks, %v", len(failed), err)

@@ -153,7 +153,13 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Writ
 			recorded = append(recorded, w)
 		}
 	}
-	return applied, s.Record(ctx, q, recorded...)
+	paused, err := s.Record(ctx, q, recorded...)
+	for i, w := range writes {
+		if paused[w.ID] {
+			applied[i].Control = lifecycle.Pause
+		}
+	}
+	return applied, err
 }
 
 // removal is the row of an end that was not applied, and its index in the list of

@@ -110,16 +110,19 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 	}
 )
 
-// HasRecords reports whether [Statements.Record] stores something for a write.
+// HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "" || w.Report != nil)
+	return w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "" || w.Report != nil)
 }
 
 // Record stores what came with writes that took effect: outcomes of items,
-// failed attempts, results and, rarely, secrets and reports.
-func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) error {
+// failed attempts, results and, rarely, secrets and reports. It then pauses the tasks whose
+// conditions say so, and returns which. The writes are of different tasks; on SQLite it is
+// one.
+func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) (paused map[uuid.UUID]bool, err error) {
 	var (
 		items    itemRows
+		checked  []*store.Write
 		attempts []*attemptRow
 		results  []*resultRow
 		secrets  []*secretsRow
@@ -141,6 +144,9 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 				reports = append(reports, &reportRow{task, string(w.Report)})
 			}
 		}
+		if w.Check {
+			checked = append(checked, w)
+		}
 		if w.Attempt != nil {
 			attempts = append(attempts, &attemptRow{task, *w.Attempt})
 		}
@@ -148,19 +154,28 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 			results = append(results, &resultRow{task, string(w.Result), int64(w.Revision)})
 		}
 	}
-	if err := recordRows(ctx, t, q, &recordedItems, items.rows); err != nil {
-		return err
+	var options storedOptions
+	if len(checked) > 0 {
+		options, err = t.recordChecked(ctx, q, items.rows, checked)
+	} else {
+		err = recordRows(ctx, t, q, &recordedItems, items.rows)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := recordRows(ctx, t, q, &recordedAttempts, attempts); err != nil {
-		return err
+		return nil, err
 	}
 	if err := recordRows(ctx, t, q, &recordedResults, results); err != nil {
-		return err
+		return nil, err
 	}
 	if err := recordRows(ctx, t, q, &recordedSecrets, secrets); err != nil {
-		return err
+		return nil, err
 	}
-	return recordRows(ctx, t, q, &recordedReports, reports)
+	if err := recordRows(ctx, t, q, &recordedReports, reports); err != nil {
+		return nil, err
+	}
+	return t.checkConditions(ctx, q, checked, options)
 }
 
 // itemRows are outcomes, one for each item: PostgreSQL refuses a statement that

@@ -1,8 +1,10 @@
 package sqlbase
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -38,9 +40,26 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 type lockedTask struct {
 	lifecycle.Found
 
-	kind      string
-	uniqueKey string
-	continued uuid.UUID // the task that continues it; zero: none
+	kind         string
+	uniqueKey    string
+	owner, runAs uuid.UUID
+	options      json.RawMessage // as stored
+	continued    uuid.UUID       // the task that continues it; zero: none
+}
+
+// decided is the task as a request is decided, with the stop policy that it sets.
+func (l *lockedTask) decided(r store.Request) (lifecycle.Found, error) {
+	options, err := store.DecodeOptions(l.options)
+	if err != nil {
+		return lifecycle.Found{}, err
+	}
+	f := l.Found
+	f.Conditions = options.Conditions
+	if r.StopAfter != (lifecycle.StopPolicy{}) {
+		f.Conditions.StopAfter = r.StopAfter
+	}
+	f.Own = r.Actor == l.owner || r.Actor == l.runAs
+	return f, nil
 }
 
 // request makes the request in the caller's transaction.
@@ -58,7 +77,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
-	change, err := lifecycle.Decide(row.Found, r.Action)
+	found, err := row.decided(r)
+	if err != nil {
+		return store.Task{}, err
+	}
+	change, err := lifecycle.Decide(found, r.Action)
 	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
 		return store.Task{}, &store.StateError{ID: id, RefusedError: *refusal}
 	}
@@ -83,6 +106,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 	if err := b.recordEvent(ctx, q, id, r, row.Status); err != nil {
 		return store.Task{}, err
 	}
+	if c := found.Conditions.Mark(r.Action); c != found.Conditions || r.StopAfter != (lifecycle.StopPolicy{}) {
+		if err := b.setConditions(ctx, q, id, row.options, c); err != nil {
+			return store.Task{}, err
+		}
+	}
 	if change.Effect == lifecycle.Removed {
 		t, err := in.Task(ctx, id)
 		if err != nil {
@@ -97,7 +125,7 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 	if change.Effect != lifecycle.Unchanged {
 		args := []any{id.String(), r.Actor.String()} // unknown stays unknown
 		if change.Control != lifecycle.None {
-			args = append(args, optionalID(r.Actor), classify.Clean(r.Reason))
+			args = append(args, optionalID(r.Actor), cmp.Or(change.Reason, classify.Clean(r.Reason)))
 		}
 		_, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(change)+`,
   modified_date = {now}, modified_by = $2 WHERE id = $1`), args...)
@@ -107,7 +135,7 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		if err != nil {
 			return store.Task{}, err
 		}
-		if err := b.wakeWorkers(ctx, q, row, r.Action); err != nil {
+		if err := b.wakeWorkers(ctx, q, row, r.Action, change); err != nil {
 			return store.Task{}, err
 		}
 	}
@@ -117,7 +145,8 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 // lock reads a task's row and keeps it from changing until the transaction ends.
 // It does not wait for a batch in progress, which holds a weaker lock.
 func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedTask, error) {
-	columns := `workflow_status, control, fence, execution_component_name, coalesce(unique_key, '')`
+	columns := `workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id,
+  items_done, items_failed, items_skipped`
 	query := "SELECT " + columns + " FROM {s}taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE"
 	if b.Dialect() == dialect.SQLite {
 		// A write, so that this transaction is a writer from its beginning: one
@@ -126,7 +155,8 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 	}
 	var row lockedTask
 	n, err := sqlrows.Query(ctx, q, b.SQL(query), []any{id.String()}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.Status, &row.Control, &row.Fence, &row.kind, &row.uniqueKey)
+		return rows.Scan(&row.Status, &row.Control, &row.Fence, &row.kind, &row.uniqueKey, &row.owner, &row.runAs,
+			&row.Progress.Done, &row.Progress.Failed, &row.Progress.Skipped)
 	})
 	if err != nil {
 		return lockedTask{}, err
@@ -136,9 +166,10 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 	}
 	_, err = sqlrows.Query(ctx, q, b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`,
-  (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2)
+  (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2),
+  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)
 FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.ContinuationKey(id)}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued)
+		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued, sqlrows.JSON(&row.options))
 	})
 	return row, err
 }
@@ -174,9 +205,9 @@ func ended(c lifecycle.Change) string {
 }
 
 // recordEvent appends a request to the log of events.
-func (b *Base) recordEvent(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request, was lifecycle.Status) error {
-	_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_event (id, task_id, action, actor, reason, was)
-VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), store.NewID().String(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.Reason), string(was))
+func (t Statements) recordEvent(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request, was lifecycle.Status) error {
+	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), store.NewID().String(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.EventReason()), string(was))
 	return err
 }
 
@@ -214,8 +245,8 @@ WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN (
 
 // wakeWorkers notifies workers that a waiting task may be claimed. Requests are rare
 // enough for a notification each.
-func (b *Base) wakeWorkers(ctx context.Context, q store.Querier, row lockedTask, a lifecycle.Action) error {
-	if b.Dialect() == dialect.SQLite || row.Status.InFlight() || a == lifecycle.ActPause {
+func (b *Base) wakeWorkers(ctx context.Context, q store.Querier, row lockedTask, a lifecycle.Action, c lifecycle.Change) error {
+	if b.Dialect() == dialect.SQLite || row.Status.InFlight() || c.Control == lifecycle.Pause {
 		return nil
 	}
 	_, err := q.ExecContext(ctx, "SELECT pg_notify($1, $2)", store.NotifyChannel(b.Schema()), string(a))

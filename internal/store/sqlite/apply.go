@@ -92,8 +92,12 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write
 			return nil, err
 		}
 		if removed := w.To.Terminal() && applied[i].Control == lifecycle.Delete; applied[i].OK && !removed {
-			if err := s.Record(ctx, q, w); err != nil {
+			paused, err := s.Record(ctx, q, w)
+			if err != nil {
 				return nil, err
+			}
+			if paused[w.ID] {
+				applied[i].Control = lifecycle.Pause
 			}
 		}
 	}

@@ -19,6 +19,7 @@ type directive struct {
 	batch, max int // 0 is not given
 	skipPoison bool
 	preview    bool
+	stopAfter  string
 	queue      string
 	targets    string // the path of a list of the spec by JSON names: targets.people
 	targetsPos token.Pos
@@ -115,7 +116,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, preview, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, stopafter=LIMIT, preview, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -171,6 +172,11 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.skipPoison = value == "skip"
 			if !d.skipPoison {
 				refuse(o.pos, "write poison=skip, or omit the option: then the task ends in ERROR", "poison=%s is not a valid value", value)
+			}
+		case "stopafter":
+			d.stopAfter = value
+			if _, err := lifecycle.ParseStopPolicy(value); err != nil {
+				refuse(o.pos, "write stopafter= and "+lifecycle.StopPolicyRule, "stopafter=%s is not a valid limit of failed items", value)
 			}
 		case "alias":
 			d.aliases = append(d.aliases, name(o, key, value))

@@ -16,7 +16,8 @@ type Executor struct {
 	Queue    string // "" is the default of taskkit
 	// SkipPoison lets a task go on without an item that kills its worker.
 	SkipPoison bool
-	Preview    bool // the executor can run as a preview
+	Preview    bool   // the executor can run as a preview
+	StopAfter  string // "" is no stop policy
 	Revision   int
 	// Reserved are former names whose tasks are not run any more, and that
 	// nothing else may use.

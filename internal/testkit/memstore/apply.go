@@ -39,7 +39,7 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 			applied = append(applied, store.Applied{})
 			continue
 		}
-		t, err := s.after(r, w.Lifecycle())
+		t, err := s.after(r, w)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,8 @@ func mustWait(r *row, w lifecycle.Write, tx *Tx) bool {
 }
 
 // after returns the row after a write; nil: it is removed.
-func (s *Store) after(r *row, w lifecycle.Write) (*Task, error) {
+func (s *Store) after(r *row, write *store.Write) (*Task, error) {
+	w := write.Lifecycle()
 	if w.Checkpoint && len(w.State) > 0 && !json.Valid(w.State) {
 		return nil, &Error{"22P02", "invalid input syntax for type json"}
 	}
@@ -75,6 +76,7 @@ func (s *Store) after(r *row, w lifecycle.Write) (*Task, error) {
 		return nil, nil //nolint:nilnil // no row is an answer
 	}
 	t.Modified, t.ModifiedBy = now, t.RunAs
+	s.checkConditions(&t, write)
 	return &t, checkChange(&r.Task, &t)
 }
 
@@ -84,8 +86,20 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.remove(commit, by, r)
 		return store.Applied{OK: true, Control: lifecycle.Delete}
 	}
+	// A batch has prepared the row, and no request has come since: its row was locked.
+	before := *t
+	before.Row.Control = r.Control
+	conditions, reached, paused := s.checkConditions(&before, w)
 	s.install(commit, by, r, t)
 	now := s.now()
+	if reached {
+		s.setConditions(w.ID, conditions)
+	}
+	if paused {
+		s.events = append(s.events, event{task: w.ID, Event: store.Event{
+			Created: now, Action: string(lifecycle.ActPause), Reason: t.ControlReason, FromStatus: w.To,
+		}})
+	}
 	if w.Checkpoint {
 		for _, i := range w.Items {
 			s.record(w.ID, i)

@@ -257,7 +257,7 @@ func (t *Tx) Prepare(ctx context.Context, w store.Write) (store.Applied, error) 
 			return store.Applied{}, nil
 		}
 		if !mustWait(r, rules, t) {
-			t.after, err = t.store.after(r, rules)
+			t.after, err = t.store.after(r, &w)
 			break
 		}
 		if err = t.store.await(lock, r); err == nil {

@@ -109,6 +109,9 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 	}
 	if p != nil {
 		t.Spec = nil
+		if reason := p.options.PauseReason(lifecycle.Progress{}); reason != "" {
+			t.Row = t.Pause(reason)
+		}
 		if p.frozen != nil {
 			t.Progress.Total, n.Total = p.frozen.Total, p.frozen.Total
 		}

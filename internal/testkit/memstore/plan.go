@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -51,6 +52,9 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		return store.Plan{Spec: slices.Clone(r.Spec)}, nil
 	}
 	found := store.Plan{Spec: slices.Clone(p.spec), Options: p.options, Report: slices.Clone(p.report)}
+	if r.Spec != nil {
+		found.Spec = slices.Clone(r.Spec)
+	}
 	if p.frozen != nil {
 		frozen := *p.frozen
 		found.Frozen = &frozen
@@ -75,4 +79,52 @@ func (s *Store) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]s
 		}
 	}
 	return found, nil
+}
+
+// TaskOptions implements [store.Operator].
+func (s *Store) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Options{}, err
+	}
+	defer s.mu.Unlock()
+	return s.options(id), nil
+}
+
+// options are those of a task.
+func (s *Store) options(id uuid.UUID) store.Options {
+	if p := s.plans[id]; p != nil {
+		return p.options
+	}
+	return store.Options{}
+}
+
+// setConditions changes the conditions of a task.
+func (s *Store) setConditions(id uuid.UUID, c lifecycle.Conditions) {
+	if s.options(id).Conditions == c {
+		return
+	}
+	p := s.plans[id]
+	if p == nil {
+		p = &plan{}
+		s.plans[id] = p
+	}
+	p.options.Conditions = c
+}
+
+// checkConditions returns the conditions that a write is checked against, and pauses the row after it if these
+// say so and no other request stands on it.
+func (s *Store) checkConditions(t *Task, w *store.Write) (c lifecycle.Conditions, reached, paused bool) {
+	c = s.options(w.ID).WithDefault(w.StopAfter)
+	if t == nil || !w.Check {
+		return c, false, false
+	}
+	reason := c.PauseReason(w.Progress)
+	if reason == "" {
+		return c, false, false
+	}
+	if t.Control != lifecycle.None {
+		return c, true, false
+	}
+	t.Row = t.Pause(reason)
+	return c, true, true
 }

@@ -23,7 +23,7 @@ func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (sto
 		if r == nil {
 			return store.Task{}, store.ErrNotFound
 		}
-		c, err := lifecycle.Decide(s.found(&r.Task), q.Action)
+		c, err := lifecycle.Decide(s.decided(&r.Task, q), q.Action)
 		// A removal waits for a batch in progress.
 		if r.writer == nil && (len(r.share) == 0 || err != nil || c.Effect != lifecycle.Removed) {
 			return s.request(r, q)
@@ -43,6 +43,17 @@ func (s *Store) found(t *Task) lifecycle.Found {
 	}
 }
 
+// decided is a task as a request is decided, with the stop policy that it sets.
+func (s *Store) decided(t *Task, q store.Request) lifecycle.Found {
+	f := s.found(t)
+	f.Conditions, f.Progress = s.options(t.ID).Conditions, t.Progress
+	if q.StopAfter != (lifecycle.StopPolicy{}) {
+		f.Conditions.StopAfter = q.StopAfter
+	}
+	f.Own = q.Actor == t.Owner || q.Actor == t.RunAs
+	return f
+}
+
 // request makes a request of a row that nobody has locked.
 func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	commit := s.commit()
@@ -52,7 +63,8 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		}
 	}
 	t := r.Task
-	change, err := lifecycle.Decide(s.found(&t), q.Action)
+	found := s.decided(&t, q)
+	change, err := lifecycle.Decide(found, q.Action)
 	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
 		return store.Task{}, &store.StateError{ID: t.ID, RefusedError: *refusal}
 	}
@@ -71,8 +83,9 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		}
 	}
 	reason := classify.Clean(q.Reason)
+	s.setConditions(t.ID, found.Conditions.Mark(q.Action))
 	s.events = append(s.events, event{task: t.ID, Event: store.Event{
-		Created: s.now(), Action: string(q.Action), Actor: q.Actor, Reason: reason, FromStatus: t.Status,
+		Created: s.now(), Action: string(q.Action), Actor: q.Actor, Reason: classify.Clean(q.EventReason()), FromStatus: t.Status,
 	}})
 	if change.Effect == lifecycle.Unchanged {
 		return s.read(r), nil
@@ -95,7 +108,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	if q.Skip {
 		s.record(t.ID, store.SkippedItem(after.Progress.Taken))
 	}
-	if !inFlight && q.Action != lifecycle.ActPause {
+	if !inFlight && change.Control != lifecycle.Pause {
 		s.wake()
 	}
 	return s.read(r), nil

@@ -17,7 +17,7 @@ func derive(e *env) {
 	const n = 2500
 	from := e.one(frozen(n), func(t *store.NewTask) {
 		t.Revision, t.Secrets, t.Queue, t.Priority, t.UniqueKey, t.TargetsField = 3, "/spec/a", "other", 4, "", "ids"
-		t.Options = store.Options{StopAfter: store.StopPolicy{Failed: 7}}
+		t.Options = store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}}
 	})
 	first := e.read(from)
 	is(e, "field", first.TargetsField, "ids")
@@ -49,7 +49,7 @@ func derive(e *env) {
 	plan, err := e.s.Plan(e.ctx(), id)
 	e.ok(err)
 	is(e, "frozen", *plan.Frozen, store.FrozenTargets{Field: "ids", Total: 4})
-	is(e, "options", plan.Options, store.Options{StopAfter: store.StopPolicy{Failed: 7}})
+	is(e, "options", plan.Options, store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}})
 	pages, err := e.s.Targets(e.ctx(), id, 0, 9)
 	e.ok(err)
 	is(e, "pages", fmt.Sprint(len(pages), " ", string(pages[0].Keys)), "1 [7,3,7,1000]")

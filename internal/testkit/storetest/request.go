@@ -110,6 +110,18 @@ func requestEveryStatus(e *env) {
 		{"FAILURE", "", lifecycle.ActDelete, removed},
 		{"COMPLETED", "STOP", lifecycle.ActDelete, removed},
 
+		{"new", "", lifecycle.ActApprove, refused},
+		{"new", "PAUSE", lifecycle.ActApprove, refused},
+		{"EXECUTING", "PAUSE", lifecycle.ActApprove, refused},
+		{"COMPLETED", "", lifecycle.ActApprove, refused},
+
+		{"new", "", lifecycle.ActLimit, "QUEUED "},
+		{"new", "PAUSE", lifecycle.ActLimit, "QUEUED PAUSE"},
+		{"back", "STOP", lifecycle.ActLimit, refused},
+		{"EXECUTING", "", lifecycle.ActLimit, "EXECUTING "},
+		{"EXECUTING", "DELETE", lifecycle.ActLimit, refused},
+		{"FAILURE", "", lifecycle.ActLimit, refused},
+
 		{"new", "", "explode", "error"},
 	} {
 		name := fmt.Sprintf("%s of %s with %q standing", c.action, c.state, c.standing)
@@ -272,7 +284,7 @@ func requestInTransaction(e *env) {
 
 // requestNotFound: nothing is asked of a task that is not there.
 func requestNotFound(e *env) {
-	for _, a := range []lifecycle.Action{lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActResume, lifecycle.ActRetry, lifecycle.ActDelete} {
+	for _, a := range lifecycle.Actions() {
 		if _, err := e.request(uuid.New(), a); !errors.Is(err, store.ErrNotFound) {
 			e.Fatalf("%s: got %v, want ErrNotFound", a, err)
 		}

@@ -73,6 +73,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"Processes": processes,
 
 		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry, "RequestSkip": requestSkip,
+		"ConditionsStopPolicy": conditionsStopPolicy, "ConditionsYield": conditionsYield, "ConditionsRequests": conditionsRequests, "ConditionsApproval": conditionsApproval,
 		"RequestOrphan": requestOrphan, "RequestInTransaction": requestInTransaction, "RequestNotFound": requestNotFound,
 
 		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,

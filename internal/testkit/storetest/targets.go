@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -56,7 +57,7 @@ func frozenTargets(e *env) {
 
 // options: what a task is given besides its spec is in its plan, with the spec.
 func options(e *env) {
-	want := store.Options{StopAfter: store.StopPolicy{Failed: 100, Percent: 2.5}}
+	want := store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 100, Percent: 2.5}}}
 	id := e.one(func(t *store.NewTask) { t.Options, t.Total = want, 7 })
 	e.registerWorker()
 	claimed := e.claim(1)

@@ -18,6 +18,15 @@ import (
 // requestFunc is a method of the client that makes a request on a task.
 type requestFunc func(*taskkit.Client, context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error)
 
+// limitFlag says whether a command has the flag --stop-after.
+type limitFlag int
+
+const (
+	noLimit limitFlag = iota
+	optionalLimit
+	requiredLimit
+)
+
 // request is a command that makes a request on tasks.
 type request struct {
 	do requestFunc
@@ -28,6 +37,9 @@ type request struct {
 	wait  func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error)
 	waits bool
 	skips bool // it has the flag --skip
+	limit limitFlag
+	// given is the value of --stop-after.
+	given string
 }
 
 // requestCommand completes a command. It makes the request on every task, even
@@ -40,6 +52,9 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	)
 	c.Args = taskArgs(math.MaxInt)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if r.limit == requiredLimit && r.given == "" {
+			return usage("give the new limit with --stop-after: see `%s --help`", c.CommandPath())
+		}
 		db, err := a.connect(c.Context())
 		if err != nil {
 			return err
@@ -51,6 +66,9 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		}
 		if by.String() != "" {
 			opts = append(opts, taskkit.WithActor(by.UUID))
+		}
+		if r.given != "" && r.limit == optionalLimit {
+			opts = append(opts, taskkit.StopAfter(r.given))
 		}
 		if skip {
 			opts = append(opts, taskkit.WithSkip())
@@ -65,6 +83,9 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	}
 	if r.skips {
 		c.Flags().BoolVar(&skip, "skip", false, "skip the item at the position of the last checkpoint")
+	}
+	if r.limit != noLimit {
+		c.Flags().StringVar(&r.given, "stop-after", "", "new `limit` of failed items: a number, or a percentage of those processed")
 	}
 	c.Flags().StringVar(&reason, "reason", "", "`reason` to record in the task's events")
 	c.Flags().Var(&by, "by", "person to record in the task's events")
@@ -171,13 +192,50 @@ func (a *app) pauseCommand() *cobra.Command {
 
 func (a *app) resumeCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
-		Use:     "resume TASK...",
-		Short:   "Resume paused tasks",
-		Long:    "Resume paused tasks.",
-		Example: `  taskkit resume 8057`,
-	}, &request{do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+		Use:   "resume TASK...",
+		Short: "Resume paused tasks",
+		Long: `Resume paused tasks. One that was paused because too many of its items have failed
+needs a higher limit: a number of items, or a percentage of those processed.`,
+		Example: `  taskkit resume 8057
+  taskkit resume 8057 --stop-after 200`,
+	}, &request{limit: optionalLimit, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s is resumed", now.ID)
 	}})
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	return a.requestCommand(&cobra.Command{
+		Use:   "approve TASK...",
+		Short: "Approve tasks that wait for it",
+		Long: `Approve tasks that wait for approval, after their first items or before their first
+batch. They continue. "taskkit explain" says what a task waits for, and "taskkit items"
+what became of its first items.`,
+		Example: `  taskkit approve 8057 --by 01890a5d-ac96-774b-bcce-b302099a8057
+  taskkit approve 8057 --by 01890a5d-ac96-774b-bcce-b302099a8057 --stop-after 5%`,
+	}, &request{limit: optionalLimit, do: (*taskkit.Client).Approve, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+		return fmt.Sprintf("task %s is approved", now.ID)
+	}})
+}
+
+func (a *app) limitCommand() *cobra.Command {
+	r := &request{limit: requiredLimit}
+	r.do = func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
+		return c.StopAfter(ctx, id, r.given, opts...)
+	}
+	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
+		if now.Control == taskkit.ControlPause && before.Control != taskkit.ControlPause {
+			return fmt.Sprintf("task %s has reached the limit and pauses", now.ID)
+		}
+		return fmt.Sprintf("task %s has the new limit", now.ID)
+	}
+	return a.requestCommand(&cobra.Command{
+		Use:   "limit TASK... --stop-after LIMIT",
+		Short: "Change after how many failed items tasks pause",
+		Long: `Change after how many failed items tasks pause: a number, or a percentage of the
+items processed. A task that has so many already is paused. A paused task stays so.`,
+		Example: `  taskkit limit 8057 --stop-after 200
+  taskkit limit 8057 --stop-after 2.5%`,
+	}, r)
 }
 
 func (a *app) retryCommand() *cobra.Command {

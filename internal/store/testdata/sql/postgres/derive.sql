@@ -4,9 +4,9 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, '')
-FROM "taskkit".taskkit_queued_task
-WHERE id = $1 FOR NO KEY UPDATE;
+SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id,
+    run_as_id,
+  items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
@@ -15,7 +15,8 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
-      AND c.idempotency_key = $2)
+      AND c.idempotency_key = $2),
+  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."owner_id",
@@ -54,8 +55,8 @@ WHERE q.id = $1;
 
 INSERT INTO /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
- (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, execution_spec, codec_revision,
-     secrets, queue, priority, idempotency_key, parent_id, execution_state, spec_revision, items_taken)
+ (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, codec_revision, secrets, queue,
+     priority, idempotency_key, parent_id, execution_state, spec_revision, items_taken)
 SELECT /*/**/ $1 --*/
 /*/**/--*/ $1::uuid
 , /*/**/ $2 --*/
@@ -69,34 +70,37 @@ SELECT /*/**/ $1 --*/
 , /*/**/ $4 --*/
 /*/**/--*/ $4::text
 , /*/**/ $5 --*/
-/*/**/--*/ $5::json
+/*/**/--*/ $5::bigint
 , /*/**/ $6 --*/
-/*/**/--*/ $6::bigint
+/*/**/--*/ $6::text
 , /*/**/ $7 --*/
 /*/**/--*/ $7::text
 , /*/**/ $8 --*/
-/*/**/--*/ $8::text
+/*/**/--*/ $8::smallint
 , /*/**/ $9 --*/
-/*/**/--*/ $9::smallint
+/*/**/--*/ $9::text
 , /*/**/ $10 --*/
-/*/**/--*/ $10::text
+/*/**/--*/ $10::uuid
 , /*/**/ $11 --*/
-/*/**/--*/ $11::uuid
+/*/**/--*/ $11::json
 , /*/**/ $12 --*/
-/*/**/--*/ $12::json
+/*/**/--*/ $12::bigint
 , /*/**/ $13 --*/
 /*/**/--*/ $13::bigint
-, /*/**/ $14 --*/
-/*/**/--*/ $14::bigint
 WHERE NOT EXISTS (SELECT 1 FROM /*/**/ taskkit_merged_key --*/
 /*/**/--*/ "taskkit".taskkit_merged_key
  m WHERE m.execution_component_name = /*/**/ $4 --*/
 /*/**/--*/ $4::text
- AND m.idempotency_key = /*/**/ $10 --*/
-/*/**/--*/ $10::text
+ AND m.idempotency_key = /*/**/ $9 --*/
+/*/**/--*/ $9::text
 )
 ON CONFLICT DO NOTHING
 /*/**/  --*/
 /*/**/--*/ RETURNING pg_notify('taskkit_taskkit', queue);
+
+INSERT INTO /*/**/ taskkit_task_plan --*/
+/*/**/--*/ "taskkit".taskkit_task_plan
+ (id, task_id, targets, targets_field, targets_total, spec, options)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 commit;

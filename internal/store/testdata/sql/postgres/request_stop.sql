@@ -4,9 +4,9 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, '')
-FROM "taskkit".taskkit_queued_task
-WHERE id = $1 FOR NO KEY UPDATE;
+SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id,
+    run_as_id,
+  items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
@@ -15,7 +15,8 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
-      AND c.idempotency_key = $2)
+      AND c.idempotency_key = $2),
+  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)

@@ -2,10 +2,9 @@
 
 BEGIN IMMEDIATE;
 
-UPDATE taskkit_queued_task
-SET modified_date = modified_date
-WHERE id = $1
-RETURNING workflow_status, control, fence, execution_component_name, coalesce(unique_key, '');
+UPDATE taskkit_queued_task SET modified_date = modified_date WHERE id = $1 RETURNING workflow_status, control,
+    fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id,
+  items_done, items_failed, items_skipped;
 
 SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
@@ -14,7 +13,8 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
   (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
-      AND c.idempotency_key = $2)
+      AND c.idempotency_key = $2),
+  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id)
 FROM taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)

@@ -1,0 +1,36 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+UPDATE "taskkit".taskkit_queued_task q SET
+  checkpoint_seq = q.checkpoint_seq + $4::bigint,
+  spec_revision = CASE WHEN $4::bigint = 1 AND $5::bigint <> q.codec_revision
+    THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
+  codec_revision = CASE WHEN $4::bigint = 1 THEN $5::bigint ELSE q.codec_revision END,
+  execution_state = CASE WHEN $4::bigint = 1
+      AND $12::text <> '' THEN $12::text::json ELSE q.execution_state END,
+  items_total = CASE WHEN $4::bigint = 1 THEN nullif(greatest($7::bigint, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN $4::bigint = 1 THEN $8::bigint ELSE q.items_taken END,
+  items_done = CASE WHEN $4::bigint = 1 THEN $9::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN $4::bigint = 1 THEN $10::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN $4::bigint = 1 THEN $11::bigint ELSE q.items_skipped END,
+  attempts = $6::bigint,
+  modified_date = clock_timestamp(), modified_by = q.run_as_id
+WHERE q.id = $1::text::uuid AND q.fence = $2::bigint AND q.checkpoint_seq = $3::bigint
+  AND q.workflow_status || '' = 'EXECUTING'
+RETURNING 0::bigint, q.control;
+
+WITH recorded AS (
+INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
+SELECT id::uuid, task_id::uuid, item, outcome, code, detail, position, attempt
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+    $8::bigint[]) AS r(id, task_id, item, outcome, code, detail, position, attempt)
+ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = excluded.code,
+    detail = excluded.detail,
+    position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
+    attempt = excluded.attempt, created_date = excluded.created_date
+)
+SELECT task_id, options FROM "taskkit".taskkit_task_plan WHERE options IS NOT NULL
+    AND task_id = ANY($9::text[]::uuid[]);
+
+commit;
