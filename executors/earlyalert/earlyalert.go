@@ -43,7 +43,7 @@ type State struct {
 
 // Executor raises early alerts.
 //
-//taskkit:executor early_alert batch=200 targets=targets.people
+//taskkit:executor early_alert batch=200 targets=targets.people preview
 type Executor struct {
 	// SubmitMail submits a task that sends mail. Wiring sets it to the generated
 	// sendemailtask.Submit, which this package cannot import: generated code

@@ -45,7 +45,7 @@ type State struct {
 
 // Result says where the file is.
 type Result struct {
-	// Where is its path.
+	// Where is its path. A preview writes no file.
 	Where string `json:"where"`
 	// Rows counts the people in it.
 	Rows int `json:"rows"`
@@ -55,7 +55,7 @@ type Result struct {
 
 // Executor exports people.
 //
-//taskkit:executor export_caseload batch=1000 targets=targets.people
+//taskkit:executor export_caseload batch=1000 targets=targets.people preview
 type Executor struct {
 	// Caseload is a client outside of any transaction. Required.
 	Caseload *ent.Client
@@ -95,8 +95,11 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 // stopped task too. The parts are removed through b.Tx before the file is given
 // its name: that statement finds out whether the task is still this worker's,
 // and keeps it until the commit. A worker that was overtaken thus never replaces
-// a file.
+// a file. A preview has neither parts nor a file.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
+	if b.Preview {
+		return Result{Rows: b.State.Rows}, nil
+	}
 	f, err := x.assemble(ctx, b)
 	if err != nil {
 		return Result{}, err

@@ -33,7 +33,7 @@ type State struct {
 
 // Executor sets program statuses.
 //
-//taskkit:executor program_status batch=500 targets=targets.people
+//taskkit:executor program_status batch=500 targets=targets.people preview
 type Executor struct{}
 
 // Execute implements [taskkit.Executor].
@@ -48,10 +48,15 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 		if err != nil {
 			return err
 		}
+		for _, person := range people {
+			b.Note(person, "-> "+b.Spec.Status)
+		}
 		for _, person := range out.Missing {
+			b.Note(person, "not enrolled")
 			b.Fail(person, taskkit.Permanent("not_enrolled", nil))
 		}
 		for _, person := range out.Already {
+			b.Note(person, "already "+b.Spec.Status)
 			b.Skip(person, "already_so")
 		}
 		b.State.Changed += len(people) - len(out.Already) - len(out.Missing) // last: nothing fails after it

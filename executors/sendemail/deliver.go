@@ -52,7 +52,7 @@ func (x *Executor) compose(ctx context.Context, b *taskkit.Batch[Spec, State], p
 	return drafts, nil
 }
 
-// deliver sends the drafts and classifies the results. It returns the
+// deliver sends the drafts, but not in a preview, and classifies the results. It returns the
 // letters that are settled, and the error that kept the others from it, if any.
 func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], drafts []draft) (letters []caseload.Letter, stopped error) {
 	var mails []Mail
@@ -62,7 +62,7 @@ func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], d
 			mails, sent = append(mails, drafts[i].mail), append(sent, &drafts[i])
 		}
 	}
-	if len(mails) > 0 {
+	if len(mails) > 0 && !b.Preview {
 		for i, err := range x.Mailer.Send(ctx, mails) {
 			sent[i].err = err
 		}
@@ -72,6 +72,7 @@ func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], d
 		switch {
 		case d.err == nil:
 			b.State.Sent++
+			b.Note(d.person, "mail to "+domainOf(d.mail.To))
 		case errors.Is(d.err, ErrNoAddress), errors.Is(d.err, ErrRefused):
 			b.State.Refused++
 			b.Fail(d.person, taskkit.Permanent(code(d.err), d.err)) // never will work; go on
@@ -86,6 +87,9 @@ func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], d
 	}
 	return letters, stopped
 }
+
+// domainOf is what follows the @ in an address.
+func domainOf(address string) string { return address[strings.LastIndex(address, "@")+1:] }
 
 // code is what clients are told of a mail that will never be sent.
 func code(err error) string {

@@ -87,7 +87,7 @@ var (
 
 // Executor sends mail.
 //
-//taskkit:executor send_email batch=100 queue=mail
+//taskkit:executor send_email batch=100 queue=mail preview
 type Executor struct {
 	// Caseload is a client outside of any transaction, for reading. Required.
 	Caseload *ent.Client

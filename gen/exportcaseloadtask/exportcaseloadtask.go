@@ -74,6 +74,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:         "export_caseload",
 	Revision:     1,
 	BatchSize:    1000,
+	Preview:      true,
 	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
 	State:        taskjson.NewCodec(appendState, decodeState),
 	Result:       taskjson.NewCodec(appendResult, decodeResult),

@@ -63,6 +63,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:       "send_email",
 	Revision:   1,
 	BatchSize:  100,
+	Preview:    true,
 	Queue:      "mail",
 	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
 	State:      taskjson.NewCodec(appendState, decodeState),

@@ -25,12 +25,14 @@ const (
 
 // shown is the output of show.
 type shown struct {
-	Task     *taskkit.Task     `json:"task"`
-	Explain  string            `json:"explain"`
-	Result   json.RawMessage   `json:"result,omitempty"`
-	Failed   []taskkit.Item    `json:"failed"`
-	Attempts []taskkit.Attempt `json:"attempts"`
-	Events   []taskkit.Event   `json:"events"`
+	Task    *taskkit.Task   `json:"task"`
+	Explain string          `json:"explain"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	// Preview is the report of a preview.
+	Preview  *taskkit.PreviewReport `json:"preview,omitempty"`
+	Failed   []taskkit.Item         `json:"failed"`
+	Attempts []taskkit.Attempt      `json:"attempts"`
+	Events   []taskkit.Event        `json:"events"`
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -78,6 +80,11 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 	if s.Result, err = c.Result(ctx, t.ID); err != nil && !errors.Is(err, taskkit.ErrNoResult) {
 		return s, err
 	}
+	if s.Preview, err = c.Preview(ctx, t.ID); err != nil {
+		if _, other := errors.AsType[*taskkit.PreviewError](err); !other {
+			return s, err
+		}
+	}
 	for item, err := range c.Items(ctx, t.ID, taskkit.OutcomeFailed) {
 		if err != nil {
 			return s, err
@@ -121,6 +128,9 @@ func (a *app) show(s shown) {
 		{"result", compact(s.Result)},
 		{"description", indent(t.StatusDetail)},
 	})
+	if s.Preview != nil {
+		a.showPreview(s.Preview)
+	}
 	if len(s.Failed) > 0 {
 		rows := make([][]string, len(s.Failed))
 		for i, f := range s.Failed {
