@@ -13,7 +13,7 @@ import (
 // Preview submits the task as a preview: its executor runs for real, batch by batch,
 // and what it writes through b.Tx is rolled back before the checkpoint is written.
 // State, counters, items and position advance as in a real run, and [Client.Preview]
-// reads what the task would change. [Client.Apply] then submits the real task.
+// reads what the task would change.
 //
 // The kind must support it: its directive has the word preview, and its executor
 // checks b.Preview before each effect outside b.Tx. For another kind it is an
@@ -142,7 +142,7 @@ func newPreviewReport(t *Task, r *store.Report) *PreviewReport {
 	return out
 }
 
-// PreviewError: a task is not a preview, or a preview cannot be applied.
+// PreviewError: a task is not a preview.
 type PreviewError struct {
 	ID      ID
 	Problem string
