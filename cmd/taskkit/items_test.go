@@ -6,9 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -66,4 +72,46 @@ func TestItems(t *testing.T) {
 	expect(t, 2, "-o accepts csv or table or json", "items", "@last", "-o", "xml")
 	expect(t, 2, "-o accepts table or json", "ls", "-o", "csv")
 	expect(t, 2, "no task given", "items")
+}
+
+// Failed items go out as a file, and come back corrected as a new task. The rest of a
+// task that was stopped is another.
+func TestRetryFailedCommand(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		people := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+		id, err := taskkit.Submit(t.Context(), db.DB, watchtask.Kind, watch.Spec{Action: watch.Start, Targets: targets.Targets{People: people}},
+			taskkit.System(), taskkit.WithSchema(s.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.work(t, func(_ context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
+			taken, next := taskkit.Take(b, b.Spec.Targets.People)
+			for _, p := range taken {
+				b.Fail(p, nil)
+			}
+			return next, nil
+		})
+		expect(t, 0, "", s.args("watch", id.String())...)
+		_, file, _ := ran(t, s.args("items", id.String(), "--failed", "-o", "csv")...)
+		lines := strings.Split(strings.TrimSpace(file), "\n")
+		other := uuid.NewString()
+		lines[2] += other
+		path := filepath.Join(t.TempDir(), "corrected.csv")
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, 1, "only a task that was stopped", s.args("continue", id.String())...)
+		expect(t, 0, "retries the failed items of "+id.String(), s.args("retry-failed", id.String(), "--corrected", path, "--reason", "moved")...)
+		expect(t, 1, "exists already", s.args("retry-failed", id.String())...)
+		expect(t, 2, "--corrected takes one task", s.args("retry-failed", id.String(), id.String(), "--corrected", path)...)
+		expect(t, 2, "no such file", s.args("retry-failed", id.String(), "--corrected", path+"x")...)
+		_, out, _ := ran(t, s.args("items", "@last", "--failed", "--unprocessed", "-o", "csv")...)
+		for i, want := range []string{people[0].String(), other, people[2].String()} {
+			if !strings.Contains(strings.Split(out, "\n")[i+1], want) {
+				t.Errorf("item %d of the retry is not %s:\n%s", i, want, out)
+			}
+		}
+	})
 }

@@ -35,7 +35,7 @@ with targets= has succeeded and unprocessed ones.
 With -o csv, the columns are item, outcome, code, detail, position, attempt and time.
 An item that is a string is written without quotes of its own, and any other item as JSON.
 With --failed alone there is also an empty column, corrected, to be filled for
-"taskkit retry --corrected". The list may have any length: the command writes it while it reads it.`,
+"taskkit retry-failed --corrected". The list may have any length: the command writes it while it reads it.`,
 		Example: `  taskkit items @last --failed
   taskkit items 8057 --failed -o csv > failed.csv`,
 		Args: taskArgs(1),
