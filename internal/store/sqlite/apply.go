@@ -47,7 +47,7 @@ const applyTemplate = `UPDATE taskkit_queued_task SET
   waiting_reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') END,
   partial = $17,{clear}
   modified_date = {now}, modified_by = run_as_id
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND instr({legal}, '''' || workflow_status || '>' || $4 || '''') > 0`
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND {legal}`
 
 // removeQuery ends a task that is to be deleted, however its holder ends it.
 const removeQuery = `DELETE FROM taskkit_queued_task
@@ -165,9 +165,27 @@ type applyStatements struct {
 	asking string // returns the pending request, which costs half as much again
 }
 
-// newApplyStatements fills in a time and the legal changes, as one string to search in.
+// legalWrites is the condition that a write makes a legal change, for its status $4.
+func legalWrites() string {
+	sources := make(map[lifecycle.Status][]string)
+	var targets []lifecycle.Status
+	for _, m := range lifecycle.LeaseWrites() {
+		if sources[m.To] == nil {
+			targets = append(targets, m.To)
+		}
+		sources[m.To] = append(sources[m.To], "'"+string(m.From)+"'")
+	}
+	var b strings.Builder
+	b.WriteString("CASE $4")
+	for _, to := range targets {
+		fmt.Fprintf(&b, "\n  WHEN '%s' THEN workflow_status IN (%s)", to, strings.Join(sources[to], ", "))
+	}
+	return b.String() + " ELSE 0 END"
+}
+
+// newApplyStatements fills in a time and the legal changes.
 func newApplyStatements(now string) applyStatements {
-	legal := "'" + strings.ReplaceAll(sqlbase.LegalWrites(), "'", "''") + "'"
+	legal := legalWrites()
 	text := func(clearing string) string {
 		return strings.NewReplacer("{legal}", legal, "{now}", now, "{clear}", clearing).Replace(applyTemplate)
 	}
