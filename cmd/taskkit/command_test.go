@@ -2,14 +2,12 @@ package main_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -42,9 +40,7 @@ func TestMain(m *testing.M) {
 // ran runs the command and returns its exit status and output.
 func ran(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, built, args...)
+	cmd := exec.CommandContext(testdb.Within(t), built, args...)
 	cmd.Env = append(os.Environ(), "DATABASE_URL=", "NO_COLOR=1")
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e

@@ -250,7 +250,7 @@ func (r *running) says(text string) {
 	r.t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.errs.String(), text); <-poll.C {
+	for deadline := time.Now().Add(testdb.Patience(r.t)); !strings.Contains(r.errs.String(), text); <-poll.C {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("%v does not say %q: %s", r.Args[1:], text, r.errs.String())
 		}

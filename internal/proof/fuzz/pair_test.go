@@ -113,7 +113,7 @@ func (s *side) work(tb testing.TB) {
 	schema := s.db.Schema
 	w, err := taskkit.NewWorker(s.db.DB, s.r, taskkit.Config{
 		Schema: schema, Slots: 2, Poll: time.Millisecond, PollListening: 5 * time.Millisecond,
-		MaxAttempts: 1, Observer: &s.ends, Logger: slog.New(slog.DiscardHandler),
+		MaxAttempts: 1, BatchTimeout: 40 * time.Second, Observer: &s.ends, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -187,7 +187,7 @@ func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRu
 // of it, in a form that both sides have alike.
 func (s *side) ran(tb testing.TB, how string, data []byte) (*taskkit.Task, string) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testdb.Patience(tb))
 	defer cancel()
 	id, err := taskkit.Submit(ctx, s.db, kind, spec{How: how, Data: data}, s.schema, taskkit.System())
 	if err != nil {

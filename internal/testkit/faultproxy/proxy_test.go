@@ -35,9 +35,7 @@ func through(tb testing.TB, db *testdb.DB, faults ...faultproxy.Fault) (*faultpr
 // settled waits until the server has ended what it was asked through a proxy.
 func settled(tb testing.TB, p *faultproxy.Proxy) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
-	defer cancel()
-	if err := p.Wait(ctx); err != nil {
+	if err := p.Wait(testdb.Within(tb)); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -143,7 +143,7 @@ func TestWorkerEndsWithItsParent(t *testing.T) {
 	}
 	select {
 	case <-m.done:
-	case <-time.After(time.Minute):
+	case <-time.After(testdb.Patience(t)):
 		_ = m.cmd.Process.Kill()
 		t.Fatal("the worker is still running")
 	}
@@ -163,7 +163,7 @@ func TestInterrupted(t *testing.T) {
 		defer cancel()
 		done := make(chan error, 1)
 		go func() { done <- Run(ctx, o) }()
-		deadline := time.After(time.Minute)
+		deadline := time.After(testdb.Patience(t))
 		for tick := time.NewTicker(20 * time.Millisecond); !strings.Contains(out(), "program_status"); {
 			select {
 			case err := <-done:

@@ -127,7 +127,7 @@ func TestStopReturnsWhenItIsGone(t *testing.T) {
 }
 
 func dataDirectory(dsn string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -153,13 +153,13 @@ func answers(t *testing.T, dsn string) bool {
 // until waits for what another process does.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Errorf("30 s later it is still not so that %s", what)
+			t.Errorf("5 minutes later it is still not so that %s", what)
 			return
 		case <-every.C:
 		}
