@@ -2,6 +2,7 @@ package taskkit_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -204,20 +205,35 @@ const (
 	patient   = 777_777
 )
 
+// patients are the batches of patient tasks that this process executes.
+var patients atomic.Int64
+
 // poisoned does what the items above ask for, and reports whether there was any.
 func poisoned(ctx context.Context, b *countBatch) (next taskkit.Next, was bool, err error) {
 	switch b.Spec.Items {
 	case poisonous:
-		select {
-		case <-time.After(100 * time.Millisecond): // until others are under way
-			os.Exit(9)
-		case <-ctx.Done():
+		// Until others fill the other slots, or do not come.
+		late := time.After(300 * time.Millisecond)
+		for tick := time.Tick(time.Millisecond); patients.Load() < 3; {
+			select {
+			case <-tick:
+				continue
+			case <-late:
+			case <-ctx.Done():
+				return taskkit.More, true, context.Cause(ctx)
+			}
+			break
 		}
-		return taskkit.More, true, context.Cause(ctx)
+		os.Exit(9)
 	case patient:
+		if b.Attempt > 3 { // from the third on it runs beside no other suspect
+			return taskkit.More, true, taskkit.Permanent("beside_poison", fmt.Errorf("attempt %d", b.Attempt))
+		}
+		patients.Add(1)
+		defer patients.Add(-1)
 		b.State.Next++
 		select {
-		case <-time.After(150 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond):
 		case <-ctx.Done():
 			return taskkit.More, true, context.Cause(ctx)
 		}
