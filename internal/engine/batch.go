@@ -30,7 +30,7 @@ func (s *session) batch() flow {
 	limit := s.conditions.Limit(s.limit.size, s.progress)
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
-		Preview: s.preview != nil, Sample: s.sample,
+		Preview: s.preview != nil,
 	}, s.progress)
 	step.skip = s.skip
 	var (

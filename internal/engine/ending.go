@@ -180,7 +180,7 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	defer cancel()
 	tx := s.newTx()
 	step := newStep(s.task, Env{
-		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Sample: s.sample,
+		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil,
 	}, s.progress)
 
 	var result json.RawMessage

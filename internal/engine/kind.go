@@ -92,8 +92,6 @@ type Env struct {
 	// Preview: what the executor writes is rolled back, and it must do nothing else
 	// that lasts.
 	Preview bool
-	// Sample: Take returns every n-th target; 0 and 1: all.
-	Sample  int
 	Log     *slog.Logger
 	Targets *Targets // nil: the task has no frozen targets
 }

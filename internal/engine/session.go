@@ -73,11 +73,9 @@ type session struct {
 	// unknownEnd is the last end whose outcome was unknown; nil if there was none.
 	unknownEnd *store.Write
 	// skip: the item that the task is at is poison, and its kind allows to skip it.
-	skip   bool
-	frozen *frozenTargets // nil: the task has none
-	// preview is not nil if the task is a preview. sample is [Env.Sample].
-	preview *preview
-	sample  int
+	skip    bool
+	frozen  *frozenTargets // nil: the task has none
+	preview *preview       // nil: the task is none
 	// conditions are as they were when the session began. Only the store knows
 	// changes since.
 	conditions lifecycle.Conditions
@@ -157,7 +155,6 @@ func (s *session) loop() {
 
 // open decodes the spec. Decoding may call code of the user's.
 func (s *session) open(p store.Plan) (c Call, err error) {
-	s.sample = int(p.Options.Sample)
 	if err := s.openPreview(p); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,6 @@ type Options struct {
 	lifecycle.Conditions
 	// Preview executes the task without keeping what it writes.
 	Preview bool `json:"preview,omitempty"`
-	// Sample takes every n-th target only; 0 and 1 take all.
-	Sample int64 `json:"sample,omitempty"`
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes

@@ -11,7 +11,7 @@ import (
 // takes effect and with no other, and stays what it is with a checkpoint without one.
 func report(e *env) {
 	e.registerWorker()
-	want := store.Options{Preview: true, Sample: 3}
+	want := store.Options{Preview: true}
 	preview := func(t *store.NewTask) { t.Options = want }
 	c, other := e.claimedTask(preview), e.claimedTask(preview)
 	stored := func(l store.Lease) string {
