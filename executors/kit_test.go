@@ -37,6 +37,12 @@ var databases = map[string]func(testing.TB) *sql.DB{
 // on runs a test on each database.
 func on(t *testing.T, f func(t *testing.T, open func(testing.TB) *sql.DB)) {
 	t.Helper()
+	onEach(t, databases, f)
+}
+
+// onEach runs a test on each of some databases.
+func onEach(t *testing.T, databases map[string]func(testing.TB) *sql.DB, f func(t *testing.T, open func(testing.TB) *sql.DB)) {
+	t.Helper()
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

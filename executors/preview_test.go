@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
+	"modernc.org/sqlite"
 
 	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/exportcaseload"
@@ -26,6 +28,7 @@ import (
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -36,49 +39,56 @@ var domainTables = []string{
 	"caseload_alert", "caseload_outbox", "caseload_export_part", "caseload_touch",
 }
 
-// contents returns the number of rows of each table of the domain, and a hash of all.
+// peopleEnv sets how many people [TestPreviewOfAllExecutors] acts on, for its long form.
+const peopleEnv = "TASKKIT_PREVIEW_PEOPLE"
+
+// previewed returns how many people the actions are for. Without [peopleEnv] each action
+// takes two batches at least.
+func previewed(t *testing.T) int {
+	t.Helper()
+	s := os.Getenv(peopleEnv)
+	if s == "" {
+		return 1_007
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		t.Fatalf("read %s, which must be a number of people as 10000: %q, %v", peopleEnv, s, err)
+	}
+	return n
+}
+
+// contents returns the number of rows of each table of the domain, and a hash of all
+// values of all rows.
 func contents(t *testing.T, db *sql.DB) (rows map[string]int64, hash string) {
 	t.Helper()
 	rows = make(map[string]int64)
 	h := sha256.New()
 	for _, table := range domainTables {
-		lines := wholeTable(t, db, table)
-		rows[table] = int64(len(lines))
-		fmt.Fprintln(h, table, len(lines))
-		for _, l := range lines {
-			fmt.Fprintln(h, l)
-		}
+		n, text := wholeTable(t, db, table)
+		rows[table] = n
+		fmt.Fprintln(h, table, n, text)
 	}
 	return rows, fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// wholeTable returns the rows of a table, sorted.
-func wholeTable(t *testing.T, db *sql.DB, table string) (lines []string) {
+// wholeTable returns the number of rows of a table, and a text made by one aggregate of all
+// of them: their hash on PostgreSQL, and the sorted rows themselves on SQLite, which has no
+// hash function.
+func wholeTable(t *testing.T, db *sql.DB, table string) (n int64, text string) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table) //nolint:unqueryvet // all columns are compared, whichever there are
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, into := make([]any, len(columns)), make([]any, len(columns))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
+	query := `SELECT count(*), coalesce(md5(string_agg(t::text, E'\n' ORDER BY t::text COLLATE "C")), '') FROM ` + table + " t"
+	if _, lite := db.Driver().(*sqlite.Driver); lite {
+		var row string // an expression that holds every column
+		err := db.QueryRowContext(t.Context(), "SELECT group_concat('quote(\"' || name || '\")', ' || '','' || ') FROM pragma_table_info($1)", table).Scan(&row)
+		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, fmt.Sprint(values...))
+		query = "SELECT count(*), coalesce(group_concat(r, char(10)), '') FROM (SELECT " + row + " AS r FROM " + table + " ORDER BY r)"
 	}
-	if err := rows.Err(); err != nil {
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n, &text); err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(lines)
-	return lines
+	return n, text
 }
 
 // collected is a mail server that takes everything.
@@ -138,16 +148,37 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// A preview of each executor over 10,000 people changes no row, sends no mail, writes no
-// file, and counts what the real run then does.
+// withoutPooler opens the databases of a test for which the pooler makes no difference.
+var withoutPooler = map[string]func(testing.TB) *sql.DB{
+	"sqlite": tasktest.Open,
+	"postgres": func(tb testing.TB) *sql.DB {
+		tb.Helper()
+		// It has a whole database of its own, which a schema of a test is not.
+		db, err := sql.Open("pgx", testdb.PgBouncer(tb).Direct)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = db.Close() })
+		if err := taskkit.Migrate(tb.Context(), db, taskkit.DefaultSchema); err != nil {
+			tb.Fatal(err)
+		}
+		return db
+	},
+}
+
+// A preview of each executor changes no row, sends no mail, writes no file, and counts
+// what the real run then does. Over 10,000 people:
+//
+//	TASKKIT_PREVIEW_PEOPLE=10000 go test ./executors -run TestPreviewOfAllExecutors -v
 func TestPreviewOfAllExecutors(t *testing.T) {
 	t.Parallel()
-	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+	people := previewed(t)
+	onEach(t, withoutPooler, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		db := open0(t)
 		if err := caseload.Create(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := caseload.Generate(t.Context(), db, 10_000, 3); err != nil {
+		if _, err := caseload.Generate(t.Context(), db, people, 3); err != nil {
 			t.Fatal(err)
 		}
 		c, err := caseload.Open(t.Context(), db)
@@ -159,7 +190,7 @@ func TestPreviewOfAllExecutors(t *testing.T) {
 		previewThenRun(t, db, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Targets: everyone(), Program: caseload.Success, Status: caseload.Paused,
 		}, nothing)
-		previewMails(t, db, c)
+		previewMails(t, db, c, people)
 		previewExport(t, db, c)
 		previewAlerts(t, db) // last: it leaves a task that sends mail
 	})
@@ -187,11 +218,11 @@ func previewAlerts(t *testing.T, db *sql.DB) {
 }
 
 // previewMails is the part that sends mail.
-func previewMails(t *testing.T, db *sql.DB, c *ent.Client) {
+func previewMails(t *testing.T, db *sql.DB, c *ent.Client, people int) {
 	t.Helper()
 	m := &collected{}
 	x := &sendemail.Executor{Caseload: c, Mailer: m}
-	all, err := caseload.People(t.Context(), c, caseload.Query{}, uuid.Nil, uuid.Nil, 20_000)
+	all, err := caseload.People(t.Context(), c, caseload.Query{}, uuid.Nil, uuid.Nil, people+1)
 	if err != nil {
 		t.Fatal(err)
 	}
