@@ -279,7 +279,7 @@ func TestPreviewThatEndsEarly(t *testing.T) {
 				}
 				return next, nil
 			}},
-			abort: func(_ context.Context, b *seatBatch) error {
+			abort: func(_ context.Context, _ *seatBatch) error {
 				aborts.Add(1)
 				return nil
 			},
