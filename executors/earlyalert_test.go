@@ -74,7 +74,7 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		if mail.Task.Owner != me || mail.Task.Parent != o.Task.ID || mail.Task.Progress.Total != 45 {
 			t.Errorf("the mail task is %v's, child of %v, for %d; want %v's, child of %v, for 45", mail.Task.Owner, mail.Task.Parent, mail.Task.Progress.Total, me, o.Task.ID)
 		}
-		page, err := mail.Spec.Targets.Page(t.Context(), c, targets.Cursor{}, 1000)
+		page, err := mail.Spec.Targets.Query.Page(t.Context(), c, targets.Cursor{}, 1000)
 		if err != nil || len(page.People) != 45 || page.People[0] != people[0] || page.People[44] != people[44] {
 			t.Errorf("it is for %d people, %v; want the 45", len(page.People), err)
 		}

@@ -3,8 +3,10 @@ package executors_test
 import (
 	"context"
 	"database/sql"
+	"hash/crc32"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -192,4 +194,51 @@ func TestSendEmailByID(t *testing.T) {
 	if o.Failed[0].Code != "no_address" {
 		t.Errorf("failure %+v, want no_address", o.Failed[0])
 	}
+}
+
+// busyServer is a mail server at which the mailboxes of a third of the people are busy
+// at first, the first time or the first three times.
+func busyServer(tb testing.TB) *mailserver.Server {
+	tb.Helper()
+	var mu sync.Mutex
+	asked := map[string]int{}
+	return serve(tb, mailserver.Config{Busy: func(address string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[address]++
+		switch h := crc32.ChecksumIEEE([]byte(address)) % 9; h {
+		case 0, 1:
+			return asked[address] == 1
+		case 2:
+			return asked[address] <= 3
+		default:
+			return false
+		}
+	}})
+}
+
+// Who cannot get the mail now gets it in a later pass, and the others are not held up.
+// Whose mailbox stays busy fails after the last pass.
+func TestSendEmailDefersBusyMailboxes(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, _, people := filled(t, open0)
+		s := busyServer(t)
+		o := tasktest.Run(t, sendemailtask.Kind, mailer(t, db, s), sendemail.Spec{Targets: targets.Targets{People: people}, Letter: hello},
+			tasktest.WithDB(db), tasktest.WithLimit(limit))
+		busy := 0
+		for _, f := range o.Failed {
+			if f.Code == "mailbox_busy" {
+				busy++
+			}
+		}
+		tally := s.Tally(o.Task.ID.String())
+		if o.Task.Status != taskkit.StatusCompleted || busy == 0 || s.Throttled() < 3*busy+5 || tally.Repeats != 0 {
+			t.Errorf("%s: %d busy for ever, %d answers of busy mailboxes, %+v: %s", o.Task.Status, busy, s.Throttled(), tally, o.Task.StatusDetail)
+		}
+		completed(t, o, len(people)-len(o.Failed), len(o.Failed), 0)
+		if tally.Different != len(people)-len(o.Failed) || o.State.Sent != tally.Different {
+			t.Errorf("%d got the mail, %d failed, of %d: state %+v", tally.Different, len(o.Failed), len(people), o.State)
+		}
+	})
 }

@@ -58,6 +58,20 @@ func (b *Batch[Spec, State]) Fail(item any, err error) {
 	b.runtime().Fail(itemkey.Encode(item), err)
 }
 
+// Defer records that an item cannot be processed now, and why. The task goes on, and
+// when Execute has returned [Done] it waits, 30 minutes the first time and 6 hours the
+// second, or as Definition.DeferDelays says. Then it calls Execute again, with the
+// deferred items alone: [Take] returns them in the order of their positions. What is
+// deferred after the last wait fails, with the code and text of that error.
+//
+// Item must be an element as Take returned it in this batch. With another item the
+// batch fails permanently with the code misuse; an executor that walks through
+// the database by itself cannot defer. A deferred item counts as neither processed nor
+// failed. If the task is stopped meanwhile it is unprocessed.
+func (b *Batch[Spec, State]) Defer(item any, err error) {
+	b.runtime().Defer(itemkey.Encode(item), err)
+}
+
 // Skip records that a processed item needed nothing, or was left out, and why: a
 // code for clients. It stores a row for the item, as [Batch.Fail] does. An item
 // about which there is nothing to say need not be skipped and counts as done.

@@ -26,6 +26,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		SkipPoison: k.def.SkipPoison,
 		Preview:    k.def.Preview,
 		StopAfter:  k.stopAfter,
+		Passes:     k.def.DeferDelays,
 		HasAbort:   aborts,
 		HasReport:  report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -202,6 +203,9 @@ func (f *followUp) continues(ctx context.Context) error {
 	}
 	if f.from.Plan.Options.Preview {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
+	}
+	if at := lifecycle.PassesOf(t.Progress.Taken); at.Deferred || at.Pass > 0 {
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "items of it were deferred and would be forgotten: submit a task over the items that are listed as deferred and unprocessed"}
 	}
 	f.IdempotencyKey = store.ContinuationKey(t.ID)
 	f.Revision = t.Revision

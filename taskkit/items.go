@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/itemkey"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -19,6 +20,7 @@ const (
 	OutcomeSucceeded   Outcome = "succeeded"
 	OutcomeFailed      Outcome = "failed"      // recorded by Batch.Fail
 	OutcomeSkipped     Outcome = "skipped"     // recorded by Batch.Skip
+	OutcomeDeferred    Outcome = "deferred"    // recorded by Batch.Defer: will be tried again, unless the task has ended
 	OutcomeUnprocessed Outcome = "unprocessed" // the task has not come to it, or was stopped before
 )
 
@@ -91,7 +93,7 @@ func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[It
 // itemsOf returns the items with an outcome.
 func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome) (iter.Seq2[Item, error], error) {
 	switch outcome {
-	case OutcomeFailed, OutcomeSkipped:
+	case OutcomeFailed, OutcomeSkipped, OutcomeDeferred:
 		return recordedItems(ctx, &rowCursor{read: op, id: id, outcome: store.Outcome(outcome)}), nil
 	case OutcomeSucceeded, OutcomeUnprocessed:
 	default:
@@ -113,7 +115,10 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 	if set == nil {
 		return nil, &ItemsError{ID: id, Action: action, Problem: noTargets + "; take the items from where the task found them, and leave out those that failed or were skipped"}
 	}
-	taken := min(t.Progress.Taken, set.total)
+	taken := min(lifecycle.PassesOf(t.Progress.Taken).Position, set.total)
+	if lifecycle.PassesOf(t.Progress.Taken).Pass > 0 {
+		taken = set.total // in the first pass
+	}
 	if outcome == OutcomeUnprocessed {
 		return set.items(ctx, taken, set.total, outcome, nil), nil
 	}

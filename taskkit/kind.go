@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/taskkit/taskjson"
@@ -45,6 +46,10 @@ type Definition[Spec, State, Result any] struct {
 	// StopAfter is the stop policy of tasks that are submitted without one, such as "100"
 	// or "5%"; see the option [StopAfter]. Defaults to "", which is none.
 	StopAfter string
+	// DeferDelays is how long a task waits before each time that it tries its deferred
+	// items again, see [Batch.Defer]. An item is tried once more than there are
+	// delays, then it fails. All are positive. Defaults to 30 minutes and 6 hours.
+	DeferDelays []time.Duration
 	// Queue is the queue of the kind's tasks, unless [WithQueue] names another.
 	// Defaults to "default".
 	Queue string
@@ -136,6 +141,14 @@ func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[S
 	}
 	if d.MaxBatchSize > 0 {
 		d.BatchSize = min(d.BatchSize, d.MaxBatchSize)
+	}
+	if d.DeferDelays == nil {
+		d.DeferDelays = []time.Duration{30 * time.Minute, 6 * time.Hour}
+	}
+	for _, delay := range d.DeferDelays {
+		if delay <= 0 {
+			panic(fmt.Sprintf("taskkit: kind %s: its delay of %v before deferred items are tried again is not positive", d.Name, delay))
+		}
 	}
 	if d.Queue == "" {
 		d.Queue = DefaultQueue

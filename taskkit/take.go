@@ -17,12 +17,19 @@ import (
 // counts the elements that it returns as processed. Called again in the same
 // batch, it returns the same elements.
 //
+// When Execute has returned Done and items were deferred, the task has another pass
+// over them, see [Batch.Defer]: Take then returns the next of those. Done at the end of
+// a pass does not end the task if there is another.
+//
 // In a task that was submitted with [Over] the list is empty, and Take returns the
 // next elements of the frozen set that stands for it. With another list it ends the
 // batch with a permanent error with the code misuse.
 func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {
 	step := b.runtime()
-	if t := step.Targets; t != nil {
+	switch t := step.Targets; {
+	case step.Deferred != nil:
+		return takeDeferred(step, b.Limit, all)
+	case t != nil:
 		return takeFrozen(step, t, b.Limit, all)
 	}
 	from, to := step.Take(len(all), b.Limit, func(i int) string { return itemkey.Encode(all[i]) })
@@ -32,9 +39,44 @@ func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {
 	return all[from:to], More
 }
 
-// takeFrozen is Take of frozen targets. As Take returns no error, one is thrown as a
-// panic, which the runtime takes for the batch's error.
+// takeDeferred is Take in a pass over the deferred items of a task.
+func takeDeferred[T any](step *engine.Step, limit int, all []T) ([]T, Next) {
+	from := 0
+	if t := step.Targets; t != nil {
+		all, from = loadedTargets(t, all), t.From
+	}
+	positions := step.Deferred.Positions
+	items := make([]T, min(max(limit, 1), len(positions)))
+	for i := range items {
+		at := int(positions[i]) - 1 - from
+		if at < 0 || at >= len(all) {
+			panic(&classify.MarkedError{
+				Class: lifecycle.Permanent, Code: classify.CodeTargets,
+				Err: fmt.Errorf("the item at position %d was deferred, and there is no such position in the list given to Take", positions[i]),
+			})
+		}
+		items[i] = all[at]
+	}
+	n, more := step.TakeDeferred(limit, func(i int) string { return itemkey.Encode(items[i]) })
+	if more {
+		return items[:n], More
+	}
+	return items[:n], Done
+}
+
+// takeFrozen is Take of frozen targets.
 func takeFrozen[T any](step *engine.Step, t *engine.Targets, limit int, instead []T) ([]T, Next) {
+	loaded := loadedTargets(t, instead)
+	from, to := step.Take(t.Total, min(limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
+	if to >= t.Total {
+		return loaded[from-t.From : to-t.From], Done
+	}
+	return loaded[from-t.From : to-t.From], More
+}
+
+// loadedTargets returns the frozen targets that were read for a batch. As Take returns
+// no error, one is thrown as a panic, which the runtime takes for the batch's error.
+func loadedTargets[T any](t *engine.Targets, instead []T) []T {
 	if t.Err != nil {
 		panic(&classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeTargets, Err: t.Err})
 	}
@@ -53,11 +95,7 @@ func takeFrozen[T any](step *engine.Step, t *engine.Targets, limit int, instead 
 		}
 		loaded = append(loaded, page...)
 	}
-	from, to := step.Take(t.Total, min(limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
-	if to >= t.Total {
-		return loaded[from-t.From : to-t.From], Done
-	}
-	return loaded[from-t.From : to-t.From], More
+	return loaded
 }
 
 // misuse is the error of a batch that did what none may.

@@ -53,8 +53,8 @@ func (x *Executor) compose(ctx context.Context, b *taskkit.Batch[Spec, State], p
 }
 
 // deliver sends the drafts, but not in a preview, and classifies the results. It returns the
-// letters that are settled, and the error that kept the others from it, if any.
-func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], drafts []draft) (letters []caseload.Letter, stopped error) {
+// letters that are settled, and the drafts that may still be sent.
+func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], drafts []draft) (letters []caseload.Letter, unsent []draft) {
 	var mails []Mail
 	var sent []*draft
 	for i := range drafts {
@@ -78,30 +78,47 @@ func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], d
 			b.Fail(d.person, taskkit.Permanent(code(d.err), d.err)) // never will work; go on
 			l.Refused = d.err.Error()
 		default:
-			if stopped == nil || errors.Is(d.err, ErrThrottled) {
-				stopped = d.err
-			}
+			unsent = append(unsent, d)
 			continue
 		}
 		letters = append(letters, l)
 	}
-	return letters, stopped
+	return letters, unsent
 }
 
 // domainOf is what follows the @ in an address.
 func domainOf(address string) string { return address[strings.LastIndex(address, "@")+1:] }
 
-// code is what clients are told of a mail that will never be sent.
-func code(err error) string {
-	if errors.Is(err, ErrNoAddress) {
-		return "no_address"
+// cause returns why drafts were not sent: that the server asks to wait, rather than
+// anything else, and rather anything else than that a mailbox is busy.
+func cause(unsent []draft) (err error) {
+	for _, d := range unsent {
+		if err == nil || errors.Is(err, ErrBusy) || errors.Is(d.err, ErrThrottled) {
+			err = d.err
+		}
 	}
-	return "refused"
+	return err
+}
+
+// code is what clients are told of a mail that was not sent.
+func code(err error) string {
+	switch {
+	case errors.Is(err, ErrNoAddress):
+		return "no_address"
+	case errors.Is(err, ErrRefused):
+		return "refused"
+	case errors.Is(err, ErrBusy):
+		return "mailbox_busy"
+	case errors.Is(err, ErrThrottled):
+		return "throttled"
+	default:
+		return "not_sent"
+	}
 }
 
 // patience marks the error of a batch that sent nothing.
 func (x *Executor) patience(err error) error {
-	if errors.Is(err, ErrThrottled) {
+	if errors.Is(err, ErrThrottled) || errors.Is(err, ErrBusy) {
 		return taskkit.RetryAfter(err, x.pause(err))
 	}
 	return fmt.Errorf("send mail: %w", err) // SMTP marks what is permanent
@@ -111,7 +128,7 @@ func (x *Executor) patience(err error) error {
 // it, and else not at all, since the next batch finds out whether it has passed.
 func (x *Executor) pause(err error) time.Duration {
 	switch {
-	case !errors.Is(err, ErrThrottled):
+	case !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrBusy):
 		return 0
 	case x.Pause > 0:
 		return x.Pause

@@ -70,8 +70,8 @@ type Mail struct {
 // Mailer sends mails. [SMTP] is one. It is used by many batches at once.
 type Mailer interface {
 	// Send sends mails and returns what became of each, in their order: nil,
-	// or an error that is [ErrRefused], [ErrThrottled] or something that may
-	// pass by itself. After [ErrThrottled] it sends no more, and returns that
+	// or an error that is [ErrRefused], [ErrBusy], [ErrThrottled] or something that
+	// may pass by itself. After [ErrThrottled] it sends no more, and returns that
 	// for those not tried.
 	Send(ctx context.Context, mails []Mail) []error
 }
@@ -81,13 +81,15 @@ var (
 	ErrNoAddress = errors.New("no mail address")
 	// ErrRefused means that the mail server will never take a mail.
 	ErrRefused = errors.New("mail refused")
+	// ErrBusy means that a mailbox takes no mail for now.
+	ErrBusy = errors.New("mailbox busy")
 	// ErrThrottled means that the mail server takes no more for now.
 	ErrThrottled = errors.New("mail server asks to wait")
 )
 
 // Executor sends mail.
 //
-//taskkit:executor send_email batch=100 queue=mail preview
+//taskkit:executor send_email batch=100 queue=mail targets=targets.people preview
 type Executor struct {
 	// Caseload is a client outside of any transaction, for reading. Required.
 	Caseload *ent.Client
@@ -106,10 +108,32 @@ type Executor struct {
 // this task writes these rows of the outbox, and a worker that has lost the task
 // cannot commit what it concludes.
 //
-// When the server takes only a part of a page, that part is committed and the
-// cursor stays: the outbox says whom the next batch leaves out.
+// Who cannot get the mail now is deferred, so that one mailbox does not hold up the
+// others. Only a server that takes no mail at all fails the batch.
 func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
-	page, err := b.Spec.Targets.Page(ctx, x.Caseload, b.State.Cursor, b.Limit)
+	if b.Spec.Targets.Query != nil {
+		return x.walk(ctx, b)
+	}
+	people, next := taskkit.Take(b, b.Spec.Targets.People)
+	drafts, err := x.compose(ctx, b, people)
+	if err != nil {
+		return next, err
+	}
+	letters, unsent := x.deliver(ctx, b, drafts)
+	if stopped := cause(unsent); len(letters) == 0 && stopped != nil && !errors.Is(stopped, ErrBusy) {
+		return next, x.patience(stopped)
+	}
+	for _, d := range unsent {
+		b.Defer(d.person, taskkit.Permanent(code(d.err), d.err))
+	}
+	return next, x.record(ctx, b, letters)
+}
+
+// walk sends to the people of a query. When the server takes only a part of a page,
+// that part is committed and the cursor stays: the outbox says whom the next batch
+// leaves out.
+func (x *Executor) walk(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+	page, err := b.Spec.Targets.Query.Page(ctx, x.Caseload, b.State.Cursor, b.Limit)
 	if err != nil {
 		return taskkit.More, err
 	}
@@ -117,7 +141,8 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 	if err != nil {
 		return taskkit.More, err
 	}
-	letters, stopped := x.deliver(ctx, b, drafts)
+	letters, unsent := x.deliver(ctx, b, drafts)
+	stopped := cause(unsent)
 	if stopped != nil && len(letters) == 0 {
 		return taskkit.More, x.patience(stopped) // no progress: this spends an attempt
 	}
@@ -128,5 +153,10 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 	if stopped == nil {
 		b.State.Cursor, next = page.After, page.Next
 	}
-	return next, caseload.Record(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task, letters)
+	return next, x.record(ctx, b, letters)
+}
+
+// record writes letters into the outbox.
+func (*Executor) record(ctx context.Context, b *taskkit.Batch[Spec, State], letters []caseload.Letter) error {
+	return caseload.Record(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task, letters)
 }

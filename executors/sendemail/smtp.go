@@ -80,7 +80,7 @@ func (s *SMTP) Send(ctx context.Context, mails []Mail) []error {
 					return nil
 				}
 				errs[i] = c.send(ctx, mails[i])
-				if errs[i] != nil && !errors.Is(errs[i], ErrRefused) {
+				if errs[i] != nil && !ofMailbox(errs[i]) {
 					return errs[i]
 				}
 			}
@@ -121,13 +121,16 @@ func (c *connection) send(ctx context.Context, m Mail) error {
 	c.used++
 	if err := c.client.SendWithSMTPClient(c.smtp, msg); err != nil && !msg.IsDelivered() {
 		err = classify(err)
-		if !errors.Is(err, ErrRefused) {
+		if !ofMailbox(err) {
 			c.drop() // what state it is in nobody knows
 		}
 		return err
 	}
 	return nil
 }
+
+// ofMailbox reports whether an error is about the one mail and no other.
+func ofMailbox(err error) bool { return errors.Is(err, ErrRefused) || errors.Is(err, ErrBusy) }
 
 // message writes a mail as go-mail has it.
 func (c *connection) message(m Mail) (*mail.Msg, error) {
@@ -178,6 +181,8 @@ func classify(err error) error {
 		return err
 	}
 	switch code := e.ErrorCode(); {
+	case code == 450 && e.Reason == mail.ErrSMTPRcptTo:
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case code >= 400 && code < 500:
 		return fmt.Errorf("%w: %w", ErrThrottled, err)
 	case code >= 500 && (e.Reason == mail.ErrSMTPRcptTo || e.Reason == mail.ErrSMTPData || e.Reason == mail.ErrSMTPDataClose):

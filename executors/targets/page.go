@@ -23,8 +23,6 @@ import (
 // Who is moved into or out of the query by others, ahead of the cursor, is
 // examined when the walk gets there.
 type Cursor struct {
-	// Taken counts the people of Targets.People that were taken by [Targets.Page].
-	Taken int `json:"taken,omitempty"`
 	// After is the last person taken by a query.
 	After uuid.UUID `json:"after,omitzero"`
 	// Last is the last person that a query will take.
@@ -60,20 +58,6 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 	b.Advance(len(p.People))
 	*cursor = p.After
 	return p.People, p.Next, nil
-}
-
-// Page returns the people after a cursor, at most limit, for an executor that may take
-// the same people again. It counts and changes nothing.
-func (t Targets) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (Page, error) {
-	if t.Query != nil {
-		return t.Query.Page(ctx, c, at, limit)
-	}
-	to := min(at.Taken+limit, len(t.People))
-	p := Page{People: t.People[at.Taken:to], Here: at, After: Cursor{Taken: to}, Total: len(t.People)}
-	if to == len(t.People) {
-		p.Next = taskkit.Done
-	}
-	return p, nil
 }
 
 // Page reads the people after a cursor, at most limit. It counts and changes

@@ -78,11 +78,11 @@ func TestWalk(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := targets.Targets{Query: &targets.Query{Everyone: true}}
-		first, err := to.Page(ctx, c, targets.Cursor{}, 20)
+		first, err := to.Query.Page(ctx, c, targets.Cursor{}, 20)
 		if err != nil || len(first.People) != 20 || first.Next != taskkit.More || first.Total != 50 {
 			t.Fatalf("first page: %d of %d, %v, %v", len(first.People), first.Total, first.Next, err)
 		}
-		again, err := to.Page(ctx, c, first.Here, 20)
+		again, err := to.Query.Page(ctx, c, first.Here, 20)
 		if err != nil || again.After != first.After {
 			t.Errorf("the same page again ends at %v, %v; want %v", again.After, err, first.After)
 		}
@@ -91,7 +91,7 @@ func TestWalk(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Person.DeleteOneID(all[30]).ExecX(ctx)
-		second, err := to.Page(ctx, c, first.After, 29)
+		second, err := to.Query.Page(ctx, c, first.After, 29)
 		if err != nil || len(second.People) != 29 || second.Next != taskkit.Done || second.People[0] != all[20] || second.People[28] != all[49] {
 			t.Errorf("second page: %d people, %v, %v; want 29 and done", len(second.People), second.Next, err)
 		}
@@ -112,11 +112,11 @@ func TestQueryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := targets.Targets{Query: &targets.Query{Everyone: true, Max: 10}}
-	if _, err := to.Page(t.Context(), c, targets.Cursor{}, 5); taskkit.Classify(t.Context(), err) != taskkit.ClassPermanent {
+	if _, err := to.Query.Page(t.Context(), c, targets.Cursor{}, 5); taskkit.Classify(t.Context(), err) != taskkit.ClassPermanent {
 		t.Errorf("11 people for a query of at most 10: %v, want a permanent error", err)
 	}
 	to.Query.Max = 11
-	if p, err := to.Page(t.Context(), c, targets.Cursor{}, 5); err != nil || len(p.People) != 5 {
+	if p, err := to.Query.Page(t.Context(), c, targets.Cursor{}, 5); err != nil || len(p.People) != 5 {
 		t.Errorf("11 people for a query of at most 11: %d, %v", len(p.People), err)
 	}
 }

@@ -29,7 +29,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 182)
+	e := taskjson.NewEncoderSize(dst, 165)
 	writeState(&e, v)
 	return e.Finish()
 }

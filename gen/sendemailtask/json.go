@@ -28,7 +28,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 199)
+	e := taskjson.NewEncoderSize(dst, 182)
 	writeState(&e, v)
 	return e.Finish()
 }

@@ -9,6 +9,8 @@ import (
 	"context"
 	_ "embed"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/taskkit"
@@ -67,6 +69,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Queue:      "mail",
 	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
 	State:      taskjson.NewCodec(appendState, decodeState),
+	Targets:    taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
 	SpecSchema: []byte(specSchema),
 })
 

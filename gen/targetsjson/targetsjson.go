@@ -21,7 +21,6 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 // generated: run go generate.
 func _() {
 	runGoGenerate_typeHasChanged[targets.Cursor](struct {
-		Taken   int       `json:"taken,omitempty"`
 		After   uuid.UUID `json:"after,omitzero"`
 		Last    uuid.UUID `json:"last,omitzero"`
 		Total   int       `json:"total,omitempty"`
@@ -50,10 +49,6 @@ func runGoGenerate_typeHasChanged[T any](T) {}
 // WriteCursor writes a targets.Cursor.
 func WriteCursor(e *taskjson.Encoder, v *targets.Cursor) {
 	e.BeginObject()
-	if v.Taken != 0 {
-		e.Name("taken")
-		e.Int(int64(v.Taken))
-	}
 	if v.After != (uuid.UUID{}) {
 		e.Name("after")
 		e.UUID(v.After)
@@ -81,23 +76,20 @@ func ReadCursor(d *taskjson.Decoder, v *targets.Cursor) {
 	var seen uint64
 	for d.More() {
 		switch name := d.Name(); string(name) {
-		case "taken":
-			d.Once(&seen, 0)
-			v.Taken = int(d.Int(0))
 		case "after":
-			d.Once(&seen, 1)
+			d.Once(&seen, 0)
 			v.After = d.UUID()
 		case "last":
-			d.Once(&seen, 2)
+			d.Once(&seen, 1)
 			v.Last = d.UUID()
 		case "total":
-			d.Once(&seen, 3)
+			d.Once(&seen, 2)
 			v.Total = int(d.Int(0))
 		case "bounded":
-			d.Once(&seen, 4)
+			d.Once(&seen, 3)
 			v.Bounded = d.Bool()
 		default:
-			d.Unknown(name, "taken", "after", "last", "total", "bounded")
+			d.Unknown(name, "after", "last", "total", "bounded")
 		}
 	}
 	d.End()

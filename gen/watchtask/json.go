@@ -27,7 +27,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 164)
+	e := taskjson.NewEncoderSize(dst, 147)
 	writeState(&e, v)
 	return e.Finish()
 }

@@ -7,6 +7,7 @@ const (
 	CodeBatchTooLarge = "batch_too_large" // a statement exceeds a limit of the database even for one item
 	CodeCrashLoop     = "crash_loop"      // the task was running each time that its workers died
 	CodeDatabase      = "database"        // a database error that is not marked
+	CodeDeferred      = "deferred"        // an item that was deferred without a code of its own
 	CodeError         = "error"           // any other error
 	CodeGoexit        = "goexit"          // the executor ended its goroutine
 	CodeInterrupted   = "interrupted"     // the worker shut down

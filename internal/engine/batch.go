@@ -15,7 +15,11 @@ import (
 
 // batch runs one batch: the executor, and the write of its checkpoint.
 func (s *session) batch() flow {
-	targets, err := s.targets()
+	deferred, err := s.deferred()
+	if err != nil {
+		return s.failed(s.ctx, err)
+	}
+	targets, err := s.targets(deferred)
 	if err == nil {
 		err = s.refreshReport()
 	}
@@ -30,17 +34,22 @@ func (s *session) batch() flow {
 	limit := s.conditions.Limit(s.limit.size, s.progress)
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
-		Preview: s.preview != nil,
+		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(),
 	}, s.progress)
 	step.skip = s.skip
 	var (
-		next   Next
-		state  json.RawMessage
-		result json.RawMessage
+		next    Next
+		another bool // the executor is done with a pass, and there is another
+		state   json.RawMessage
+		result  json.RawMessage
 	)
 	err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
 		next, state, err = s.call.Execute(ctx, step, s.state)
-		if err == nil && next.Done && s.kind.HasReport {
+		if err == nil {
+			err = step.misused()
+		}
+		another = next.Done && step.endsPass()
+		if err == nil && next.Done && !another && s.kind.HasReport {
 			// The state is what Execute has just returned.
 			step.Ending, step.Task.Revision = EndDone, s.kind.Revision
 			result, err = s.call.Report(ctx, step, state)
@@ -65,6 +74,7 @@ func (s *session) batch() flow {
 		w.Secrets = s.kind.Secrets // the task knows those of its own revision
 	}
 	w.Progress, w.Items = step.finish()
+	s.passes(&w, step, next.Done)
 	if next == (Next{}) {
 		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
 			tx.rollback()
@@ -77,17 +87,20 @@ func (s *session) batch() flow {
 		return s.failed(ctx, err)
 	}
 	s.reportBatch(step, started, w.Progress, classify.Classification{})
+	_, _, put := step.outcomes.count()
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
-		s.progress.Done - s.progress.Failed - s.progress.Skipped
-	then := s.next(&w, next, processed > 0)
+		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
+	then := s.next(&w, next, another, processed > 0)
 	s.check(&w)
 	s.limit.record(int(processed), time.Since(started))
 	return s.orFailed(s.commit(tx, w, then))
 }
 
 // next sets where the task goes after a batch that succeeded.
-func (s *session) next(w *store.Write, next Next, progressed bool) flow {
+func (s *session) next(w *store.Write, next Next, another, progressed bool) flow {
 	switch {
+	case another:
+		s.nextPass(w)
 	case next.Done:
 		w.To = lifecycle.Completed
 	case next.later():

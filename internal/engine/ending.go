@@ -187,10 +187,15 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	abort := s.call != nil && s.kind.HasAbort && s.preview == nil // a preview leaves nothing to clean up
 	report := s.call != nil && s.kind.HasReport && e.how == EndStop
 	if abort || report {
-		targets, err := s.targets()
+		deferred, err := s.deferred()
+		if err != nil {
+			return continueSession, err
+		}
+		targets, err := s.targets(deferred)
 		if err != nil {
 			targets = &Targets{Err: err} // only Take needs them
 		}
+		step.Deferred = deferred
 		step.Targets = targets
 		err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
 			if abort {

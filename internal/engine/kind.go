@@ -27,6 +27,8 @@ type Kind struct {
 	Preview bool
 	// StopAfter is the stop policy of tasks that have none of their own.
 	StopAfter lifecycle.StopPolicy
+	// Passes is how long a task waits before each pass over its deferred items.
+	Passes    []time.Duration
 	HasAbort  bool
 	HasReport bool
 	// Open decodes the spec of a task. The call belongs to one session. An error
@@ -94,4 +96,7 @@ type Env struct {
 	Preview bool
 	Log     *slog.Logger
 	Targets *Targets // nil: the task has no frozen targets
+	// Deferred are the deferred items to take; nil: the task goes over its whole list.
+	Deferred *Deferred
+	LastPass bool // there is none after it: what is deferred fails
 }

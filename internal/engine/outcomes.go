@@ -66,14 +66,17 @@ func (o *outcomes) keep(m outcomesMark) {
 	}
 }
 
-// count returns how many items failed and how many were skipped.
-func (o *outcomes) count() (failed, skipped int64) {
+// count returns how many items failed, were skipped and were deferred.
+func (o *outcomes) count() (failed, skipped, deferred int64) {
 	for i := range o.items {
-		if o.items[i].Outcome == store.ItemFailed {
+		switch o.items[i].Outcome {
+		case store.ItemFailed:
 			failed++
-		} else {
+		case store.ItemSkipped:
 			skipped++
+		case store.ItemDeferred:
+			deferred++
 		}
 	}
-	return failed, skipped
+	return failed, skipped, deferred
 }

@@ -102,11 +102,12 @@ func (s *session) commitSkip(step *Step) flow {
 		Revision: s.task.Revision, State: s.state,
 	}
 	w.Progress, w.Items = step.finish()
+	s.passes(&w, step, false)
 	s.check(&w)
 	s.limit.alone = 0 // the item that killed its workers is found
 	a, err := s.flusher.apply(w)
 	if err == nil && a.OK {
-		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: w.Progress.Taken})
+		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: lifecycle.PassesOf(w.Progress.Taken).Position})
 	}
 	return s.orFailed(s.handleWriteResult(w, a, err, continueSession))
 }

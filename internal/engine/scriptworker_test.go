@@ -200,6 +200,15 @@ func (w *scriptWorker) Targets(ctx context.Context, id uuid.UUID, first, last in
 	return reaching(w, func() ([]store.TargetPage, error) { return w.env.store.Targets(ctx, id, first, last) })
 }
 
+// Deferred implements [engine.Store].
+func (w *scriptWorker) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
+	positions, err = reaching(w, func() (found []int64, err error) {
+		found, all, err = w.env.store.Deferred(ctx, id, after, limit)
+		return found, err
+	})
+	return positions, all, err
+}
+
 // Apply implements [engine.Store].
 func (w *scriptWorker) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
 	return reaching(w, func() ([]store.Applied, error) { return w.env.store.Apply(ctx, process, writes) })

@@ -28,6 +28,7 @@ type Step struct {
 	notes     []note // only in a preview
 	skip      bool   // Take gives up the next element, see [session.skipItem]
 	didSkip   bool   // Take did
+	misuse    error
 	savepoint int
 	closed    bool
 }
@@ -35,12 +36,13 @@ type Step struct {
 // counts are what a step has counted. Each restores them together with what was
 // written.
 type counts struct {
-	taken     int64 // by Take, in this batch
+	taken     int64 // by Take, in this batch: by how much the position grows
+	passed    int64 // deferred items that Take has taken in this batch
 	processed int64
 	exhausted bool // Take was called, and former batches had taken everything
 	total     int64
 	// key returns the key of an element of the list from which Take took those from
-	// up to to.
+	// up to to, and in a pass over deferred items of those that it took.
 	key       func(i int) string
 	from, to  int
 	positions map[string]int64 // of these elements, by key, from 1; made when one is asked for
@@ -59,7 +61,7 @@ func newStep(t Task, env Env, committed lifecycle.Progress) *Step {
 func (s *Step) Take(n, limit int, key func(i int) string) (from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from = min(int(s.before.Taken), n)
+	from = int(min(lifecycle.PassesOf(s.before.Taken).Position, int64(n)))
 	if s.skip && !s.closed && from < n {
 		limit = 1
 	}
@@ -71,16 +73,25 @@ func (s *Step) Take(n, limit int, key func(i int) string) (from, to int) {
 		s.processed += s.taken
 		s.total = int64(n)
 	}
-	if s.skip && !s.closed && from < n {
-		s.didSkip = true
-		s.record(store.Item{
-			Key: key(from), Outcome: store.ItemFailed, Code: classify.CodePoison,
-			Detail: fmt.Sprintf("position %d of %d: its worker was lost each time that it was alone in a batch", from+1, n),
-		})
-		s.closed = true
-		runtime.Goexit()
+	if from < n {
+		s.skipTaken(from, int64(from)+1)
 	}
 	return from, to
+}
+
+// skipTaken records the element that Take has just taken as failed and ends the
+// goroutine, if the step skips an element. The caller has locked the step.
+func (s *Step) skipTaken(i int, position int64) {
+	if !s.skip || s.closed {
+		return
+	}
+	s.didSkip = true
+	s.record(store.Item{
+		Key: s.key(i), Outcome: store.ItemFailed, Code: classify.CodePoison,
+		Detail: fmt.Sprintf("position %d of %d: its worker was lost each time that it was alone in a batch", position, s.total),
+	})
+	s.closed = true
+	runtime.Goexit()
 }
 
 // tookAll reports whether this step called Take after all elements had been taken.
@@ -92,7 +103,15 @@ func (s *Step) tookAll() bool {
 
 // Fail records an item that will never work, by its key.
 func (s *Step) Fail(key string, err error) {
-	i := store.Item{Key: key, Outcome: store.ItemFailed, Code: classify.CodeItemFailed}
+	i := failure(key, classify.CodeItemFailed, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record(i)
+}
+
+// failure returns a failed item. Code is that of an error without one.
+func failure(key, code string, err error) store.Item {
+	i := store.Item{Key: key, Outcome: store.ItemFailed, Code: code}
 	var m *classify.MarkedError
 	if errors.As(err, &m) && m.Code != "" {
 		i.Code = classify.Clean(m.Code)
@@ -100,9 +119,7 @@ func (s *Step) Fail(key string, err error) {
 	if err != nil {
 		i.Detail = classify.Detail(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.record(i)
+	return i
 }
 
 // Skip records an item that needed nothing, by its key.
@@ -119,6 +136,9 @@ func (s *Step) record(i store.Item) {
 		return
 	}
 	i.Attempt, i.Position = s.Attempt, s.position(i.Key)
+	if i.Outcome == store.ItemDeferred {
+		i.Attempt = lifecycle.PassesOf(s.before.Taken).Pass + 1
+	}
 	s.outcomes.record(i)
 }
 
@@ -131,7 +151,11 @@ func (s *Step) position(key string) int64 {
 	if s.positions == nil {
 		s.positions = make(map[string]int64, s.to-s.from)
 		for i := s.from; i < s.to; i++ {
-			s.positions[s.key(i)] = int64(i) + 1
+			at := int64(i) + 1
+			if s.Deferred != nil {
+				at = s.Deferred.Positions[i]
+			}
+			s.positions[s.key(i)] = at
 		}
 	}
 	return s.positions[key]
@@ -228,12 +252,15 @@ func (s *Step) finish() (lifecycle.Progress, []store.Item) {
 // progress returns the task's progress with this step's counts. The caller has
 // locked the step.
 func (s *Step) progress() lifecycle.Progress {
-	failed, skipped := s.outcomes.count()
-	processed := max(s.processed, failed+skipped)
+	failed, skipped, deferred := s.outcomes.count()
+	processed := max(s.processed, failed+skipped+deferred)
+	at := lifecycle.PassesOf(s.before.Taken)
+	at.Position += s.taken
+	at.Deferred = at.Deferred || deferred > 0
 	return lifecycle.Progress{
 		Total:   s.total,
-		Taken:   s.before.Taken + s.taken,
-		Done:    plus(s.before.Done, processed-failed-skipped),
+		Taken:   at.Taken(),
+		Done:    plus(s.before.Done, processed-failed-skipped-deferred),
 		Failed:  plus(s.before.Failed, failed),
 		Skipped: plus(s.before.Skipped, skipped),
 	}

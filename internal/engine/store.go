@@ -26,6 +26,7 @@ type Store interface {
 	// The work on a task.
 	Plan(ctx context.Context, id uuid.UUID) (store.Plan, error)
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error)
+	Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error)
 	Begin(ctx context.Context, h store.Lease, limits store.TxTimeouts) (store.Tx, error)
 	Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error)
 	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error)

@@ -40,16 +40,19 @@ type decodedPage struct {
 
 var errNoPlan = errors.New("the task has neither a spec nor a plan: submit it with a transaction or a *sql.DB as the handle, so that all of it is stored at once")
 
-// targets returns the frozen targets that the next batch can take, or nil if the
-// task has none. It reads the pages that the session does not have yet, in one
+// targets returns the frozen targets that the next batch can take, of the deferred
+// items if there are such, or nil if the task has none. It reads the pages that the session does not have yet, in one
 // statement before the batch begins its transaction, and forgets those that have
 // been passed.
-func (s *session) targets() (*Targets, error) {
+func (s *session) targets(d *Deferred) (*Targets, error) {
 	f := s.frozen
 	if f == nil {
 		return nil, nil //nolint:nilnil // most tasks have none
 	}
-	total, taken := int(f.Total), int(s.progress.Taken)
+	if d != nil {
+		return s.deferredTargets(d)
+	}
+	total, taken := int(f.Total), int(lifecycle.PassesOf(s.progress.Taken).Position)
 	if taken >= total {
 		f.pages = nil
 		return &Targets{Total: total, From: total}, nil

@@ -52,7 +52,7 @@ type Row struct {
 }
 
 // Progress counts items. Total is negative while unknown; Taken is how far
-// taskkit.Take has come in the list in the spec.
+// taskkit.Take has come in the list in the spec, see [Passes].
 type Progress struct{ Total, Taken, Done, Failed, Skipped int64 }
 
 // The priorities.

@@ -46,6 +46,10 @@ type Store interface {
 	// Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
+	// Deferred reads the positions, in ascending order, of a task's deferred items
+	// after a position, at most limit, and how many there are after it.
+	Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error)
+
 	// Apply makes the writes in one transaction and reports, in their order,
 	// the outcome of each. A write whose guard does not hold is not applied;
 	// the others are.
@@ -226,7 +230,10 @@ type Write struct {
 	Revision   int
 	State      json.RawMessage
 	Progress   lifecycle.Progress
-	Items      []Item // items that failed or were skipped; only with Checkpoint
+	Items      []Item // outcomes of items; only with Checkpoint
+	// Passed, only with Checkpoint: what becomes of items deferred before, after
+	// Items have been stored.
+	Passed Passed
 	// Secrets are added to those of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string
@@ -423,12 +430,13 @@ type Outcome string
 
 // The outcomes.
 const (
-	ItemFailed  Outcome = "failed"  // will never work
-	ItemSkipped Outcome = "skipped" // needed nothing, or was left out
+	ItemFailed   Outcome = "failed"   // will never work
+	ItemSkipped  Outcome = "skipped"  // needed nothing, or was left out
+	ItemDeferred Outcome = "deferred" // will be tried again after the pass; see [Passed]
 )
 
 // Outcomes returns all of them.
-func Outcomes() []Outcome { return []Outcome{ItemFailed, ItemSkipped} }
+func Outcomes() []Outcome { return []Outcome{ItemFailed, ItemSkipped, ItemDeferred} }
 
 // Item is an item of a task with its outcome. A task has one row for each Key: a
 // later outcome replaces an earlier one, and keeps its ID.
@@ -440,7 +448,20 @@ type Item struct {
 	Code     string
 	Detail   string
 	Position int64 // in the list or the set, from 1; 0: unknown
-	Attempt  int
+	// Attempt is that of the batch; of a deferred item, the number of the pass, from 1.
+	Attempt int
+}
+
+// Passed is what a batch does to the rows of deferred items. The zero value is
+// nothing.
+type Passed struct {
+	// Number is that of the pass, from 1. The rows of items that were deferred
+	// in earlier ones are removed if their positions are greater than After and at
+	// most Upto. Those that failed or were deferred again have new rows.
+	Number      int
+	After, Upto int64
+	// FailRest makes all items that are deferred after that failed ones.
+	FailRest bool
 }
 
 // ItemCursor is where a list of items goes on. The zero value is its beginning.

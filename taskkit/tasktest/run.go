@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,7 +75,8 @@ func (l LimitOption) apply(o *options) { o.limit = l.limit }
 func (l LimitOption) applyBatch(o *batchOptions) { o.limit = l.limit }
 
 // Run submits a task, runs it to its end and returns the outcome. It fails the test
-// when the task does not end.
+// when the task does not end. Deferred items are tried again at once, as often as the
+// kind says.
 func Run[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Result], x taskkit.Executor[Spec, State], spec Spec, opts ...Option) *Outcome[Spec, State, Result] {
 	tb.Helper()
 	o := options{tries: 3}
@@ -179,6 +181,7 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 	if h.limit > 0 {
 		x.kind.Limit = h.limit
 	}
+	x.kind.Passes = slices.Repeat([]time.Duration{time.Millisecond}, len(x.kind.Passes))
 	t, err := client.Task(ctx, id)
 	if err != nil {
 		h.tb.Fatalf("read task: %v", err)

@@ -26,6 +26,9 @@ type Config struct {
 	// Refuse says which recipients to refuse for ever (550). Defaults to none.
 	// It is called by many connections at once.
 	Refuse func(address string) bool
+	// Busy says which recipients to refuse for now (450). Defaults to none. It is
+	// called by many connections at once.
+	Busy func(address string) bool
 	// RefuseSender refuses every sender for ever (550).
 	RefuseSender bool
 	// ThrottleEvery answers every n-th recipient with "later" (451). Defaults
@@ -146,6 +149,9 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	case c.Refuse != nil && c.Refuse(to):
 		s.server.refused.Add(1)
 		return answer(550, 1, "no such mailbox")
+	case c.Busy != nil && c.Busy(to):
+		s.server.throttled.Add(1)
+		return answer(450, 2, "mailbox busy, come back later")
 	case every(c.ThrottleEvery, n):
 		s.server.throttled.Add(1)
 		return answer(451, 7, "too much at once, come back later")

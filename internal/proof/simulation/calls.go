@@ -62,6 +62,15 @@ func (n *node) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]st
 	})
 }
 
+// Deferred implements [store.Store].
+func (n *node) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
+	positions, err = do(ctx, n, "Deferred", func(ctx context.Context) (found []int64, err error) {
+		found, all, err = n.db.Deferred(ctx, id, after, limit)
+		return found, err
+	})
+	return positions, all, err
+}
+
 // Apply implements [store.Store].
 func (n *node) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
 	return do(ctx, n, "Apply", func(ctx context.Context) ([]store.Applied, error) {

@@ -236,6 +236,9 @@ func (c *calls) worker() {
 	apply("apply_start", start(0))
 	apply("apply_start_many", start(0), start(1), start(2), start(3))
 	apply("apply_checkpoint", step(0))
+	passing := step(0)
+	passing.Passed = store.Passed{Number: 2, After: 1, Upto: 3, FailRest: true}
+	apply("apply_pass_of_deferred", passing)
 	apply("apply_checkpoint_many", step(0), step(1), step(2), step(3))
 	failing := func(n int, failed int64) store.Write {
 		w := step(n)
@@ -404,6 +407,7 @@ func (c *calls) operator() {
 	c.record("result", func() error { _, _, err := s.Result(ctx, of); return err })
 	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })
 	c.record("result_absent", func() error { _, _, err := s.Result(ctx, failed[0].ID); return err })
+	c.record("deferred", func() error { _, _, err := s.Deferred(ctx, of, 0, 10); return err })
 	c.record("items", func() error { _, err := s.Items(ctx, of, store.ItemFailed, store.ItemCursor{}, 10); return err })
 	c.record("derive", func() error {
 		_, err := s.Derive(ctx, of, true, func(o store.Origin) (store.NewTask, error) {

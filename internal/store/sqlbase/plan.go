@@ -57,3 +57,19 @@ WHERE task_id = $1 AND page BETWEEN $2 AND $3 ORDER BY page`), []any{id.String()
 	}
 	return pages, nil
 }
+
+// Deferred implements [store.Store].
+func (b *Base) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT position, count(*) OVER () FROM {s}taskkit_task_item
+WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 ORDER BY position LIMIT $3`), []any{id.String(), after, int64(limit)},
+		func(rows *sql.Rows) error {
+			var p int64
+			err := rows.Scan(&p, &all)
+			positions = append(positions, p)
+			return err
+		})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the deferred items of task %s: %w", id, err)
+	}
+	return positions, all, nil
+}

@@ -112,7 +112,7 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "" || w.Report != nil)
+	return w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "" || w.Report != nil || w.Passed != (store.Passed{}))
 }
 
 // Record stores what came with writes that took effect: outcomes of items,
@@ -163,6 +163,11 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range writes {
+		if err := t.passDeferred(ctx, q, w); err != nil {
+			return nil, err
+		}
+	}
 	if err := recordRows(ctx, t, q, &recordedAttempts, attempts); err != nil {
 		return nil, err
 	}
@@ -176,6 +181,29 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 		return nil, err
 	}
 	return t.checkConditions(ctx, q, checked, options)
+}
+
+// passDeferred removes the rows of deferred items that a write has passed. It comes
+// after the items of the write, which keep the rows of those deferred again.
+func (t Statements) passDeferred(ctx context.Context, q store.Querier, w *store.Write) error {
+	if !w.Checkpoint {
+		return nil
+	}
+	p, task := w.Passed, w.ID.String()
+	if p.Upto > p.After {
+		if _, err := q.ExecContext(ctx, t.SQL(`DELETE FROM {s}taskkit_task_item
+WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3 AND attempt < $4`),
+			task, p.After, p.Upto, int64(p.Number)); err != nil {
+			return fmt.Errorf("remove deferred items: %w", err)
+		}
+	}
+	if p.FailRest {
+		if _, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_task_item SET outcome = 'failed', created_date = {now}
+WHERE task_id = $1 AND outcome = 'deferred'`), task); err != nil {
+			return fmt.Errorf("fail deferred items: %w", err)
+		}
+	}
+	return nil
 }
 
 // itemRows are outcomes, one for each item: PostgreSQL refuses a statement that

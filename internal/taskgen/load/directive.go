@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/taskgen/model"
@@ -18,15 +19,17 @@ type directive struct {
 	kind       string
 	batch, max int // 0 is not given
 	skipPoison bool
-	preview    bool
-	stopAfter  string
-	queue      string
-	targets    string // the path of a list of the spec by JSON names: targets.people
-	targetsPos token.Pos
-	aliases    []string
-	reserved   []string
-	retired    bool
-	allowed    []allowed
+	// deferDelays are whole seconds; nil is not given.
+	deferDelays []time.Duration
+	preview     bool
+	stopAfter   string
+	queue       string
+	targets     string // the path of a list of the spec by JSON names: targets.people
+	targetsPos  token.Pos
+	aliases     []string
+	reserved    []string
+	retired     bool
+	allowed     []allowed
 }
 
 // allowed is one //taskkit:allow line.
@@ -38,6 +41,9 @@ type allowed struct {
 
 // maxItems bounds batch=N and max=N. A larger number is a typing error.
 const maxItems = 1_000_000
+
+// maxDelay bounds a delay of defer=. A longer one is a typing error.
+const maxDelay = 365 * 24 * time.Hour
 
 // problem is a diagnostic whose position is still in a token.FileSet.
 type problem struct {
@@ -116,7 +122,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, stopafter=LIMIT, preview, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, preview, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -177,6 +183,16 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.stopAfter = value
 			if _, err := lifecycle.ParseStopPolicy(value); err != nil {
 				refuse(o.pos, "write stopafter= and "+lifecycle.StopPolicyRule, "stopafter=%s is not a valid limit of failed items", value)
+			}
+		case "defer":
+			d.deferDelays = nil
+			for word := range strings.SplitSeq(value, ",") {
+				delay, err := time.ParseDuration(word)
+				if err != nil || delay < time.Second || delay%time.Second != 0 || delay > maxDelay {
+					refuse(o.pos, "write how long to wait before each further try of deferred items, as in defer=30m,6h", "defer=%s: %q is not a duration of whole seconds, at least one second and at most 8760h", value, word)
+					break
+				}
+				d.deferDelays = append(d.deferDelays, delay)
 			}
 		case "alias":
 			d.aliases = append(d.aliases, name(o, key, value))

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // Executor is one bulk action, as found in the source.
@@ -16,8 +17,9 @@ type Executor struct {
 	Queue    string // "" is the default of taskkit
 	// SkipPoison lets a task go on without an item that kills its worker.
 	SkipPoison bool
-	Preview    bool   // the executor can run as a preview
-	StopAfter  string // "" is no stop policy
+	Preview    bool            // the executor can run as a preview
+	StopAfter  string          // "" is no stop policy
+	Defer      []time.Duration // nil is the default of taskkit
 	Revision   int
 	// Reserved are former names whose tasks are not run any more, and that
 	// nothing else may use.

@@ -107,6 +107,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		if p := s.plans[w.ID]; p != nil && w.Report != nil {
 			p.report = slices.Clone(w.Report)
 		}
+		s.passDeferred(w.ID, w.Passed)
 	}
 	if w.Attempt != nil {
 		a := *w.Attempt
@@ -134,4 +135,32 @@ func (s *Store) record(task uuid.UUID, i store.Item) {
 		return
 	}
 	s.items[task] = append(items, i)
+}
+
+// passDeferred removes or fails items that were deferred.
+func (s *Store) passDeferred(task uuid.UUID, p store.Passed) {
+	items := slices.DeleteFunc(s.items[task], func(i store.Item) bool {
+		return i.Outcome == store.ItemDeferred && i.Position > p.After && i.Position <= p.Upto && i.Attempt < p.Number
+	})
+	for n := range items {
+		if p.FailRest && items[n].Outcome == store.ItemDeferred {
+			items[n].Outcome, items[n].Created = store.ItemFailed, s.now()
+		}
+	}
+	s.items[task] = items
+}
+
+// Deferred implements [store.Store].
+func (s *Store) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer s.mu.Unlock()
+	for _, i := range s.items[id] {
+		if i.Outcome == store.ItemDeferred && i.Position > after {
+			positions = append(positions, i.Position)
+		}
+	}
+	slices.Sort(positions)
+	return positions[:min(limit, len(positions))], int64(len(positions)), nil
 }

@@ -59,7 +59,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred,
 		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,
 		"Secrets":   secrets,

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Deferred are the deferred items that one batch can take: their positions in the
+// list, from 1, in ascending order.
+type Deferred struct {
+	Positions []int64
+	All       int64 // those after the last batch, these included
+}
+
+// deferredSpan bounds the pages of frozen targets that the deferred items of one batch
+// are in.
+const deferredSpan = 8
+
+// deferred returns the deferred items that the next batch can take, or nil if the task
+// goes over its whole list. It is read before the batch begins its transaction.
+func (s *session) deferred() (*Deferred, error) {
+	at := lifecycle.PassesOf(s.progress.Taken)
+	if at.Pass == 0 {
+		return nil, nil //nolint:nilnil // most tasks defer nothing
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	defer cancel()
+	d := &Deferred{}
+	var err error
+	if d.Positions, d.All, err = s.store.Deferred(ctx, s.task.ID, at.Position, max(s.limit.size, 1)); err != nil {
+		return nil, err
+	}
+	if s.frozen == nil {
+		return d, nil
+	}
+	for i, p := range d.Positions {
+		if page(p)-page(d.Positions[0]) >= deferredSpan {
+			d.Positions = d.Positions[:i]
+			break
+		}
+	}
+	return d, nil
+}
+
+// page returns the page of frozen targets with a position that counts from 1.
+func page(position int64) int { return int(position-1) / store.TargetsPerPage }
+
+// deferredTargets reads the frozen targets with the positions of deferred items.
+func (s *session) deferredTargets(d *Deferred) (*Targets, error) {
+	f := s.frozen
+	t := &Targets{Total: int(f.Total), From: int(f.Total)}
+	if len(d.Positions) == 0 {
+		return t, nil
+	}
+	if err := s.readPages(page(d.Positions[0]), page(d.Positions[len(d.Positions)-1])); err != nil {
+		return nil, err
+	}
+	t.From = f.first * store.TargetsPerPage
+	for _, p := range f.pages {
+		t.Lists = append(t.Lists, p.list)
+	}
+	return t, nil
+}
+
+// TakeDeferred is Take in a pass over the deferred items: it returns how many of the
+// next ones the batch takes, and whether there are more.
+func (s *Step) TakeDeferred(limit int, key func(i int) string) (n int, more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, d := lifecycle.PassesOf(s.before.Taken), s.Deferred
+	n = min(max(limit, 1), len(d.Positions))
+	if s.skip && !s.closed {
+		n = min(n, 1)
+	}
+	s.exhausted = n == 0
+	s.key, s.from, s.to = key, 0, n
+	if s.taken == 0 && !s.closed && n > 0 {
+		s.taken = d.Positions[n-1] - at.Position
+		s.processed += int64(n)
+		s.passed = int64(n)
+	}
+	if n > 0 {
+		s.skipTaken(0, d.Positions[0])
+	}
+	return n, int64(n) < d.All
+}
+
+// errNotTaken is the error of a batch that defers what cannot be taken again.
+var errNotTaken = errors.New("Defer was given an item that Take did not return in this batch: pass an element as Take returned it; " +
+	"an executor that does not use Take cannot defer items: use a list in the spec or taskkit.Over, or remember them in b.State")
+
+// Defer records an item, by its key, that shall be tried again after the pass. In the
+// last pass it fails.
+func (s *Step) Defer(key string, err error) {
+	i := failure(key, classify.CodeDeferred, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.position(key) == 0 {
+		if !s.closed && s.misuse == nil {
+			s.misuse = &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeMisuse, Err: errNotTaken}
+		}
+		return
+	}
+	i.Outcome = store.ItemDeferred
+	if s.LastPass {
+		i.Outcome = store.ItemFailed
+	}
+	s.record(i)
+}
+
+// misused returns the error of a batch that used a method wrongly.
+func (s *Step) misused() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.misuse
+}
+
+// endsPass reports whether the task has another pass after this step, the last of the
+// present one.
+func (s *Step) endsPass() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.LastPass && (lifecycle.PassesOf(s.progress().Taken).Deferred || s.restDeferred() > 0)
+}
+
+// restDeferred returns how many deferred items the pass would still have to take. The
+// caller has locked the step.
+func (s *Step) restDeferred() int64 {
+	if s.Deferred == nil {
+		return 0
+	}
+	return s.Deferred.All - s.passed
+}
+
+// passes adds to a write what becomes of deferred items, when the step is finished.
+func (s *session) passes(w *store.Write, step *Step, done bool) {
+	from, to := lifecycle.PassesOf(s.progress.Taken), lifecycle.PassesOf(w.Progress.Taken)
+	if from.Pass == 0 {
+		return
+	}
+	w.Passed = store.Passed{Number: from.Pass + 1, After: from.Position, Upto: to.Position}
+	if rest := step.restDeferred(); done && step.LastPass && rest > 0 {
+		w.Passed.FailRest = true
+		w.Progress.Failed = plus(w.Progress.Failed, rest)
+	}
+}
+
+// nextPass makes the write of the last batch of a pass one that waits for the next.
+func (s *session) nextPass(w *store.Write) {
+	pass := lifecycle.PassesOf(w.Progress.Taken).Pass + 1
+	w.Progress.Taken = lifecycle.Passes{Pass: pass}.Taken()
+	w.To, w.Delay, w.Attempts = lifecycle.Queued, s.kind.Passes[pass-1], 0
+	w.Reason = fmt.Sprintf("tries its deferred items again: try %d of %d, %v after the one before",
+		pass+1, len(s.kind.Passes)+1, w.Delay.Round(time.Millisecond))
+}
+
+// isLastPass reports whether what is deferred now would not be tried again. A preview
+// waits for nothing.
+func (s *session) isLastPass() bool {
+	return s.preview != nil || lifecycle.PassesOf(s.progress.Taken).Pass >= len(s.kind.Passes)
+}
