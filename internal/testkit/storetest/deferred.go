@@ -67,6 +67,6 @@ func itemsDeferred(e *env) {
 	is(e, "committed", a.OK, true)
 	is(e, "after the last pass", positions(0, 10), "[] 0")
 	is(e, "failed", e.items(c.ID, store.ItemFailed),
-		`[4 failed c "" at 0, attempt 0 100 failed busy "" at 100, attempt 1 12 failed c "" at 12, attempt 0]`)
+		`[4 failed c "" at 0, attempt 0 12 failed c "" at 12, attempt 0 100 failed busy "" at 100, attempt 1]`)
 	is(e, "of the other", e.items(other.ID, store.ItemDeferred), `[2 deferred busy "" at 2, attempt 1]`)
 }

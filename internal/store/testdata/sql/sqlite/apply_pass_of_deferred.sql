@@ -34,9 +34,12 @@ UPDATE taskkit_queued_task SET
   waiting_reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') END,
   partial = $17,
   modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), modified_by = run_as_id
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3
-    AND instr('''EXECUTING>EXECUTING'', ''SCHEDULING>EXECUTING'', ''SCHEDULING>QUEUED'', ''SCHEDULING>COMPLETED'', ''SCHEDULING>FAILURE'', ''SCHEDULING>ERROR'', ''EXECUTING>QUEUED'', ''EXECUTING>COMPLETED'', ''EXECUTING>FAILURE'', ''EXECUTING>ERROR''',
-    '''' || workflow_status || '>' || $4 || '''') > 0 AND control = '';
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND CASE $4
+  WHEN 'EXECUTING' THEN workflow_status IN ('EXECUTING', 'SCHEDULING')
+  WHEN 'QUEUED' THEN workflow_status IN ('SCHEDULING', 'EXECUTING')
+  WHEN 'COMPLETED' THEN workflow_status IN ('SCHEDULING', 'EXECUTING')
+  WHEN 'FAILURE' THEN workflow_status IN ('SCHEDULING', 'EXECUTING')
+  WHEN 'ERROR' THEN workflow_status IN ('SCHEDULING', 'EXECUTING') ELSE 0 END AND control = '';
 
 DELETE FROM taskkit_task_item
 WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3 AND attempt < $4;
