@@ -66,7 +66,7 @@ func (x *follower) Execute(ctx context.Context, b *taskkit.Batch[followSpec, fol
 			b.Fail(i, taskkit.Permanent("odd", nil))
 		case taskkit.OutcomeSkipped:
 			b.Skip(i, "same")
-		case taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed:
+		case taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed, taskkit.OutcomeDeferred:
 		}
 		x.taken = append(x.taken, i.N)
 	}
