@@ -156,7 +156,7 @@ checkbase: ## Fail when executors/tasks.lock does not follow that of main.
 	cd executors && $(GO) run ../cmd/taskgen -check -base "git:$$base" -o ../gen ./...
 
 .PHONY: dev
-dev: ## Run the demonstration: five bulk actions, workers, a kill, a report.
+dev: ## Run the demonstration: bulk actions, workers, a kill, a preview, a report.
 	$(GO) run ./cmd/taskkit dev
 
 # Flags of the benchmark: make bench ARGS='-scenario drain -scale 0.1 -runs 3'

@@ -16,7 +16,9 @@ import (
 //
 // Owner, run-as, queue, priority, unique key and the stop policy are those of the
 // first task, which is the parent. Options change them; [Over], [WithCoalescing],
-// [WithParent], [WithTotal] and [WithSchema] are an *[OptionError].
+// [WithParent], [WithTotal], [WithSchema] and [Preview] are an *[OptionError]. After a
+// parent with [WithApproval] the new task waits for an approval of its own, before its
+// first batch.
 //
 // The items of a task are retried once: the new task has an idempotency key that
 // belongs to the parent, and a second call returns a *[DuplicateError] with the id of

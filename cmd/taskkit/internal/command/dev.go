@@ -15,10 +15,13 @@ func (a *app) devCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "dev",
-		Short: "Run the demonstration: five bulk actions, killed workers, a report",
+		Short: "Run the demonstration: bulk actions, killed workers, a preview, a report",
 		Long: `Run the demonstration. It generates people, starts workers and a mail server, runs
 five bulk actions for everybody, kills a worker in the middle, and checks that
-nobody was processed twice or missed. Nothing needs to be installed.
+nobody was processed twice or missed. Then it changes the status of everybody in a
+program: it previews the change and checks that no row has changed, changes 10
+people, lets a second person approve the others, and retries the 25 for whom it has
+failed. Nothing needs to be installed.
 
 By default it uses an SQLite file in a temporary directory; --database names
 another file and -d a PostgreSQL database (DATABASE_URL is ignored). On PostgreSQL

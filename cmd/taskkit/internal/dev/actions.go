@@ -95,7 +95,7 @@ func (r *run) all() []*action {
 // own.
 func (r *run) submit(ctx context.Context) error {
 	for _, a := range r.all() {
-		if err := r.inTransaction(ctx, a); err != nil {
+		if err := r.inTransaction(ctx, a, taskkit.WithTotal(len(r.people.all))); err != nil {
 			return fmt.Errorf("submit %s: %w", a.name, err)
 		}
 		r.actions = append(r.actions, a)
@@ -103,14 +103,14 @@ func (r *run) submit(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) inTransaction(ctx context.Context, a *action) error {
+func (r *run) inTransaction(ctx context.Context, a *action, opts ...taskkit.SubmitOption) error {
 	tx, err := r.workspace.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	a.id, err = a.submit(ctx, tx, taskkit.WithSchema(r.workspace.schema), taskkit.WithQueue(r.workspace.queue),
-		taskkit.OwnedBy(coach), taskkit.WithTotal(len(r.people.all)), taskkit.WithReason("taskkit dev"))
+	a.id, err = a.submit(ctx, tx, append(opts, taskkit.WithSchema(r.workspace.schema), taskkit.WithQueue(r.workspace.queue),
+		taskkit.OwnedBy(coach), taskkit.WithReason("taskkit dev"))...)
 	if err != nil {
 		return err
 	}

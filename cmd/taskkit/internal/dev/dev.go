@@ -1,7 +1,9 @@
 // Package dev is the demonstration. It fills a database with people, starts a
 // mail server and workers as processes of their own, runs all five bulk actions
 // for everybody, kills workers in the middle, and shows from a ledger that nobody
-// was processed twice or missed.
+// was processed twice or missed. Then it makes one more change with care: it previews
+// it, has a second person approve it after the first items, and retries those that
+// failed. See change.go.
 //
 // The parent process plays the application: it submits tasks and follows them
 // through a [taskkit.Client], and runs none. A child is an ordinary worker with
@@ -14,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"taskkit.dev/cmd/taskkit/internal/database"
@@ -66,6 +69,7 @@ type run struct {
 
 	began   time.Time
 	actions []*action
+	change  *change
 	kills   []kill
 	view    view
 }
@@ -96,10 +100,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	fmt.Fprintf(o.Out, "workers    %d processes; %d of them will be killed with SIGKILL in the middle of a batch\n", o.Workers, o.Kills)
-	if err := r.submit(ctx); err != nil {
-		return err
-	}
-	if err := r.follow(ctx); err != nil {
+	if err := r.work(ctx); err != nil {
+		if ctx.Err() != nil {
+			return r.abandon()
+		}
 		return err
 	}
 	if err := r.report(ctx); err != nil {
@@ -111,6 +115,22 @@ func Run(ctx context.Context, o Options) (err error) {
 	r.printCommands()
 	return r.workers.stay(ctx)
 }
+
+// work submits all tasks and waits until they have ended: first the five actions, and
+// then the change that is previewed and approved.
+func (r *run) work(ctx context.Context) error {
+	r.view = &lines{run: r}
+	if err := r.submit(ctx); err != nil {
+		return err
+	}
+	if err := r.follow(ctx); err != nil {
+		return err
+	}
+	return r.makeChange(ctx)
+}
+
+// submitted returns the tasks of the demonstration.
+func (r *run) submitted() []*action { return slices.Concat(r.actions, r.change.steps()) }
 
 // since returns the time since the start, as the progress shows it.
 func (r *run) since() string { return fmt.Sprintf("%6.1fs", time.Since(r.began).Seconds()) }

@@ -3,14 +3,20 @@ package dev
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/touch"
 	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
@@ -55,43 +61,49 @@ func options(t *testing.T, db *testdb.DB) (o Options, out func() string) {
 	}
 }
 
-// Each case damages a correct database, and the checks find it.
+// start prepares a demonstration without workers.
+func start(t *testing.T, o Options) *run {
+	t.Helper()
+	p, err := prepare(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.remove(Options{Out: o.Out}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	r := &run{Options: o, workspace: p, began: time.Now()}
+	r.view = &lines{run: r}
+	if r.people, err = r.populate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.mail, err = mailserver.Start(mailserver.Config{Refuse: refused}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.mail.Close() })
+	r.client = taskkit.NewClient(p.db, taskkit.WithSchema(p.schema))
+	r.workers = newWorkers(p, r.mail.Addr(), o.Workers)
+	t.Cleanup(func() {
+		if err := r.workers.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// Each case damages a correct database, or what was found on the way, and the checks
+// find it.
 func TestChecksFindDamage(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		o, out := options(t, db)
 		ctx := t.Context()
-		p, err := prepare(ctx, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &run{Options: o, workspace: p, began: time.Now()}
-		t.Cleanup(func() {
-			if err := p.remove(o, nil); err != nil {
-				t.Error(err)
-			}
-		})
-		if r.people, err = r.populate(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if r.mail, err = mailserver.Start(mailserver.Config{Refuse: refused}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = r.mail.Close() })
-		r.client = taskkit.NewClient(p.db, taskkit.WithSchema(p.schema))
-		r.workers = newWorkers(p, r.mail.Addr(), o.Workers)
-		t.Cleanup(func() {
-			if err := r.workers.end(); err != nil {
-				t.Error(err)
-			}
-		})
+		r := start(t, o)
 		if _, err := r.workers.add(false); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.submit(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.follow(ctx); err != nil {
+		if err := r.work(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.report(ctx); err != nil {
@@ -99,7 +111,7 @@ func TestChecksFindDamage(t *testing.T) {
 		}
 		exec := func(statement string) {
 			t.Helper()
-			if _, err := p.db.ExecContext(ctx, statement); err != nil {
+			if _, err := r.workspace.db.ExecContext(ctx, statement); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,15 +119,112 @@ func TestChecksFindDamage(t *testing.T) {
 			t.Helper()
 			before := len(out())
 			err := r.report(ctx)
-			if said := out()[before:]; !errors.Is(err, ErrChecks) || !strings.Contains(said, part) || !strings.Contains(said, "FAILED") {
-				t.Errorf("%v, want ErrChecks and %q:\n%s", err, part, said)
+			said := out()[before:]
+			for line := range strings.Lines(said) {
+				if errors.Is(err, ErrChecks) && strings.HasPrefix(line, "FAILED") && strings.Contains(line, part) {
+					return
+				}
 			}
+			t.Errorf("%v, want ErrChecks and %q:\n%s", err, part, said)
 		}
+		damageChange(t, r, exec, wrong)
 		columns := "task, person, action, worker, batch, at"
 		exec("INSERT INTO caseload_touch (" + columns + ") SELECT " + columns + " FROM caseload_touch WHERE action = 'watch' ORDER BY id LIMIT 1")
-		wrong("processed twice: 1, missed: 0")
+		wrong("processed twice: 1, missed: 0, according to the ledger, the exported")
 		exec("DELETE FROM caseload_touch WHERE action = 'early_alert'")
-		wrong("processed twice: 1, missed: 120")
+		wrong("processed twice: 1, missed: 120, according to the ledger, the exported")
+	})
+}
+
+// damageChange is the part of the change that was previewed and approved.
+func damageChange(t *testing.T, r *run, exec, wrong func(string)) {
+	t.Helper()
+	ctx, right := t.Context(), *r.change
+	damage := func(part string, f func(c *change)) {
+		t.Helper()
+		c := right
+		f(&c)
+		r.change = &c
+		wrong(part)
+		r.change = &right
+	}
+	exec("UPDATE caseload_person SET coach = 'nobody' WHERE school_id = 'S0000001'")
+	now, err := caseload.Fingerprints(ctx, r.workspace.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage("no row of the domain changed", func(c *change) {
+		c.after = maps.Clone(c.before)
+		c.after["caseload_person"] = now["caseload_person"]
+	})
+	damage("its report says what", func(c *change) {
+		p := *c.report
+		p.Changes, c.report = nil, &p
+	})
+	damage("its report says what", func(c *change) { c.wantNotes = map[string]int64{"-> exited": 120} })
+	damage("canary: ", func(c *change) { c.paused = nil })
+	damage("canary: ", func(c *change) { c.canary++ })
+	damage("canary: ", func(c *change) { c.first.Outside = 1 })
+	damage("approval: ", func(c *change) { c.refused = false })
+	damage("approval: ", func(c *change) { c.approvers = []uuid.UUID{coach} })
+	damage("approval: ", func(c *change) {
+		p := *c.report
+		p.Progress.Skipped, c.report = 1, &p
+	})
+	damage("failures: ", func(c *change) { c.leavers = c.leavers[1:] })
+	damage("retry: ", func(c *change) { c.retryWaited = false })
+	damage("retry: ", func(c *change) { c.retryApprovers = nil })
+	if len(right.leavers) != leaverCount {
+		t.Errorf("%d people had left, want %d", len(right.leavers), leaverCount)
+	}
+	of := func(a *action) *ent.TouchDelete {
+		return r.people.domain.Touch.Delete().Where(touch.Task(a.id))
+	}
+	of(right.retry).Where(touch.Person(right.leavers[0])).ExecX(ctx)
+	wrong("together processed twice: 0, missed: 1,")
+	of(right.real).Where(touch.Person(right.people[0])).ExecX(ctx)
+	wrong("of the others processed twice: 0, missed: 1,")
+}
+
+// A change that is interrupted leaves no task.
+func TestInterruptedChange(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		o, _ := options(t, db)
+		o.Keep = true
+		r := start(t, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := make(chan error, 1)
+		go func() { done <- r.makeChange(ctx) }() // nobody runs its tasks
+		ours := taskkit.Filter{Queue: r.workspace.queue}
+		deadline := time.After(testdb.Patience(t))
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			tasks, err := r.client.Tasks(t.Context(), ours)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(tasks) == 1 {
+				break
+			}
+			select {
+			case err := <-done:
+				t.Fatalf("ended too early: %v", err)
+			case <-deadline:
+				t.Fatal("no task was submitted")
+			case <-tick.C:
+			}
+		}
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want context.Canceled", err)
+		}
+		if err := r.abandon(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want context.Canceled", err)
+		}
+		if tasks, err := r.client.Tasks(t.Context(), ours); err != nil || len(tasks) != 0 {
+			t.Errorf("%d tasks were left (%v)", len(tasks), err)
+		}
 	})
 }
 

@@ -27,15 +27,25 @@ type kill struct {
 	tasks  []taskkit.ID // the tasks that it was running
 }
 
-// follow follows the tasks until they end and kills workers in the meantime.
+// follow follows the tasks of the actions until they end and kills workers in the
+// meantime.
 func (r *run) follow(ctx context.Context) error {
 	r.view = newView(r)
-	defer r.view.close()
+	defer func() {
+		r.view.close()
+		r.view = &lines{run: r} // for what comes after the bars
+	}()
+	return r.wait(ctx, func() (changed, done bool, err error) { return r.poll(ctx) })
+}
+
+// wait calls read, which reads tasks, until it reports that they are done. When ctx ends
+// it returns context.Canceled.
+func (r *run) wait(ctx context.Context, read func() (changed, done bool, err error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	moved := time.Now()
 	for {
-		changed, done, err := r.poll(ctx)
+		changed, done, err := read()
 		if err != nil {
 			return err
 		}
@@ -50,7 +60,7 @@ func (r *run) follow(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return r.abandon()
+			return context.Canceled
 		case h := <-r.workers.held:
 			if err := r.onHeld(ctx, h); err != nil {
 				return err
@@ -139,8 +149,8 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 func (r *run) stuck(ctx context.Context) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "no task has changed for %v", stuckAfter)
-	for _, a := range r.actions {
-		if a.task.Ended() {
+	for _, a := range r.submitted() {
+		if a.task == nil || a.task.Ended() {
 			continue
 		}
 		why, err := r.client.Explain(ctx, a.id)
@@ -160,7 +170,7 @@ func (r *run) abandon() error {
 		return errors.Join(err, context.Canceled)
 	}
 	ctx := context.Background() // the run's context has ended
-	for _, a := range r.actions {
+	for _, a := range r.submitted() {
 		if a.task != nil && a.task.Ended() {
 			continue
 		}

@@ -70,7 +70,10 @@ func (r *run) report(ctx context.Context) error {
 	fmt.Fprintln(r.Out)
 	c := &checks{run: r}
 	r.check(c, found, tally)
-	fmt.Fprintf(r.Out, "\n%d people, %d tasks, %d workers, %d killed: %.1f s in all\n", len(r.people.all), len(r.actions), r.Workers, len(r.kills), took.Seconds())
+	if err := r.checkChange(ctx, c); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Out, "\n%d people, %d tasks, %d workers, %d killed: %.1f s in all\n", len(r.people.all), len(r.submitted()), r.Workers, len(r.kills), took.Seconds())
 	if c.failed {
 		return ErrChecks
 	}
@@ -211,7 +214,10 @@ func (r *run) printCommands() {
 	}
 	p := program()
 	fmt.Fprintf(r.Out, "\nThe workers keep running. Try in another terminal:\n\n")
-	for _, c := range []string{"ls", "workers", "show @last", "explain @last", "watch @last"} {
+	for _, c := range []string{
+		"ls", "workers", "show @last", "explain @last", "watch @last",
+		"show " + r.change.preview.id.String(), "items " + r.change.real.id.String() + " --failed",
+	} {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
 	}
 	if r.workspace.Secret() {
