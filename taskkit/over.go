@@ -76,8 +76,8 @@ func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 // An empty set, one that has more than [MaxUnorderedTargets] and does not ascend, and
 // one with a target that is too large is a *[TargetsError]; a target that breaks a
 // rule is a *[SpecError] with its position. Targets of another type than the list's, a
-// kind without a list of targets, SubmitMany of several specs and [WithCoalescing]
-// are an *[OptionError]. After an error nothing is stored on a *sql.DB; a caller's
+// nil sequence, a kind without a list of targets, SubmitMany of several specs and
+// [WithCoalescing] are an *[OptionError]. After an error nothing is stored on a *sql.DB; a caller's
 // transaction must be rolled back. Other handles that commit each statement by
 // itself, such as a pool of pgx, cannot be used.
 func Over[T any](ids iter.Seq[T]) SubmitOption {
@@ -87,6 +87,7 @@ func Over[T any](ids iter.Seq[T]) SubmitOption {
 // over is a sequence of targets without its type.
 type over interface {
 	elem() reflect.Type
+	none() bool // there is no sequence
 	// pages returns the targets in lists of type []T of a page each, with the
 	// position of their first.
 	pages() iter.Seq2[int, any]
@@ -95,6 +96,8 @@ type over interface {
 type overSeq[T any] struct{ ids iter.Seq[T] }
 
 func (*overSeq[T]) elem() reflect.Type { return reflect.TypeFor[T]() }
+
+func (o *overSeq[T]) none() bool { return o.ids == nil }
 
 func (o *overSeq[T]) pages() iter.Seq2[int, any] {
 	return func(yield func(int, any) bool) {
@@ -124,6 +127,8 @@ func (k *Kind[Spec, State, Result]) checkOver(s *submission, specs []Spec) error
 		return &OptionError{"Over", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
 	case o.elem() != t.elem:
 		return &OptionError{"Over", fmt.Sprintf("the targets are of type %v, and those of kind %s, in the list %s of its spec, are of type %v", o.elem(), k.def.Name, t.field, t.elem)}
+	case o.none():
+		return &OptionError{"Over", "nil is no sequence: give it the targets, such as slices.Values of a list"}
 	case len(specs) > 1:
 		return &OptionError{"Over", "a set of targets is that of one task: submit the specs one by one"}
 	case s.Reference != "":

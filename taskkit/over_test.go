@@ -155,6 +155,7 @@ func TestOverRefusesBadSets(t *testing.T) {
 			says string
 		}{
 			"type":        {submit(overSpec[string]{}, taskkit.Over(slices.Values([]int{1}))), new(*taskkit.OptionError), "the targets are of type int, and those of kind words, in the list targets of its spec, are of type string"},
+			"nil":         {submit(overSpec[string]{}, taskkit.Over[string](nil)), new(*taskkit.OptionError), "nil is no sequence"},
 			"list":        {submit(overSpec[string]{Targets: []string{"x"}}, taskkit.Over(one)), new(*taskkit.OptionError), "leave it empty"},
 			"coalescing":  {submit(overSpec[string]{}, taskkit.Over(one), taskkit.WithCoalescing("r")), new(*taskkit.OptionError), "used together with Over"},
 			"empty":       {submit(overSpec[string]{}, taskkit.Over(slices.Values([]string(nil)))), new(*taskkit.TargetsError), "there are no targets"},
