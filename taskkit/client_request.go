@@ -58,7 +58,7 @@ func (f requestOption) applyRequest(r *requestOptions) { f(r) }
 // Retry gives a task in ERROR or FAILURE a fresh budget of attempts and continues
 // it from its last checkpoint, or after the next item, see [WithSkip]. It returns a
 // *[StateError] in any other status, and a *[DuplicateError] when another live task
-// has its unique key by now.
+// has its unique key by now, or when it was continued, see [Client.Continue].
 func (c *Client) Retry(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActRetry, opts)
 }

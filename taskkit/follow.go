@@ -22,7 +22,7 @@ import (
 //
 // The items of a task are retried once: the new task has an idempotency key that
 // belongs to the parent, and a second call returns a *[DuplicateError] with the id of
-// the first. [WithIdempotencyKey] sets another key.
+// the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
 //
 // A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
 // task without failed items, for a live walk, and for failed items that are no
@@ -44,7 +44,8 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 //
 // Options, transactions and what is taken from the parent are those of
 // [Client.RetryFailed], but for the idempotency key, which cannot be changed: a task is
-// continued once, and cannot be retried by [Client.Retry] after that.
+// continued once, and cannot be retried by [Client.Retry] after that, for as long as
+// the new task is kept.
 //
 // A task that was not stopped and has not failed is a *[StateError]. One that has
 // processed all items is an *[ItemsError].
