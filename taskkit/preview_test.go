@@ -408,3 +408,29 @@ func TestPreviewIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A preview cannot commit by a statement that hides in what looks like a string: a
+// string after a line break continues an escape string of PostgreSQL's. SQLite has no
+// such strings and refuses the text.
+func TestPreviewRefusesHiddenCommit(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		makeSeats(t, db, 4)
+		before := seats(t, db)
+		k := seatKind(2)
+		started(t, db, registered(k, &funcs[seatSpec, seatState]{execute: func(ctx context.Context, b *seatBatch) (taskkit.Next, error) {
+			_, next := taskkit.Take(b, b.Spec.Seats)
+			if _, err := b.Tx.ExecContext(ctx, "UPDATE seat SET status = 'taken'"); err != nil {
+				return next, err
+			}
+			_, _ = b.Tx.ExecContext(ctx, "SELECT E'a'\n'\\', '; COMMIT; --'")
+			return next, nil
+		}}), quick(t, db))
+		id := submitted(t, db, k, seatSpec{Seats: []int{0, 1, 2, 3}}, taskkit.Preview())
+		if task := ended(t, db, id); task.Status != taskkit.StatusFailure {
+			t.Errorf("ended in %s: %s", task.Status, task.StatusDetail)
+		}
+		if after := seats(t, db); !slices.Equal(after, before) {
+			t.Errorf("the preview has changed seats: %v", after)
+		}
+	})
+}

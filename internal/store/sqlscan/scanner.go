@@ -36,6 +36,7 @@ type scanner struct {
 	text     string
 	postgres bool
 	last     string // token before
+	escapes  bool   // it is an escape string of PostgreSQL's
 }
 
 // The tokens that are not words.
@@ -79,7 +80,9 @@ func (s *scanner) statement() (h head, ok bool) {
 // token returns the next token: a word in upper case, [semicolon], [other], or
 // "" at the end.
 func (s *scanner) token() string {
+	before, escapes := s.text, s.escapes
 	s.blank()
+	s.escapes = false
 	if s.text == "" {
 		return ""
 	}
@@ -88,7 +91,10 @@ func (s *scanner) token() string {
 		s.text = s.text[1:]
 		return semicolon
 	case c == '\'' || c == '"' || c == '`' && !s.postgres:
-		s.quoted(c, s.postgres && c == '\'' && s.last == "E")
+		// A string after a line break is part of the one before.
+		escapes = escapes && strings.ContainsAny(before[:len(before)-len(s.text)], "\r\n")
+		s.escapes = s.postgres && c == '\'' && (s.last == "E" || escapes)
+		s.quoted(c, s.escapes)
 		return other
 	case c == '[' && !s.postgres:
 		s.past("]", 1)
