@@ -413,6 +413,7 @@ func TestPreviewIsRefused(t *testing.T) {
 // string after a line break continues an escape string of PostgreSQL's. SQLite has no
 // such strings and refuses the text.
 func TestPreviewRefusesHiddenCommit(t *testing.T) {
+	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, 4)
 		before := seats(t, db)
