@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"taskkit.dev/internal/testkit/testdb"
@@ -32,13 +33,13 @@ func followRandomly(t *testing.T, db *testdb.DB, frozen bool, seed uint64) {
 	want := numbersFrom(n)
 	for round := range 5 {
 		odd, until, stops := 2+random.IntN(9), random.IntN(len(want)+1), random.IntN(2) == 0
-		seen := 0
+		var seen atomic.Int64 // that of a seed before may run beside this one
 		x := &follower{
 			outcome: func(n int) taskkit.Outcome {
 				return map[int]taskkit.Outcome{0: taskkit.OutcomeFailed, 1: taskkit.OutcomeSkipped}[n%odd]
 			},
 			at: func(ctx context.Context, b *taskkit.Batch[followSpec, followState]) error {
-				if seen += b.Limit; seen < until {
+				if seen.Add(int64(b.Limit)) < int64(until) {
 					return nil
 				}
 				if !stops {

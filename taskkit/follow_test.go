@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -40,16 +41,19 @@ var followKind = taskkit.NewKind(taskkit.Definition[followSpec, followState, str
 func followItems(n int) []followItem {
 	items := make([]followItem, n)
 	for i := range items {
-		items[i] = followItem{i, fmt.Sprintf(`<%d> "]},[{\ & é`, i)}
+		items[i] = followItemOf(i)
 	}
 	return items
 }
+
+func followItemOf(i int) followItem { return followItem{i, fmt.Sprintf(`<%d> "]},[{\ & é`, i)} }
 
 // follower records outcomes as a function of the target says, and fails the task or
 // stops it at one of them.
 type follower struct {
 	outcome func(n int) taskkit.Outcome
 	at      func(ctx context.Context, b *taskkit.Batch[followSpec, followState]) error
+	mu      sync.Mutex // tasks may run beside each other
 	taken   []int
 }
 
@@ -68,7 +72,9 @@ func (x *follower) Execute(ctx context.Context, b *taskkit.Batch[followSpec, fol
 			b.Skip(i, "same")
 		case taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed, taskkit.OutcomeDeferred:
 		}
+		x.mu.Lock()
 		x.taken = append(x.taken, i.N)
+		x.mu.Unlock()
 	}
 	b.State.Seen += len(items)
 	return next, nil
@@ -103,7 +109,7 @@ func itemNumbers(t *testing.T, db *testdb.DB, id taskkit.ID, o taskkit.Outcome) 
 	for _, i := range listed(t, db, id, o) {
 		var item followItem
 		decode(t, i.Key, &item)
-		if want := followItems(item.N + 1)[item.N]; item != want || i.Outcome != o {
+		if want := followItemOf(item.N); item != want || i.Outcome != o {
 			t.Fatalf("item %s is %s, want %+v as %s", i.Key, i.Outcome, want, o)
 		}
 		numbers = append(numbers, item.N)
