@@ -23,6 +23,8 @@ type layer struct {
 // layers says who may import whom; the first that fits a package counts. What
 // is not listed may import nothing of this module.
 var layers = []layer{
+	{"taskkit/segment", []string{"internal/dialect"}, "segments are arithmetic and SQL text: they know no task, and the core does not know them"},
+	{"taskkit/taskhttp", []string{"taskkit", "taskkit/taskjson"}, "the client protocol stands on the public package as a user's code does, and the core does not know it"},
 	{"taskkit/...", []string{"internal/...", "migrations"}, "the public package stands on internal and knows no executor, no generated code and no command"},
 	{"executors/...", []string{"taskkit/...", "internal/demo/caseload/..."}, "executors are written as users write theirs, against taskkit and their own domain"},
 	{"gen/...", []string{"executors/...", "taskkit/..."}, "generated code binds executors to taskkit and needs nothing else"},
@@ -36,7 +38,8 @@ var layers = []layer{
 	{"internal/demo/caseload/...", nil, "the demonstration domain is the user's side: it knows nothing of taskkit"},
 	{"internal/demo/mailserver", nil, "the demonstration's mail server knows nothing of taskkit"},
 	{"internal/itemkey", nil, "the identity of items"},
-	{"internal/engine", []string{"internal/classify", "internal/dialect", "internal/itemkey", "internal/lifecycle", "internal/store", "internal/store/txchanges", "internal/store/txguard"}, "the runtime reaches the database through the store"},
+	{"internal/workrate", nil, "the arithmetic of rates"},
+	{"internal/engine", []string{"internal/classify", "internal/dialect", "internal/itemkey", "internal/lifecycle", "internal/store", "internal/store/txchanges", "internal/store/txguard", "internal/workrate"}, "the runtime reaches the database through the store"},
 	{"internal/migrate", []string{"internal/classify", "internal/dialect", "migrations"}, "migrations run before there is a store"},
 	{"internal/notify", nil, "it listens on a connection and knows no task"},
 	{"internal/taskgen", []string{"internal/taskgen/..."}, "the generator's pipeline runs its steps"},
@@ -87,6 +90,9 @@ var unwanted = []struct{ prefix, reason string }{
 	{"golang.org/x/tools", "the generator's tools stay out of programs"},
 	{module + "/internal/testkit/testdb", "tests stay out of programs"},
 	{module + "/internal/demo", "the demonstration stays out of programs"},
+	{"net/http", "HTTP is linked by who serves or calls it"},
+	{module + "/taskkit/taskhttp", "the client protocol is linked by who serves or calls it"},
+	{module + "/taskkit/segment", "segments are linked by who divides tables"},
 	{module + "/internal/taskgen", "the generator stays out of programs"},
 }
 
@@ -144,6 +150,12 @@ func TestAllowed(t *testing.T) {
 		{"taskkit", "ent", false},
 		{"taskkit", "gen", false},
 		{"taskkit/tasktest", "taskkit", true},
+		{"taskkit/segment", "internal/dialect", true},
+		{"taskkit/segment", "internal/store", false},
+		{"taskkit/segment", "taskkit", false},
+		{"executors/watch", "taskkit/segment", true},
+		{"taskkit/taskhttp", "taskkit", true},
+		{"taskkit/taskhttp", "internal/store", false},
 		{"internal/engine", "internal/store", true},
 		{"internal/engine", "taskkit", false},
 		{"internal/engine", "ent/queuedtask", false},

@@ -242,17 +242,8 @@ func bulkOnSQLite(ctx context.Context, h *host, n int, act liteAction) (sample, 
 		if !ok {
 			return nil, fmt.Errorf("opened %T", p)
 		}
-		for _, statement := range []string{
-			"CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, status TEXT NOT NULL)",
-			fmt.Sprintf("WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d)"+
-				" INSERT INTO people SELECT i, 'person ' || i, 'active' FROM s", n),
-			"CREATE TABLE progress (done INTEGER)",
-			"INSERT INTO progress VALUES (0)",
-			"PRAGMA wal_checkpoint(TRUNCATE)",
-		} {
-			if _, err := k.db.ExecContext(ctx, statement); err != nil {
-				return nil, fmt.Errorf("make the people: %w", err)
-			}
+		if err := makePeopleSQLite(ctx, k, n); err != nil {
+			return nil, err
 		}
 		cpu, err := h.used(ctx)
 		if err != nil {
@@ -273,4 +264,21 @@ func bulkOnSQLite(ctx context.Context, h *host, n int, act liteAction) (sample, 
 		}
 		return got, nil
 	})
+}
+
+// makePeopleSQLite makes the table and its people.
+func makePeopleSQLite(ctx context.Context, k *kit, n int) error {
+	for _, statement := range []string{
+		"CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, status TEXT NOT NULL)",
+		fmt.Sprintf("WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d)"+
+			" INSERT INTO people SELECT i, 'person ' || i, 'active' FROM s", n),
+		"CREATE TABLE progress (done INTEGER)",
+		"INSERT INTO progress VALUES (0)",
+		"PRAGMA wal_checkpoint(TRUNCATE)",
+	} {
+		if _, err := k.db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make the people: %w", err)
+		}
+	}
+	return nil
 }

@@ -56,6 +56,7 @@ func scenarios() []scenario {
 		{"codec", nil, codecs},
 		{"each", []string{"postgres"}, each},
 		{"frozen", []string{"postgres"}, frozen},
+		{"preview", []string{"postgres"}, preview},
 	}
 }
 

@@ -20,8 +20,10 @@ import (
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskledger"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
 
@@ -45,10 +47,14 @@ type Client struct {
 	TaskEvent *TaskEventClient
 	// TaskItem is the client for interacting with the TaskItem builders.
 	TaskItem *TaskItemClient
+	// TaskLedger is the client for interacting with the TaskLedger builders.
+	TaskLedger *TaskLedgerClient
 	// TaskPlan is the client for interacting with the TaskPlan builders.
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
+	// TaskRate is the client for interacting with the TaskRate builders.
+	TaskRate *TaskRateClient
 	// TaskResult is the client for interacting with the TaskResult builders.
 	TaskResult *TaskResultClient
 	// TaskTarget is the client for interacting with the TaskTarget builders.
@@ -69,8 +75,10 @@ func (c *Client) init() {
 	c.TaskAttempt = NewTaskAttemptClient(c.config)
 	c.TaskEvent = NewTaskEventClient(c.config)
 	c.TaskItem = NewTaskItemClient(c.config)
+	c.TaskLedger = NewTaskLedgerClient(c.config)
 	c.TaskPlan = NewTaskPlanClient(c.config)
 	c.TaskProcess = NewTaskProcessClient(c.config)
+	c.TaskRate = NewTaskRateClient(c.config)
 	c.TaskResult = NewTaskResultClient(c.config)
 	c.TaskTarget = NewTaskTargetClient(c.config)
 }
@@ -173,8 +181,10 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
+		TaskLedger:  NewTaskLedgerClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
+		TaskRate:    NewTaskRateClient(cfg),
 		TaskResult:  NewTaskResultClient(cfg),
 		TaskTarget:  NewTaskTargetClient(cfg),
 	}, nil
@@ -202,8 +212,10 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
+		TaskLedger:  NewTaskLedgerClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
+		TaskRate:    NewTaskRateClient(cfg),
 		TaskResult:  NewTaskResultClient(cfg),
 		TaskTarget:  NewTaskTargetClient(cfg),
 	}, nil
@@ -236,7 +248,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskPlan, c.TaskProcess, c.TaskResult, c.TaskTarget,
+		c.TaskLedger, c.TaskPlan, c.TaskProcess, c.TaskRate, c.TaskResult,
+		c.TaskTarget,
 	} {
 		n.Use(hooks...)
 	}
@@ -247,7 +260,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskPlan, c.TaskProcess, c.TaskResult, c.TaskTarget,
+		c.TaskLedger, c.TaskPlan, c.TaskProcess, c.TaskRate, c.TaskResult,
+		c.TaskTarget,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -268,10 +282,14 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskEvent.mutate(ctx, m)
 	case *TaskItemMutation:
 		return c.TaskItem.mutate(ctx, m)
+	case *TaskLedgerMutation:
+		return c.TaskLedger.mutate(ctx, m)
 	case *TaskPlanMutation:
 		return c.TaskPlan.mutate(ctx, m)
 	case *TaskProcessMutation:
 		return c.TaskProcess.mutate(ctx, m)
+	case *TaskRateMutation:
+		return c.TaskRate.mutate(ctx, m)
 	case *TaskResultMutation:
 		return c.TaskResult.mutate(ctx, m)
 	case *TaskTargetMutation:
@@ -731,6 +749,25 @@ func (c *QueuedTaskClient) QueryResult(_m *QueuedTask) *TaskResultQuery {
 	return query
 }
 
+// QueryRate queries the rate edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryRate(_m *QueuedTask) *TaskRateQuery {
+	query := (&TaskRateClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
+			sqlgraph.To(taskrate.Table, taskrate.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, queuedtask.RateTable, queuedtask.RateColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.TaskRate
+		step.Edge.Schema = schemaConfig.TaskRate
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryMergedKeys queries the merged_keys edge of a QueuedTask.
 func (c *QueuedTaskClient) QueryMergedKeys(_m *QueuedTask) *MergedKeyQuery {
 	query := (&MergedKeyClient{config: c.config}).Query()
@@ -782,6 +819,25 @@ func (c *QueuedTaskClient) QueryTargets(_m *QueuedTask) *TaskTargetQuery {
 		schemaConfig := _m.schemaConfig
 		step.To.Schema = schemaConfig.TaskTarget
 		step.Edge.Schema = schemaConfig.TaskTarget
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryLedger queries the ledger edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryLedger(_m *QueuedTask) *TaskLedgerQuery {
+	query := (&TaskLedgerClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
+			sqlgraph.To(taskledger.Table, taskledger.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.LedgerTable, queuedtask.LedgerColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.TaskLedger
+		step.Edge.Schema = schemaConfig.TaskLedger
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
 	}
@@ -1251,6 +1307,158 @@ func (c *TaskItemClient) mutate(ctx context.Context, m *TaskItemMutation) (Value
 	}
 }
 
+// TaskLedgerClient is a client for the TaskLedger schema.
+type TaskLedgerClient struct {
+	config
+}
+
+// NewTaskLedgerClient returns a client for the TaskLedger from the given config.
+func NewTaskLedgerClient(c config) *TaskLedgerClient {
+	return &TaskLedgerClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskledger.Hooks(f(g(h())))`.
+func (c *TaskLedgerClient) Use(hooks ...Hook) {
+	c.hooks.TaskLedger = append(c.hooks.TaskLedger, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskledger.Intercept(f(g(h())))`.
+func (c *TaskLedgerClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskLedger = append(c.inters.TaskLedger, interceptors...)
+}
+
+// Create returns a builder for creating a TaskLedger entity.
+func (c *TaskLedgerClient) Create() *TaskLedgerCreate {
+	mutation := newTaskLedgerMutation(c.config, OpCreate)
+	return &TaskLedgerCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskLedger entities.
+func (c *TaskLedgerClient) CreateBulk(builders ...*TaskLedgerCreate) *TaskLedgerCreateBulk {
+	return &TaskLedgerCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskLedgerClient) MapCreateBulk(slice any, setFunc func(*TaskLedgerCreate, int)) *TaskLedgerCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskLedgerCreateBulk{err: fmt.Errorf("calling to TaskLedgerClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskLedgerCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskLedgerCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskLedger.
+func (c *TaskLedgerClient) Update() *TaskLedgerUpdate {
+	mutation := newTaskLedgerMutation(c.config, OpUpdate)
+	return &TaskLedgerUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskLedgerClient) UpdateOne(_m *TaskLedger) *TaskLedgerUpdateOne {
+	mutation := newTaskLedgerMutation(c.config, OpUpdateOne, withTaskLedger(_m))
+	return &TaskLedgerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskLedgerClient) UpdateOneID(id uuid.UUID) *TaskLedgerUpdateOne {
+	mutation := newTaskLedgerMutation(c.config, OpUpdateOne, withTaskLedgerID(id))
+	return &TaskLedgerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskLedger.
+func (c *TaskLedgerClient) Delete() *TaskLedgerDelete {
+	mutation := newTaskLedgerMutation(c.config, OpDelete)
+	return &TaskLedgerDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskLedgerClient) DeleteOne(_m *TaskLedger) *TaskLedgerDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskLedgerClient) DeleteOneID(id uuid.UUID) *TaskLedgerDeleteOne {
+	builder := c.Delete().Where(taskledger.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskLedgerDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskLedger.
+func (c *TaskLedgerClient) Query() *TaskLedgerQuery {
+	return &TaskLedgerQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskLedger},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskLedger entity by its id.
+func (c *TaskLedgerClient) Get(ctx context.Context, id uuid.UUID) (*TaskLedger, error) {
+	return c.Query().Where(taskledger.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskLedgerClient) GetX(ctx context.Context, id uuid.UUID) *TaskLedger {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTask queries the task edge of a TaskLedger.
+func (c *TaskLedgerClient) QueryTask(_m *TaskLedger) *QueuedTaskQuery {
+	query := (&QueuedTaskClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(taskledger.Table, taskledger.FieldID, id),
+			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, taskledger.TaskTable, taskledger.TaskColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.QueuedTask
+		step.Edge.Schema = schemaConfig.TaskLedger
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *TaskLedgerClient) Hooks() []Hook {
+	return c.hooks.TaskLedger
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskLedgerClient) Interceptors() []Interceptor {
+	return c.inters.TaskLedger
+}
+
+func (c *TaskLedgerClient) mutate(ctx context.Context, m *TaskLedgerMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskLedgerCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskLedgerUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskLedgerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskLedgerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskLedger mutation op: %q", m.Op())
+	}
+}
+
 // TaskPlanClient is a client for the TaskPlan schema.
 type TaskPlanClient struct {
 	config
@@ -1533,6 +1741,158 @@ func (c *TaskProcessClient) mutate(ctx context.Context, m *TaskProcessMutation) 
 		return (&TaskProcessDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown TaskProcess mutation op: %q", m.Op())
+	}
+}
+
+// TaskRateClient is a client for the TaskRate schema.
+type TaskRateClient struct {
+	config
+}
+
+// NewTaskRateClient returns a client for the TaskRate from the given config.
+func NewTaskRateClient(c config) *TaskRateClient {
+	return &TaskRateClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskrate.Hooks(f(g(h())))`.
+func (c *TaskRateClient) Use(hooks ...Hook) {
+	c.hooks.TaskRate = append(c.hooks.TaskRate, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskrate.Intercept(f(g(h())))`.
+func (c *TaskRateClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskRate = append(c.inters.TaskRate, interceptors...)
+}
+
+// Create returns a builder for creating a TaskRate entity.
+func (c *TaskRateClient) Create() *TaskRateCreate {
+	mutation := newTaskRateMutation(c.config, OpCreate)
+	return &TaskRateCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskRate entities.
+func (c *TaskRateClient) CreateBulk(builders ...*TaskRateCreate) *TaskRateCreateBulk {
+	return &TaskRateCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskRateClient) MapCreateBulk(slice any, setFunc func(*TaskRateCreate, int)) *TaskRateCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskRateCreateBulk{err: fmt.Errorf("calling to TaskRateClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskRateCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskRateCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskRate.
+func (c *TaskRateClient) Update() *TaskRateUpdate {
+	mutation := newTaskRateMutation(c.config, OpUpdate)
+	return &TaskRateUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskRateClient) UpdateOne(_m *TaskRate) *TaskRateUpdateOne {
+	mutation := newTaskRateMutation(c.config, OpUpdateOne, withTaskRate(_m))
+	return &TaskRateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskRateClient) UpdateOneID(id uuid.UUID) *TaskRateUpdateOne {
+	mutation := newTaskRateMutation(c.config, OpUpdateOne, withTaskRateID(id))
+	return &TaskRateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskRate.
+func (c *TaskRateClient) Delete() *TaskRateDelete {
+	mutation := newTaskRateMutation(c.config, OpDelete)
+	return &TaskRateDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskRateClient) DeleteOne(_m *TaskRate) *TaskRateDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskRateClient) DeleteOneID(id uuid.UUID) *TaskRateDeleteOne {
+	builder := c.Delete().Where(taskrate.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskRateDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskRate.
+func (c *TaskRateClient) Query() *TaskRateQuery {
+	return &TaskRateQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskRate},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskRate entity by its id.
+func (c *TaskRateClient) Get(ctx context.Context, id uuid.UUID) (*TaskRate, error) {
+	return c.Query().Where(taskrate.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskRateClient) GetX(ctx context.Context, id uuid.UUID) *TaskRate {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTask queries the task edge of a TaskRate.
+func (c *TaskRateClient) QueryTask(_m *TaskRate) *QueuedTaskQuery {
+	query := (&QueuedTaskClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(taskrate.Table, taskrate.FieldID, id),
+			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, taskrate.TaskTable, taskrate.TaskColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.QueuedTask
+		step.Edge.Schema = schemaConfig.TaskRate
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *TaskRateClient) Hooks() []Hook {
+	return c.hooks.TaskRate
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskRateClient) Interceptors() []Interceptor {
+	return c.inters.TaskRate
+}
+
+func (c *TaskRateClient) mutate(ctx context.Context, m *TaskRateMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskRateCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskRateUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskRateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskRateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskRate mutation op: %q", m.Op())
 	}
 }
 
@@ -1843,12 +2203,12 @@ func (c *TaskTargetClient) mutate(ctx context.Context, m *TaskTargetMutation) (V
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskPlan,
-		TaskProcess, TaskResult, TaskTarget []ent.Hook
+		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
+		TaskPlan, TaskProcess, TaskRate, TaskResult, TaskTarget []ent.Hook
 	}
 	inters struct {
-		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskPlan,
-		TaskProcess, TaskResult, TaskTarget []ent.Interceptor
+		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
+		TaskPlan, TaskProcess, TaskRate, TaskResult, TaskTarget []ent.Interceptor
 	}
 )
 

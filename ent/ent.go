@@ -18,8 +18,10 @@ import (
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskledger"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
 )
@@ -88,8 +90,10 @@ func checkColumn(t, c string) error {
 			taskattempt.Table: taskattempt.ValidColumn,
 			taskevent.Table:   taskevent.ValidColumn,
 			taskitem.Table:    taskitem.ValidColumn,
+			taskledger.Table:  taskledger.ValidColumn,
 			taskplan.Table:    taskplan.ValidColumn,
 			taskprocess.Table: taskprocess.ValidColumn,
+			taskrate.Table:    taskrate.ValidColumn,
 			taskresult.Table:  taskresult.ValidColumn,
 			tasktarget.Table:  tasktarget.ValidColumn,
 		})

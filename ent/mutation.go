@@ -20,8 +20,10 @@ import (
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskledger"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
 	"taskkit.dev/internal/lifecycle"
@@ -42,8 +44,10 @@ const (
 	TypeTaskAttempt = "TaskAttempt"
 	TypeTaskEvent   = "TaskEvent"
 	TypeTaskItem    = "TaskItem"
+	TypeTaskLedger  = "TaskLedger"
 	TypeTaskPlan    = "TaskPlan"
 	TypeTaskProcess = "TaskProcess"
+	TypeTaskRate    = "TaskRate"
 	TypeTaskResult  = "TaskResult"
 	TypeTaskTarget  = "TaskTarget"
 )
@@ -935,6 +939,7 @@ type QueuedTaskMutation struct {
 	unique_key               *string
 	idempotency_key          *string
 	parent_id                *uuid.UUID
+	follows_id               *uuid.UUID
 	traceparent              *string
 	targets_field            *string
 	clearedFields            map[string]struct{}
@@ -946,6 +951,8 @@ type QueuedTaskMutation struct {
 	clearedfailed_attempts   bool
 	result                   *uuid.UUID
 	clearedresult            bool
+	rate                     *uuid.UUID
+	clearedrate              bool
 	merged_keys              map[uuid.UUID]struct{}
 	removedmerged_keys       map[uuid.UUID]struct{}
 	clearedmerged_keys       bool
@@ -954,6 +961,9 @@ type QueuedTaskMutation struct {
 	targets                  map[uuid.UUID]struct{}
 	removedtargets           map[uuid.UUID]struct{}
 	clearedtargets           bool
+	ledger                   map[uuid.UUID]struct{}
+	removedledger            map[uuid.UUID]struct{}
+	clearedledger            bool
 	done                     bool
 	oldValue                 func(context.Context) (*QueuedTask, error)
 	predicates               []predicate.QueuedTask
@@ -3062,6 +3072,55 @@ func (m *QueuedTaskMutation) ResetParentID() {
 	delete(m.clearedFields, queuedtask.FieldParentID)
 }
 
+// SetFollowsID sets the "follows_id" field.
+func (m *QueuedTaskMutation) SetFollowsID(u uuid.UUID) {
+	m.follows_id = &u
+}
+
+// FollowsID returns the value of the "follows_id" field in the mutation.
+func (m *QueuedTaskMutation) FollowsID() (r uuid.UUID, exists bool) {
+	v := m.follows_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFollowsID returns the old "follows_id" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldFollowsID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFollowsID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFollowsID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFollowsID: %w", err)
+	}
+	return oldValue.FollowsID, nil
+}
+
+// ClearFollowsID clears the value of the "follows_id" field.
+func (m *QueuedTaskMutation) ClearFollowsID() {
+	m.follows_id = nil
+	m.clearedFields[queuedtask.FieldFollowsID] = struct{}{}
+}
+
+// FollowsIDCleared returns if the "follows_id" field was cleared in this mutation.
+func (m *QueuedTaskMutation) FollowsIDCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldFollowsID]
+	return ok
+}
+
+// ResetFollowsID resets all changes to the "follows_id" field.
+func (m *QueuedTaskMutation) ResetFollowsID() {
+	m.follows_id = nil
+	delete(m.clearedFields, queuedtask.FieldFollowsID)
+}
+
 // SetTraceparent sets the "traceparent" field.
 func (m *QueuedTaskMutation) SetTraceparent(s string) {
 	m.traceparent = &s
@@ -3307,6 +3366,45 @@ func (m *QueuedTaskMutation) ResetResult() {
 	m.clearedresult = false
 }
 
+// SetRateID sets the "rate" edge to the TaskRate entity by id.
+func (m *QueuedTaskMutation) SetRateID(id uuid.UUID) {
+	m.rate = &id
+}
+
+// ClearRate clears the "rate" edge to the TaskRate entity.
+func (m *QueuedTaskMutation) ClearRate() {
+	m.clearedrate = true
+}
+
+// RateCleared reports if the "rate" edge to the TaskRate entity was cleared.
+func (m *QueuedTaskMutation) RateCleared() bool {
+	return m.clearedrate
+}
+
+// RateID returns the "rate" edge ID in the mutation.
+func (m *QueuedTaskMutation) RateID() (id uuid.UUID, exists bool) {
+	if m.rate != nil {
+		return *m.rate, true
+	}
+	return
+}
+
+// RateIDs returns the "rate" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// RateID instead. It exists only for internal usage by the builders.
+func (m *QueuedTaskMutation) RateIDs() (ids []uuid.UUID) {
+	if id := m.rate; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetRate resets all changes to the "rate" edge.
+func (m *QueuedTaskMutation) ResetRate() {
+	m.rate = nil
+	m.clearedrate = false
+}
+
 // AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by ids.
 func (m *QueuedTaskMutation) AddMergedKeyIDs(ids ...uuid.UUID) {
 	if m.merged_keys == nil {
@@ -3454,6 +3552,60 @@ func (m *QueuedTaskMutation) ResetTargets() {
 	m.removedtargets = nil
 }
 
+// AddLedgerIDs adds the "ledger" edge to the TaskLedger entity by ids.
+func (m *QueuedTaskMutation) AddLedgerIDs(ids ...uuid.UUID) {
+	if m.ledger == nil {
+		m.ledger = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		m.ledger[ids[i]] = struct{}{}
+	}
+}
+
+// ClearLedger clears the "ledger" edge to the TaskLedger entity.
+func (m *QueuedTaskMutation) ClearLedger() {
+	m.clearedledger = true
+}
+
+// LedgerCleared reports if the "ledger" edge to the TaskLedger entity was cleared.
+func (m *QueuedTaskMutation) LedgerCleared() bool {
+	return m.clearedledger
+}
+
+// RemoveLedgerIDs removes the "ledger" edge to the TaskLedger entity by IDs.
+func (m *QueuedTaskMutation) RemoveLedgerIDs(ids ...uuid.UUID) {
+	if m.removedledger == nil {
+		m.removedledger = make(map[uuid.UUID]struct{})
+	}
+	for i := range ids {
+		delete(m.ledger, ids[i])
+		m.removedledger[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedLedger returns the removed IDs of the "ledger" edge to the TaskLedger entity.
+func (m *QueuedTaskMutation) RemovedLedgerIDs() (ids []uuid.UUID) {
+	for id := range m.removedledger {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// LedgerIDs returns the "ledger" edge IDs in the mutation.
+func (m *QueuedTaskMutation) LedgerIDs() (ids []uuid.UUID) {
+	for id := range m.ledger {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetLedger resets all changes to the "ledger" edge.
+func (m *QueuedTaskMutation) ResetLedger() {
+	m.ledger = nil
+	m.clearedledger = false
+	m.removedledger = nil
+}
+
 // Where appends a list predicates to the QueuedTaskMutation builder.
 func (m *QueuedTaskMutation) Where(ps ...predicate.QueuedTask) {
 	m.predicates = append(m.predicates, ps...)
@@ -3488,7 +3640,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 44)
+	fields := make([]string, 0, 45)
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
@@ -3615,6 +3767,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.parent_id != nil {
 		fields = append(fields, queuedtask.FieldParentID)
 	}
+	if m.follows_id != nil {
+		fields = append(fields, queuedtask.FieldFollowsID)
+	}
 	if m.traceparent != nil {
 		fields = append(fields, queuedtask.FieldTraceparent)
 	}
@@ -3713,6 +3868,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.IdempotencyKey()
 	case queuedtask.FieldParentID:
 		return m.ParentID()
+	case queuedtask.FieldFollowsID:
+		return m.FollowsID()
 	case queuedtask.FieldTraceparent:
 		return m.Traceparent()
 	case queuedtask.FieldTargetsField:
@@ -3810,6 +3967,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldIdempotencyKey(ctx)
 	case queuedtask.FieldParentID:
 		return m.OldParentID(ctx)
+	case queuedtask.FieldFollowsID:
+		return m.OldFollowsID(ctx)
 	case queuedtask.FieldTraceparent:
 		return m.OldTraceparent(ctx)
 	case queuedtask.FieldTargetsField:
@@ -4117,6 +4276,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetParentID(v)
 		return nil
+	case queuedtask.FieldFollowsID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFollowsID(v)
+		return nil
 	case queuedtask.FieldTraceparent:
 		v, ok := value.(string)
 		if !ok {
@@ -4350,6 +4516,9 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	if m.FieldCleared(queuedtask.FieldParentID) {
 		fields = append(fields, queuedtask.FieldParentID)
 	}
+	if m.FieldCleared(queuedtask.FieldFollowsID) {
+		fields = append(fields, queuedtask.FieldFollowsID)
+	}
 	if m.FieldCleared(queuedtask.FieldTraceparent) {
 		fields = append(fields, queuedtask.FieldTraceparent)
 	}
@@ -4423,6 +4592,9 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 		return nil
 	case queuedtask.FieldParentID:
 		m.ClearParentID()
+		return nil
+	case queuedtask.FieldFollowsID:
+		m.ClearFollowsID()
 		return nil
 	case queuedtask.FieldTraceparent:
 		m.ClearTraceparent()
@@ -4564,6 +4736,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldParentID:
 		m.ResetParentID()
 		return nil
+	case queuedtask.FieldFollowsID:
+		m.ResetFollowsID()
+		return nil
 	case queuedtask.FieldTraceparent:
 		m.ResetTraceparent()
 		return nil
@@ -4576,7 +4751,7 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *QueuedTaskMutation) AddedEdges() []string {
-	edges := make([]string, 0, 6)
+	edges := make([]string, 0, 8)
 	if m.items != nil {
 		edges = append(edges, queuedtask.EdgeItems)
 	}
@@ -4586,6 +4761,9 @@ func (m *QueuedTaskMutation) AddedEdges() []string {
 	if m.result != nil {
 		edges = append(edges, queuedtask.EdgeResult)
 	}
+	if m.rate != nil {
+		edges = append(edges, queuedtask.EdgeRate)
+	}
 	if m.merged_keys != nil {
 		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
@@ -4594,6 +4772,9 @@ func (m *QueuedTaskMutation) AddedEdges() []string {
 	}
 	if m.targets != nil {
 		edges = append(edges, queuedtask.EdgeTargets)
+	}
+	if m.ledger != nil {
+		edges = append(edges, queuedtask.EdgeLedger)
 	}
 	return edges
 }
@@ -4618,6 +4799,10 @@ func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 		if id := m.result; id != nil {
 			return []ent.Value{*id}
 		}
+	case queuedtask.EdgeRate:
+		if id := m.rate; id != nil {
+			return []ent.Value{*id}
+		}
 	case queuedtask.EdgeMergedKeys:
 		ids := make([]ent.Value, 0, len(m.merged_keys))
 		for id := range m.merged_keys {
@@ -4634,13 +4819,19 @@ func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case queuedtask.EdgeLedger:
+		ids := make([]ent.Value, 0, len(m.ledger))
+		for id := range m.ledger {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *QueuedTaskMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 6)
+	edges := make([]string, 0, 8)
 	if m.removeditems != nil {
 		edges = append(edges, queuedtask.EdgeItems)
 	}
@@ -4652,6 +4843,9 @@ func (m *QueuedTaskMutation) RemovedEdges() []string {
 	}
 	if m.removedtargets != nil {
 		edges = append(edges, queuedtask.EdgeTargets)
+	}
+	if m.removedledger != nil {
+		edges = append(edges, queuedtask.EdgeLedger)
 	}
 	return edges
 }
@@ -4684,13 +4878,19 @@ func (m *QueuedTaskMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case queuedtask.EdgeLedger:
+		ids := make([]ent.Value, 0, len(m.removedledger))
+		for id := range m.removedledger {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *QueuedTaskMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 6)
+	edges := make([]string, 0, 8)
 	if m.cleareditems {
 		edges = append(edges, queuedtask.EdgeItems)
 	}
@@ -4700,6 +4900,9 @@ func (m *QueuedTaskMutation) ClearedEdges() []string {
 	if m.clearedresult {
 		edges = append(edges, queuedtask.EdgeResult)
 	}
+	if m.clearedrate {
+		edges = append(edges, queuedtask.EdgeRate)
+	}
 	if m.clearedmerged_keys {
 		edges = append(edges, queuedtask.EdgeMergedKeys)
 	}
@@ -4708,6 +4911,9 @@ func (m *QueuedTaskMutation) ClearedEdges() []string {
 	}
 	if m.clearedtargets {
 		edges = append(edges, queuedtask.EdgeTargets)
+	}
+	if m.clearedledger {
+		edges = append(edges, queuedtask.EdgeLedger)
 	}
 	return edges
 }
@@ -4722,12 +4928,16 @@ func (m *QueuedTaskMutation) EdgeCleared(name string) bool {
 		return m.clearedfailed_attempts
 	case queuedtask.EdgeResult:
 		return m.clearedresult
+	case queuedtask.EdgeRate:
+		return m.clearedrate
 	case queuedtask.EdgeMergedKeys:
 		return m.clearedmerged_keys
 	case queuedtask.EdgePlan:
 		return m.clearedplan
 	case queuedtask.EdgeTargets:
 		return m.clearedtargets
+	case queuedtask.EdgeLedger:
+		return m.clearedledger
 	}
 	return false
 }
@@ -4738,6 +4948,9 @@ func (m *QueuedTaskMutation) ClearEdge(name string) error {
 	switch name {
 	case queuedtask.EdgeResult:
 		m.ClearResult()
+		return nil
+	case queuedtask.EdgeRate:
+		m.ClearRate()
 		return nil
 	case queuedtask.EdgePlan:
 		m.ClearPlan()
@@ -4759,6 +4972,9 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 	case queuedtask.EdgeResult:
 		m.ResetResult()
 		return nil
+	case queuedtask.EdgeRate:
+		m.ResetRate()
+		return nil
 	case queuedtask.EdgeMergedKeys:
 		m.ResetMergedKeys()
 		return nil
@@ -4767,6 +4983,9 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 		return nil
 	case queuedtask.EdgeTargets:
 		m.ResetTargets()
+		return nil
+	case queuedtask.EdgeLedger:
+		m.ResetLedger()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask edge %s", name)
@@ -7168,6 +7387,677 @@ func (m *TaskItemMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown TaskItem edge %s", name)
 }
 
+// TaskLedgerMutation represents an operation that mutates the TaskLedger nodes in the graph.
+type TaskLedgerMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_date  *time.Time
+	batch         *int64
+	addbatch      *int64
+	items         *int64
+	additems      *int64
+	keys          *[]byte
+	clearedFields map[string]struct{}
+	task          *uuid.UUID
+	clearedtask   bool
+	done          bool
+	oldValue      func(context.Context) (*TaskLedger, error)
+	predicates    []predicate.TaskLedger
+}
+
+var _ ent.Mutation = (*TaskLedgerMutation)(nil)
+
+// taskledgerOption allows management of the mutation configuration using functional options.
+type taskledgerOption func(*TaskLedgerMutation)
+
+// newTaskLedgerMutation creates new mutation for the TaskLedger entity.
+func newTaskLedgerMutation(c config, op Op, opts ...taskledgerOption) *TaskLedgerMutation {
+	m := &TaskLedgerMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskLedger,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskLedgerID sets the ID field of the mutation.
+func withTaskLedgerID(id uuid.UUID) taskledgerOption {
+	return func(m *TaskLedgerMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskLedger
+		)
+		m.oldValue = func(ctx context.Context) (*TaskLedger, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskLedger.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskLedger sets the old TaskLedger of the mutation.
+func withTaskLedger(node *TaskLedger) taskledgerOption {
+	return func(m *TaskLedgerMutation) {
+		m.oldValue = func(context.Context) (*TaskLedger, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskLedgerMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskLedgerMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskLedger entities.
+func (m *TaskLedgerMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskLedgerMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskLedgerMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskLedger.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskLedgerMutation) SetTaskID(u uuid.UUID) {
+	m.task = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskLedgerMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskLedger entity.
+// If the TaskLedger object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLedgerMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskLedgerMutation) ResetTaskID() {
+	m.task = nil
+}
+
+// SetCreatedDate sets the "created_date" field.
+func (m *TaskLedgerMutation) SetCreatedDate(t time.Time) {
+	m.created_date = &t
+}
+
+// CreatedDate returns the value of the "created_date" field in the mutation.
+func (m *TaskLedgerMutation) CreatedDate() (r time.Time, exists bool) {
+	v := m.created_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedDate returns the old "created_date" field's value of the TaskLedger entity.
+// If the TaskLedger object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLedgerMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
+	}
+	return oldValue.CreatedDate, nil
+}
+
+// ResetCreatedDate resets all changes to the "created_date" field.
+func (m *TaskLedgerMutation) ResetCreatedDate() {
+	m.created_date = nil
+}
+
+// SetBatch sets the "batch" field.
+func (m *TaskLedgerMutation) SetBatch(i int64) {
+	m.batch = &i
+	m.addbatch = nil
+}
+
+// Batch returns the value of the "batch" field in the mutation.
+func (m *TaskLedgerMutation) Batch() (r int64, exists bool) {
+	v := m.batch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBatch returns the old "batch" field's value of the TaskLedger entity.
+// If the TaskLedger object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLedgerMutation) OldBatch(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBatch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBatch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBatch: %w", err)
+	}
+	return oldValue.Batch, nil
+}
+
+// AddBatch adds i to the "batch" field.
+func (m *TaskLedgerMutation) AddBatch(i int64) {
+	if m.addbatch != nil {
+		*m.addbatch += i
+	} else {
+		m.addbatch = &i
+	}
+}
+
+// AddedBatch returns the value that was added to the "batch" field in this mutation.
+func (m *TaskLedgerMutation) AddedBatch() (r int64, exists bool) {
+	v := m.addbatch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBatch resets all changes to the "batch" field.
+func (m *TaskLedgerMutation) ResetBatch() {
+	m.batch = nil
+	m.addbatch = nil
+}
+
+// SetItems sets the "items" field.
+func (m *TaskLedgerMutation) SetItems(i int64) {
+	m.items = &i
+	m.additems = nil
+}
+
+// Items returns the value of the "items" field in the mutation.
+func (m *TaskLedgerMutation) Items() (r int64, exists bool) {
+	v := m.items
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldItems returns the old "items" field's value of the TaskLedger entity.
+// If the TaskLedger object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLedgerMutation) OldItems(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldItems is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldItems requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldItems: %w", err)
+	}
+	return oldValue.Items, nil
+}
+
+// AddItems adds i to the "items" field.
+func (m *TaskLedgerMutation) AddItems(i int64) {
+	if m.additems != nil {
+		*m.additems += i
+	} else {
+		m.additems = &i
+	}
+}
+
+// AddedItems returns the value that was added to the "items" field in this mutation.
+func (m *TaskLedgerMutation) AddedItems() (r int64, exists bool) {
+	v := m.additems
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetItems resets all changes to the "items" field.
+func (m *TaskLedgerMutation) ResetItems() {
+	m.items = nil
+	m.additems = nil
+}
+
+// SetKeys sets the "keys" field.
+func (m *TaskLedgerMutation) SetKeys(b []byte) {
+	m.keys = &b
+}
+
+// Keys returns the value of the "keys" field in the mutation.
+func (m *TaskLedgerMutation) Keys() (r []byte, exists bool) {
+	v := m.keys
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeys returns the old "keys" field's value of the TaskLedger entity.
+// If the TaskLedger object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLedgerMutation) OldKeys(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeys is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeys requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeys: %w", err)
+	}
+	return oldValue.Keys, nil
+}
+
+// ResetKeys resets all changes to the "keys" field.
+func (m *TaskLedgerMutation) ResetKeys() {
+	m.keys = nil
+}
+
+// ClearTask clears the "task" edge to the QueuedTask entity.
+func (m *TaskLedgerMutation) ClearTask() {
+	m.clearedtask = true
+	m.clearedFields[taskledger.FieldTaskID] = struct{}{}
+}
+
+// TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
+func (m *TaskLedgerMutation) TaskCleared() bool {
+	return m.clearedtask
+}
+
+// TaskIDs returns the "task" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TaskID instead. It exists only for internal usage by the builders.
+func (m *TaskLedgerMutation) TaskIDs() (ids []uuid.UUID) {
+	if id := m.task; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTask resets all changes to the "task" edge.
+func (m *TaskLedgerMutation) ResetTask() {
+	m.task = nil
+	m.clearedtask = false
+}
+
+// Where appends a list predicates to the TaskLedgerMutation builder.
+func (m *TaskLedgerMutation) Where(ps ...predicate.TaskLedger) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskLedgerMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskLedgerMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskLedger, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskLedgerMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskLedgerMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskLedger).
+func (m *TaskLedgerMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskLedgerMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.task != nil {
+		fields = append(fields, taskledger.FieldTaskID)
+	}
+	if m.created_date != nil {
+		fields = append(fields, taskledger.FieldCreatedDate)
+	}
+	if m.batch != nil {
+		fields = append(fields, taskledger.FieldBatch)
+	}
+	if m.items != nil {
+		fields = append(fields, taskledger.FieldItems)
+	}
+	if m.keys != nil {
+		fields = append(fields, taskledger.FieldKeys)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskLedgerMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskledger.FieldTaskID:
+		return m.TaskID()
+	case taskledger.FieldCreatedDate:
+		return m.CreatedDate()
+	case taskledger.FieldBatch:
+		return m.Batch()
+	case taskledger.FieldItems:
+		return m.Items()
+	case taskledger.FieldKeys:
+		return m.Keys()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskLedgerMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskledger.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case taskledger.FieldCreatedDate:
+		return m.OldCreatedDate(ctx)
+	case taskledger.FieldBatch:
+		return m.OldBatch(ctx)
+	case taskledger.FieldItems:
+		return m.OldItems(ctx)
+	case taskledger.FieldKeys:
+		return m.OldKeys(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskLedger field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskLedgerMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskledger.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case taskledger.FieldCreatedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedDate(v)
+		return nil
+	case taskledger.FieldBatch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBatch(v)
+		return nil
+	case taskledger.FieldItems:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetItems(v)
+		return nil
+	case taskledger.FieldKeys:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeys(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLedger field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskLedgerMutation) AddedFields() []string {
+	var fields []string
+	if m.addbatch != nil {
+		fields = append(fields, taskledger.FieldBatch)
+	}
+	if m.additems != nil {
+		fields = append(fields, taskledger.FieldItems)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskLedgerMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case taskledger.FieldBatch:
+		return m.AddedBatch()
+	case taskledger.FieldItems:
+		return m.AddedItems()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskLedgerMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case taskledger.FieldBatch:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBatch(v)
+		return nil
+	case taskledger.FieldItems:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddItems(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLedger numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskLedgerMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskLedgerMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskLedgerMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown TaskLedger nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskLedgerMutation) ResetField(name string) error {
+	switch name {
+	case taskledger.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case taskledger.FieldCreatedDate:
+		m.ResetCreatedDate()
+		return nil
+	case taskledger.FieldBatch:
+		m.ResetBatch()
+		return nil
+	case taskledger.FieldItems:
+		m.ResetItems()
+		return nil
+	case taskledger.FieldKeys:
+		m.ResetKeys()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLedger field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskLedgerMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.task != nil {
+		edges = append(edges, taskledger.EdgeTask)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskLedgerMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case taskledger.EdgeTask:
+		if id := m.task; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskLedgerMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskLedgerMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskLedgerMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedtask {
+		edges = append(edges, taskledger.EdgeTask)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskLedgerMutation) EdgeCleared(name string) bool {
+	switch name {
+	case taskledger.EdgeTask:
+		return m.clearedtask
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskLedgerMutation) ClearEdge(name string) error {
+	switch name {
+	case taskledger.EdgeTask:
+		m.ClearTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLedger unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskLedgerMutation) ResetEdge(name string) error {
+	switch name {
+	case taskledger.EdgeTask:
+		m.ResetTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLedger edge %s", name)
+}
+
 // TaskPlanMutation represents an operation that mutates the TaskPlan nodes in the graph.
 type TaskPlanMutation struct {
 	config
@@ -9166,6 +10056,570 @@ func (m *TaskProcessMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *TaskProcessMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown TaskProcess edge %s", name)
+}
+
+// TaskRateMutation represents an operation that mutates the TaskRate nodes in the graph.
+type TaskRateMutation struct {
+	config
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	execution_component_name *string
+	measured_date            *time.Time
+	history                  *json.RawMessage
+	appendhistory            json.RawMessage
+	clearedFields            map[string]struct{}
+	task                     *uuid.UUID
+	clearedtask              bool
+	done                     bool
+	oldValue                 func(context.Context) (*TaskRate, error)
+	predicates               []predicate.TaskRate
+}
+
+var _ ent.Mutation = (*TaskRateMutation)(nil)
+
+// taskrateOption allows management of the mutation configuration using functional options.
+type taskrateOption func(*TaskRateMutation)
+
+// newTaskRateMutation creates new mutation for the TaskRate entity.
+func newTaskRateMutation(c config, op Op, opts ...taskrateOption) *TaskRateMutation {
+	m := &TaskRateMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskRate,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskRateID sets the ID field of the mutation.
+func withTaskRateID(id uuid.UUID) taskrateOption {
+	return func(m *TaskRateMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskRate
+		)
+		m.oldValue = func(ctx context.Context) (*TaskRate, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskRate.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskRate sets the old TaskRate of the mutation.
+func withTaskRate(node *TaskRate) taskrateOption {
+	return func(m *TaskRateMutation) {
+		m.oldValue = func(context.Context) (*TaskRate, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskRateMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskRateMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskRate entities.
+func (m *TaskRateMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskRateMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskRateMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskRate.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskRateMutation) SetTaskID(u uuid.UUID) {
+	m.task = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskRateMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskRate entity.
+// If the TaskRate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskRateMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskRateMutation) ResetTaskID() {
+	m.task = nil
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *TaskRateMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *TaskRateMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the TaskRate entity.
+// If the TaskRate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskRateMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *TaskRateMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetMeasuredDate sets the "measured_date" field.
+func (m *TaskRateMutation) SetMeasuredDate(t time.Time) {
+	m.measured_date = &t
+}
+
+// MeasuredDate returns the value of the "measured_date" field in the mutation.
+func (m *TaskRateMutation) MeasuredDate() (r time.Time, exists bool) {
+	v := m.measured_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMeasuredDate returns the old "measured_date" field's value of the TaskRate entity.
+// If the TaskRate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskRateMutation) OldMeasuredDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMeasuredDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMeasuredDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMeasuredDate: %w", err)
+	}
+	return oldValue.MeasuredDate, nil
+}
+
+// ResetMeasuredDate resets all changes to the "measured_date" field.
+func (m *TaskRateMutation) ResetMeasuredDate() {
+	m.measured_date = nil
+}
+
+// SetHistory sets the "history" field.
+func (m *TaskRateMutation) SetHistory(jm json.RawMessage) {
+	m.history = &jm
+	m.appendhistory = nil
+}
+
+// History returns the value of the "history" field in the mutation.
+func (m *TaskRateMutation) History() (r json.RawMessage, exists bool) {
+	v := m.history
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHistory returns the old "history" field's value of the TaskRate entity.
+// If the TaskRate object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskRateMutation) OldHistory(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHistory is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHistory requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHistory: %w", err)
+	}
+	return oldValue.History, nil
+}
+
+// AppendHistory adds jm to the "history" field.
+func (m *TaskRateMutation) AppendHistory(jm json.RawMessage) {
+	m.appendhistory = append(m.appendhistory, jm...)
+}
+
+// AppendedHistory returns the list of values that were appended to the "history" field in this mutation.
+func (m *TaskRateMutation) AppendedHistory() (json.RawMessage, bool) {
+	if len(m.appendhistory) == 0 {
+		return nil, false
+	}
+	return m.appendhistory, true
+}
+
+// ResetHistory resets all changes to the "history" field.
+func (m *TaskRateMutation) ResetHistory() {
+	m.history = nil
+	m.appendhistory = nil
+}
+
+// ClearTask clears the "task" edge to the QueuedTask entity.
+func (m *TaskRateMutation) ClearTask() {
+	m.clearedtask = true
+	m.clearedFields[taskrate.FieldTaskID] = struct{}{}
+}
+
+// TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
+func (m *TaskRateMutation) TaskCleared() bool {
+	return m.clearedtask
+}
+
+// TaskIDs returns the "task" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TaskID instead. It exists only for internal usage by the builders.
+func (m *TaskRateMutation) TaskIDs() (ids []uuid.UUID) {
+	if id := m.task; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTask resets all changes to the "task" edge.
+func (m *TaskRateMutation) ResetTask() {
+	m.task = nil
+	m.clearedtask = false
+}
+
+// Where appends a list predicates to the TaskRateMutation builder.
+func (m *TaskRateMutation) Where(ps ...predicate.TaskRate) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskRateMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskRateMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskRate, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskRateMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskRateMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskRate).
+func (m *TaskRateMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskRateMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.task != nil {
+		fields = append(fields, taskrate.FieldTaskID)
+	}
+	if m.execution_component_name != nil {
+		fields = append(fields, taskrate.FieldExecutionComponentName)
+	}
+	if m.measured_date != nil {
+		fields = append(fields, taskrate.FieldMeasuredDate)
+	}
+	if m.history != nil {
+		fields = append(fields, taskrate.FieldHistory)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskRateMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskrate.FieldTaskID:
+		return m.TaskID()
+	case taskrate.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case taskrate.FieldMeasuredDate:
+		return m.MeasuredDate()
+	case taskrate.FieldHistory:
+		return m.History()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskRateMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskrate.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case taskrate.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case taskrate.FieldMeasuredDate:
+		return m.OldMeasuredDate(ctx)
+	case taskrate.FieldHistory:
+		return m.OldHistory(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskRate field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskRateMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskrate.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case taskrate.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case taskrate.FieldMeasuredDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMeasuredDate(v)
+		return nil
+	case taskrate.FieldHistory:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHistory(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskRate field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskRateMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskRateMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskRateMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown TaskRate numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskRateMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskRateMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskRateMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown TaskRate nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskRateMutation) ResetField(name string) error {
+	switch name {
+	case taskrate.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case taskrate.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case taskrate.FieldMeasuredDate:
+		m.ResetMeasuredDate()
+		return nil
+	case taskrate.FieldHistory:
+		m.ResetHistory()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskRate field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskRateMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.task != nil {
+		edges = append(edges, taskrate.EdgeTask)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskRateMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case taskrate.EdgeTask:
+		if id := m.task; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskRateMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskRateMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskRateMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedtask {
+		edges = append(edges, taskrate.EdgeTask)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskRateMutation) EdgeCleared(name string) bool {
+	switch name {
+	case taskrate.EdgeTask:
+		return m.clearedtask
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskRateMutation) ClearEdge(name string) error {
+	switch name {
+	case taskrate.EdgeTask:
+		m.ClearTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskRate unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskRateMutation) ResetEdge(name string) error {
+	switch name {
+	case taskrate.EdgeTask:
+		m.ResetTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskRate edge %s", name)
 }
 
 // TaskResultMutation represents an operation that mutates the TaskResult nodes in the graph.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskplan"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/internal/lifecycle"
 )
@@ -104,8 +105,10 @@ type QueuedTask struct {
 	UniqueKey *string `json:"unique_key,omitempty"`
 	// IdempotencyKey holds the value of the "idempotency_key" field.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
-	// ParentID holds the value of the "parent_id" field.
+	// the task of which it is a child
 	ParentID *uuid.UUID `json:"parent_id,omitempty"`
+	// the task that it retries, continues or applies, or was submitted to follow
+	FollowsID *uuid.UUID `json:"follows_id,omitempty"`
 	// Traceparent holds the value of the "traceparent" field.
 	Traceparent *string `json:"traceparent,omitempty"`
 	// the list of targets in the spec, if the kind has one
@@ -124,15 +127,19 @@ type QueuedTaskEdges struct {
 	FailedAttempts []*TaskAttempt `json:"failed_attempts,omitempty"`
 	// Result holds the value of the result edge.
 	Result *TaskResult `json:"result,omitempty"`
+	// Rate holds the value of the rate edge.
+	Rate *TaskRate `json:"rate,omitempty"`
 	// MergedKeys holds the value of the merged_keys edge.
 	MergedKeys []*MergedKey `json:"merged_keys,omitempty"`
 	// Plan holds the value of the plan edge.
 	Plan *TaskPlan `json:"plan,omitempty"`
 	// Targets holds the value of the targets edge.
 	Targets []*TaskTarget `json:"targets,omitempty"`
+	// Ledger holds the value of the ledger edge.
+	Ledger []*TaskLedger `json:"ledger,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [6]bool
+	loadedTypes [8]bool
 }
 
 // ItemsOrErr returns the Items value or an error if the edge
@@ -164,10 +171,21 @@ func (e QueuedTaskEdges) ResultOrErr() (*TaskResult, error) {
 	return nil, &NotLoadedError{edge: "result"}
 }
 
+// RateOrErr returns the Rate value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e QueuedTaskEdges) RateOrErr() (*TaskRate, error) {
+	if e.Rate != nil {
+		return e.Rate, nil
+	} else if e.loadedTypes[3] {
+		return nil, &NotFoundError{label: taskrate.Label}
+	}
+	return nil, &NotLoadedError{edge: "rate"}
+}
+
 // MergedKeysOrErr returns the MergedKeys value or an error if the edge
 // was not loaded in eager-loading.
 func (e QueuedTaskEdges) MergedKeysOrErr() ([]*MergedKey, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[4] {
 		return e.MergedKeys, nil
 	}
 	return nil, &NotLoadedError{edge: "merged_keys"}
@@ -178,7 +196,7 @@ func (e QueuedTaskEdges) MergedKeysOrErr() ([]*MergedKey, error) {
 func (e QueuedTaskEdges) PlanOrErr() (*TaskPlan, error) {
 	if e.Plan != nil {
 		return e.Plan, nil
-	} else if e.loadedTypes[4] {
+	} else if e.loadedTypes[5] {
 		return nil, &NotFoundError{label: taskplan.Label}
 	}
 	return nil, &NotLoadedError{edge: "plan"}
@@ -187,10 +205,19 @@ func (e QueuedTaskEdges) PlanOrErr() (*TaskPlan, error) {
 // TargetsOrErr returns the Targets value or an error if the edge
 // was not loaded in eager-loading.
 func (e QueuedTaskEdges) TargetsOrErr() ([]*TaskTarget, error) {
-	if e.loadedTypes[5] {
+	if e.loadedTypes[6] {
 		return e.Targets, nil
 	}
 	return nil, &NotLoadedError{edge: "targets"}
+}
+
+// LedgerOrErr returns the Ledger value or an error if the edge
+// was not loaded in eager-loading.
+func (e QueuedTaskEdges) LedgerOrErr() ([]*TaskLedger, error) {
+	if e.loadedTypes[7] {
+		return e.Ledger, nil
+	}
+	return nil, &NotLoadedError{edge: "ledger"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -198,7 +225,7 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case queuedtask.FieldControlBy, queuedtask.FieldParentID:
+		case queuedtask.FieldControlBy, queuedtask.FieldParentID, queuedtask.FieldFollowsID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case queuedtask.FieldExecutionState, queuedtask.FieldExecutionSpec:
 			values[i] = new([]byte)
@@ -506,6 +533,13 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				_m.ParentID = new(uuid.UUID)
 				*_m.ParentID = *value.S.(*uuid.UUID)
 			}
+		case queuedtask.FieldFollowsID:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field follows_id", values[i])
+			} else if value.Valid {
+				_m.FollowsID = new(uuid.UUID)
+				*_m.FollowsID = *value.S.(*uuid.UUID)
+			}
 		case queuedtask.FieldTraceparent:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field traceparent", values[i])
@@ -548,6 +582,11 @@ func (_m *QueuedTask) QueryResult() *TaskResultQuery {
 	return NewQueuedTaskClient(_m.config).QueryResult(_m)
 }
 
+// QueryRate queries the "rate" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryRate() *TaskRateQuery {
+	return NewQueuedTaskClient(_m.config).QueryRate(_m)
+}
+
 // QueryMergedKeys queries the "merged_keys" edge of the QueuedTask entity.
 func (_m *QueuedTask) QueryMergedKeys() *MergedKeyQuery {
 	return NewQueuedTaskClient(_m.config).QueryMergedKeys(_m)
@@ -561,6 +600,11 @@ func (_m *QueuedTask) QueryPlan() *TaskPlanQuery {
 // QueryTargets queries the "targets" edge of the QueuedTask entity.
 func (_m *QueuedTask) QueryTargets() *TaskTargetQuery {
 	return NewQueuedTaskClient(_m.config).QueryTargets(_m)
+}
+
+// QueryLedger queries the "ledger" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryLedger() *TaskLedgerQuery {
+	return NewQueuedTaskClient(_m.config).QueryLedger(_m)
 }
 
 // Update returns a builder for updating this QueuedTask.
@@ -743,6 +787,11 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString(", ")
 	if v := _m.ParentID; v != nil {
 		builder.WriteString("parent_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.FollowsID; v != nil {
+		builder.WriteString("follows_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

@@ -17,7 +17,9 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskledger"
 	"taskkit.dev/ent/taskplan"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
 	"taskkit.dev/internal/lifecycle"
@@ -538,6 +540,20 @@ func (_c *QueuedTaskCreate) SetNillableParentID(v *uuid.UUID) *QueuedTaskCreate 
 	return _c
 }
 
+// SetFollowsID sets the "follows_id" field.
+func (_c *QueuedTaskCreate) SetFollowsID(v uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetFollowsID(v)
+	return _c
+}
+
+// SetNillableFollowsID sets the "follows_id" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableFollowsID(v *uuid.UUID) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetFollowsID(*v)
+	}
+	return _c
+}
+
 // SetTraceparent sets the "traceparent" field.
 func (_c *QueuedTaskCreate) SetTraceparent(v string) *QueuedTaskCreate {
 	_c.mutation.SetTraceparent(v)
@@ -621,6 +637,25 @@ func (_c *QueuedTaskCreate) SetResult(v *TaskResult) *QueuedTaskCreate {
 	return _c.SetResultID(v.ID)
 }
 
+// SetRateID sets the "rate" edge to the TaskRate entity by ID.
+func (_c *QueuedTaskCreate) SetRateID(id uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetRateID(id)
+	return _c
+}
+
+// SetNillableRateID sets the "rate" edge to the TaskRate entity by ID if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableRateID(id *uuid.UUID) *QueuedTaskCreate {
+	if id != nil {
+		_c = _c.SetRateID(*id)
+	}
+	return _c
+}
+
+// SetRate sets the "rate" edge to the TaskRate entity.
+func (_c *QueuedTaskCreate) SetRate(v *TaskRate) *QueuedTaskCreate {
+	return _c.SetRateID(v.ID)
+}
+
 // AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by IDs.
 func (_c *QueuedTaskCreate) AddMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskCreate {
 	_c.mutation.AddMergedKeyIDs(ids...)
@@ -668,6 +703,21 @@ func (_c *QueuedTaskCreate) AddTargets(v ...*TaskTarget) *QueuedTaskCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddTargetIDs(ids...)
+}
+
+// AddLedgerIDs adds the "ledger" edge to the TaskLedger entity by IDs.
+func (_c *QueuedTaskCreate) AddLedgerIDs(ids ...uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.AddLedgerIDs(ids...)
+	return _c
+}
+
+// AddLedger adds the "ledger" edges to the TaskLedger entity.
+func (_c *QueuedTaskCreate) AddLedger(v ...*TaskLedger) *QueuedTaskCreate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddLedgerIDs(ids...)
 }
 
 // Mutation returns the QueuedTaskMutation object of the builder.
@@ -1071,6 +1121,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldParentID, field.TypeUUID, value)
 		_node.ParentID = &value
 	}
+	if value, ok := _c.mutation.FollowsID(); ok {
+		_spec.SetField(queuedtask.FieldFollowsID, field.TypeUUID, value)
+		_node.FollowsID = &value
+	}
 	if value, ok := _c.mutation.Traceparent(); ok {
 		_spec.SetField(queuedtask.FieldTraceparent, field.TypeString, value)
 		_node.Traceparent = &value
@@ -1130,6 +1184,23 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
+	if nodes := _c.mutation.RateIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.RateTable,
+			Columns: []string{queuedtask.RateColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskrate.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _c.schemaConfig.TaskRate
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
 	if nodes := _c.mutation.MergedKeysIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -1176,6 +1247,23 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 			},
 		}
 		edge.Schema = _c.schemaConfig.TaskTarget
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.LedgerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _c.schemaConfig.TaskLedger
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

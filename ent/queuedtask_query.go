@@ -19,7 +19,9 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskledger"
 	"taskkit.dev/ent/taskplan"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
 )
@@ -34,9 +36,11 @@ type QueuedTaskQuery struct {
 	withItems          *TaskItemQuery
 	withFailedAttempts *TaskAttemptQuery
 	withResult         *TaskResultQuery
+	withRate           *TaskRateQuery
 	withMergedKeys     *MergedKeyQuery
 	withPlan           *TaskPlanQuery
 	withTargets        *TaskTargetQuery
+	withLedger         *TaskLedgerQuery
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -148,6 +152,31 @@ func (_q *QueuedTaskQuery) QueryResult() *TaskResultQuery {
 	return query
 }
 
+// QueryRate chains the current query on the "rate" edge.
+func (_q *QueuedTaskQuery) QueryRate() *TaskRateQuery {
+	query := (&TaskRateClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
+			sqlgraph.To(taskrate.Table, taskrate.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, queuedtask.RateTable, queuedtask.RateColumn),
+		)
+		schemaConfig := _q.schemaConfig
+		step.To.Schema = schemaConfig.TaskRate
+		step.Edge.Schema = schemaConfig.TaskRate
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
 // QueryMergedKeys chains the current query on the "merged_keys" edge.
 func (_q *QueuedTaskQuery) QueryMergedKeys() *MergedKeyQuery {
 	query := (&MergedKeyClient{config: _q.config}).Query()
@@ -217,6 +246,31 @@ func (_q *QueuedTaskQuery) QueryTargets() *TaskTargetQuery {
 		schemaConfig := _q.schemaConfig
 		step.To.Schema = schemaConfig.TaskTarget
 		step.Edge.Schema = schemaConfig.TaskTarget
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryLedger chains the current query on the "ledger" edge.
+func (_q *QueuedTaskQuery) QueryLedger() *TaskLedgerQuery {
+	query := (&TaskLedgerClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
+			sqlgraph.To(taskledger.Table, taskledger.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, queuedtask.LedgerTable, queuedtask.LedgerColumn),
+		)
+		schemaConfig := _q.schemaConfig
+		step.To.Schema = schemaConfig.TaskLedger
+		step.Edge.Schema = schemaConfig.TaskLedger
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
 	}
@@ -418,9 +472,11 @@ func (_q *QueuedTaskQuery) Clone() *QueuedTaskQuery {
 		withItems:          _q.withItems.Clone(),
 		withFailedAttempts: _q.withFailedAttempts.Clone(),
 		withResult:         _q.withResult.Clone(),
+		withRate:           _q.withRate.Clone(),
 		withMergedKeys:     _q.withMergedKeys.Clone(),
 		withPlan:           _q.withPlan.Clone(),
 		withTargets:        _q.withTargets.Clone(),
+		withLedger:         _q.withLedger.Clone(),
 		// clone intermediate query.
 		sql:  _q.sql.Clone(),
 		path: _q.path,
@@ -460,6 +516,17 @@ func (_q *QueuedTaskQuery) WithResult(opts ...func(*TaskResultQuery)) *QueuedTas
 	return _q
 }
 
+// WithRate tells the query-builder to eager-load the nodes that are connected to
+// the "rate" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithRate(opts ...func(*TaskRateQuery)) *QueuedTaskQuery {
+	query := (&TaskRateClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withRate = query
+	return _q
+}
+
 // WithMergedKeys tells the query-builder to eager-load the nodes that are connected to
 // the "merged_keys" edge. The optional arguments are used to configure the query builder of the edge.
 func (_q *QueuedTaskQuery) WithMergedKeys(opts ...func(*MergedKeyQuery)) *QueuedTaskQuery {
@@ -490,6 +557,17 @@ func (_q *QueuedTaskQuery) WithTargets(opts ...func(*TaskTargetQuery)) *QueuedTa
 		opt(query)
 	}
 	_q.withTargets = query
+	return _q
+}
+
+// WithLedger tells the query-builder to eager-load the nodes that are connected to
+// the "ledger" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithLedger(opts ...func(*TaskLedgerQuery)) *QueuedTaskQuery {
+	query := (&TaskLedgerClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withLedger = query
 	return _q
 }
 
@@ -571,13 +649,15 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	var (
 		nodes       = []*QueuedTask{}
 		_spec       = _q.querySpec()
-		loadedTypes = [6]bool{
+		loadedTypes = [8]bool{
 			_q.withItems != nil,
 			_q.withFailedAttempts != nil,
 			_q.withResult != nil,
+			_q.withRate != nil,
 			_q.withMergedKeys != nil,
 			_q.withPlan != nil,
 			_q.withTargets != nil,
+			_q.withLedger != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -620,6 +700,12 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 			return nil, err
 		}
 	}
+	if query := _q.withRate; query != nil {
+		if err := _q.loadRate(ctx, query, nodes, nil,
+			func(n *QueuedTask, e *TaskRate) { n.Edges.Rate = e }); err != nil {
+			return nil, err
+		}
+	}
 	if query := _q.withMergedKeys; query != nil {
 		if err := _q.loadMergedKeys(ctx, query, nodes,
 			func(n *QueuedTask) { n.Edges.MergedKeys = []*MergedKey{} },
@@ -637,6 +723,13 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 		if err := _q.loadTargets(ctx, query, nodes,
 			func(n *QueuedTask) { n.Edges.Targets = []*TaskTarget{} },
 			func(n *QueuedTask, e *TaskTarget) { n.Edges.Targets = append(n.Edges.Targets, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withLedger; query != nil {
+		if err := _q.loadLedger(ctx, query, nodes,
+			func(n *QueuedTask) { n.Edges.Ledger = []*TaskLedger{} },
+			func(n *QueuedTask, e *TaskLedger) { n.Edges.Ledger = append(n.Edges.Ledger, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -730,6 +823,33 @@ func (_q *QueuedTaskQuery) loadResult(ctx context.Context, query *TaskResultQuer
 	}
 	return nil
 }
+func (_q *QueuedTaskQuery) loadRate(ctx context.Context, query *TaskRateQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskRate)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*QueuedTask)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(taskrate.FieldTaskID)
+	}
+	query.Where(predicate.TaskRate(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.RateColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.TaskID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "task_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
 func (_q *QueuedTaskQuery) loadMergedKeys(ctx context.Context, query *MergedKeyQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *MergedKey)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[uuid.UUID]*QueuedTask)
@@ -802,6 +922,36 @@ func (_q *QueuedTaskQuery) loadTargets(ctx context.Context, query *TaskTargetQue
 	}
 	query.Where(predicate.TaskTarget(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(queuedtask.TargetsColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.TaskID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "task_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *QueuedTaskQuery) loadLedger(ctx context.Context, query *TaskLedgerQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskLedger)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*QueuedTask)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(taskledger.FieldTaskID)
+	}
+	query.Where(predicate.TaskLedger(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.LedgerColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

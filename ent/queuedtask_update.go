@@ -20,7 +20,9 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskledger"
 	"taskkit.dev/ent/taskplan"
+	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
 	"taskkit.dev/internal/lifecycle"
@@ -699,6 +701,25 @@ func (_u *QueuedTaskUpdate) SetResult(v *TaskResult) *QueuedTaskUpdate {
 	return _u.SetResultID(v.ID)
 }
 
+// SetRateID sets the "rate" edge to the TaskRate entity by ID.
+func (_u *QueuedTaskUpdate) SetRateID(id uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.SetRateID(id)
+	return _u
+}
+
+// SetNillableRateID sets the "rate" edge to the TaskRate entity by ID if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableRateID(id *uuid.UUID) *QueuedTaskUpdate {
+	if id != nil {
+		_u = _u.SetRateID(*id)
+	}
+	return _u
+}
+
+// SetRate sets the "rate" edge to the TaskRate entity.
+func (_u *QueuedTaskUpdate) SetRate(v *TaskRate) *QueuedTaskUpdate {
+	return _u.SetRateID(v.ID)
+}
+
 // AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by IDs.
 func (_u *QueuedTaskUpdate) AddMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
 	_u.mutation.AddMergedKeyIDs(ids...)
@@ -746,6 +767,21 @@ func (_u *QueuedTaskUpdate) AddTargets(v ...*TaskTarget) *QueuedTaskUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.AddTargetIDs(ids...)
+}
+
+// AddLedgerIDs adds the "ledger" edge to the TaskLedger entity by IDs.
+func (_u *QueuedTaskUpdate) AddLedgerIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.AddLedgerIDs(ids...)
+	return _u
+}
+
+// AddLedger adds the "ledger" edges to the TaskLedger entity.
+func (_u *QueuedTaskUpdate) AddLedger(v ...*TaskLedger) *QueuedTaskUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddLedgerIDs(ids...)
 }
 
 // Mutation returns the QueuedTaskMutation object of the builder.
@@ -801,6 +837,12 @@ func (_u *QueuedTaskUpdate) ClearResult() *QueuedTaskUpdate {
 	return _u
 }
 
+// ClearRate clears the "rate" edge to the TaskRate entity.
+func (_u *QueuedTaskUpdate) ClearRate() *QueuedTaskUpdate {
+	_u.mutation.ClearRate()
+	return _u
+}
+
 // ClearMergedKeys clears all "merged_keys" edges to the MergedKey entity.
 func (_u *QueuedTaskUpdate) ClearMergedKeys() *QueuedTaskUpdate {
 	_u.mutation.ClearMergedKeys()
@@ -847,6 +889,27 @@ func (_u *QueuedTaskUpdate) RemoveTargets(v ...*TaskTarget) *QueuedTaskUpdate {
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveTargetIDs(ids...)
+}
+
+// ClearLedger clears all "ledger" edges to the TaskLedger entity.
+func (_u *QueuedTaskUpdate) ClearLedger() *QueuedTaskUpdate {
+	_u.mutation.ClearLedger()
+	return _u
+}
+
+// RemoveLedgerIDs removes the "ledger" edge to TaskLedger entities by IDs.
+func (_u *QueuedTaskUpdate) RemoveLedgerIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.RemoveLedgerIDs(ids...)
+	return _u
+}
+
+// RemoveLedger removes "ledger" edges to TaskLedger entities.
+func (_u *QueuedTaskUpdate) RemoveLedger(v ...*TaskLedger) *QueuedTaskUpdate {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveLedgerIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -1088,6 +1151,9 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(queuedtask.FieldParentID, field.TypeUUID)
 	}
+	if _u.mutation.FollowsIDCleared() {
+		_spec.ClearField(queuedtask.FieldFollowsID, field.TypeUUID)
+	}
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
 	}
@@ -1224,6 +1290,37 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
+	if _u.mutation.RateCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.RateTable,
+			Columns: []string{queuedtask.RateColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskrate.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskRate
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RateIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.RateTable,
+			Columns: []string{queuedtask.RateColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskrate.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskRate
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
 	if _u.mutation.MergedKeysCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -1346,6 +1443,54 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			},
 		}
 		edge.Schema = _u.schemaConfig.TaskTarget
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.LedgerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskLedger
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedLedgerIDs(); len(nodes) > 0 && !_u.mutation.LedgerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskLedger
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.LedgerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskLedger
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -2033,6 +2178,25 @@ func (_u *QueuedTaskUpdateOne) SetResult(v *TaskResult) *QueuedTaskUpdateOne {
 	return _u.SetResultID(v.ID)
 }
 
+// SetRateID sets the "rate" edge to the TaskRate entity by ID.
+func (_u *QueuedTaskUpdateOne) SetRateID(id uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.SetRateID(id)
+	return _u
+}
+
+// SetNillableRateID sets the "rate" edge to the TaskRate entity by ID if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableRateID(id *uuid.UUID) *QueuedTaskUpdateOne {
+	if id != nil {
+		_u = _u.SetRateID(*id)
+	}
+	return _u
+}
+
+// SetRate sets the "rate" edge to the TaskRate entity.
+func (_u *QueuedTaskUpdateOne) SetRate(v *TaskRate) *QueuedTaskUpdateOne {
+	return _u.SetRateID(v.ID)
+}
+
 // AddMergedKeyIDs adds the "merged_keys" edge to the MergedKey entity by IDs.
 func (_u *QueuedTaskUpdateOne) AddMergedKeyIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
 	_u.mutation.AddMergedKeyIDs(ids...)
@@ -2080,6 +2244,21 @@ func (_u *QueuedTaskUpdateOne) AddTargets(v ...*TaskTarget) *QueuedTaskUpdateOne
 		ids[i] = v[i].ID
 	}
 	return _u.AddTargetIDs(ids...)
+}
+
+// AddLedgerIDs adds the "ledger" edge to the TaskLedger entity by IDs.
+func (_u *QueuedTaskUpdateOne) AddLedgerIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.AddLedgerIDs(ids...)
+	return _u
+}
+
+// AddLedger adds the "ledger" edges to the TaskLedger entity.
+func (_u *QueuedTaskUpdateOne) AddLedger(v ...*TaskLedger) *QueuedTaskUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddLedgerIDs(ids...)
 }
 
 // Mutation returns the QueuedTaskMutation object of the builder.
@@ -2135,6 +2314,12 @@ func (_u *QueuedTaskUpdateOne) ClearResult() *QueuedTaskUpdateOne {
 	return _u
 }
 
+// ClearRate clears the "rate" edge to the TaskRate entity.
+func (_u *QueuedTaskUpdateOne) ClearRate() *QueuedTaskUpdateOne {
+	_u.mutation.ClearRate()
+	return _u
+}
+
 // ClearMergedKeys clears all "merged_keys" edges to the MergedKey entity.
 func (_u *QueuedTaskUpdateOne) ClearMergedKeys() *QueuedTaskUpdateOne {
 	_u.mutation.ClearMergedKeys()
@@ -2181,6 +2366,27 @@ func (_u *QueuedTaskUpdateOne) RemoveTargets(v ...*TaskTarget) *QueuedTaskUpdate
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveTargetIDs(ids...)
+}
+
+// ClearLedger clears all "ledger" edges to the TaskLedger entity.
+func (_u *QueuedTaskUpdateOne) ClearLedger() *QueuedTaskUpdateOne {
+	_u.mutation.ClearLedger()
+	return _u
+}
+
+// RemoveLedgerIDs removes the "ledger" edge to TaskLedger entities by IDs.
+func (_u *QueuedTaskUpdateOne) RemoveLedgerIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.RemoveLedgerIDs(ids...)
+	return _u
+}
+
+// RemoveLedger removes "ledger" edges to TaskLedger entities.
+func (_u *QueuedTaskUpdateOne) RemoveLedger(v ...*TaskLedger) *QueuedTaskUpdateOne {
+	ids := make([]uuid.UUID, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveLedgerIDs(ids...)
 }
 
 // Where appends a list predicates to the QueuedTaskUpdate builder.
@@ -2452,6 +2658,9 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(queuedtask.FieldParentID, field.TypeUUID)
 	}
+	if _u.mutation.FollowsIDCleared() {
+		_spec.ClearField(queuedtask.FieldFollowsID, field.TypeUUID)
+	}
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
 	}
@@ -2588,6 +2797,37 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
+	if _u.mutation.RateCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.RateTable,
+			Columns: []string{queuedtask.RateColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskrate.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskRate
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RateIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.RateTable,
+			Columns: []string{queuedtask.RateColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskrate.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskRate
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
 	if _u.mutation.MergedKeysCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -2710,6 +2950,54 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 			},
 		}
 		edge.Schema = _u.schemaConfig.TaskTarget
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.LedgerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskLedger
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedLedgerIDs(); len(nodes) > 0 && !_u.mutation.LedgerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskLedger
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.LedgerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   queuedtask.LedgerTable,
+			Columns: []string{queuedtask.LedgerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskledger.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskLedger
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

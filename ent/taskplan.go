@@ -24,11 +24,11 @@ type TaskPlan struct {
 	TaskID uuid.UUID `json:"task_id,omitempty"`
 	// CreatedDate holds the value of the "created_date" field.
 	CreatedDate time.Time `json:"created_date,omitempty"`
-	// where they are: frozen, in taskkit_task_target; null: nowhere but in the spec
+	// where they are: frozen, in taskkit_task_target; finding: there, and there will be more; null: nowhere but in the spec
 	Targets *string `json:"targets,omitempty"`
 	// the list of the spec that they stand for, in the revision of the spec
 	TargetsField *string `json:"targets_field,omitempty"`
-	// TargetsTotal holds the value of the "targets_total" field.
+	// how many there are, or how many the task has found so far
 	TargetsTotal *int64 `json:"targets_total,omitempty"`
 	// null: in the row of the task
 	Spec json.RawMessage `json:"spec,omitempty"`

@@ -22,7 +22,7 @@ type TaskTarget struct {
 	TaskID uuid.UUID `json:"task_id,omitempty"`
 	// from 0
 	Page int `json:"page,omitempty"`
-	// a JSON array
+	// a JSON array; more are added while the task finds its targets
 	Keys string `json:"keys,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the TaskTargetQuery when eager-loading is set.

@@ -28,6 +28,20 @@ func (_u *TaskTargetUpdate) Where(ps ...predicate.TaskTarget) *TaskTargetUpdate 
 	return _u
 }
 
+// SetKeys sets the "keys" field.
+func (_u *TaskTargetUpdate) SetKeys(v string) *TaskTargetUpdate {
+	_u.mutation.SetKeys(v)
+	return _u
+}
+
+// SetNillableKeys sets the "keys" field if the given value is not nil.
+func (_u *TaskTargetUpdate) SetNillableKeys(v *string) *TaskTargetUpdate {
+	if v != nil {
+		_u.SetKeys(*v)
+	}
+	return _u
+}
+
 // Mutation returns the TaskTargetMutation object of the builder.
 func (_u *TaskTargetUpdate) Mutation() *TaskTargetMutation {
 	return _u.mutation
@@ -80,6 +94,9 @@ func (_u *TaskTargetUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			}
 		}
 	}
+	if value, ok := _u.mutation.Keys(); ok {
+		_spec.SetField(tasktarget.FieldKeys, field.TypeString, value)
+	}
 	_spec.Node.Schema = _u.schemaConfig.TaskTarget
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -100,6 +117,20 @@ type TaskTargetUpdateOne struct {
 	fields   []string
 	hooks    []Hook
 	mutation *TaskTargetMutation
+}
+
+// SetKeys sets the "keys" field.
+func (_u *TaskTargetUpdateOne) SetKeys(v string) *TaskTargetUpdateOne {
+	_u.mutation.SetKeys(v)
+	return _u
+}
+
+// SetNillableKeys sets the "keys" field if the given value is not nil.
+func (_u *TaskTargetUpdateOne) SetNillableKeys(v *string) *TaskTargetUpdateOne {
+	if v != nil {
+		_u.SetKeys(*v)
+	}
+	return _u
 }
 
 // Mutation returns the TaskTargetMutation object of the builder.
@@ -183,6 +214,9 @@ func (_u *TaskTargetUpdateOne) sqlSave(ctx context.Context) (_node *TaskTarget, 
 				ps[i](selector)
 			}
 		}
+	}
+	if value, ok := _u.mutation.Keys(); ok {
+		_spec.SetField(tasktarget.FieldKeys, field.TypeString, value)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskTarget
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

@@ -26,10 +26,14 @@ type Tx struct {
 	TaskEvent *TaskEventClient
 	// TaskItem is the client for interacting with the TaskItem builders.
 	TaskItem *TaskItemClient
+	// TaskLedger is the client for interacting with the TaskLedger builders.
+	TaskLedger *TaskLedgerClient
 	// TaskPlan is the client for interacting with the TaskPlan builders.
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
+	// TaskRate is the client for interacting with the TaskRate builders.
+	TaskRate *TaskRateClient
 	// TaskResult is the client for interacting with the TaskResult builders.
 	TaskResult *TaskResultClient
 	// TaskTarget is the client for interacting with the TaskTarget builders.
@@ -171,8 +175,10 @@ func (tx *Tx) init() {
 	tx.TaskAttempt = NewTaskAttemptClient(tx.config)
 	tx.TaskEvent = NewTaskEventClient(tx.config)
 	tx.TaskItem = NewTaskItemClient(tx.config)
+	tx.TaskLedger = NewTaskLedgerClient(tx.config)
 	tx.TaskPlan = NewTaskPlanClient(tx.config)
 	tx.TaskProcess = NewTaskProcessClient(tx.config)
+	tx.TaskRate = NewTaskRateClient(tx.config)
 	tx.TaskResult = NewTaskResultClient(tx.config)
 	tx.TaskTarget = NewTaskTargetClient(tx.config)
 }

@@ -71,8 +71,8 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mail.Task.Owner != me || mail.Task.Parent != o.Task.ID || mail.Task.Progress.Total != 45 {
-			t.Errorf("the mail task is %v's, child of %v, for %d; want %v's, child of %v, for 45", mail.Task.Owner, mail.Task.Parent, mail.Task.Progress.Total, me, o.Task.ID)
+		if mail.Task.Owner != me || mail.Task.Follows != o.Task.ID || mail.Task.Progress.Total != 45 {
+			t.Errorf("the mail task is %v's, following %v, for %d; want %v's, following %v, for 45", mail.Task.Owner, mail.Task.Follows, mail.Task.Progress.Total, me, o.Task.ID)
 		}
 		page, err := mail.Spec.Targets.Query.Page(t.Context(), c, targets.Cursor{}, 1000)
 		if err != nil || len(page.People) != 45 || page.People[0] != people[0] || page.People[44] != people[44] {

@@ -51,3 +51,38 @@ func TestWatchAndUnwatch(t *testing.T) {
 		completed(t, run(watch.Stop, people[:70]), 0, 0, 70)
 	})
 }
+
+// Of the people that a query chooses, the task stores whom it has processed. Of a list
+// that follows from the positions, and nothing is stored.
+func TestWatchLedger(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, _, people := filled(t, open0)
+		me := uuid.New()
+		run := func(to targets.Targets) (succeeded map[string]bool, stored int) {
+			o := tasktest.Run(t, watchtask.Kind, &watch.Executor{}, watch.Spec{Targets: to, Action: watch.Start},
+				tasktest.WithDB(db), tasktest.WithLimit(limit), tasktest.WithSubmitOptions(taskkit.OwnedBy(me)))
+			succeeded = make(map[string]bool)
+			for i, err := range o.Client.Items(t.Context(), o.Task.ID, taskkit.OutcomeSucceeded) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				succeeded[i.Text()] = true
+				if !i.Created.IsZero() {
+					stored++
+				}
+			}
+			if len(succeeded) != int(o.Task.Progress.Done) {
+				t.Errorf("%d people, and %d were counted", len(succeeded), o.Task.Progress.Done)
+			}
+			return succeeded, stored
+		}
+		if listed, stored := run(targets.Targets{People: people[:30]}); len(listed) != 30 || stored != 0 {
+			t.Errorf("%d people of a list of 30, %d stored", len(listed), stored)
+		}
+		chosen, stored := run(everyone())
+		if len(chosen) != len(people)-30 || stored != len(chosen) || chosen[people[0].String()] || !chosen[people[30].String()] {
+			t.Errorf("%d people of a query for %d, of whom 30 were watched; %d stored", len(chosen), len(people), stored)
+		}
+	})
+}

@@ -118,7 +118,7 @@ func TestWithApproval(t *testing.T) {
 			refusedState(t, err, "must come from somebody other than its owner and the person as whom it runs")
 		}
 		task, err := client.Task(t.Context(), id)
-		if err != nil || task.Checkpoints != 0 || task.Control != taskkit.ControlPause || task.ControlReason != "it waits for approval before its first batch, by somebody other than its owner" {
+		if err != nil || task.Checkpoints != 0 || task.Control != taskkit.ControlPause || task.ControlReason != "it waits for approval before its first batch, by a second person" {
 			t.Errorf("before the approval: %+v, %v", task, err)
 		}
 		if _, err := client.Approve(t.Context(), id, taskkit.WithActor(uuid.Max)); err != nil {

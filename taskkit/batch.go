@@ -79,6 +79,22 @@ func (b *Batch[Spec, State]) Skip(item any, code string) {
 	b.runtime().Skip(itemkey.Encode(item), code)
 }
 
+// Succeed records that an item was processed, and needs neither Fail nor Skip. If the
+// kind has the word ledger in its directive, [Client.Items] lists the items for which
+// Succeed was called. Without the word it only counts, so that the word can be added
+// later. It is for an executor that finds its items itself: what [Take] returns from
+// the list of the directive has succeeded if nothing else is recorded of it.
+//
+// An item counts as processed once, whether it was counted by Succeed, Fail and Skip or
+// by [Batch.Advance]: the batch has processed as many items as the greater of the two
+// says. The last outcome counts, so an executor may call Succeed for all items of a
+// page and Fail for some of them afterwards. If [Batch.Try] or [Each] undoes what its
+// function wrote, it also undoes the calls of Succeed in it. Items are identified as by
+// [Batch.Fail].
+func (b *Batch[Spec, State]) Succeed(item any) {
+	b.runtime().Succeed(itemkey.Encode(item))
+}
+
 // Note says of an item, in a preview, what would become of it, such as "active -> exited".
 // The report of the preview counts the items with each note and shows the first 100
 // items, see [Client.Preview]. An item has one note in a batch, the last. A note of
@@ -91,8 +107,9 @@ func (b *Batch[Spec, State]) Note(item any, note string) {
 }
 
 // Try calls f inside a savepoint of b.Tx. When f returns an error or panics, what
-// it wrote through b.Tx is rolled back and the transaction stays usable. Try
-// returns f's error, or an error of the savepoint itself.
+// it wrote through b.Tx is rolled back and the transaction stays usable. Items that f
+// recorded with [Batch.Succeed] have then not succeeded; what else it recorded stays.
+// Try returns f's error, or an error of the savepoint itself.
 func (b *Batch[Spec, State]) Try(ctx context.Context, f func() error) error {
 	return b.runtime().Try(ctx, f)
 }

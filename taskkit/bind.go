@@ -16,6 +16,10 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	if r, ok := find[Reporter[Spec, State, Result]](x); ok && k.hasResult() {
 		report = r.Report
 	}
+	var targets targetsFunc[Spec, State]
+	if finder := k.def.Targets.finder; finder != nil {
+		targets, _ = finder(x).(targetsFunc[Spec, State])
+	}
 	bound := &engine.Kind{
 		Name:       k.def.Name,
 		Revision:   k.def.Revision,
@@ -25,12 +29,15 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		MaxBatch:   k.def.MaxBatchSize,
 		SkipPoison: k.def.SkipPoison,
 		Preview:    k.def.Preview,
+		Ledger:     k.def.Ledger,
 		StopAfter:  k.stopAfter,
 		Passes:     k.def.DeferDelays,
 		HasAbort:   aborts,
-		HasReport:  report != nil,
+
+		FindsTargets: targets != nil,
+		HasReport:    report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
-			c := &call[Spec, State, Result]{kind: k, x: x, aborter: aborter, report: report}
+			c := &call[Spec, State, Result]{kind: k, x: x, aborter: aborter, report: report, targets: targets, raw: raw}
 			if raw == nil {
 				return c, nil
 			}
@@ -54,7 +61,9 @@ type call[Spec, State, Result any] struct {
 	x       Executor[Spec, State]
 	aborter Aborter[Spec, State]                                       // nil: there is none
 	report  func(context.Context, *Batch[Spec, State]) (Result, error) // nil: there is none
+	targets targetsFunc[Spec, State]                                   // nil: it finds none
 	spec    Spec
+	raw     json.RawMessage // the stored spec
 }
 
 // batch returns a batch for the executor, with the state decoded anew.
@@ -79,11 +88,22 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step,
 	if err != nil {
 		return engine.Next{}, nil, err
 	}
+	out, err := c.encodeState(b)
+	return engineNext(next), out, err
+}
+
+// encodeState returns the state of a batch as JSON.
+func (c *call[Spec, State, Result]) encodeState(b *Batch[Spec, State]) (json.RawMessage, error) {
 	out, err := c.kind.def.State.Append(nil, &b.State)
 	if err != nil {
-		return engine.Next{}, nil, Permanent("unstorable_state", fmt.Errorf("encode state: %w", err))
+		return nil, Permanent("unstorable_state", fmt.Errorf("encode state: %w", err))
 	}
-	return engine.Next{Done: next.done, Wait: next.wait, At: next.at, Reason: next.reason}, out, nil
+	return out, nil
+}
+
+// engineNext converts what an executor returns.
+func engineNext(next Next) engine.Next {
+	return engine.Next{Done: next.done, Wait: next.wait, At: next.at, Reason: next.reason}
 }
 
 // Abort implements [engine.Call].

@@ -38,7 +38,11 @@ type tables interface {
 	Fetch(ctx context.Context, id ID) (json.RawMessage, int, error)
 	Targets(ctx context.Context, id ID, first, last int) ([]store.TargetPage, error)
 	Items(ctx context.Context, id ID, outcome store.Outcome, after store.ItemCursor, limit int) ([]store.Item, error)
+	Recorded(ctx context.Context, id ID, keys []string) ([]string, error)
+	Ledger(ctx context.Context, id ID, after int64, limit int) ([]store.LedgerPage, error)
+	LedgerItems(ctx context.Context, id ID) (int64, error)
 	Derive(ctx context.Context, from ID, notify bool, makes func(store.Origin) (store.NewTask, error)) (ID, error)
+	store.Rates
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
@@ -111,6 +115,7 @@ type Filter struct {
 	Reference string
 	UniqueKey string
 	Parent    ID
+	Follows   ID // the task that they were made from, see Task.Follows
 	// Before selects only tasks older than this one, by id. For the next page
 	// set it to the last id of the previous one.
 	Before ID
@@ -130,7 +135,7 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	}
 	sf := store.Filter{
 		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
-		UniqueKey: f.UniqueKey, Parent: f.Parent, Before: f.Before, Limit: f.Limit,
+		UniqueKey: f.UniqueKey, Parent: f.Parent, Follows: f.Follows, Before: f.Before, Limit: f.Limit,
 	}
 	for _, s := range f.Statuses {
 		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))

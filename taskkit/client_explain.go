@@ -176,6 +176,9 @@ func by(t *Task) string {
 
 func items(t *Task) string {
 	p := t.Progress
+	if t.Found != nil {
+		return fmt.Sprintf("%d items (finding its targets: %d so far)", p.Processed(), *t.Found)
+	}
 	s := fmt.Sprintf("%d items", p.Processed())
 	if p.Total >= 0 {
 		s = fmt.Sprintf("%d of %d items", p.Processed(), p.Total)

@@ -57,7 +57,7 @@ func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, 
 }
 
 // Fetch reads the result of a task of a kind and records when it was first fetched.
-// No other call does that. It returns [ErrNoResult] when the task has none, and
+// No other call but [Client.FetchJSON] does that. It returns [ErrNoResult] when the task has none, and
 // [ErrNotFound] for a task of another kind. Generated packages have a Fetch of their
 // own.
 func Fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State, Result], id ID) (Result, error) {
@@ -97,6 +97,24 @@ func (c *Client) Result(ctx context.Context, id ID) ([]byte, error) {
 		return nil, err
 	}
 	raw, _, err := op.Result(ctx, id)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	if raw == nil {
+		return nil, ErrNoResult
+	}
+	return raw, nil
+}
+
+// FetchJSON reads the result of a task as JSON, as it is stored, and records when it was
+// first fetched, as [Fetch] does, for programs that do not know the kind. It returns
+// [ErrNoResult] when the task has none.
+func (c *Client) FetchJSON(ctx context.Context, id ID) ([]byte, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	raw, _, err := op.Fetch(ctx, id)
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}

@@ -59,7 +59,8 @@ func parseStopAfter(limit string) (lifecycle.StopPolicy, error) {
 // [Client.Approve]. [Batch.Limit] is bounded, so that these are exactly n where the
 // executor takes its items with [Take]; an executor that takes more than b.Limit is paused
 // after the batch, and one that counts nothing is never paused. [Client.Items] lists what
-// became of them. A task that is done by then simply ends.
+// became of them. A task that is done by then simply ends. With [Sample] they are items of
+// all parts of the set.
 //
 // It is an *[OptionError] below 1 and with [WithCoalescing].
 func Canary(n int) SubmitOption {

@@ -102,6 +102,8 @@ type Config struct {
 	// SystemID is the first part of the worker's identity
 	// <system>-<start>-<random> (SSP-24). Defaults to the host's name.
 	SystemID string
+
+	measureEvery time.Duration // of engine.Config; only tests set it
 }
 
 // or returns d unless it is zero.
@@ -121,7 +123,8 @@ func (c Config) engine() engine.Config {
 		Drain: or(c.Drain, 25*time.Second), Quantum: or(c.Quantum, 5*time.Minute),
 		Heartbeat: or(c.Heartbeat, 10*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
-		Call: or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
+		MeasureEvery: or(c.measureEvery, 5*time.Second),
+		Call:         or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
 		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),

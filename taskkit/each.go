@@ -29,12 +29,14 @@ var errNilEach = errors.New("taskkit.Each was called with a nil function: pass t
 //
 // F must accept any part of items, in any division, and leave the slice as it is.
 // Its effects must be writes through b.Tx, and what it records through b: Fail,
-// Skip, Advance, Total and [Take] are undone with the writes of their call. Variables
+// Skip, Succeed, Advance, Total and [Take] are undone with the writes of their call. Variables
 // of the program and b.State are not: change them after Each, or in f directly before
 // it returns nil, since the writes of such a call are kept. Calls may be nested. A
 // constraint that is checked only when the transaction commits fails the whole batch.
 //
-// Each counts no items as processed: use [Take] or [Batch.Advance] as without it.
+// Each counts no items as processed and records none as succeeded, since f may know
+// them by another identity: use [Take], [Batch.Advance] or, in f, [Batch.Succeed] as
+// without it. After Each, Succeed would replace what Each recorded as failed.
 // Without items it does nothing and does not call f.
 func Each[T, Spec, State any](ctx context.Context, b *Batch[Spec, State], items []T, f func(ctx context.Context, items []T) error) error {
 	if f == nil {

@@ -101,6 +101,13 @@ func (e *SpecError) MarshalJSON() ([]byte, error) {
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
 
+// RuleError: the rules of a spec cannot be checked, because a validate tag cannot be used
+// or its Validate method panicked. It is the Err of a *[SpecError] then: the mistake is in
+// the program, and the text is not for clients.
+type RuleError struct{ Problem string }
+
+func (e *RuleError) Error() string { return e.Problem }
+
 // RevisionError: a task was stored at a revision that this program cannot read.
 // The task itself is valid.
 type RevisionError struct {
@@ -145,8 +152,8 @@ func (e *TargetsError) Error() string { return "taskkit: Over: " + e.Problem }
 // The caller's transaction remains usable and may commit without the task.
 type DuplicateError struct {
 	Kind string
-	// By says which key is taken: "unique key" or "idempotency key". If the handle
-	// cannot query, it is the first key of the submission.
+	// By says which key is taken: "unique key" or "idempotency key". If both are, it is
+	// the latter. If the handle cannot query, it is one that the submission has.
 	By  string
 	Key string
 	// ID is the task that has the key; zero if the handle cannot query.

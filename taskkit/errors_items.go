@@ -30,6 +30,14 @@ func (e *ItemsError) Error() string {
 	return text + "; the first are " + shownKeys(e.Keys)
 }
 
+// tried sets what was tried in an *[ItemsError] that does not say it.
+func tried(action string, err error) error {
+	if e, ok := errors.AsType[*ItemsError](err); ok && e.Action == "" {
+		e.Action = action
+	}
+	return err
+}
+
 // ofItems reports whether an error is one of this package that came up while the store
 // read the items of a new task.
 func ofItems(err error) bool {
@@ -38,8 +46,10 @@ func ofItems(err error) bool {
 		corrected *CorrectionsError
 		state     *StateError
 		option    *OptionError
+		preview   *PreviewError
 	)
-	return errors.As(err, &items) || errors.As(err, &corrected) || errors.As(err, &state) || errors.As(err, &option)
+	return errors.As(err, &items) || errors.As(err, &corrected) || errors.As(err, &state) || errors.As(err, &option) ||
+		errors.As(err, &preview)
 }
 
 // shownKeys are keys for a text.

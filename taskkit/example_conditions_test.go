@@ -117,7 +117,7 @@ func ExampleWithApproval() {
 	task, err := client.Approve(ctx, id, taskkit.WithActor(uuid.New()), taskkit.WithReason("checked"))
 	fmt.Println(task.Control == taskkit.ControlNone, err)
 	// Output:
-	// It is paused (it waits for approval before its first batch, by somebody other than its owner) at checkpoint 0; approve continues it. <nil>
+	// It is paused (it waits for approval before its first batch, by a second person) at checkpoint 0; approve continues it. <nil>
 	// refused: true
 	// true <nil>
 }

@@ -52,7 +52,7 @@ func ExampleClient_RetryFailed() {
 	}
 	x.strict = false
 	task := runToEnd(db, &r, retry, taskkit.Config{})
-	fmt.Println(task.Progress.Done, "of", task.Progress.Total, task.Parent == id)
+	fmt.Println(task.Progress.Done, "of", task.Progress.Total, task.Follows == id)
 	// Output:
 	// enrolled 2
 	// enrolled 1

@@ -118,21 +118,21 @@ func ExampleWithQueue() {
 	// Output: [Emmy Ada Kurt] night
 }
 
-// A task that another submits names it as its parent.
-func ExampleWithParent() {
+// A task that a batch of another submits names that one.
+func ExampleFollows() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
 		if b.Spec.People[0] == "nobody" {
 			return taskkit.Done, nil
 		}
-		// In the transaction of the batch: the child exists if the batch commits.
-		_, err := taskkit.Submit(ctx, b.Tx, greetKind, nobody, taskkit.WithParent(b.Task), taskkit.OwnedBy(b.Owner))
+		// In the transaction of the batch: it exists if the batch commits.
+		_, err := taskkit.Submit(ctx, b.Tx, greetKind, nobody, taskkit.Follows(b.Task), taskkit.OwnedBy(b.Owner))
 		return taskkit.Done, err
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{})
-	children, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Parent: id})
-	fmt.Println(len(children), err)
+	next, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Follows: id})
+	fmt.Println(len(next), err)
 	// Output: 1 <nil>
 }

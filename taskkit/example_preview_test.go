@@ -11,8 +11,11 @@ type fineSpec struct {
 	People []string `json:"people" validate:"required"`
 }
 
-// fineKind is the kind of //taskkit:executor fine preview.
-var fineKind = taskkit.NewKind(taskkit.Definition[fineSpec, struct{}, struct{}]{Name: "fine", Preview: true})
+// fineKind is the kind of //taskkit:executor fine targets=people preview.
+var fineKind = taskkit.NewKind(taskkit.Definition[fineSpec, struct{}, struct{}]{
+	Name: "fine", Preview: true,
+	Targets: taskkit.TargetsIn("people", func(s *fineSpec) *[]string { return &s.People }),
+})
 
 type fineExecutor struct{}
 

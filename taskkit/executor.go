@@ -44,6 +44,29 @@ type Reporter[Spec, State, Result any] interface {
 	Report(ctx context.Context, b *Batch[Spec, State]) (Result, error)
 }
 
+// Targeter is an [Executor] that finds the targets of its tasks itself, when a task
+// starts. The directive of the kind names the list of the spec that they stand for, with
+// targets=FIELD, and Target is the type of its elements.
+//
+// Targets is called, batch by batch, for a task that is submitted with an empty list and
+// without [Over]; the [Definition] says so with [TargetsFoundIn]. It returns the next
+// targets, about b.Limit of them, and [Done] with the last. What it returned is stored
+// beside the task, in the transaction in which b.State and what it wrote through b.Tx are
+// committed. So b.State keeps how far the search is, such as the last id of a query, and a
+// search that is interrupted continues there.
+//
+// When Targets has returned Done the set never changes again, b.State is its zero value,
+// and Execute is called, whose [Take] returns the targets. Without any target the task is
+// complete, and Execute is not called. The rules for the set are those of Over.
+//
+// Errors, [More], [Later] and the end of the context mean what they mean for Execute.
+// Targets processes no items: a batch that calls Take, Fail, Skip, Defer, Advance or Total
+// fails with the code misuse. When a task ends before all targets are found, b.State in
+// Abort and Report is that of the search.
+type Targeter[Spec, State, Target any] interface {
+	Targets(ctx context.Context, b *Batch[Spec, State]) ([]Target, Next, error)
+}
+
 // Next is what happens after a successful batch: [More], [Done] or
 // the value of [Later] or [LaterAt]. In each case the batch is committed. Values of
 // Next can be compared; the zero value is More.

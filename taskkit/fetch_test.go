@@ -3,6 +3,7 @@ package taskkit_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
@@ -67,6 +68,34 @@ func TestReadingIsNotFetching(t *testing.T) {
 		}
 		if n := fetched(); n != 1 {
 			t.Errorf("%d results are fetched after a fetch, want 1", n)
+		}
+		again := submitted(t, db, k, countSpec{})
+		if _, err := clientOf(db).FetchJSON(t.Context(), submitted(t, db, k, countSpec{}, taskkit.WithQueue("unserved"))); !errors.Is(err, taskkit.ErrNoResult) {
+			t.Errorf("fetch before the end: %v", err)
+		}
+		ended(t, db, again)
+		if raw, err := clientOf(db).FetchJSON(t.Context(), again); err != nil || string(raw) != `"result"` {
+			t.Errorf("fetch as JSON: %s, %v", raw, err)
+		}
+		if n := fetched(); n != 2 {
+			t.Errorf("%d results are fetched after two fetches, want 2", n)
+		}
+	})
+}
+
+// Of a repeated request both keys are taken, by the task of the first one: it is told
+// as a repetition.
+func TestRepetitionWithBothKeys(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[countSpec, countState]("count", 10)
+		keys := []taskkit.SubmitOption{taskkit.WithUniqueKey("u"), taskkit.WithIdempotencyKey("i")}
+		first := submitted(t, db, k, countSpec{}, keys...)
+		keys = append(keys, taskkit.System(), taskkit.WithSchema(schemaOf(db)))
+		_, err := taskkit.Submit(t.Context(), db.DB, k, countSpec{}, keys...)
+		if dup, ok := errors.AsType[*taskkit.DuplicateError](err); !ok || dup.By != "idempotency key" || dup.ID != first {
+			t.Errorf("repeated: %v, want the idempotency key of %s", err, first)
 		}
 	})
 }

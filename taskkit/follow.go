@@ -15,13 +15,13 @@ import (
 // executor. Given a client of a transaction, it is stored with that.
 //
 // Owner, run-as, queue, priority, unique key and the stop policy are those of the
-// first task, which is the parent. Options change them; [Over], [WithCoalescing],
-// [WithParent], [WithTotal], [WithSchema] and [Preview] are an *[OptionError]. After a
-// parent with [WithApproval] the new task waits for an approval of its own, before its
+// first task, which is Task.Follows of the new one. Options change them; [Over], [WithCoalescing],
+// [Follows], [WithTotal], [WithSchema], [Preview] and [Sample] are an *[OptionError]. After a
+// first task with [WithApproval] the new task waits for an approval of its own, before its
 // first batch.
 //
 // The items of a task are retried once: the new task has an idempotency key that
-// belongs to the parent, and a second call returns a *[DuplicateError] with the id of
+// belongs to the first task, and a second call returns a *[DuplicateError] with the id of
 // the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
 //
 // A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
@@ -35,14 +35,13 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 
 // Continue submits a new task that goes on where a stopped one, or one in ERROR or
 // FAILURE, has ended, and returns its id. It has the kind, the spec and the state of
-// the first task, which is its parent, and is over the items that the parent has not
-// processed. Its counters begin at 0. So each item is counted by one of the two, and
+// the first task, and is over the items that this has not processed. Its counters begin at 0. So each item is counted by one of the two, and
 // belongs to one of the two sets.
 //
 // A live walk, and any other kind whose directive does not name its list, goes on from
 // its state and from the position of [Take].
 //
-// Options, transactions and what is taken from the parent are those of
+// Options, transactions and what is taken from the first task are those of
 // [Client.RetryFailed], but for the idempotency key, which cannot be changed: a task is
 // continued once, and cannot be retried by [Client.Retry] after that, for as long as
 // the new task is kept.
@@ -90,7 +89,7 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 
 // apply applies options to the task.
 func (f *followUp) apply(schema string, opts []SubmitOption) error {
-	parent, total := f.NewTask.Parent, f.Total
+	follows, total := f.NewTask.Follows, f.Total
 	for _, o := range opts {
 		o.applySubmit(&f.submission)
 	}
@@ -100,19 +99,27 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 		f.fail("Over", made)
 	case f.Reference != "":
 		f.fail("WithCoalescing", "the new task has a set of its own and cannot be replaced: leave the option out")
-	case f.NewTask.Parent != parent:
-		f.fail("WithParent", made)
+	case f.NewTask.Follows != follows:
+		f.fail("Follows", made)
 	case f.Total != total:
 		f.fail("WithTotal", made)
 	case f.Options.Preview:
 		f.fail("Preview", "a task that is made from another cannot be a preview")
+	case len(f.Options.ChangeLimits) > 0:
+		f.fail("MaxChanges", "the new task is no preview, and only those count what would be changed: leave the option out")
 	case f.schema != schema:
 		f.fail("WithSchema", "the client has its schema: give the option to NewClient")
 	}
-	if !f.NotBefore.IsZero() && f.Delay != 0 {
-		f.fail("WithDelay", "used together with WithNotBefore: use one of the two")
-	}
+	f.checkTimes()
 	return errors.Join(f.errs...)
+}
+
+// checkNoSample refuses [Sample] for a task that has no canary of a set of its own.
+func (f *followUp) checkNoSample() error {
+	if f.sample == 0 {
+		return nil
+	}
+	return &OptionError{"Sample", "the new task is made from another, and keeps the order of its items: leave the option out"}
 }
 
 // Actions of errors.
@@ -122,12 +129,15 @@ const (
 )
 
 // ofPreview is the problem of a task that has changed nothing.
-const ofPreview = "it is a preview: submit the task, and then use this on that one"
+const ofPreview = "it is a preview: apply it, and then use this on the new task"
 
 // retryFailed makes the task one over the failed items. With corrected, it is over
 // what they have become.
 func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) error {
 	t := &f.from.Task
+	if err := f.checkNoSample(); err != nil {
+		return err
+	}
 	if !t.Status.Terminal() {
 		return &StateError{ID: t.ID, Action: actRetryFailed, Status: Status(t.Status), Control: Control(t.Control)}
 	}
@@ -140,7 +150,7 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
 	switch {
 	case err != nil:
-		return err
+		return tried(actRetryFailed, err)
 	case set == nil:
 		return refuse(noTargets + ": submit a new task for the items that Items lists as failed")
 	}
@@ -156,7 +166,7 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	}
 	f.Spec, f.Start = spec, store.Start{}
 	if f.IdempotencyKey == "" {
-		f.IdempotencyKey = "taskkit.retry." + t.ID.String()
+		f.IdempotencyKey = store.RetryKey(t.ID)
 	}
 	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil, Keys: failedTargets(ctx, set, rows[0], corrected)}
 	return nil
@@ -198,6 +208,9 @@ func failedTargets(ctx context.Context, set *targetCursor, failed *rowCursor, co
 // continues makes the task one that goes on where the other has ended.
 func (f *followUp) continues(ctx context.Context) error {
 	t := &f.from.Task
+	if err := f.checkNoSample(); err != nil {
+		return err
+	}
 	if !t.Status.Continuable(t.Partial) {
 		return &StateError{ID: t.ID, Action: actContinue, Status: Status(t.Status), Control: Control(t.Control)}
 	}
@@ -213,10 +226,13 @@ func (f *followUp) continues(ctx context.Context) error {
 	f.IdempotencyKey = store.ContinuationKey(t.ID)
 	f.Revision = t.Revision
 	f.Start = store.Start{State: t.State, SpecRevision: t.SpecRevision}
+	if t.Seq == 0 {
+		f.Options.Previewed = f.from.Plan.Options.Previewed // nothing of the preview was applied
+	}
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
 	switch taken := t.Progress.Taken; {
 	case err != nil:
-		return err
+		return tried(actContinue, err)
 	case set == nil:
 		f.Start.Taken = taken
 		if p := t.Progress; p.Total >= 0 && taken > 0 {

@@ -15,7 +15,7 @@ import (
 // Whatever becomes of a task and of those that are made from it, by stops, failures,
 // retries and continuations in any order, each item of a set has exactly one outcome in
 // the task whose set it is in, and those of a new task are exactly the failed or the
-// unprocessed items of its parent.
+// unprocessed items of the one that it follows.
 func TestItemsAreASetAfterAnything(t *testing.T) {
 	t.Parallel()
 	eachTargets(t, func(t *testing.T, db *testdb.DB, frozen bool) {

@@ -181,7 +181,7 @@ func TestRetryFailed(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := numbersWith(0, n, taskkit.OutcomeFailed)
-		if task.Spec.Remark != "r" || len(task.Spec.Targets) != 0 || task.Task.Parent != id || task.Task.Owner != owner || task.Task.RunAs != as ||
+		if task.Spec.Remark != "r" || len(task.Spec.Targets) != 0 || task.Task.Follows != id || task.Task.Owner != owner || task.Task.RunAs != as ||
 			task.Task.CreatedBy != actor || task.Task.Priority != taskkit.PriorityLow || task.Task.Reason != "once more" || task.Task.Progress.Total != int64(len(want)) {
 			t.Errorf("the retry is %+v", task)
 		}
@@ -273,7 +273,7 @@ func TestContinue(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got.State.Seen != n || got.Task.Parent != id || len(got.Spec.Targets) != 0 {
+				if got.State.Seen != n || got.Task.Follows != id || len(got.Spec.Targets) != 0 {
 					t.Errorf("the second task is %+v", got)
 				}
 				if second.Progress.Total != int64(n-at) || second.Progress.Processed() != int64(n-at) || len(x.taken) != n-at || x.taken[0] != at {
@@ -308,6 +308,7 @@ func TestFollowRefused(t *testing.T) {
 		taskkit.Register(&r, followKind, byID)
 		taskkit.Register(&r, live, &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			b.Fail(1, errPlanned)
+			b.Advance(2)
 			return taskkit.Done, nil
 		}})
 		other := submitFollow(t, db, true, 10)
@@ -358,12 +359,12 @@ func TestFollowRefused(t *testing.T) {
 			"retry of unknown items":      {retry(other), &items, other.String()},
 			"retry over others":           {retry(other, taskkit.Over(slices.Values([]int{1}))), &opt, "Over"},
 			"retry with a reference":      {retry(other, taskkit.WithCoalescing("r")), &opt, "WithCoalescing"},
-			"retry with a parent":         {retry(other, taskkit.WithParent(none)), &opt, "WithParent"},
+			"retry with another task":     {retry(other, taskkit.Follows(none)), &opt, "Follows"},
 			"retry with a total":          {retry(other, taskkit.WithTotal(7)), &opt, "WithTotal"},
 			"retry with a bad priority":   {retry(other, taskkit.WithPriority(9)), &opt, "WithPriority"},
 			"continuing a paused task":    {goOn(waits), &state, "stopped"},
 			"continuing a completed task": {goOn(none), &state, "stopped"},
-			"succeeded of a live walk":    {list(walk, taskkit.OutcomeSucceeded), &items, "targets=FIELD"},
+			"succeeded of a live walk":    {list(walk, taskkit.OutcomeSucceeded), &items, "word ledger"},
 			"unprocessed of a live walk":  {list(walk, taskkit.OutcomeUnprocessed), &items, "targets=FIELD"},
 			"succeeded beside unknown":    {list(other, taskkit.OutcomeSucceeded), &items, other.String()},
 		} {

@@ -34,7 +34,7 @@ type Item struct {
 	Detail   string          `json:"detail,omitempty"`   // for operators only
 	Position int64           `json:"position,omitempty"` // in the list of Take, from 1; 0: unknown
 	Attempt  int             `json:"attempt"`            // of an item that failed or was skipped
-	Created  time.Time       `json:"created,omitzero"`   // when the outcome was recorded, if it was
+	Created  time.Time       `json:"created,omitzero"`   // when the outcome was stored, if it was
 }
 
 // Text returns the key for people: a string without its quotes, all else as JSON.
@@ -54,10 +54,13 @@ const shownItems = 10
 // what was committed when it began, and what is recorded meanwhile may be missing.
 //
 // A task stores the items that failed or were skipped. Those that succeeded and those
-// that are unprocessed are found from the set and the position in it, so they exist
-// only for a kind whose directive names its list, with targets=FIELD. For another
-// task, and for the succeeded items of one that has recorded items that are not
-// elements of the set, Items is an *[ItemsError].
+// that are unprocessed are found from the set and the position in it, if the directive
+// of the kind names its list, with targets=FIELD. A task that finds its items itself
+// stores those that succeeded if the kind has the word ledger, see [Batch.Succeed]:
+// they come in the order of the batches, without a position, and twice if two batches
+// have recorded them. In all other cases, and for the succeeded items of a task that
+// has recorded items that are not elements of the set, or has counted more than it
+// has recorded, Items is an *[ItemsError].
 func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		op, err := c.tables(ctx)
@@ -67,26 +70,35 @@ func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[It
 		}
 		items, err := c.itemsOf(ctx, op, id, outcome)
 		if err != nil {
-			yield(Item{}, err)
+			yield(Item{}, c.unlessRemoved(ctx, op, id, err))
 			return
 		}
 		for i, err := range items {
 			if err != nil {
-				yield(Item{}, c.public(ctx, err))
+				yield(Item{}, c.unlessRemoved(ctx, op, id, c.public(ctx, err)))
 				return
 			}
 			if !yield(i, nil) {
 				return
 			}
 		}
-		// The items of a removed task are gone, and what was read may be a part.
-		found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
-		if err == nil && len(found) == 0 {
-			err = store.ErrNotFound
+		if err := c.unlessRemoved(ctx, op, id, nil); err != nil {
+			yield(Item{}, err)
 		}
-		if err != nil {
-			yield(Item{}, c.public(ctx, err))
-		}
+	}
+}
+
+// unlessRemoved returns the error, or nil, with which the items of a task were read. Those of
+// a task that was removed meanwhile are gone, and what was read may be a part.
+func (c *Client) unlessRemoved(ctx context.Context, op tables, id ID, read error) error {
+	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
+	switch {
+	case err == nil && len(found) == 0:
+		return c.public(ctx, store.ErrNotFound)
+	case read != nil || err == nil:
+		return read
+	default:
+		return c.public(ctx, err)
 	}
 }
 
@@ -109,11 +121,13 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 	}
 	set, _, err := newTargetCursor(op, &t, &p)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, c.public(ctx, tried("list the "+string(outcome)+" items", err))
 	}
-	action := "list the " + string(outcome) + " items"
-	if set == nil {
-		return nil, &ItemsError{ID: id, Action: action, Problem: noTargets + "; take the items from where the task found them, and leave out those that failed or were skipped"}
+	switch {
+	case set == nil && outcome == OutcomeSucceeded:
+		return c.ledgerItems(ctx, op, &t)
+	case set == nil:
+		return nil, &ItemsError{ID: id, Action: actUnprocessed, Problem: noTargets + unknownTargets}
 	}
 	taken := min(lifecycle.PassesOf(t.Progress.Taken).Position, set.total)
 	if lifecycle.PassesOf(t.Progress.Taken).Pass > 0 {
@@ -128,14 +142,26 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 	case err != nil:
 		return nil, c.public(ctx, err)
 	case len(unplaced) > 0:
-		return nil, &ItemsError{ID: id, Action: action, Keys: unplaced, Problem: unplacedItems}
+		return nil, &ItemsError{ID: id, Action: actSucceeded, Keys: unplaced, Problem: unplacedItems}
 	}
 	return set.items(ctx, 0, taken, outcome, recorded), nil
 }
 
+// Actions of [ItemsError].
+const (
+	actSucceeded   = "list the succeeded items"
+	actUnprocessed = "list the unprocessed items"
+)
+
 // Problems of [ItemsError].
 const (
-	noTargets     = "it was submitted without a list and without a frozen set of targets (targets=FIELD in the directive)"
+	noTargets = "it was submitted without a list and without a frozen set of targets (targets=FIELD in the directive)"
+	// unknownTargets follows noTargets.
+	unknownTargets = "; so nothing says which items it has not found yet: read those from where the task finds them"
+	noLedger       = noTargets + ", and it has recorded no item that succeeded: write the word ledger into the directive of the kind and let the executor call b.Succeed; " +
+		"of this task, take the items from where it found them, and leave out those that failed or were skipped"
+	incompleteLedger = "%d of the %d items that succeeded are not recorded: they were counted before the kind had the word ledger in its directive, or by b.Advance alone, " +
+		"and b.Succeed must be called for each; take the items from where the task found them, and leave out those that failed or were skipped"
 	unplacedItems = "the executor recorded items that are no elements of the set: let it pass to b.Fail and b.Skip what Take returned"
 )
 

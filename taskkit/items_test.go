@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +186,33 @@ func TestItemsRefused(t *testing.T) {
 		cancel()
 		if n, err := first(ctx, id, taskkit.OutcomeFailed); n != 1 || !errors.Is(err, context.Canceled) {
 			t.Errorf("a context that has ended: %d elements, %v", n, err)
+		}
+	})
+}
+
+// The items of a task that is removed while they are read end with ErrNotFound, whatever is
+// missing then.
+func TestItemsOfRemovedTask(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		for _, n := range []int{1, 1000, 1001, 2500} { // with and without a page to read after the first item
+			id := submitted(t, db, overKind[int]("removed"), overSpec[int]{Remark: "n"}, taskkit.Over(slices.Values(numbers(n))))
+			read, last := 0, error(nil)
+			for _, err := range clientOf(db).Items(t.Context(), id, taskkit.OutcomeUnprocessed) {
+				if last = err; err != nil {
+					continue
+				}
+				if read++; read > 1 {
+					continue
+				}
+				if _, err := clientOf(db).Delete(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if read != min(n, 1000) || !errors.Is(last, taskkit.ErrNotFound) {
+				t.Errorf("of %d items %d were read, and then %v; want ErrNotFound", n, read, last)
+			}
 		}
 	})
 }

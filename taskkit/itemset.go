@@ -20,10 +20,13 @@ type targetCursor struct {
 }
 
 // newTargetCursor returns the targets of a task that was submitted with a spec. The
-// second result is that spec without them. For a live walk both are nil.
+// second result is that spec without them. For a live walk both are nil. A task that has
+// not found its targets is an *[ItemsError] without an action.
 func newTargetCursor(read store.ItemReader, t *store.Task, p *store.Plan) (*targetCursor, []byte, error) {
 	c := &targetCursor{read: read, id: t.ID, page: -1}
 	switch {
+	case p.Frozen != nil && p.Frozen.Finding:
+		return nil, nil, errFinding(t, p)
 	case p.Frozen != nil:
 		c.frozen, c.total = true, p.Frozen.Total
 		return c, p.Spec, nil

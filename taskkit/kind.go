@@ -64,11 +64,15 @@ type Definition[Spec, State, Result any] struct {
 	// Retired kinds accept no new tasks. Existing tasks are still run.
 	Retired bool
 	// Targets is the list of the spec whose elements are the targets of a task; see
-	// [Over]. The zero value is none.
+	// [Over] and, if the executor finds them, [TargetsFoundIn]. The zero value is none.
 	Targets Targets[Spec]
 	// Preview says that the executor can run as a preview: that it checks b.Preview
 	// before each effect outside b.Tx. See [Preview].
 	Preview bool
+	// Ledger says that the items that [Batch.Succeed] records are stored, for a kind that
+	// finds its items itself: [Client.Items] then lists those that succeeded. It is not
+	// needed for what [Take] returns from the list of Targets.
+	Ledger bool
 	// Secrets are JSON pointers into an object of spec and state, such as
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.
@@ -135,6 +139,9 @@ func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[S
 		if stopAfter, err = lifecycle.ParseStopPolicy(d.StopAfter); err != nil {
 			panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
 		}
+	}
+	if t := d.Targets.state; t != nil && t != reflect.TypeFor[State]() {
+		panic(fmt.Sprintf("taskkit: kind %s: its targets are found with the state %v, and its state is %v", d.Name, t, reflect.TypeFor[State]()))
 	}
 	if d.BatchSize <= 0 {
 		d.BatchSize = DefaultBatchSize

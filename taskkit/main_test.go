@@ -85,6 +85,7 @@ func workerProcess(raw string) error {
 	taskkit.Register(reg, skippingOf100, killedByItems())
 	taskkit.Register(reg, failingKind, killedByItems())
 	taskkit.Register(reg, skippingOver, killedByItems())
+	taskkit.Register(reg, ledgerKind, killedInBatch())
 	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 4,
 		Heartbeat: 200 * time.Millisecond, DeadAfter: time.Minute, BatchTimeout: a.BatchTimeout,
@@ -162,7 +163,7 @@ func launch(tb testing.TB, db *testdb.DB, a workerArgs) *process {
 		tb.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), workerEnv+"="+string(raw))
+	cmd.Env = append(os.Environ(), workerEnv+"="+string(raw), "GOGC=") // its memory is measured
 	cmd.Stderr = prefixed{tb, a.Name}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -35,6 +35,7 @@ type submission struct {
 	withoutNotify bool
 	owned         bool // there was OwnedBy or System
 	over          over // nil: there was no Over
+	sample        int  // the interval of Sample; 0: there was none
 	errs          []error
 }
 
@@ -165,9 +166,10 @@ func WithCoalescing(reference string) SubmitOption {
 	return submitOption(func(s *submission) { s.Reference = s.text("WithCoalescing", reference, 500) })
 }
 
-// WithParent records the task that submitted this one, usually b.Task.
-func WithParent(parent ID) SubmitOption {
-	return submitOption(func(s *submission) { s.Parent = parent })
+// Follows records the task that this one follows, such as b.Task when a batch submits
+// the next task of a chain. Neither waits for the other.
+func Follows(task ID) SubmitOption {
+	return submitOption(func(s *submission) { s.NewTask.Follows = task })
 }
 
 // WithTraceparent stores a W3C trace context with the task. An executor or an observer
@@ -226,6 +228,13 @@ func (o SchemaOption) applyClient(c *Client) {
 		c.err = err
 	}
 	c.schema = o.name
+}
+
+// checkTimes refuses two different ways to say when the task may start.
+func (s *submission) checkTimes() {
+	if !s.NotBefore.IsZero() && s.Delay != 0 {
+		s.fail("WithDelay", "used together with WithNotBefore: use one of the two")
+	}
 }
 
 func (s *submission) fail(option, problem string) {

@@ -30,6 +30,10 @@ type Targets[Spec any] struct {
 	elem  reflect.Type
 	get   func(s *Spec) any // a []T
 	set   func(s *Spec, list any)
+	// finder returns the method Targets of an executor, a targetsFunc, or nil if it has
+	// none. It is nil itself if the kind does not find its targets.
+	finder func(x any) any
+	state  reflect.Type // of the batches of finder
 }
 
 // TargetsIn returns the targets that are in a list of the spec. Field is its name in
@@ -81,7 +85,12 @@ func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 // transaction must be rolled back. Other handles that commit each statement by
 // itself, such as a pool of pgx, cannot be used.
 func Over[T any](ids iter.Seq[T]) SubmitOption {
-	return submitOption(func(s *submission) { s.over = &overSeq[T]{ids} })
+	return submitOption(func(s *submission) {
+		if s.over != nil {
+			s.fail("Over", "used twice: a task has one set, so join the two sequences")
+		}
+		s.over = &overSeq[T]{ids}
+	})
 }
 
 // over is a sequence of targets without its type.
@@ -140,30 +149,12 @@ func (k *Kind[Spec, State, Result]) checkOver(s *submission, specs []Spec) error
 	return nil
 }
 
-// newTargets returns what Insert stores of the targets of a spec, whose JSON is raw.
+// newTargets returns what Insert stores of the targets of a spec.
 func (k *Kind[Spec, State, Result]) newTargets(o over, spec *Spec) *store.NewTargets {
-	t := k.def.Targets
-	return &store.NewTargets{Field: t.field, Keys: func(yield func([]byte, error) bool) {
-		var (
-			whole  = *spec // with the page as its list
-			raw    []byte
-			around *members
-		)
+	return &store.NewTargets{Field: k.def.Targets.field, Keys: func(yield func([]byte, error) bool) {
+		e := k.targetEncoder(spec)
 		for position, page := range o.pages() {
-			t.set(&whole, page)
-			err := k.validateTargets(page, position)
-			if err == nil {
-				if raw, err = k.def.Spec.Append(raw[:0], &whole); err != nil {
-					err = &SpecError{Kind: k.def.Name, Err: err}
-				}
-			}
-			var keys []byte
-			if err == nil && around == nil {
-				around, err = membersAlong(raw, t.field)
-			}
-			if err == nil {
-				keys, err = around.between(raw)
-			}
+			keys, err := e.encode(page, position)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -175,6 +166,39 @@ func (k *Kind[Spec, State, Result]) newTargets(o over, spec *Spec) *store.NewTar
 			}
 		}
 	}}
+}
+
+// targetEncoder encodes targets as the list of a spec, so that the codec of the spec
+// applies.
+type targetEncoder[Spec, State, Result any] struct {
+	kind   *Kind[Spec, State, Result]
+	whole  Spec // with the targets as its list
+	raw    []byte
+	around *members
+}
+
+func (k *Kind[Spec, State, Result]) targetEncoder(spec *Spec) *targetEncoder[Spec, State, Result] {
+	return &targetEncoder[Spec, State, Result]{kind: k, whole: *spec}
+}
+
+// encode checks the rules for some targets, a list of the kind's type, and returns them
+// as a JSON array, which is valid until the next call. The first is at a position of the set.
+func (e *targetEncoder[Spec, State, Result]) encode(list any, position int) ([]byte, error) {
+	k := e.kind
+	if err := k.validateTargets(list, position); err != nil {
+		return nil, err
+	}
+	k.def.Targets.set(&e.whole, list)
+	var err error
+	if e.raw, err = k.def.Spec.Append(e.raw[:0], &e.whole); err != nil {
+		return nil, &SpecError{Kind: k.def.Name, Err: err}
+	}
+	if e.around == nil {
+		if e.around, err = membersAlong(e.raw, k.def.Targets.field); err != nil {
+			return nil, err
+		}
+	}
+	return e.around.between(e.raw)
 }
 
 // validateTargets checks the rules for the elements of a page. The first of them is

@@ -157,6 +157,7 @@ func TestOverRefusesBadSets(t *testing.T) {
 			"type":        {submit(overSpec[string]{}, taskkit.Over(slices.Values([]int{1}))), new(*taskkit.OptionError), "the targets are of type int, and those of kind words, in the list targets of its spec, are of type string"},
 			"nil":         {submit(overSpec[string]{}, taskkit.Over[string](nil)), new(*taskkit.OptionError), "nil is no sequence"},
 			"list":        {submit(overSpec[string]{Targets: []string{"x"}}, taskkit.Over(one)), new(*taskkit.OptionError), "leave it empty"},
+			"twice":       {submit(overSpec[string]{}, taskkit.Over(one), taskkit.Over(one)), new(*taskkit.OptionError), "used twice"},
 			"coalescing":  {submit(overSpec[string]{}, taskkit.Over(one), taskkit.WithCoalescing("r")), new(*taskkit.OptionError), "used together with Over"},
 			"empty":       {submit(overSpec[string]{}, taskkit.Over(slices.Values([]string(nil)))), new(*taskkit.TargetsError), "there are no targets"},
 			"large":       {submit(overSpec[string]{}, taskkit.Over(failsAfter(3, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 3 has 1025 bytes"},

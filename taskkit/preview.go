@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"taskkit.dev/internal/itemkey"
@@ -13,7 +14,8 @@ import (
 // Preview submits the task as a preview: its executor runs for real, batch by batch,
 // and what it writes through b.Tx is rolled back before the checkpoint is written.
 // State, counters, items and position advance as in a real run, and [Client.Preview]
-// reads what the task would change.
+// reads what the task would change. [Client.Apply] then submits the task over the same
+// set, unless the preview has reached its stop policy or a limit of [MaxChanges].
 //
 // The kind must support it: its directive has the word preview, and its executor
 // checks b.Preview before each effect outside b.Tx. For another kind it is an
@@ -27,9 +29,44 @@ func Preview() SubmitOption {
 	return submitOption(func(s *submission) { s.Options.Preview = true })
 }
 
-// checkPreview returns what is wrong with the option Preview.
+// MaxChanges bounds what a preview would change: at most so many rows of a table by
+// statements with a verb, which is insert, update, delete or merge. Without a table these are the rows
+// of all tables, and without a verb those of all verbs. The batch that goes beyond it is not
+// reported and ends the preview in FAILURE with the code max_changes, so that [Client.Apply]
+// refuses it: nothing at all is changed. Several limits hold together, 100 at most.
+//
+// Tables are named as in the statements of the executor, without quotes; upper and lower
+// case do not matter. Changes of which the database does not tell the rows, see
+// PreviewReport.OtherChanges, are beyond each limit.
+//
+// It is an *[OptionError] without [Preview], since only a preview counts changes, for a negative
+// number, and for another verb.
+func MaxChanges(table, verb string, rows int64) SubmitOption {
+	return submitOption(func(s *submission) {
+		switch {
+		case rows < 0:
+			s.fail("MaxChanges", fmt.Sprintf("%d rows: give it 0 at least, which allows none", rows))
+		case !slices.Contains([]string{"", "insert", "update", "delete", "merge"}, verb):
+			s.fail("MaxChanges", fmt.Sprintf("%q is no verb: use insert, update, delete or merge, or none for all of them", shorten(verb)))
+		case len(s.Options.ChangeLimits) == maxChangeLimits:
+			s.fail("MaxChanges", fmt.Sprintf("more than %d limits", maxChangeLimits))
+		default:
+			if table != "" {
+				table = s.text("MaxChanges", table, store.MaxNote)
+			}
+			s.Options.ChangeLimits = append(slices.Clip(s.Options.ChangeLimits), store.Change{Table: table, Verb: verb, Rows: rows})
+		}
+	})
+}
+
+// maxChangeLimits bounds the limits of a preview.
+const maxChangeLimits = 100
+
+// checkPreview returns what is wrong with the options of this file.
 func (k *Kind[Spec, State, Result]) checkPreview(s *submission) error {
 	switch {
+	case !s.Options.Preview && len(s.Options.ChangeLimits) > 0:
+		return &OptionError{"MaxChanges", "only a preview counts what would be changed: add Preview(), and apply the preview"}
 	case !s.Options.Preview:
 		return nil
 	case !k.def.Preview:
@@ -142,7 +179,7 @@ func newPreviewReport(t *Task, r *store.Report) *PreviewReport {
 	return out
 }
 
-// PreviewError: a task is not a preview.
+// PreviewError: a task is not a preview, or one that cannot be applied as it is.
 type PreviewError struct {
 	ID      ID
 	Problem string

@@ -64,12 +64,19 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if err := k.checkOver(s, specs); err != nil {
 		return nil, err
 	}
+	if err := k.checkFinds(s, specs); err != nil {
+		return nil, err
+	}
 	if err := k.checkPreview(s); err != nil {
+		return nil, err
+	}
+	if err := k.checkSample(s, specs); err != nil {
 		return nil, err
 	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
-		raw, err := k.encodeSpec(&specs[i], s.over != nil)
+		finds := k.finds(s, &specs[i])
+		raw, err := k.encodeSpec(&specs[i], s.over != nil || finds)
 		if err != nil {
 			if se, ok := errors.AsType[*SpecError](err); ok {
 				se.Index = i
@@ -83,6 +90,13 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 		switch {
 		case s.over != nil:
 			tasks[i].Targets = k.newTargets(s.over, &specs[i])
+			tasks[i].Targets.Sampling = s.sampling()
+		case s.sample > 0:
+			if err := s.sampleList(&tasks[i]); err != nil {
+				return nil, public(err)
+			}
+		case finds:
+			tasks[i].Targets = &store.NewTargets{Field: k.def.Targets.field, Finding: true}
 		case tasks[i].Total < 0:
 			// An empty list may stand for targets that the executor finds.
 			if n := k.def.Targets.length(&specs[i]); n > 0 {
@@ -105,7 +119,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission, error) {
 	s := &submission{schema: DefaultSchema, NewTask: store.NewTask{
 		Kind: k.def.Name, Revision: k.def.Revision, Queue: k.def.Queue,
-		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(),
+		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
 	}}
 	for _, o := range opts {
 		o.applySubmit(s)
@@ -116,20 +130,18 @@ func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission
 	if s.NewTask.RunAs == uuid.Nil {
 		s.NewTask.RunAs = s.Owner
 	}
-	if !s.NewTask.NotBefore.IsZero() && s.NewTask.Delay != 0 {
-		s.fail("WithDelay", "used together with WithNotBefore: use one of the two")
-	}
+	s.checkTimes()
 	if err := s.checkConditions(); err != nil {
 		s.errs = append(s.errs, err)
 	}
 	return s, errors.Join(s.errs...)
 }
 
-// encodeSpec validates a spec and returns its JSON. With over, the rules for its list
-// of targets do not apply.
-func (k *Kind[Spec, State, Result]) encodeSpec(spec *Spec, over bool) ([]byte, error) {
+// encodeSpec validates a spec and returns its JSON. If its targets are elsewhere, the
+// rules for its list of them do not apply.
+func (k *Kind[Spec, State, Result]) encodeSpec(spec *Spec, elsewhere bool) ([]byte, error) {
 	var except string
-	if over {
+	if elsewhere {
 		except = k.def.Targets.field
 	}
 	if err := validateSpec(k.def.Name, k.def.Secrets, spec, except); err != nil {

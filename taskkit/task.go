@@ -57,6 +57,9 @@ type Task struct {
 	ControlBy     uuid.UUID `json:"control_by,omitzero"`
 	ControlReason string    `json:"control_reason,omitempty"`
 	Progress      Progress  `json:"progress"`
+	// Found is how many targets a task has found so far, while it is finding them (see
+	// [Targeter]); otherwise nil. It is nil in lists.
+	Found *int64 `json:"found,omitempty"`
 
 	Owner     uuid.UUID     `json:"owner"`
 	RunAs     uuid.UUID     `json:"run_as"`
@@ -79,12 +82,15 @@ type Task struct {
 	// WaitingReason is why it waits, if it is QUEUED and was not just submitted.
 	WaitingReason string `json:"waiting_reason,omitempty"`
 	UniqueKey     string `json:"unique_key,omitempty"`
-	Parent        ID     `json:"parent,omitzero"`
-	Worker        string `json:"worker,omitempty"` // that has claimed it
-	Fence         int64  `json:"fence"`
-	Checkpoints   int64  `json:"checkpoints"`
-	Attempts      int    `json:"attempts"` // since the last checkpoint
-	Traceparent   string `json:"traceparent,omitempty"`
+	Parent        ID     `json:"parent,omitzero"` // of which it is a child; no task has one yet
+	// Follows is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
+	// or Apply has made this one, or that of the option Follows.
+	Follows     ID     `json:"follows,omitzero"`
+	Worker      string `json:"worker,omitempty"` // that has claimed it
+	Fence       int64  `json:"fence"`
+	Checkpoints int64  `json:"checkpoints"`
+	Attempts    int    `json:"attempts"` // since the last checkpoint
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Progress counts items.
@@ -118,8 +124,8 @@ func fromStore(t store.Task) *Task {
 		NotBefore: t.NotBefore, Wait: t.Wait, Scheduled: t.Scheduled, Started: t.Started, LeaseStarted: t.LeaseStarted,
 		Stopped: t.Stopped, Elapsed: t.Elapsed,
 		Queue: t.Queue, Priority: Priority(t.Priority), Reference: t.Reference, Reason: t.Reason, WaitingReason: t.WaitingReason,
-		UniqueKey: t.UniqueKey, Parent: t.Parent, Worker: t.Process, Fence: t.Fence,
-		Checkpoints: t.Seq, Attempts: t.Attempts, Traceparent: t.Traceparent,
+		UniqueKey: t.UniqueKey, Parent: t.Parent, Follows: t.Follows, Worker: t.Process, Fence: t.Fence,
+		Checkpoints: t.Seq, Attempts: t.Attempts, Traceparent: t.Traceparent, Found: t.Found,
 	}
 }
 

@@ -63,7 +63,7 @@ func checkElements(list any, rules string) (invalid validator.ValidationErrors, 
 func validated(validate func(*validator.Validate) error) (invalid validator.ValidationErrors, err error) {
 	defer func() {
 		if v := recover(); v != nil { // an unknown tag, or one that the type of the field does not allow
-			err = fmt.Errorf("its validate tags cannot be used: %v", v)
+			err = &RuleError{fmt.Sprintf("its validate tags cannot be used: %v", v)}
 		}
 	}()
 	invalid, _ = errors.AsType[validator.ValidationErrors](validate(specValidator()))
@@ -74,7 +74,7 @@ func validated(validate func(*validator.Validate) error) (invalid validator.Vali
 func callValidate(validate func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("its Validate method panicked: %v", v)
+			err = &RuleError{fmt.Sprintf("its Validate method panicked: %v", v)}
 		}
 	}()
 	return validate()

@@ -170,6 +170,7 @@ kind       watch (revision 1)
 status     QUEUED
            It is paused by ` + owner + ` (not now) at checkpoint 0; resume continues it.
 items      0 of 40,000 (done 0, failed 0, skipped 0)
+           40,000 remaining
 queue      default, priority 2
 owner      system
 runs as    system

@@ -115,3 +115,50 @@ func TestRetryFailedCommand(t *testing.T) {
 		}
 	})
 }
+
+// The succeeded items of a task that finds its items itself are in its ledger, and
+// deferred items are listed while the task waits to try them again.
+func TestItemsOfLedgerAndDeferred(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		submit := func(to targets.Targets) taskkit.ID {
+			id, err := taskkit.Submit(t.Context(), db.DB, watchtask.Kind, watch.Spec{Action: watch.Start, Targets: to},
+				taskkit.System(), taskkit.WithSchema(s.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		person := uuid.New()
+		walk, list := submit(targets.Targets{Query: &targets.Query{Everyone: true}}), submit(targets.Targets{People: []uuid.UUID{person}})
+		s.work(t, func(_ context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
+			if b.Task == walk {
+				b.Succeed("Ada")
+				b.Succeed(7)
+				return taskkit.Done, nil
+			}
+			people, next := taskkit.Take(b, b.Spec.Targets.People)
+			for _, p := range people {
+				b.Defer(p, taskkit.Permanent("busy", nil))
+			}
+			return next, nil
+		})
+		expect(t, 0, "", s.args("watch", walk.String())...)
+		_, out, _ := ran(t, s.args("items", walk.String(), "--succeeded", "-o", "csv")...)
+		lines := strings.Split(out, "\n")
+		if len(lines) != 4 || !strings.HasPrefix(lines[1], "Ada,succeeded,,,,,2") || !strings.HasPrefix(lines[2], "7,succeeded,,,,,2") {
+			t.Errorf("succeeded items of a walk:\n%s", out)
+		}
+		expect(t, 1, "which items it has not found yet", s.args("items", walk.String(), "--unprocessed")...)
+		ctx := testdb.Within(t)
+		for want := person.String() + ",deferred,busy,busy,1,1,"; ; {
+			if _, out, _ = ran(t, s.args("items", list.String(), "--deferred", "-o", "csv")...); strings.Contains(out, want) {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("deferred items:\n%s", out)
+			}
+		}
+	})
+}

@@ -14,7 +14,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// show prints the report of a preview, and that of no other task.
+// show prints the report of a preview, and that of no other task. apply submits what was
+// previewed.
 func TestShowPreview(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -44,6 +45,9 @@ func TestShowPreview(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Preview.Changes) != 1 {
 			t.Errorf("%v: %s", err, out)
 		}
+		expect(t, 1, "is not a preview", s.args("apply", other.String())...)
+		expect(t, 0, "applies the preview "+id.String(), s.args("apply", id.String(), "--reason", "read")...)
+		expect(t, 1, "exists already", s.args("apply", id.String())...)
 		if _, out, _ := ran(t, s.args("show", other.String())...); len(out) == 0 || json.Valid([]byte(out)) {
 			t.Errorf("show of another task: %s", out)
 		}

@@ -81,6 +81,18 @@ func (f TaskItemFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, er
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskItemMutation", m)
 }
 
+// The TaskLedgerFunc type is an adapter to allow the use of ordinary
+// function as TaskLedger mutator.
+type TaskLedgerFunc func(context.Context, *ent.TaskLedgerMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskLedgerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskLedgerMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskLedgerMutation", m)
+}
+
 // The TaskPlanFunc type is an adapter to allow the use of ordinary
 // function as TaskPlan mutator.
 type TaskPlanFunc func(context.Context, *ent.TaskPlanMutation) (ent.Value, error)
@@ -103,6 +115,18 @@ func (f TaskProcessFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value,
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskProcessMutation", m)
+}
+
+// The TaskRateFunc type is an adapter to allow the use of ordinary
+// function as TaskRate mutator.
+type TaskRateFunc func(context.Context, *ent.TaskRateMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskRateFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskRateMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskRateMutation", m)
 }
 
 // The TaskResultFunc type is an adapter to allow the use of ordinary

@@ -13,8 +13,10 @@ type SchemaConfig struct {
 	TaskAttempt string // TaskAttempt table.
 	TaskEvent   string // TaskEvent table.
 	TaskItem    string // TaskItem table.
+	TaskLedger  string // TaskLedger table.
 	TaskPlan    string // TaskPlan table.
 	TaskProcess string // TaskProcess table.
+	TaskRate    string // TaskRate table.
 	TaskResult  string // TaskResult table.
 	TaskTarget  string // TaskTarget table.
 }

@@ -24,11 +24,17 @@ type TaskEvent func(*sql.Selector)
 // TaskItem is the predicate function for taskitem builders.
 type TaskItem func(*sql.Selector)
 
+// TaskLedger is the predicate function for taskledger builders.
+type TaskLedger func(*sql.Selector)
+
 // TaskPlan is the predicate function for taskplan builders.
 type TaskPlan func(*sql.Selector)
 
 // TaskProcess is the predicate function for taskprocess builders.
 type TaskProcess func(*sql.Selector)
+
+// TaskRate is the predicate function for taskrate builders.
+type TaskRate func(*sql.Selector)
 
 // TaskResult is the predicate function for taskresult builders.
 type TaskResult func(*sql.Selector)

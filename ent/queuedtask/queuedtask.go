@@ -100,6 +100,8 @@ const (
 	FieldIdempotencyKey = "idempotency_key"
 	// FieldParentID holds the string denoting the parent_id field in the database.
 	FieldParentID = "parent_id"
+	// FieldFollowsID holds the string denoting the follows_id field in the database.
+	FieldFollowsID = "follows_id"
 	// FieldTraceparent holds the string denoting the traceparent field in the database.
 	FieldTraceparent = "traceparent"
 	// FieldTargetsField holds the string denoting the targets_field field in the database.
@@ -110,12 +112,16 @@ const (
 	EdgeFailedAttempts = "failed_attempts"
 	// EdgeResult holds the string denoting the result edge name in mutations.
 	EdgeResult = "result"
+	// EdgeRate holds the string denoting the rate edge name in mutations.
+	EdgeRate = "rate"
 	// EdgeMergedKeys holds the string denoting the merged_keys edge name in mutations.
 	EdgeMergedKeys = "merged_keys"
 	// EdgePlan holds the string denoting the plan edge name in mutations.
 	EdgePlan = "plan"
 	// EdgeTargets holds the string denoting the targets edge name in mutations.
 	EdgeTargets = "targets"
+	// EdgeLedger holds the string denoting the ledger edge name in mutations.
+	EdgeLedger = "ledger"
 	// Table holds the table name of the queuedtask in the database.
 	Table = "taskkit_queued_task"
 	// ItemsTable is the table that holds the items relation/edge.
@@ -139,6 +145,13 @@ const (
 	ResultInverseTable = "taskkit_task_result"
 	// ResultColumn is the table column denoting the result relation/edge.
 	ResultColumn = "task_id"
+	// RateTable is the table that holds the rate relation/edge.
+	RateTable = "taskkit_task_rate"
+	// RateInverseTable is the table name for the TaskRate entity.
+	// It exists in this package in order to avoid circular dependency with the "taskrate" package.
+	RateInverseTable = "taskkit_task_rate"
+	// RateColumn is the table column denoting the rate relation/edge.
+	RateColumn = "task_id"
 	// MergedKeysTable is the table that holds the merged_keys relation/edge.
 	MergedKeysTable = "taskkit_merged_key"
 	// MergedKeysInverseTable is the table name for the MergedKey entity.
@@ -160,6 +173,13 @@ const (
 	TargetsInverseTable = "taskkit_task_target"
 	// TargetsColumn is the table column denoting the targets relation/edge.
 	TargetsColumn = "task_id"
+	// LedgerTable is the table that holds the ledger relation/edge.
+	LedgerTable = "taskkit_task_ledger"
+	// LedgerInverseTable is the table name for the TaskLedger entity.
+	// It exists in this package in order to avoid circular dependency with the "taskledger" package.
+	LedgerInverseTable = "taskkit_task_ledger"
+	// LedgerColumn is the table column denoting the ledger relation/edge.
+	LedgerColumn = "task_id"
 )
 
 // Columns holds all SQL columns for queuedtask fields.
@@ -207,6 +227,7 @@ var Columns = []string{
 	FieldUniqueKey,
 	FieldIdempotencyKey,
 	FieldParentID,
+	FieldFollowsID,
 	FieldTraceparent,
 	FieldTargetsField,
 }
@@ -478,6 +499,11 @@ func ByParentID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldParentID, opts...).ToFunc()
 }
 
+// ByFollowsID orders the results by the follows_id field.
+func ByFollowsID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFollowsID, opts...).ToFunc()
+}
+
 // ByTraceparent orders the results by the traceparent field.
 func ByTraceparent(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTraceparent, opts...).ToFunc()
@@ -523,6 +549,13 @@ func ByResultField(field string, opts ...sql.OrderTermOption) OrderOption {
 	}
 }
 
+// ByRateField orders the results by rate field.
+func ByRateField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newRateStep(), sql.OrderByField(field, opts...))
+	}
+}
+
 // ByMergedKeysCount orders the results by merged_keys count.
 func ByMergedKeysCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -557,6 +590,20 @@ func ByTargets(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newTargetsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByLedgerCount orders the results by ledger count.
+func ByLedgerCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newLedgerStep(), opts...)
+	}
+}
+
+// ByLedger orders the results by ledger terms.
+func ByLedger(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newLedgerStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newItemsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -578,6 +625,13 @@ func newResultStep() *sqlgraph.Step {
 		sqlgraph.Edge(sqlgraph.O2O, false, ResultTable, ResultColumn),
 	)
 }
+func newRateStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(RateInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2O, false, RateTable, RateColumn),
+	)
+}
 func newMergedKeysStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -597,5 +651,12 @@ func newTargetsStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(TargetsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, TargetsTable, TargetsColumn),
+	)
+}
+func newLedgerStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(LedgerInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, LedgerTable, LedgerColumn),
 	)
 }

@@ -254,6 +254,11 @@ func ParentID(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldParentID, v))
 }
 
+// FollowsID applies equality check predicate on the "follows_id" field. It's identical to FollowsIDEQ.
+func FollowsID(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldFollowsID, v))
+}
+
 // Traceparent applies equality check predicate on the "traceparent" field. It's identical to TraceparentEQ.
 func Traceparent(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldTraceparent, v))
@@ -2263,6 +2268,56 @@ func ParentIDNotNil() predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldNotNull(FieldParentID))
 }
 
+// FollowsIDEQ applies the EQ predicate on the "follows_id" field.
+func FollowsIDEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldFollowsID, v))
+}
+
+// FollowsIDNEQ applies the NEQ predicate on the "follows_id" field.
+func FollowsIDNEQ(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldFollowsID, v))
+}
+
+// FollowsIDIn applies the In predicate on the "follows_id" field.
+func FollowsIDIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldFollowsID, vs...))
+}
+
+// FollowsIDNotIn applies the NotIn predicate on the "follows_id" field.
+func FollowsIDNotIn(vs ...uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldFollowsID, vs...))
+}
+
+// FollowsIDGT applies the GT predicate on the "follows_id" field.
+func FollowsIDGT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldFollowsID, v))
+}
+
+// FollowsIDGTE applies the GTE predicate on the "follows_id" field.
+func FollowsIDGTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldFollowsID, v))
+}
+
+// FollowsIDLT applies the LT predicate on the "follows_id" field.
+func FollowsIDLT(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldFollowsID, v))
+}
+
+// FollowsIDLTE applies the LTE predicate on the "follows_id" field.
+func FollowsIDLTE(v uuid.UUID) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldFollowsID, v))
+}
+
+// FollowsIDIsNil applies the IsNil predicate on the "follows_id" field.
+func FollowsIDIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldFollowsID))
+}
+
+// FollowsIDNotNil applies the NotNil predicate on the "follows_id" field.
+func FollowsIDNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldFollowsID))
+}
+
 // TraceparentEQ applies the EQ predicate on the "traceparent" field.
 func TraceparentEQ(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldTraceparent, v))
@@ -2500,6 +2555,35 @@ func HasResultWith(preds ...predicate.TaskResult) predicate.QueuedTask {
 	})
 }
 
+// HasRate applies the HasEdge predicate on the "rate" edge.
+func HasRate() predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, RateTable, RateColumn),
+		)
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskRate
+		step.Edge.Schema = schemaConfig.TaskRate
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasRateWith applies the HasEdge predicate on the "rate" edge with a given conditions (other predicates).
+func HasRateWith(preds ...predicate.TaskRate) predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := newRateStep()
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskRate
+		step.Edge.Schema = schemaConfig.TaskRate
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasMergedKeys applies the HasEdge predicate on the "merged_keys" edge.
 func HasMergedKeys() predicate.QueuedTask {
 	return predicate.QueuedTask(func(s *sql.Selector) {
@@ -2579,6 +2663,35 @@ func HasTargetsWith(preds ...predicate.TaskTarget) predicate.QueuedTask {
 		schemaConfig := internal.SchemaConfigFromContext(s.Context())
 		step.To.Schema = schemaConfig.TaskTarget
 		step.Edge.Schema = schemaConfig.TaskTarget
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
+// HasLedger applies the HasEdge predicate on the "ledger" edge.
+func HasLedger() predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, LedgerTable, LedgerColumn),
+		)
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskLedger
+		step.Edge.Schema = schemaConfig.TaskLedger
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasLedgerWith applies the HasEdge predicate on the "ledger" edge with a given conditions (other predicates).
+func HasLedgerWith(preds ...predicate.TaskLedger) predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := newLedgerStep()
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskLedger
+		step.Edge.Schema = schemaConfig.TaskLedger
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -14,7 +14,7 @@ import (
 func clock() schema.Annotation {
 	return entsql.Annotation{DefaultExprs: map[string]string{
 		dialect.Postgres: "clock_timestamp()",
-		dialect.SQLite:   "(strftime('%Y-%m-%d %H:%M:%f', 'now'))",
+		dialect.SQLite:   "(datetime('now', 'subsec'))",
 	}}
 }
 

@@ -145,6 +145,38 @@ func (TaskResult) Edges() []ent.Edge {
 		Field("task_id").Unique().Required().Immutable()}
 }
 
+// TaskRate is how fast a task has processed its items so far. Tasks that are done
+// within seconds have none.
+type TaskRate struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskRate) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_rate"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskRate) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Text("execution_component_name").Immutable().Comment("the kind; empty for a preview, which says nothing about other tasks"),
+		field.Time("measured_date").Annotations(clock()).Comment("of the checkpoint that wrote it last"),
+		field.JSON("history", json.RawMessage{}).SchemaType(jsonType).Comment("see internal/workrate"),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskRate) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("rate").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskRate) Indexes() []ent.Index {
+	// The newest tasks of a kind.
+	return []ent.Index{index.Fields("execution_component_name", "task_id").StorageKey("taskkit_rate_kind")}
+}
+
 // MergedKey is an idempotency key of a submission that was coalesced into a
 // waiting task with another one.
 type MergedKey struct{ ent.Schema }

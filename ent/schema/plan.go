@@ -28,9 +28,9 @@ func (TaskPlan) Fields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
 		field.Time("created_date").Immutable().Annotations(clock()),
-		field.Text("targets").Optional().Nillable().Comment("where they are: frozen, in taskkit_task_target; null: nowhere but in the spec"),
+		field.Text("targets").Optional().Nillable().Comment("where they are: frozen, in taskkit_task_target; finding: there, and there will be more; null: nowhere but in the spec"),
 		field.Text("targets_field").Optional().Nillable().Comment("the list of the spec that they stand for, in the revision of the spec"),
-		field.Int64("targets_total").Optional().Nillable(),
+		field.Int64("targets_total").Optional().Nillable().Comment("how many there are, or how many the task has found so far"),
 		field.JSON("spec", json.RawMessage{}).Optional().Immutable().SchemaType(jsonType).Comment("null: in the row of the task"),
 		field.JSON("options", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what the task was submitted with besides, see store.Options"),
 		field.JSON("report", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what a preview has found so far, see store.Report"),
@@ -58,7 +58,7 @@ func (TaskTarget) Fields() []ent.Field {
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
 		field.Int("page").SchemaType(intType).Immutable().Comment("from 0"),
-		field.Text("keys").Immutable().Comment("a JSON array"),
+		field.Text("keys").Comment("a JSON array; more are added while the task finds its targets"),
 	}
 }
 
@@ -71,4 +71,36 @@ func (TaskTarget) Edges() []ent.Edge {
 // Indexes implements [ent.Interface].
 func (TaskTarget) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("task_id", "page").Unique().StorageKey("taskkit_target_page")}
+}
+
+// TaskLedger is the items that succeeded in one batch of a task, of a kind that has the
+// word ledger in its directive.
+type TaskLedger struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (TaskLedger) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "taskkit_task_ledger"}}
+}
+
+// Fields implements [ent.Interface].
+func (TaskLedger) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable(),
+		field.UUID("task_id", uuid.UUID{}).Immutable(),
+		field.Time("created_date").Immutable().Annotations(clock()),
+		field.Int64("batch").Immutable().Comment("the checkpoint_seq that the batch began with, from 0"),
+		field.Int64("items").Immutable().Comment("how many"),
+		field.Bytes("keys").Immutable().Comment("a JSON array, compressed: see store.EncodeLedger"),
+	}
+}
+
+// Edges implements [ent.Interface].
+func (TaskLedger) Edges() []ent.Edge {
+	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("ledger").
+		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskLedger) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("task_id", "batch").Unique().StorageKey("taskkit_ledger_batch")}
 }

@@ -143,7 +143,8 @@ func askedFields() []ent.Field {
 			Comment("submitted for later; coalesced only with others of those (CER-13)"),
 		field.Text("unique_key").Optional().Nillable().Immutable(),
 		field.Text("idempotency_key").Optional().Nillable().Immutable(),
-		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable(),
+		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task of which it is a child"),
+		field.UUID("follows_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task that it retries, continues or applies, or was submitted to follow"),
 		field.Text("traceparent").Optional().Nillable().Immutable(),
 		field.Text("targets_field").Optional().Nillable().Comment("the list of targets in the spec, if the kind has one"),
 	}
@@ -156,9 +157,11 @@ func (QueuedTask) Edges() []ent.Edge {
 		edge.To("items", TaskItem.Type).Annotations(cascade),
 		edge.To("failed_attempts", TaskAttempt.Type).Annotations(cascade),
 		edge.To("result", TaskResult.Type).Unique().Annotations(cascade),
+		edge.To("rate", TaskRate.Type).Unique().Annotations(cascade),
 		edge.To("merged_keys", MergedKey.Type).Annotations(cascade),
 		edge.To("plan", TaskPlan.Type).Unique().Annotations(cascade),
 		edge.To("targets", TaskTarget.Type).Annotations(cascade),
+		edge.To("ledger", TaskLedger.Type).Annotations(cascade),
 	}
 }
 
@@ -197,5 +200,15 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("execution_component_name", "reference").
 			StorageKey("taskkit_waiting_reference").
 			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED'")),
+		// Three of the few tasks that have them: who has none pays nothing.
+		index.Fields("parent_id", "id").
+			StorageKey("taskkit_child").
+			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),
+		index.Fields("parent_id").
+			StorageKey("taskkit_open_child").
+			Annotations(entsql.IndexWhere("parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")),
+		index.Fields("follows_id", "id").
+			StorageKey("taskkit_follows").
+			Annotations(entsql.IndexWhere("follows_id IS NOT NULL")),
 	}
 }

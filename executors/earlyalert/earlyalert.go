@@ -71,7 +71,7 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 		// Not the targets of this task: a query of its own would choose anew.
 		alerted := targets.Targets{Query: &targets.Query{Alert: b.Task}}
 		_, err = x.SubmitMail(ctx, b.Tx, sendemail.Spec{Targets: alerted, Letter: *b.Spec.Mail},
-			taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.WithParent(b.Task), taskkit.WithTotal(b.State.Raised))
+			taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.Follows(b.Task), taskkit.WithTotal(b.State.Raised))
 	}
 	return next, err
 }

@@ -44,7 +44,8 @@ type Page struct {
 
 // Take returns the next people, at most b.Limit: by [taskkit.Take] those of the list,
 // or of the frozen set that stands for it, and otherwise those of the query. It
-// moves the cursor behind them, sets the task's total and counts them as processed.
+// moves the cursor behind them, sets the task's total, and counts them as processed or,
+// of a query, as succeeded.
 func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
 	if t.Query == nil {
 		people, next := taskkit.Take(b, t.People)
@@ -55,7 +56,9 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 		return nil, taskkit.More, err
 	}
 	b.Total(p.Total)
-	b.Advance(len(p.People))
+	for _, person := range p.People {
+		b.Succeed(person) // unless the executor calls Fail or Skip for some of them
+	}
 	*cursor = p.After
 	return p.People, p.Next, nil
 }

@@ -35,7 +35,7 @@ type State struct {
 
 // Executor starts and ends watches.
 //
-//taskkit:executor watch batch=500 targets=targets.people preview
+//taskkit:executor watch batch=500 targets=targets.people preview ledger
 type Executor struct{}
 
 // Execute implements [taskkit.Executor]. To stop watching who was never watched

@@ -64,6 +64,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Revision:   1,
 	BatchSize:  500,
 	Preview:    true,
+	Ledger:     true,
 	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
 	State:      taskjson.NewCodec(appendState, decodeState),
 	Targets:    taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),

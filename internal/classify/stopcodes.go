@@ -14,10 +14,12 @@ const (
 	CodeInvalid       = "invalid"         // JSON that does not fit its type, or a broken rule
 	CodeItemFailed    = "item_failed"     // an item that failed without a code of its own
 	CodeLost          = "lost"            // another worker has the task
+	CodeMaxChanges    = "max_changes"     // a preview would change more rows than it may
 	CodeMisuse        = "misuse"          // the executor did what none may, such as ending its transaction
 	CodeNoProgress    = "no_progress"     // the executor asks for batches in which it does nothing
 	CodePanic         = "panic"           // the executor panicked
 	CodePoison        = "poison"          // the item killed its worker each time, and was skipped
+	CodeRevision      = "revision"        // the kind has a new revision since the preview that the task applies
 	CodeSkipped       = "skipped"         // an item skipped without a code of its own, or by an operator's retry
 	// CodeSpoiledTransaction: a statement of the batch failed, and the executor
 	// continued as if it had not.

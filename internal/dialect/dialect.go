@@ -25,7 +25,7 @@ const (
 
 // SQLiteNow is the SQL of the present time on SQLite, as its columns store times:
 // UTC and of a fixed width, so that times compare as text.
-const SQLiteNow = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+const SQLiteNow = "datetime('now', 'subsec')"
 
 // Querier is the part of a handle that asks.
 type Querier interface {

@@ -61,11 +61,41 @@ func (s *session) batch() flow {
 		return s.commitSkip(step)
 	}
 	if err != nil {
-		tx.rollback()
-		s.reportFailedBatch(ctx, step, started, err)
+		s.discard(ctx, tx, step, started, err)
 		return s.react(ctx, err, limit)
 	}
 
+	w := s.checkpoint(state, result)
+	var succeeded []string
+	w.Progress, w.Items, succeeded = step.finish()
+	if w.Ledger, err = s.ledger(step, succeeded); err != nil {
+		s.discard(ctx, tx, step, started, err)
+		return s.react(ctx, err, limit)
+	}
+	s.passes(&w, step, next.Done)
+	if next == (Next{}) {
+		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
+			s.discard(ctx, tx, step, started, err)
+			return s.failed(ctx, err)
+		}
+	}
+	if err := s.reportPreview(&w, step, time.Since(started)); err != nil {
+		s.discard(ctx, tx, step, started, err)
+		return s.failed(ctx, err)
+	}
+	s.reportBatch(step, started, w.Progress, classify.Classification{})
+	_, _, put, _ := step.outcomes.count()
+	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
+		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
+	then := s.next(&w, next, another, processed > 0)
+	s.check(&w)
+	s.measure(&w)
+	s.limit.record(int(processed), time.Since(started))
+	return s.orFailed(s.commit(tx, w, then))
+}
+
+// checkpoint returns the write of a batch that succeeded, without what it counted.
+func (s *session) checkpoint(state, result json.RawMessage) store.Write {
 	w := store.Write{
 		Lease: s.lease, To: lifecycle.Executing, Begun: s.begun, Checkpoint: true,
 		Revision: s.kind.Revision, State: state, Result: result,
@@ -73,27 +103,14 @@ func (s *session) batch() flow {
 	if s.task.Revision != s.kind.Revision {
 		w.Secrets = s.kind.Secrets // the task knows those of its own revision
 	}
-	w.Progress, w.Items = step.finish()
-	s.passes(&w, step, next.Done)
-	if next == (Next{}) {
-		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
-			tx.rollback()
-			s.reportFailedBatch(ctx, step, started, err)
-			return s.failed(ctx, err)
-		}
-	}
-	if err := s.reportPreview(&w, step, time.Since(started)); err != nil {
-		tx.rollback()
-		return s.failed(ctx, err)
-	}
-	s.reportBatch(step, started, w.Progress, classify.Classification{})
-	_, _, put := step.outcomes.count()
-	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
-		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
-	then := s.next(&w, next, another, processed > 0)
-	s.check(&w)
-	s.limit.record(int(processed), time.Since(started))
-	return s.orFailed(s.commit(tx, w, then))
+	return w
+}
+
+// discard rolls a batch back that failed, reports it, and leaves out its time.
+func (s *session) discard(ctx context.Context, tx *LazyTx, step *Step, started time.Time, err error) {
+	tx.rollback()
+	s.reportFailedBatch(ctx, step, started, err)
+	s.worktime.exclude(time.Since(started))
 }
 
 // next sets where the task goes after a batch that succeeded.

@@ -88,8 +88,8 @@ func (c *claimer) run(ctx context.Context) {
 		full := len(found.Tasks) >= room
 		c.moreWaiting = full
 		next := c.pollInterval()
-		if found.Next >= 0 {
-			next = min(next, found.Next+time.Millisecond)
+		if found.Next >= 0 && found.Next < next {
+			next = found.Next + time.Millisecond
 		}
 		switch {
 		case full:

@@ -28,7 +28,10 @@ type Config struct {
 	Poll          time.Duration // without a listener
 	PollListening time.Duration // with a listener
 	Call          time.Duration // timeout of one call of the runtime
-	LockTimeout   time.Duration // inside a batch's transaction
+	// MeasureEvery is how often the rate of a task is stored, at most. 0: never, as in
+	// package tasktest.
+	MeasureEvery time.Duration
+	LockTimeout  time.Duration // inside a batch's transaction
 
 	MaxAttempts int
 	Backoff     classify.Backoff

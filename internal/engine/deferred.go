@@ -58,11 +58,12 @@ func (s *session) deferredTargets(d *Deferred) (*Targets, error) {
 	if len(d.Positions) == 0 {
 		return t, nil
 	}
-	if err := s.readPages(page(d.Positions[0]), page(d.Positions[len(d.Positions)-1])); err != nil {
+	last := page(d.Positions[len(d.Positions)-1])
+	if err := s.readPages(page(d.Positions[0]), last, 0); err != nil {
 		return nil, err
 	}
 	t.From = f.first * store.TargetsPerPage
-	for _, p := range f.pages {
+	for _, p := range f.pages[:last-f.first+1] {
 		t.Lists = append(t.Lists, p.list)
 	}
 	return t, nil

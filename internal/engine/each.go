@@ -85,3 +85,16 @@ func (s *Step) unmark(m stepMark, keep bool) {
 		s.notes = s.notes[:m.notes]
 	}
 }
+
+// unmarkSucceeded is unmark for what forgets only which items have succeeded.
+func (s *Step) unmarkSucceeded(m stepMark, keep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+	case keep:
+		s.outcomes.keep(m.outcomes)
+	default:
+		s.outcomes.undoSucceeded(m.outcomes)
+	}
+}

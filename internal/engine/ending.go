@@ -187,6 +187,9 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	abort := s.call != nil && s.kind.HasAbort && s.preview == nil // a preview leaves nothing to clean up
 	report := s.call != nil && s.kind.HasReport && e.how == EndStop
 	if abort || report {
+		if err := s.refreshSearch(); err != nil {
+			return continueSession, err
+		}
 		deferred, err := s.deferred()
 		if err != nil {
 			return continueSession, err

@@ -26,14 +26,19 @@ type idleGuard struct {
 // permanent, and the batch is not committed.
 func (g *idleGuard) check(step *Step, before, after lifecycle.Progress, stateBefore, stateAfter json.RawMessage) error {
 	after.Total = before.Total
-	counted := after != before
+	return g.checked(after != before, step.tookAll(), stateBefore, stateAfter)
+}
+
+// checked is check for a batch that has counted something or not, and that took all
+// elements or not.
+func (g *idleGuard) checked(counted, tookAll bool, stateBefore, stateAfter json.RawMessage) error {
 	if counted || !bytes.Equal(stateBefore, stateAfter) {
 		g.batches = 0
 	} else {
 		g.batches++
 	}
 	switch {
-	case !counted && step.tookAll():
+	case !counted && tookAll:
 		return noProgress(errors.New("the batch returned More and counted nothing, and Take has no element left: " +
 			"return what Take returns, or Done"))
 	case g.batches >= maxIdleBatches:

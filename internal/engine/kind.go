@@ -25,12 +25,17 @@ type Kind struct {
 	SkipPoison bool
 	// Preview: the executor can be executed without effect, see [Env].
 	Preview bool
+	// Ledger: the items that [Step.Succeed] records are stored.
+	Ledger bool
 	// StopAfter is the stop policy of tasks that have none of their own.
 	StopAfter lifecycle.StopPolicy
 	// Passes is how long a task waits before each pass over its deferred items.
-	Passes    []time.Duration
-	HasAbort  bool
-	HasReport bool
+	Passes []time.Duration
+	// FindsTargets: the executor finds the targets of tasks that are submitted without,
+	// and its calls are each a [Targeter].
+	FindsTargets bool
+	HasAbort     bool
+	HasReport    bool
 	// Open decodes the spec of a task. The call belongs to one session. An error
 	// is one of the runtime, not of the executor, and ends the task in ERROR.
 	Open func(t Task, spec json.RawMessage) (Call, error)
@@ -59,6 +64,14 @@ type Call interface {
 	Execute(ctx context.Context, s *Step, state json.RawMessage) (next Next, out json.RawMessage, err error)
 	Abort(ctx context.Context, s *Step, state json.RawMessage) error
 	Report(ctx context.Context, s *Step, state json.RawMessage) (json.RawMessage, error)
+}
+
+// Targeter is a [Call] of a kind that [Kind.FindsTargets].
+type Targeter interface {
+	// Targets finds more targets, and returns them as JSON in the revision of the
+	// task's spec, what is next and the new state. Field is the name of the list that
+	// they stand for.
+	Targets(ctx context.Context, s *Step, field string, state json.RawMessage) (keys [][]byte, next Next, out json.RawMessage, err error)
 }
 
 // Next is what an executor requests after a successful batch. The zero value asks

@@ -23,6 +23,11 @@ func (s *session) isPoison() bool {
 	return lifecycle.Poisoned(s.tries, most)
 }
 
+// endPoison ends a poison task.
+func (s *session) endPoison() {
+	s.end(ending{status: lifecycle.Error, how: EndFailed, class: s.crashLoop()})
+}
+
 // atPoisonItem reports whether the item that a claimed task is at seems to kill its
 // workers, and its kind allows to skip it. Attempts that failed with an error do
 // not count: their worker survived.
@@ -73,6 +78,8 @@ func (s *session) failedAttempts() (n int, err error) {
 func (s *session) crashLoop() classify.Classification {
 	where := "in its first batch"
 	switch p := s.progress; {
+	case s.search != nil:
+		where = fmt.Sprintf("while it found its targets, %d so far", s.frozen.Total)
 	case p.Taken > 0 && p.Taken < p.Total:
 		where = fmt.Sprintf("at position %d of %d", p.Taken+1, p.Total)
 		if last := min(p.Taken+int64(firstBatch(s.kind, s.tries-1, s.config)), p.Total); last > p.Taken+1 {
@@ -101,7 +108,7 @@ func (s *session) commitSkip(step *Step) flow {
 		Lease: s.lease, To: lifecycle.Executing, Begun: s.begun, Checkpoint: true,
 		Revision: s.task.Revision, State: s.state,
 	}
-	w.Progress, w.Items = step.finish()
+	w.Progress, w.Items, _ = step.finish() // what else it did is not kept
 	s.passes(&w, step, false)
 	s.check(&w)
 	s.limit.alone = 0 // the item that killed its workers is found

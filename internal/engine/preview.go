@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 // ever in one transaction with what the executor has written: see [LazyTx] and
 // [txguard.Tx.NeverCommit], which refuses the commit.
 type preview struct {
+	limits []store.Change
 	report store.Report // as committed
 	next   store.Report // with the batch whose checkpoint is being written
 	// stale: a checkpoint has been found committed whose report this session does not
@@ -40,8 +42,21 @@ func (s *session) openPreview(p store.Plan) error {
 		return fmt.Errorf("the task is a preview, and this worker's code of kind %s cannot be previewed: put the word preview back into its directive", s.task.Kind)
 	}
 	report, err := store.DecodeReport(p.Report)
-	s.preview = &preview{report: report}
+	s.preview = &preview{limits: p.Options.ChangeLimits, report: report}
 	return err
+}
+
+// checkPreviewed returns the error of a task that applies a preview which was executed at
+// another revision than that of this worker's code. A task that has a checkpoint goes on, as
+// any other does when its worker is updated.
+func (s *session) checkPreviewed(p store.Plan) error {
+	previewed := p.Options.Previewed
+	if previewed == 0 || previewed == s.kind.Revision || s.lease.Seq > 0 {
+		return nil
+	}
+	return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeRevision, Err: fmt.Errorf(
+		"the task applies a preview of revision %d of kind %s, which has revision %d now: nothing was done; preview the task again, and apply that preview",
+		previewed, s.task.Kind, s.kind.Revision)}
 }
 
 // newTx returns the transaction of a batch.
@@ -78,9 +93,13 @@ func (s *session) reportPreview(w *store.Write, step *Step, took time.Duration) 
 	}
 	next := s.preview.report
 	next.Batches++
+	next.Revision, next.StopAfter = cmp.Or(next.Revision, s.kind.Revision), s.kind.StopAfter
 	next.Took += took
 	addChanges(&next, step.Tx.changes.Made())
 	addNotes(&next, step.notes, w.Items)
+	if beyond := next.Exceeded(s.preview.limits); beyond != "" {
+		return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeMaxChanges, Err: errors.New(beyond)}
+	}
 	s.preview.next = next
 	var err error
 	w.Report, err = next.Encode()

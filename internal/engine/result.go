@@ -95,6 +95,8 @@ func (s *session) advance(w store.Write, a store.Applied) {
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
 		s.tries, s.stored, s.unanswered = 1, 0, 0
 		s.advancePreview(w)
+		s.advanceMeasure(w)
+		s.advanceSearch(w)
 		s.passItem()
 	}
 	s.control = a.Control
@@ -126,6 +128,8 @@ func (s *session) reconcile(w store.Write) flow {
 				s.passItem()
 			}
 			s.control, s.begun = p.Control, p.Status == lifecycle.Executing
+			// A batch was in vain, or it is not known what it has stored.
+			s.worktime.restart(s.progress)
 			return continueSession
 		}
 		if s.ctx.Err() != nil {

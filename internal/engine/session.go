@@ -75,11 +75,13 @@ type session struct {
 	// skip: the item that the task is at is poison, and its kind allows to skip it.
 	skip    bool
 	frozen  *frozenTargets // nil: the task has none
+	search  *search        // nil: the task does not find its targets, or has found them
 	preview *preview       // nil: the task is none
 	// conditions are as they were when the session began. Only the store knows
 	// changes since.
 	conditions lifecycle.Conditions
 	began      time.Time
+	worktime   worktime
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -104,13 +106,20 @@ func newSession(ctx context.Context, d sessionDeps, k *Kind, c store.ClaimedTask
 // run works on the task until the session ends.
 func (s *session) run(c store.ClaimedTask) {
 	plan, err := s.plan(c)
-	if err != nil {
+	if err == nil {
+		err = s.checkPreviewed(plan)
+	}
+	switch {
+	case err != nil && lifecycle.Poisoned(s.tries, s.config.MaxAttempts):
+		s.endPoison() // no attempt is left to read it in
+		return
+	case err != nil:
 		s.failed(s.ctx, err)
 		return
 	}
 	s.conditions = plan.Options.Conditions
-	s.skip = s.atPoisonItem(c)
 	s.call, err = s.open(plan)
+	s.skip = s.search == nil && s.atPoisonItem(c)
 	switch {
 	case err != nil:
 		s.end(ending{status: lifecycle.Error, how: EndFailed, class: classify.Classification{
@@ -118,7 +127,7 @@ func (s *session) run(c store.ClaimedTask) {
 		}})
 		return
 	case s.isPoison():
-		s.end(ending{status: lifecycle.Error, how: EndFailed, class: s.crashLoop()})
+		s.endPoison()
 		return
 	}
 	if _, err := s.withIdentity(s.ctx); err != nil {
@@ -146,8 +155,13 @@ func (s *session) start() flow {
 
 // loop runs batches until the session ends.
 func (s *session) loop() {
+	s.worktime.restart(s.progress)
 	for s.batchBoundary() == continueSession {
-		if s.batch() == endSession {
+		next := s.batch
+		if s.search != nil {
+			next = s.find
+		}
+		if next() == endSession {
 			return
 		}
 	}
@@ -160,6 +174,9 @@ func (s *session) open(p store.Plan) (c Call, err error) {
 	}
 	if p.Frozen != nil {
 		s.frozen = &frozenTargets{FrozenTargets: *p.Frozen, spec: p.Spec}
+		if err := s.openSearch(); err != nil {
+			return nil, err
+		}
 	} else if p.Spec == nil && s.kind.DecodeTargets != nil {
 		return nil, errNoPlan
 	}

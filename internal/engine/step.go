@@ -129,10 +129,21 @@ func (s *Step) Skip(key, code string) {
 	s.record(store.Item{Key: key, Outcome: store.ItemSkipped, Code: cmp.Or(classify.Clean(code), classify.CodeSkipped)})
 }
 
+// Succeed records an item, by its key, that was processed.
+func (s *Step) Succeed(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record(store.Item{Key: key, Outcome: itemSucceeded})
+}
+
 // record adds an outcome, or replaces the one that the step has of the same item.
 // The caller has locked the step.
 func (s *Step) record(i store.Item) {
 	if s.closed {
+		return
+	}
+	if i.Outcome == itemSucceeded {
+		s.outcomes.record(i)
 		return
 	}
 	i.Attempt, i.Position = s.Attempt, s.position(i.Key)
@@ -184,9 +195,13 @@ func plus(counter, n int64) int64 {
 	return min(counter+min(max(n, 0), countMost), countMost)
 }
 
-// Try calls f inside a savepoint.
+// Try calls f inside a savepoint. Unless f succeeds, the items that it recorded with
+// [Step.Succeed] have not succeeded; what else it recorded stays.
 func (s *Step) Try(ctx context.Context, f func() error) error {
+	before, kept := s.mark(), false
+	defer func() { s.unmarkSucceeded(before, kept) }()
 	failed, broken := s.try(ctx, f)
+	kept = failed == nil && broken == nil
 	switch {
 	case broken == nil:
 		return failed
@@ -241,19 +256,21 @@ func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
 	return failed, nil
 }
 
-// finish closes the step and returns what to write.
-func (s *Step) finish() (lifecycle.Progress, []store.Item) {
+// finish closes the step and returns what to write: the rows of items, and the keys of
+// those that succeeded.
+func (s *Step) finish() (p lifecycle.Progress, rows []store.Item, succeeded []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	return s.progress(), s.outcomes.items
+	rows, succeeded = s.outcomes.split()
+	return s.progress(), rows, succeeded
 }
 
 // progress returns the task's progress with this step's counts. The caller has
 // locked the step.
 func (s *Step) progress() lifecycle.Progress {
-	failed, skipped, deferred := s.outcomes.count()
-	processed := max(s.processed, failed+skipped+deferred)
+	failed, skipped, deferred, succeeded := s.outcomes.count()
+	processed := max(s.processed, failed+skipped+deferred+succeeded)
 	at := lifecycle.PassesOf(s.before.Taken)
 	at.Position += s.taken
 	at.Deferred = at.Deferred || deferred > 0

@@ -29,8 +29,9 @@ type frozenTargets struct {
 	store.FrozenTargets
 	spec json.RawMessage
 
-	first int           // the number of the first page
-	pages []decodedPage // without a gap
+	first    int           // the number of the first page
+	pages    []decodedPage // without a gap
+	pageSize int           // of the last page that was read, in bytes; 0: none was
 }
 
 type decodedPage struct {
@@ -46,8 +47,11 @@ var errNoPlan = errors.New("the task has neither a spec nor a plan: submit it wi
 // been passed.
 func (s *session) targets(d *Deferred) (*Targets, error) {
 	f := s.frozen
-	if f == nil {
+	switch {
+	case f == nil:
 		return nil, nil //nolint:nilnil // most tasks have none
+	case f.Finding:
+		return nil, errFinding
 	}
 	if d != nil {
 		return s.deferredTargets(d)
@@ -57,21 +61,35 @@ func (s *session) targets(d *Deferred) (*Targets, error) {
 		f.pages = nil
 		return &Targets{Total: total, From: total}, nil
 	}
-	last := min(taken+max(s.limit.size, 1), total) - 1
-	if err := s.readPages(taken/store.TargetsPerPage, last/store.TargetsPerPage); err != nil {
+	last := (min(taken+max(s.limit.size, 1), total) - 1) / store.TargetsPerPage
+	if err := s.readPages(taken/store.TargetsPerPage, last, f.prefetch()); err != nil {
 		return nil, err
 	}
 	t := &Targets{Total: total, From: f.first * store.TargetsPerPage}
 	t.Most = t.From - taken
-	for _, p := range f.pages {
+	for _, p := range f.pages[:last-f.first+1] {
 		t.Lists = append(t.Lists, p.list)
 		t.Most += p.n
 	}
 	return t, nil
 }
 
-// readPages makes the pages from first to last those that the session has.
-func (s *session) readPages(first, last int) error {
+// maxPrefetch bounds what is read of pages before a batch needs them, in bytes. It spares
+// most of the statements of a task with small batches.
+const maxPrefetch = 256 << 10
+
+// prefetch returns how many pages more are read with those that a batch needs: none at the
+// first time, when their size is not known.
+func (f *frozenTargets) prefetch() int {
+	if f.pageSize == 0 {
+		return 0
+	}
+	return min(maxPrefetch/f.pageSize, 15)
+}
+
+// readPages makes the pages from first to last those that the session has. If it reads any,
+// it also reads some that come next.
+func (s *session) readPages(first, last, prefetch int) error {
 	f := s.frozen
 	if passed := first - f.first; passed >= 0 && passed < len(f.pages) {
 		f.pages = f.pages[passed:]
@@ -85,7 +103,7 @@ func (s *session) readPages(first, last int) error {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
 	defer cancel()
-	pages, err := s.store.Targets(ctx, s.task.ID, next, last)
+	pages, err := s.store.Targets(ctx, s.task.ID, next, min(last+prefetch, page(f.Total)))
 	if err != nil {
 		return err
 	}
@@ -94,10 +112,13 @@ func (s *session) readPages(first, last int) error {
 			break
 		}
 		decoded, err := s.decodePage(p)
+		if err != nil && next > last {
+			break // the batches before it can still be executed
+		}
 		if err != nil {
 			return unreadable("page %d of the targets: %s", p.Number, err.Error())
 		}
-		f.pages = append(f.pages, decoded)
+		f.pages, f.pageSize = append(f.pages, decoded), len(p.Keys)
 		next++
 	}
 	if next <= last {

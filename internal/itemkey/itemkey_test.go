@@ -104,3 +104,21 @@ func TestTextOfNoJSON(t *testing.T) {
 		}
 	}
 }
+
+// Of a text all JSON that is stored of it has the same key, with other escapes too.
+func TestOfJSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "a", "<&>", `\u003c`, "\u2028", "a\u2029\\<", "\b\f\n\x01\x7f", "é🙂", `"`} {
+		html, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(html))
+		want := itemkey.Encode(text)
+		for _, raw := range []string{string(html), bare, want, " " + want + "\n"} {
+			if got := itemkey.OfJSON([]byte(raw)); got != want {
+				t.Errorf("key of %s is %s, want %s", raw, got, want)
+			}
+		}
+	}
+}

@@ -1,11 +1,17 @@
 package itemkey
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
-// OfJSON returns the key of an item of which the JSON is known. JSON that was encoded
-// for HTML becomes that of [Encode], and is never cut.
+// OfJSON returns the key of an item of which the JSON is known. Its escapes become those
+// of [Encode], and it is never cut.
 func OfJSON(raw []byte) string {
 	raw = bytes.TrimSpace(raw)
+	if bytes.Contains(raw, []byte("\u2028")) || bytes.Contains(raw, []byte("\u2029")) {
+		raw = []byte(lineEnds.Replace(string(raw)))
+	}
 	if !bytes.Contains(raw, []byte(`\u00`)) {
 		return string(raw)
 	}
@@ -30,3 +36,7 @@ func OfJSON(raw []byte) string {
 
 // forHTML are the escapes that encoding/json writes for HTML only.
 var forHTML = map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}
+
+// lineEnds writes the characters that encoding/json always escapes. In JSON they are only
+// in strings.
+var lineEnds = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)

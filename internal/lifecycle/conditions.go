@@ -133,10 +133,18 @@ func (c Conditions) PauseReason(at Progress) string {
 	if c.AwaitsApproval(at) {
 		why = append(why, c.awaited())
 	}
-	if c.StopAfter.Reached(at) {
-		why = append(why, c.reached(at))
+	if reached := c.StopReason(at); reached != "" {
+		why = append(why, reached)
 	}
 	return strings.Join(why, "; ")
+}
+
+// StopReason says how a task that is there has reached its stop policy; "" if it has not.
+func (c Conditions) StopReason(at Progress) string {
+	if !c.StopAfter.Reached(at) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d processed items have failed, and the limit is %s", at.Failed, at.Processed(), c.StopAfter)
 }
 
 // awaited is what a task waits for that awaits approval.
@@ -149,14 +157,9 @@ func (c Conditions) awaited() string {
 		}
 	}
 	if c.Approval {
-		text += ", by somebody other than its owner"
+		text += ", by a second person"
 	}
 	return text
-}
-
-// reached is why a task was paused whose stop policy was reached.
-func (c Conditions) reached(at Progress) string {
-	return fmt.Sprintf("%d of %d processed items have failed, and the limit is %s", at.Failed, at.Processed(), c.StopAfter)
 }
 
 // Mark is what a request makes of the conditions.

@@ -147,7 +147,7 @@ func TestDecideConditions(t *testing.T) {
 		{"before its canary", canary, 4, lifecycle.Pause, false, lifecycle.ActResume, "withdrawn"},
 		{"before its canary", canary, 4, lifecycle.Pause, false, lifecycle.ActApprove, "does not wait for approval"},
 		{"not yet paused", canary, 5, lifecycle.None, false, lifecycle.ActApprove, "refused"},
-		{"not begun", approval, 0, lifecycle.Pause, false, lifecycle.ActResume, "before its first batch, by somebody other than its owner: approve it"},
+		{"not begun", approval, 0, lifecycle.Pause, false, lifecycle.ActResume, "before its first batch, by a second person: approve it"},
 		{"not begun", approval, 0, lifecycle.Pause, true, lifecycle.ActApprove, "must come from somebody other"},
 		{"not begun", approval, 0, lifecycle.Pause, false, lifecycle.ActApprove, "withdrawn"},
 		{"approved", approved, 0, lifecycle.Pause, false, lifecycle.ActApprove, "does not wait for approval"},
@@ -179,7 +179,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	c := lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Percent: 5}, Canary: 40, Approval: true}
 	reason := c.PauseReason(lifecycle.Progress{Done: 38, Failed: 2})
-	if want := "it waits for approval after its first 40 items, by somebody other than its owner; 2 of 40 processed items have failed, and the limit is 5%"; reason != want {
+	if want := "it waits for approval after its first 40 items, by a second person; 2 of 40 processed items have failed, and the limit is 5%"; reason != want {
 		t.Errorf("paused because %s, want %s", reason, want)
 	}
 	before := row(lifecycle.Executing, lifecycle.None)

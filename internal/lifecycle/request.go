@@ -155,7 +155,7 @@ func Decide(f Found, a Action) (Change, error) {
 			return unchanged, refused
 		}
 		if f.Control == None && f.Conditions.StopAfter.Reached(f.Progress) {
-			return Change{Effect: Recorded, Control: Pause, Reason: f.Conditions.reached(f.Progress)}, nil
+			return Change{Effect: Recorded, Control: Pause, Reason: f.Conditions.StopReason(f.Progress)}, nil
 		}
 		return unchanged, nil
 	case ActRetry:
@@ -179,7 +179,7 @@ func (f Found) withheld() string {
 	case c.AwaitsApproval(f.Progress):
 		return c.awaited() + ": approve it"
 	case c.StopAfter.Reached(f.Progress):
-		return c.reached(f.Progress) + ": set a higher limit with the same request, or stop it"
+		return c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
 	}
 	return ""
 }
@@ -192,7 +192,7 @@ func (f Found) unapprovable() string {
 	case c.Approval && f.Own:
 		return "its approval must come from somebody other than its owner and the person as whom it runs"
 	case c.StopAfter.Reached(f.Progress):
-		return c.reached(f.Progress) + ": set a higher limit with the same request, or stop it"
+		return c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func (v versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) 
 			id integer PRIMARY KEY AUTOINCREMENT,
 			version_id integer NOT NULL UNIQUE,
 			is_applied integer NOT NULL,
-			tstamp datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now'))
+			tstamp datetime NOT NULL DEFAULT (datetime('now', 'subsec'))
 		)`)
 	}
 	if err := execute(ctx, db, "SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate "+v.schema+"', 0))"); err != nil {

@@ -177,7 +177,7 @@ func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqu
 	}
 	ok, err := i.changesOne(ctx, "UPDATE "+i.table+` SET
   execution_spec = $3, execution_state = '{}', codec_revision = $4, spec_revision = NULL, secrets = $5,
-  priority = $6, reason = $7, items_total = $8, parent_id = $9, traceparent = $10, targets_field = $14,
+  priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
   created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
   items_taken = 0, items_done = 0, items_failed = 0, items_skipped = 0,
@@ -186,15 +186,23 @@ func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqu
   not_before = `+dialect.Either("LEAST(not_before, "+pgDue+")", "min(not_before, "+liteDue+")")+`
 WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')`+i.notification([]*NewTask{t}),
 		w.id.String(), w.fence, orNull(string(t.Spec)), int64(t.Revision), orNull(t.Secrets),
-		int64(t.Priority), orNull(classify.Clean(t.Reason)), total, orNull(optionalID(t.Parent)), orNull(t.Traceparent),
+		int64(t.Priority), orNull(classify.Clean(t.Reason)), total, orNull(optionalID(t.Follows)), orNull(t.Traceparent),
 		actor.String(), orNull(uniqueKey), orNull(t.due()), orNull(t.TargetsField))
 	if err != nil || !ok || w.fence == 0 {
 		return ok, err
 	}
-	// The outcomes were those of the items of the former spec.
-	_, err = i.handle.ExecContext(ctx, "DELETE FROM "+strings.ReplaceAll(i.table, "taskkit_queued_task", "taskkit_task_item")+
-		" WHERE task_id = $1", w.id.String())
-	return err == nil, err
+	// The outcomes and the rate were those of the items of the former spec.
+	former := []string{"taskkit_task_item", "taskkit_task_rate"}
+	if t.Ledger {
+		former = append(former, "taskkit_task_ledger")
+	}
+	for _, table := range former {
+		if _, err := i.handle.ExecContext(ctx, "DELETE FROM "+strings.ReplaceAll(i.table, "taskkit_queued_task", table)+
+			" WHERE task_id = $1", w.id.String()); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // changesOne executes a statement and reports whether it changed a row.

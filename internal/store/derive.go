@@ -50,15 +50,14 @@ type ItemReader interface {
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
 }
 
-// Follow returns a new task that follows the origin, which is its parent: with what
-// says whose it is and how it is run. The state is empty.
+// Follow returns a new task that follows the origin: with what says whose it is and how it is run. The state is empty.
 func (o *Origin) Follow() NewTask {
 	t := &o.Task
 	return NewTask{
 		ID: NewID(), Kind: t.Kind, Revision: t.SpecRevision, Spec: o.Plan.Spec, Secrets: t.Secrets,
 		Options: o.Plan.Options.inherited(), TargetsField: o.targetsField(),
 		Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Priority: t.Priority,
-		UniqueKey: t.UniqueKey, Total: -1, Parent: t.ID,
+		UniqueKey: t.UniqueKey, Total: -1, Follows: t.ID,
 	}
 }
 
@@ -70,8 +69,21 @@ func (o *Origin) targetsField() string {
 	return o.Task.TargetsField
 }
 
+// Idempotency keys of the tasks that are made from another.
+const (
+	continuation = "taskkit.continue."
+	retry        = "taskkit.retry."
+	application  = "taskkit.apply."
+)
+
 // ContinuationKey is the idempotency key of the task that continues another. There is
 // at most one, and the other is not retried any more.
 func ContinuationKey(id uuid.UUID) string { return continuation + id.String() }
 
-const continuation = "taskkit.continue."
+// RetryKey is the idempotency key of the task that retries the failed items of another,
+// unless it was given another key.
+func RetryKey(id uuid.UUID) string { return retry + id.String() }
+
+// ApplyKey is the idempotency key of the task that applies a preview. There is at most
+// one.
+func ApplyKey(id uuid.UUID) string { return application + id.String() }

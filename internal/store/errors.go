@@ -12,8 +12,11 @@ import (
 var (
 	// ErrNotFound: there is no such task.
 	ErrNotFound = errors.New("no such task")
+	// ErrNotFinding: a write has found targets of a task whose set is complete, or that
+	// has none.
+	ErrNotFinding = errors.New("the targets of the task do not change any more")
 	// ErrNoSkip: a retry cannot skip an item of this task.
-	ErrNoSkip = errors.New("no item to skip: the task is past the last one, or does not keep its position by taskkit.Take")
+	ErrNoSkip = errors.New("no item to skip: the task is past the last one, does not keep its position by taskkit.Take, or has not found its targets")
 	// ErrLost: the session no longer holds its task.
 	ErrLost = errors.New("the task is held by another or has ended")
 	// ErrDead: the process has been declared dead, or has left.

@@ -234,7 +234,8 @@ func (i *inserter) wakes(tasks []*NewTask) bool {
 	return false
 }
 
-// duplicate finds the first of the tasks whose key another task has. That one of
+// duplicate finds the first of the tasks whose key another task has, the idempotency key
+// first: of a request that is repeated both keys are taken, and by its own task. That one of
 // the tasks to be merged into has the same unique key does not count. Where the
 // handle cannot query, it is the first with a key, and the other task is unknown.
 func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask, merged []waitingTask) (*DuplicateError, error) {
@@ -242,11 +243,11 @@ func (i *inserter) duplicate(ctx context.Context, tasks []*NewTask, merged []wai
 	var first *DuplicateError
 	for _, t := range tasks {
 		for _, k := range []struct{ column, key, more string }{
-			{"unique_key", t.UniqueKey, " AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"},
 			{
 				"idempotency_key", t.IdempotencyKey, "\nUNION ALL SELECT task_id FROM " + i.mergedKeys() +
 					" WHERE execution_component_name = $1 AND idempotency_key = $2",
 			},
+			{"unique_key", t.UniqueKey, " AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"},
 		} {
 			if k.key == "" {
 				continue

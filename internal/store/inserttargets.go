@@ -9,19 +9,31 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
+// Where the targets of a task are, in the column targets of its plan.
+const (
+	TargetsFrozen  = "frozen"  // in pages
+	TargetsFinding = "finding" // in pages, and the set is not complete
+)
+
 // maxPages bounds the pages of one statement. It is a power of two.
 const maxPages = 16
 
 // withPlan stores a task with its plan and its frozen targets.
 func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
 	var where, field, total any
-	if t.Targets != nil {
+	switch {
+	case t.Targets == nil || t.Targets.Finding:
+		if err := i.many(ctx, []*NewTask{t}); err != nil {
+			return err
+		}
+		if t.Targets != nil {
+			where, field, total = TargetsFinding, t.Targets.Field, int64(0)
+		}
+	default:
 		if err := i.withTargets(ctx, t); err != nil {
 			return err
 		}
-		where, field, total = "frozen", t.Targets.Field, t.Total
-	} else if err := i.many(ctx, []*NewTask{t}); err != nil {
-		return err
+		where, field, total = TargetsFrozen, t.Targets.Field, t.Total
 	}
 	options, err := t.Options.encode()
 	if err != nil {
@@ -41,10 +53,10 @@ func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
 // stored first, its total is set at the end, and an error may come after statements
 // that only a rollback undoes.
 func (i *inserter) withTargets(ctx context.Context, t *NewTask) error {
-	pages, streams := newTargetPages(t.Targets.Distinct), false
-	for key, err := range t.Targets.Keys {
+	pages, streams := newTargetPages(t.Targets), false
+	for keys, err := range keyBatches(t.Targets.Keys) {
 		if err == nil {
-			err = pages.add(key)
+			err = pages.addAll(keys)
 		}
 		if err != nil {
 			return err
@@ -63,8 +75,8 @@ func (i *inserter) withTargets(ctx context.Context, t *NewTask) error {
 			return err
 		}
 	}
-	pages.end()
-	total := int64(pages.total)
+	pages.finish()
+	total := int64(pages.kept)
 	switch {
 	case total == 0:
 		return errNoTargets

@@ -49,6 +49,7 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Text(idempotencyColumn, func(t *NewTask) string { return t.IdempotencyKey }).OrNull()},
 	{Column: sqlrows.Number("items_total", func(t *NewTask) int64 { return t.Total }).OrNull()},
 	{Column: sqlrows.Text("parent_id", func(t *NewTask) string { return optionalID(t.Parent) }).As("uuid").OrNull()},
+	{Column: sqlrows.Text("follows_id", func(t *NewTask) string { return optionalID(t.Follows) }).As("uuid").OrNull()},
 	{Column: sqlrows.Text("traceparent", func(t *NewTask) string { return t.Traceparent }).OrNull()},
 	{Column: sqlrows.Text("targets_field", func(t *NewTask) string { return t.TargetsField }).OrNull()},
 	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull()},
@@ -69,7 +70,7 @@ func (t *NewTask) ownSpec() string {
 }
 
 // HasPlan reports whether the task has more than its row.
-func (t *NewTask) HasPlan() bool { return t.Targets != nil || t.Options != (Options{}) }
+func (t *NewTask) HasPlan() bool { return t.Targets != nil || t.Options.given() }
 
 // control is the request that stands on the task from the beginning: one that needs
 // approval before its first batch is paused. Such a task is stored by a statement of its own.

@@ -16,6 +16,17 @@ type Options struct {
 	lifecycle.Conditions
 	// Preview executes the task without keeping what it writes.
 	Preview bool `json:"preview,omitempty"`
+	// Previewed is the revision of the kind at which the preview was executed that the
+	// task applies, and at which its first batch must be; 0: the task applies none.
+	Previewed int `json:"previewed,omitempty"`
+	// ChangeLimits are how many rows the preview may change at most. An empty table is all
+	// tables together, and an empty verb all verbs.
+	ChangeLimits []Change `json:"change_limits,omitempty"`
+}
+
+// given reports whether there is an option.
+func (o *Options) given() bool {
+	return o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
@@ -26,7 +37,7 @@ func (o *Options) inherited() Options {
 
 // encode returns the options as they are stored; "" for none.
 func (o *Options) encode() (string, error) {
-	if *o == (Options{}) {
+	if !o.given() {
 		return "", nil
 	}
 	text, err := json.Marshal(o)

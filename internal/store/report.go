@@ -1,9 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Bounds of a report, so that it can be written with each checkpoint.
@@ -28,6 +32,11 @@ type Report struct {
 	Samples    []Sample      `json:"samples,omitempty"`
 	Batches    int64         `json:"batches,omitempty"`
 	Took       time.Duration `json:"took,omitempty"` // all batches together
+	// Revision is that of the kind in the first batch. The last is with the state of
+	// the task, and none between is less than one before.
+	Revision int `json:"revision,omitempty"`
+	// StopAfter is the stop policy of the kind.
+	StopAfter lifecycle.StopPolicy `json:"stop_after,omitzero"`
 }
 
 // Change counts the rows that statements with a verb have changed in a table.
@@ -35,6 +44,32 @@ type Change struct {
 	Table string `json:"table"`
 	Verb  string `json:"verb"` // insert, update, delete or merge
 	Rows  int64  `json:"rows"`
+}
+
+// Exceeded says which of the limits the changes are beyond; "" if they keep to all.
+func (r *Report) Exceeded(limits []Change) string {
+	for _, limit := range limits {
+		var rows int64
+		for _, c := range r.Changes {
+			if limit.covers(c) {
+				rows += c.Rows
+			}
+		}
+		switch {
+		case rows > limit.Rows:
+			return fmt.Sprintf("it would %s %d rows of %s, and %d at most are allowed",
+				cmp.Or(limit.Verb, "change"), rows, cmp.Or(limit.Table, "all tables"), limit.Rows)
+		case r.Other > 0:
+			return fmt.Sprintf("it would make %d changes of which the database does not tell the rows, and so not whether they keep to %d rows of %s",
+				r.Other, limit.Rows, cmp.Or(limit.Table, "all tables"))
+		}
+	}
+	return ""
+}
+
+// covers reports whether a limit is one of a change.
+func (c Change) covers(made Change) bool {
+	return (c.Table == "" || strings.EqualFold(c.Table, made.Table)) && (c.Verb == "" || c.Verb == made.Verb)
 }
 
 // NoteCount counts the items with a note.

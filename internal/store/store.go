@@ -114,12 +114,20 @@ type Operator interface {
 	// Items lists the items of a task with an outcome by their position and then by
 	// the time of their first record, by keyset. Those of unknown position come first.
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
+	// Recorded returns which of these keys have a row with an outcome.
+	Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error)
+	// Ledger lists the pages of the ledger of a task, which are of batches after this
+	// one (-1: all), in their order, at most limit.
+	Ledger(ctx context.Context, id uuid.UUID, after int64, limit int) ([]LedgerPage, error)
+	// LedgerItems returns how many items are in the ledger of a task.
+	LedgerItems(ctx context.Context, id uuid.UUID) (int64, error)
 	// Derive stores the task that makes returns, in one transaction with what that
 	// reads of another task. The row of the other is locked first, so that it does not
 	// change meanwhile. An error of makes is returned as it is, and nothing is stored.
 	// Given a caller's transaction, an error may come after statements that only a
 	// rollback undoes. It returns the id of the new task.
 	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
+	Rates
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	// PruneEvents deletes events of any task that are older than this, the oldest
@@ -231,15 +239,19 @@ type Write struct {
 	State      json.RawMessage
 	Progress   lifecycle.Progress
 	Items      []Item // outcomes of items; only with Checkpoint
+	Ledger     Ledger // which items have succeeded; only with Checkpoint
 	// Passed, only with Checkpoint: what becomes of items deferred before, after
 	// Items have been stored.
 	Passed Passed
 	// Secrets are added to those of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string
+	// Found is only for a task that is finding its targets, and only with Checkpoint.
+	Found *Found
 	// Report is the [Report] of a preview as JSON, only with Checkpoint; nil leaves
 	// what the plan of the task has.
 	Report json.RawMessage
+	Worked *Worked // is added to the rate of the task, only with Checkpoint; nil: nothing
 
 	Attempts int // the new value of attempts
 	// Delay, To QUEUED: not_before becomes now + Delay; a negative one leaves the
@@ -330,6 +342,7 @@ type NewTask struct {
 	TargetsField   string          // the list of targets in the spec; "": the kind has none
 	Targets        *NewTargets     // nil: none that are frozen; not with Reference
 	Options        Options         // not with Reference
+	Ledger         bool            // with Reference: the waiting tasks may have ledgers
 	Secrets        string          // pointers to what must not be shown, one a line
 	Owner, RunAs   uuid.UUID
 	Actor          uuid.UUID // who submits it; zero: the owner
@@ -343,6 +356,7 @@ type NewTask struct {
 	IdempotencyKey string
 	Total          int64 // negative: unknown
 	Parent         uuid.UUID
+	Follows        uuid.UUID // the task that it is made from, or was submitted to follow
 	Traceparent    string
 }
 
@@ -381,8 +395,10 @@ type Task struct {
 	Partial               bool // COMPLETED by a stop
 	Progress              lifecycle.Progress
 	Parent                uuid.UUID
+	Follows               uuid.UUID
 	Traceparent           string
 	TargetsField          string        // the list of targets in the spec; "": the kind had none
+	Found                 *int64        // targets found so far while the task finds them, else nil; not in lists
 	Elapsed               time.Duration // from created to stopped, or to the database's now
 }
 
@@ -396,6 +412,7 @@ type Filter struct {
 	Reference string
 	UniqueKey string
 	Parent    uuid.UUID
+	Follows   uuid.UUID
 	Before    uuid.UUID // keyset: only tasks with a smaller id
 	Limit     int
 }
@@ -424,54 +441,6 @@ func (r *Request) EventReason() string {
 	}
 	return limit + ": " + r.Reason
 }
-
-// Outcome is what became of an item of a task, where it is a row of its own.
-type Outcome string
-
-// The outcomes.
-const (
-	ItemFailed   Outcome = "failed"   // will never work
-	ItemSkipped  Outcome = "skipped"  // needed nothing, or was left out
-	ItemDeferred Outcome = "deferred" // will be tried again after the pass; see [Passed]
-)
-
-// Outcomes returns all of them.
-func Outcomes() []Outcome { return []Outcome{ItemFailed, ItemSkipped, ItemDeferred} }
-
-// Item is an item of a task with its outcome. A task has one row for each Key: a
-// later outcome replaces an earlier one, and keeps its ID.
-type Item struct {
-	ID       uuid.UUID
-	Created  time.Time // when the outcome was recorded
-	Key      string    // see package itemkey
-	Outcome  Outcome
-	Code     string
-	Detail   string
-	Position int64 // in the list or the set, from 1; 0: unknown
-	// Attempt is that of the batch; of a deferred item, the number of the pass, from 1.
-	Attempt int
-}
-
-// Passed is what a batch does to the rows of deferred items. The zero value is
-// nothing.
-type Passed struct {
-	// Number is that of the pass, from 1. The rows of items that were deferred
-	// in earlier ones are removed if their positions are greater than After and at
-	// most Upto. Those that failed or were deferred again have new rows.
-	Number      int
-	After, Upto int64
-	// FailRest makes all items that are deferred after that failed ones.
-	FailRest bool
-}
-
-// ItemCursor is where a list of items goes on. The zero value is its beginning.
-type ItemCursor struct {
-	Position int64
-	ID       uuid.UUID
-}
-
-// Cursor returns where the list goes on after the item.
-func (i *Item) Cursor() ItemCursor { return ItemCursor{i.Position, i.ID} }
 
 // Attempt is one failed attempt.
 type Attempt struct {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"iter"
+	"strings"
 
 	"taskkit.dev/internal/classify"
 )
@@ -20,7 +20,7 @@ const (
 	// MaxTargetSize bounds the JSON of a target, in bytes, and with it a page.
 	MaxTargetSize = 1024
 	// MaxUnorderedTargets is up to how many targets may come in any order, since the
-	// hashes of all are kept in memory to find duplicates.
+	// hashes of all are then kept in memory to find duplicates.
 	MaxUnorderedTargets = 1_000_000
 )
 
@@ -34,6 +34,10 @@ type NewTargets struct {
 	// Distinct: the targets are of another set. Their size and their order are not
 	// checked, and duplicates stay.
 	Distinct bool
+	Sampling Sampling
+
+	// Finding: the task finds its targets when it starts, see [Found]. There are no Keys.
+	Finding bool
 }
 
 // Plan is the spec of a task, and what the task has beside its row.
@@ -47,7 +51,19 @@ type Plan struct {
 // FrozenTargets describes the frozen targets of a task.
 type FrozenTargets struct {
 	Field string // see [NewTargets]
-	Total int64
+	// Total is how many there are, or with Finding how many the task has found so far.
+	Total   int64
+	Finding bool // the set is not complete
+}
+
+// Found is what a batch that finds targets adds to them. Once the set is complete
+// it never changes.
+type Found struct {
+	// Pages are those that have changed, whole. The first may replace one that had
+	// fewer targets.
+	Pages    []TargetPage
+	Total    int64 // so far
+	Complete bool
 }
 
 // TargetPage is a page of frozen targets.
@@ -71,34 +87,61 @@ func (e *TargetsError) Error() string { return e.Problem }
 type targetPages struct {
 	most, unordered int // MaxTargets and MaxUnorderedTargets
 
-	total    int      // kept so far
-	complete []string // pages
-	size     int      // of the complete pages in bytes
-	distinct bool     // see NewTargets
-	page     []byte   // the one being filled, without its last bracket
+	total    int             // that came so far, without duplicates
+	kept     int             // on pages
+	complete []string        // pages
+	size     int             // of the complete pages in bytes
+	distinct bool            // see NewTargets
+	page     strings.Builder // the one being filled, without its last bracket
+	pageSize int             // that the next page will about have, in bytes
+	sampler  sampler
 
-	seeds [2]maphash.Seed
-	// seen are the hashes of the targets, nil once there are more than unordered.
-	seen map[[2]uint64]struct{}
+	// seen finds duplicates; nil once there are more than unordered.
+	seen   *distinctTargets
+	hashes []targetHash // of the targets that are being added
 
 	given   int    // the targets that came so far, duplicates too
-	last    []byte // the target before
+	last    []byte // the last target that was kept
+	lastAt  int    // its position among those given
 	descent *TargetsError
 }
 
-func newTargetPages(distinct bool) *targetPages {
+func newTargetPages(n *NewTargets) *targetPages {
 	return &targetPages{
-		distinct: distinct, most: MaxTargets, unordered: MaxUnorderedTargets,
-		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		seen:  make(map[[2]uint64]struct{}),
+		distinct: n.Distinct, sampler: sampler{Sampling: n.Sampling}, most: MaxTargets, unordered: MaxUnorderedTargets,
+		seen: newDistinctTargets(),
 	}
 }
 
+// addAll adds some targets, as add does.
+func (p *targetPages) addAll(keys [][]byte) error {
+	if p.seen != nil && !p.distinct {
+		p.hashes = p.hashes[:0]
+		for _, key := range keys {
+			p.hashes = append(p.hashes, p.seen.hash(key))
+		}
+		p.seen.load(p.hashes)
+	}
+	for i, key := range keys {
+		var h targetHash
+		if i < len(p.hashes) {
+			h = p.hashes[i]
+		}
+		if err := p.addHashed(key, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // add adds a target, unless it is a duplicate. The key is not kept.
-func (p *targetPages) add(key []byte) error {
+func (p *targetPages) add(key []byte) error { return p.addAll([][]byte{key}) }
+
+// addHashed adds a target that has a hash.
+func (p *targetPages) addHashed(key []byte, h targetHash) error {
 	if p.distinct {
 		p.total++
-		p.keep(key)
+		p.sort(key)
 		return nil
 	}
 	position := p.given
@@ -109,28 +152,26 @@ func (p *targetPages) add(key []byte) error {
 			Keys:    []string{shortKey(key)}, Positions: []int{position},
 		}
 	}
-	duplicate := bytes.Equal(key, p.last)
-	if !duplicate && position > 0 && p.descent == nil && compareKeys(p.last, key) > 0 {
+	if bytes.Equal(key, p.last) {
+		return nil
+	}
+	order := -1 // of the last to this one
+	if len(p.last) > 0 && p.descent == nil {
+		order = compareKeys(p.last, key)
+	}
+	// Targets of different JSON types may ascend and be duplicates all the same.
+	ascends := len(p.last) == 0 || order < 0 && keyType(p.last) == keyType(key)
+	if p.seen != nil && !p.seen.add(h, ascends) {
+		return nil
+	}
+	if order > 0 {
 		p.descent = &TargetsError{
 			Problem: fmt.Sprintf("more than %d targets must ascend, and the target %s at position %d is less than %s before it: sort them, numbers by value and all others by their bytes",
 				p.unordered, shortKey(key), position, shortKey(p.last)),
-			Keys: []string{shortKey(p.last), shortKey(key)}, Positions: []int{position - 1, position},
+			Keys: []string{shortKey(p.last), shortKey(key)}, Positions: []int{p.lastAt, position},
 		}
 	}
-	if p.total > p.unordered && p.descent != nil {
-		return p.descent
-	}
-	p.last = append(p.last[:0], key...)
-	if duplicate {
-		return nil
-	}
-	if p.seen != nil {
-		hash := [2]uint64{maphash.Bytes(p.seeds[0], key), maphash.Bytes(p.seeds[1], key)}
-		if _, is := p.seen[hash]; is {
-			return nil
-		}
-		p.seen[hash] = struct{}{}
-	}
+	p.last, p.lastAt = append(p.last[:0], key...), position
 	switch p.total++; {
 	case p.total > p.most:
 		return &TargetsError{Problem: fmt.Sprintf("there are more than %d targets: submit several tasks", p.most)}
@@ -139,39 +180,103 @@ func (p *targetPages) add(key []byte) error {
 	case p.total > p.unordered:
 		p.seen = nil // a duplicate is next to its like now
 	}
-	p.keep(key)
+	p.sort(key)
 	return nil
+}
+
+// keyBatches yields keys some hundreds at a time. Those of a batch are valid until the next.
+func keyBatches(keys iter.Seq2[[]byte, error]) iter.Seq2[[][]byte, error] {
+	const most = 256
+	return func(yield func([][]byte, error) bool) {
+		var (
+			text  []byte
+			ends  []int
+			batch [][]byte
+		)
+		flush := func() bool {
+			batch = batch[:0]
+			from := 0
+			for _, to := range ends {
+				batch = append(batch, text[from:to])
+				from = to
+			}
+			text, ends = text[:0], ends[:0]
+			return len(batch) == 0 || yield(batch, nil)
+		}
+		for key, err := range keys {
+			if err != nil {
+				_ = flush() && yield(nil, err) // what is wrong with the targets before it comes first
+				return
+			}
+			text = append(text, key...)
+			if ends = append(ends, len(text)); len(ends) == most && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
+// sort keeps a target, unless the sampling leaves it out or puts it behind others.
+func (p *targetPages) sort(key []byte) {
+	switch p.sampler.of(p.total - 1) {
+	case sampled:
+		p.keep(key)
+	case behind:
+		p.sampler.postpone(key)
+	case after:
+		p.release()
+		p.keep(key)
+	case omitted:
+	}
+}
+
+// release keeps the targets that were put behind others.
+func (p *targetPages) release() {
+	for key := range p.sampler.release() {
+		p.keep(key)
+	}
+}
+
+// finish ends the set.
+func (p *targetPages) finish() {
+	p.release()
+	p.end()
 }
 
 // keep appends a target to the page that is being filled.
 func (p *targetPages) keep(key []byte) {
 	separator := byte(',')
-	if len(p.page) == 0 {
+	if p.page.Len() == 0 {
 		separator = '['
+		p.page.Grow(p.pageSize)
 	}
-	p.page = append(append(p.page, separator), key...)
-	if p.total%TargetsPerPage == 0 {
+	p.page.WriteByte(separator)
+	p.page.Write(key)
+	if p.kept++; p.kept%TargetsPerPage == 0 {
 		p.end()
 	}
 }
 
 // end completes the page that is being filled, if it has a target.
 func (p *targetPages) end() {
-	if len(p.page) == 0 {
+	if p.page.Len() == 0 {
 		return
 	}
-	p.complete = append(p.complete, string(append(p.page, ']')))
-	p.size += len(p.page) + 1
-	p.page = p.page[:0]
+	p.page.WriteByte(']')
+	p.complete = append(p.complete, p.page.String())
+	p.size += p.page.Len()
+	p.pageSize = p.page.Len() + p.page.Len()/16
+	p.page.Reset()
 }
 
 // take returns the complete pages, which are then forgotten, and the number of the
 // first.
 func (p *targetPages) take() (first int, pages []string) {
 	pages = p.complete
-	all := (p.total + TargetsPerPage - 1) / TargetsPerPage
+	all := (p.kept + TargetsPerPage - 1) / TargetsPerPage
 	first = all - len(pages)
-	if len(p.page) > 0 {
+	if p.page.Len() > 0 {
 		first--
 	}
 	p.complete, p.size = nil, 0
@@ -181,18 +286,43 @@ func (p *targetPages) take() (first int, pages []string) {
 // compareKeys compares the JSON of two targets: integers by value, strings by their
 // bytes, and all others by the bytes of their JSON.
 func compareKeys(a, b []byte) int {
-	switch {
-	case isInteger(a) && isInteger(b):
+	switch of := keyType(a); {
+	case of != keyType(b):
+		return bytes.Compare(a, b)
+	case of == integerKey:
 		return compareIntegers(a, b)
-	case a[0] == '"' && b[0] == '"':
+	case of == stringKey:
 		return bytes.Compare(unquoted(a), unquoted(b))
 	default:
 		return bytes.Compare(a, b)
 	}
 }
 
+// How targets are compared.
+const (
+	otherKey = iota
+	integerKey
+	stringKey
+)
+
+func keyType(key []byte) int {
+	switch {
+	case isInteger(key):
+		return integerKey
+	case key[0] == '"':
+		return stringKey
+	default:
+		return otherKey
+	}
+}
+
 func isInteger(key []byte) bool {
-	return (key[0] == '-' || key[0] >= '0' && key[0] <= '9') && !bytes.ContainsAny(key, ".eE")
+	for i, c := range key {
+		if (c < '0' || c > '9') && (c != '-' || i > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // compareIntegers compares integers of any size, written without superfluous zeros.
@@ -241,23 +371,23 @@ func shortKey(key []byte) string {
 
 // Pages returns all pages of the targets and how many targets there are.
 func (n *NewTargets) Pages() (pages []TargetPage, total int64, err error) {
-	made := newTargetPages(n.Distinct)
-	for key, err := range n.Keys {
+	made := newTargetPages(n)
+	for keys, err := range keyBatches(n.Keys) {
 		if err == nil {
-			err = made.add(key)
+			err = made.addAll(keys)
 		}
 		if err != nil {
 			return nil, 0, err
 		}
 	}
-	made.end()
+	made.finish()
 	for i, keys := range made.complete {
 		pages = append(pages, TargetPage{Number: i, Keys: json.RawMessage(keys)})
 	}
-	if made.total == 0 {
+	if made.kept == 0 {
 		return nil, 0, errNoTargets
 	}
-	return pages, int64(made.total), nil
+	return pages, int64(made.kept), nil
 }
 
 var errNoTargets = &TargetsError{Problem: "there are no targets: submit a task only if there is something to do"}

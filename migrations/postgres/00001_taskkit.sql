@@ -59,6 +59,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "unique_key" text NULL,
   "idempotency_key" text NULL,
   "parent_id" uuid NULL,
+  "follows_id" uuid NULL,
   "traceparent" text NULL,
   "targets_field" text NULL,
   PRIMARY KEY ("id")
@@ -79,6 +80,12 @@ CREATE UNIQUE INDEX "taskkit_idempotency_key" ON "{schema}"."taskkit_queued_task
 CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference", "delayed") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
 -- Create index "taskkit_waiting_reference" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_waiting_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
+-- Create index "taskkit_child" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_child" ON "{schema}"."taskkit_queued_task" ("parent_id", "id") WHERE parent_id IS NOT NULL;
+-- Create index "taskkit_open_child" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_follows" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
 -- Create "taskkit_task_event" table
 CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
@@ -157,6 +164,19 @@ CREATE TABLE "{schema}"."taskkit_task_item" (
 CREATE UNIQUE INDEX "taskkit_item_key" ON "{schema}"."taskkit_task_item" ("task_id", "item");
 -- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
 CREATE INDEX "taskkit_item_outcome" ON "{schema}"."taskkit_task_item" ("task_id", "outcome", "position", "id");
+-- Create "taskkit_task_ledger" table
+CREATE TABLE "{schema}"."taskkit_task_ledger" (
+  "id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "batch" bigint NOT NULL,
+  "items" bigint NOT NULL,
+  "keys" bytea NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_ledger_taskkit_queued_task_ledger" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
+CREATE UNIQUE INDEX "taskkit_ledger_batch" ON "{schema}"."taskkit_task_ledger" ("task_id", "batch");
 -- Create "taskkit_task_plan" table
 CREATE TABLE "{schema}"."taskkit_task_plan" (
   "id" uuid NOT NULL,
@@ -173,6 +193,20 @@ CREATE TABLE "{schema}"."taskkit_task_plan" (
 );
 -- Create index "taskkit_task_plan_task_id_key" to table: "taskkit_task_plan"
 CREATE UNIQUE INDEX "taskkit_task_plan_task_id_key" ON "{schema}"."taskkit_task_plan" ("task_id");
+-- Create "taskkit_task_rate" table
+CREATE TABLE "{schema}"."taskkit_task_rate" (
+  "id" uuid NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "measured_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "history" json NOT NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_rate_taskkit_queued_task_rate" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
+);
+-- Create index "taskkit_task_rate_task_id_key" to table: "taskkit_task_rate"
+CREATE UNIQUE INDEX "taskkit_task_rate_task_id_key" ON "{schema}"."taskkit_task_rate" ("task_id");
+-- Create index "taskkit_rate_kind" to table: "taskkit_task_rate"
+CREATE INDEX "taskkit_rate_kind" ON "{schema}"."taskkit_task_rate" ("execution_component_name", "task_id");
 -- Create "taskkit_task_result" table
 CREATE TABLE "{schema}"."taskkit_task_result" (
   "id" uuid NOT NULL,
@@ -226,6 +260,38 @@ IF NOT (NEW.fence = OLD.fence AND (OLD.workflow_status = NEW.workflow_status
     CONSTRAINT = TG_NAME,
     DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
 END IF;
+IF NOT (((NEW.scheduled_by_process IS NOT NULL) = (NEW.workflow_status = ANY ('{SCHEDULING,EXECUTING}'::text[])))) THEN
+  RAISE EXCEPTION 'taskkit: %', 'every task must meet: ((scheduled_by_process IS NOT NULL) = (workflow_status IN (''SCHEDULING'', ''EXECUTING'')))' USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_held',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
+IF NOT (NEW.workflow_status <> 'EXECUTING' OR NEW.execution_started_date IS NOT NULL) THEN
+  RAISE EXCEPTION 'taskkit: %', 'every task must meet: workflow_status <> ''EXECUTING'' OR execution_started_date IS NOT NULL' USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_started',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
+IF NOT (NEW.workflow_status = ANY ('{QUEUED,SCHEDULING,EXECUTING,COMPLETED,ERROR,FAILURE}'::text[])) THEN
+  RAISE EXCEPTION 'taskkit: %', 'every task must meet: workflow_status IN (''QUEUED'', ''SCHEDULING'', ''EXECUTING'', ''COMPLETED'', ''ERROR'', ''FAILURE'')' USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_status',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
+IF NOT (((NEW.workflow_stopped_date IS NOT NULL) = (NEW.workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))) THEN
+  RAISE EXCEPTION 'taskkit: %', 'every task must meet: ((workflow_stopped_date IS NOT NULL) = (workflow_status IN (''COMPLETED'', ''ERROR'', ''FAILURE'')))' USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_stopped',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
 RETURN NULL;
 END
 $$;
@@ -244,12 +310,28 @@ RETURN NULL;
 END
 $$;
 
+CREATE FUNCTION "{schema}"."taskkit_target_update"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF NOT (NEW.task_id = OLD.task_id AND NEW.page = OLD.page
+      AND substr(NEW.keys, 1, length(OLD.keys) - 1) = substr(OLD.keys, 1, length(OLD.keys) - 1)
+      AND EXISTS (SELECT 1 FROM "{schema}"."taskkit_task_plan" WHERE task_id = NEW.task_id AND targets = 'finding')) THEN
+  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = TG_NAME,
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
+END IF;
+RETURN NULL;
+END
+$$;
+
 CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL)
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped');
 
 CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1)
+  WHEN (NEW.checkpoint_seq - OLD.checkpoint_seq <> ALL ('{0,1}'::bigint[]))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('checkpoint_seq goes up by one');
 
 CREATE TRIGGER "taskkit_guard_immutable" AFTER UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key ON "{schema}"."taskkit_queued_task" FOR EACH ROW
@@ -261,7 +343,14 @@ CREATE TRIGGER "taskkit_guard_spec" AFTER UPDATE OF execution_spec ON "{schema}"
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the spec of a task changes only while it waits, and with an empty state');
 
 CREATE TRIGGER "taskkit_guard_target_update" AFTER UPDATE ON "{schema}"."taskkit_task_target" FOR EACH ROW
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the frozen targets of a task never change');
+  EXECUTE FUNCTION "{schema}"."taskkit_target_update"('targets are only added, and only while a task finds them');
+
+CREATE TRIGGER "taskkit_guard_targets" AFTER UPDATE OF targets, targets_field, targets_total ON "{schema}"."taskkit_task_plan" FOR EACH ROW
+  WHEN (coalesce(OLD.targets, '') <> 'finding' AND (OLD.targets IS DISTINCT FROM NEW.targets OR OLD.targets_field IS DISTINCT FROM NEW.targets_field OR OLD.targets_total IS DISTINCT FROM NEW.targets_total))
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a complete set of targets never changes');
+
+CREATE TRIGGER "taskkit_guard_ledger_update" AFTER UPDATE ON "{schema}"."taskkit_task_ledger" FOR EACH ROW
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the ledger of a task never changes');
 
 CREATE TRIGGER "taskkit_guard_event_update" AFTER UPDATE ON "{schema}"."taskkit_task_event" FOR EACH ROW
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('the log of what operators asked is append-only');
@@ -270,41 +359,27 @@ CREATE TRIGGER "taskkit_guard_event_delete" AFTER DELETE ON "{schema}"."taskkit_
   EXECUTE FUNCTION "{schema}"."taskkit_event_delete"('the log of what operators asked is append-only');
 
 CREATE TRIGGER "taskkit_guard_claim" AFTER UPDATE OF fence ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status = ANY ('{QUEUED>SCHEDULING}'::text[])))
+  WHEN (NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'SCHEDULING'
+    AND NEW.scheduled_by_process IS NOT NULL AND NEW.workflow_stopped_date IS NULL))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('not a legal transition of a task');
 
-CREATE TRIGGER "taskkit_guard_transition" AFTER UPDATE OF workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (OLD.workflow_status <> NEW.workflow_status AND NEW.fence = OLD.fence
-    AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL AND NEW.execution_started_date IS NOT NULL))
+CREATE TRIGGER "taskkit_guard_transition" AFTER UPDATE OF workflow_status, scheduled_by_process, execution_started_date, workflow_stopped_date ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (NEW.fence = OLD.fence AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL
+    AND NEW.execution_started_date IS NOT NULL AND NEW.workflow_stopped_date IS NOT NULL
+    AND NEW.workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))
   EXECUTE FUNCTION "{schema}"."taskkit_transition"('not a legal transition of a task');
 
 CREATE TRIGGER "taskkit_control" AFTER INSERT OR UPDATE OF control ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: control IN ('''', ''STOP'', ''PAUSE'', ''DELETE'')');
 
-CREATE TRIGGER "taskkit_counts" AFTER UPDATE OF fence, checkpoint_seq, attempts, items_taken, items_done, items_failed, items_skipped ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT ((NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_taken | NEW.items_done | NEW.items_failed | NEW.items_skipped) >= 0))
+CREATE TRIGGER "taskkit_counts" AFTER UPDATE OF attempts, items_taken, items_done, items_failed, items_skipped ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (least(NEW.attempts, NEW.items_taken, NEW.items_done, NEW.items_failed, NEW.items_skipped) < 0)
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: (fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0');
-
-CREATE TRIGGER "taskkit_held" AFTER UPDATE OF scheduled_by_process, workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT (((NEW.scheduled_by_process IS NOT NULL) = (NEW.workflow_status = ANY ('{SCHEDULING,EXECUTING}'::text[])))))
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: ((scheduled_by_process IS NOT NULL) = (workflow_status IN (''SCHEDULING'', ''EXECUTING'')))');
 
 CREATE TRIGGER "taskkit_priority" AFTER INSERT OR UPDATE OF priority ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NOT (NEW.priority BETWEEN 1 AND 4))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: priority BETWEEN 1 AND 4');
-
-CREATE TRIGGER "taskkit_started" AFTER UPDATE OF workflow_status, execution_started_date ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT (NEW.workflow_status <> 'EXECUTING' OR NEW.execution_started_date IS NOT NULL))
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: workflow_status <> ''EXECUTING'' OR execution_started_date IS NOT NULL');
-
-CREATE TRIGGER "taskkit_status" AFTER UPDATE OF workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT (NEW.workflow_status = ANY ('{QUEUED,SCHEDULING,EXECUTING,COMPLETED,ERROR,FAILURE}'::text[])))
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: workflow_status IN (''QUEUED'', ''SCHEDULING'', ''EXECUTING'', ''COMPLETED'', ''ERROR'', ''FAILURE'')');
-
-CREATE TRIGGER "taskkit_stopped" AFTER UPDATE OF workflow_stopped_date, workflow_status ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NOT (((NEW.workflow_stopped_date IS NOT NULL) = (NEW.workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))))
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: ((workflow_stopped_date IS NOT NULL) = (workflow_status IN (''COMPLETED'', ''ERROR'', ''FAILURE'')))');
 
 -- By hand: storage parameters, which ent does not have.
 --
@@ -333,5 +408,7 @@ ALTER TABLE "{schema}"."taskkit_task_process" SET (
 -- A page of targets is written once and read a few times: it is not compressed,
 -- to save time. How much that saves has not been measured.
 ALTER TABLE "{schema}"."taskkit_task_target" ALTER COLUMN "keys" SET STORAGE EXTERNAL;
+-- A page of a ledger is compressed before it is stored.
+ALTER TABLE "{schema}"."taskkit_task_ledger" ALTER COLUMN "keys" SET STORAGE EXTERNAL;
 
 -- +goose StatementEnd

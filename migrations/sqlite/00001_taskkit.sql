@@ -28,15 +28,15 @@ CREATE TABLE `taskkit_queued_task` (
   `owner_id` uuid NOT NULL,
   `run_as_id` uuid NOT NULL,
   `created_by` uuid NOT NULL,
-  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `modified_by` uuid NOT NULL,
-  `not_before` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `not_before` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `items_taken` integer NOT NULL DEFAULT ('0'),
   `items_done` integer NOT NULL DEFAULT ('0'),
   `items_failed` integer NOT NULL DEFAULT ('0'),
   `items_skipped` integer NOT NULL DEFAULT ('0'),
   `checkpoint_seq` integer NOT NULL DEFAULT ('0'),
-  `modified_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `modified_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `fence` integer NOT NULL DEFAULT ('0'),
   `codec_revision` integer NOT NULL DEFAULT ('1'),
   `attempts` integer NOT NULL DEFAULT ('0'),
@@ -67,6 +67,7 @@ CREATE TABLE `taskkit_queued_task` (
   `unique_key` text NULL,
   `idempotency_key` text NULL,
   `parent_id` uuid NULL,
+  `follows_id` uuid NULL,
   `traceparent` text NULL,
   `targets_field` text NULL,
   PRIMARY KEY (`id`),
@@ -94,10 +95,16 @@ CREATE UNIQUE INDEX `taskkit_idempotency_key` ON `taskkit_queued_task` (`executi
 CREATE UNIQUE INDEX `taskkit_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`, `delayed`) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
 -- Create index "taskkit_waiting_reference" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_waiting_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
+-- Create index "taskkit_child" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_child` ON `taskkit_queued_task` (`parent_id`, `id`) WHERE parent_id IS NOT NULL;
+-- Create index "taskkit_open_child" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_open_child` ON `taskkit_queued_task` (`parent_id`) WHERE parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_follows" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_follows` ON `taskkit_queued_task` (`follows_id`, `id`) WHERE follows_id IS NOT NULL;
 -- Create "taskkit_task_attempt" table
 CREATE TABLE `taskkit_task_attempt` (
   `id` uuid NOT NULL,
-  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `process` text NOT NULL,
   `fence` integer NOT NULL,
   `checkpoint_seq` integer NOT NULL,
@@ -115,7 +122,7 @@ CREATE INDEX `taskkit_attempt_task` ON `taskkit_task_attempt` (`task_id`, `id`);
 CREATE TABLE `taskkit_task_event` (
   `id` uuid NOT NULL,
   `task_id` uuid NOT NULL,
-  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `action` text NOT NULL,
   `actor` uuid NULL,
   `reason` text NULL,
@@ -127,7 +134,7 @@ CREATE INDEX `taskkit_event_task` ON `taskkit_task_event` (`task_id`, `id`);
 -- Create "taskkit_task_item" table
 CREATE TABLE `taskkit_task_item` (
   `id` uuid NOT NULL,
-  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `position` integer NOT NULL DEFAULT ('0'),
   `attempt` integer NOT NULL,
   `outcome` text NOT NULL,
@@ -143,10 +150,23 @@ CREATE TABLE `taskkit_task_item` (
 CREATE UNIQUE INDEX `taskkit_item_key` ON `taskkit_task_item` (`task_id`, `item`);
 -- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
 CREATE INDEX `taskkit_item_outcome` ON `taskkit_task_item` (`task_id`, `outcome`, `position`, `id`);
+-- Create "taskkit_task_ledger" table
+CREATE TABLE `taskkit_task_ledger` (
+  `id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `batch` integer NOT NULL,
+  `items` integer NOT NULL,
+  `keys` blob NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_ledger_taskkit_queued_task_ledger` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
+CREATE UNIQUE INDEX `taskkit_ledger_batch` ON `taskkit_task_ledger` (`task_id`, `batch`);
 -- Create "taskkit_task_plan" table
 CREATE TABLE `taskkit_task_plan` (
   `id` uuid NOT NULL,
-  `created_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `targets` text NULL,
   `targets_field` text NULL,
   `targets_total` integer NULL,
@@ -163,8 +183,8 @@ CREATE UNIQUE INDEX `taskkit_task_plan_task_id_key` ON `taskkit_task_plan` (`tas
 CREATE TABLE `taskkit_task_process` (
   `id` text NOT NULL,
   `version` text NOT NULL,
-  `started_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
-  `last_heartbeat_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `started_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `last_heartbeat_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `dead_after_ms` integer NOT NULL,
   `kinds` text NOT NULL,
   `queues` text NOT NULL,
@@ -175,12 +195,26 @@ CREATE TABLE `taskkit_task_process` (
   `ended_reason` text NULL,
   PRIMARY KEY (`id`)
 );
+-- Create "taskkit_task_rate" table
+CREATE TABLE `taskkit_task_rate` (
+  `id` uuid NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `measured_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `history` text NOT NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_rate_taskkit_queued_task_rate` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+);
+-- Create index "taskkit_task_rate_task_id_key" to table: "taskkit_task_rate"
+CREATE UNIQUE INDEX `taskkit_task_rate_task_id_key` ON `taskkit_task_rate` (`task_id`);
+-- Create index "taskkit_rate_kind" to table: "taskkit_task_rate"
+CREATE INDEX `taskkit_rate_kind` ON `taskkit_task_rate` (`execution_component_name`, `task_id`);
 -- Create "taskkit_task_result" table
 CREATE TABLE `taskkit_task_result` (
   `id` uuid NOT NULL,
   `result` text NOT NULL,
   `codec_revision` integer NOT NULL DEFAULT ('1'),
-  `finished_date` datetime NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')),
+  `finished_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `fetched_date` datetime NULL,
   `expiry_date` datetime NULL,
   `task_id` uuid NOT NULL,
@@ -228,8 +262,21 @@ BEGIN
 END;
 
 CREATE TRIGGER `taskkit_guard_target_update` AFTER UPDATE ON `taskkit_task_target` FOR EACH ROW
+  WHEN NOT (NEW.task_id = OLD.task_id AND NEW.page = OLD.page
+      AND substr(NEW.keys, 1, length(OLD.keys) - 1) = substr(OLD.keys, 1, length(OLD.keys) - 1) AND EXISTS (SELECT 1 FROM taskkit_task_plan WHERE task_id = NEW.task_id AND targets = 'finding'))
 BEGIN
-  SELECT RAISE(ABORT, 'taskkit: the frozen targets of a task never change');
+  SELECT RAISE(ABORT, 'taskkit: targets are only added, and only while a task finds them');
+END;
+
+CREATE TRIGGER `taskkit_guard_targets` AFTER UPDATE OF targets, targets_field, targets_total ON `taskkit_task_plan` FOR EACH ROW
+  WHEN coalesce(OLD.targets, '') <> 'finding' AND (OLD.targets IS NOT NEW.targets OR OLD.targets_field IS NOT NEW.targets_field OR OLD.targets_total IS NOT NEW.targets_total)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a complete set of targets never changes');
+END;
+
+CREATE TRIGGER `taskkit_guard_ledger_update` AFTER UPDATE ON `taskkit_task_ledger` FOR EACH ROW
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: the ledger of a task never changes');
 END;
 
 CREATE TRIGGER `taskkit_guard_event_update` AFTER UPDATE ON `taskkit_task_event` FOR EACH ROW

@@ -17,7 +17,7 @@ import (
 )
 
 // Batch is a batch for a unit test of an executor, made by [NewBatch]. Pass its
-// field Batch to Execute, Report or Abort.
+// field Batch to Execute, Targets, Report or Abort.
 type Batch[Spec, State any] struct {
 	*taskkit.Batch[Spec, State]
 
@@ -30,7 +30,7 @@ func (b *Batch[Spec, State]) Progress() taskkit.Progress {
 	return taskkit.Progress{Total: p.Total, Done: p.Done, Failed: p.Failed, Skipped: p.Skipped}
 }
 
-// Items returns the items that the batch has recorded as failed or skipped.
+// Items returns the items that the batch has recorded, with their outcomes.
 func (b *Batch[Spec, State]) Items() []taskkit.Item {
 	_, items := b.step.Recorded()
 	out := make([]taskkit.Item, len(items))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"testing"
 
-	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -52,17 +51,7 @@ func TestDeferUnderFaults(t *testing.T) {
 	for i := range 60 {
 		people = append(people, map[int]string{0: "Once", 1: "Forever", 2: "Never"}[i%3]+string(rune('0'+i)))
 	}
-	for name, open := range map[string]func(testing.TB) *sql.DB{
-		"sqlite": tasktest.Open,
-		"postgres": func(tb testing.TB) *sql.DB {
-			tb.Helper()
-			db := testdb.PgBouncer(tb)
-			if err := taskkit.Migrate(tb.Context(), db.DB, taskkit.DefaultSchema); err != nil {
-				tb.Fatal(err)
-			}
-			return db.DB
-		},
-	} {
+	for name, open := range tasktest.Databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tasktest.TestExecutor(t, tasktest.Case[spec, state, struct{}]{

@@ -1,8 +1,10 @@
 package tasktest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -110,14 +112,8 @@ func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limi
 	}
 	h := &harness[Spec, State, Result]{
 		tb: t, db: db, kind: c.Kind,
-		newExecutor: func() taskkit.Executor[Spec, State] {
-			x := c.New(t, db)
-			if fail {
-				x = failing[Spec, State]{x}
-			}
-			return x
-		},
-		options: options{db: db, limit: limit, tries: 3},
+		newExecutor: func() taskkit.Executor[Spec, State] { return c.New(t, db) },
+		options:     options{db: db, limit: limit, tries: 3, fail: fail},
 	}
 	out := h.run(c.Spec, f)
 	snapshot, err := c.Snapshot(t.Context(), db)
@@ -132,19 +128,40 @@ var errPlanned = errors.New("tasktest: planned error after the executor had fini
 
 // failing makes the first attempt of every batch fail after the executor has done
 // its work.
-type failing[Spec, State any] struct{ taskkit.Executor[Spec, State] }
+type failing struct{ engine.Call }
 
-// Execute implements [taskkit.Executor].
-func (f failing[Spec, State]) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
-	next, err := f.Executor.Execute(ctx, b)
-	if err != nil || b.Attempt > 1 {
-		return next, err
+// openFailing returns an Open of a kind whose calls are failing.
+func openFailing(k *engine.Kind) func(engine.Task, json.RawMessage) (engine.Call, error) {
+	open := k.Open
+	return func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
+		c, err := open(t, spec)
+		return failing{c}, err
 	}
-	return next, taskkit.Transient(fmt.Errorf("attempt %d: %w", b.Attempt, errPlanned))
 }
 
-// Unwrap returns the executor within, for [taskkit.Register].
-func (f failing[Spec, State]) Unwrap() any { return f.Executor }
+// Execute implements [engine.Call].
+func (f failing) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	next, out, err := f.Call.Execute(ctx, s, state)
+	return next, out, cmp.Or(err, plannedError(s))
+}
+
+// Targets implements [engine.Targeter].
+func (f failing) Targets(ctx context.Context, s *engine.Step, field string, state json.RawMessage) ([][]byte, engine.Next, json.RawMessage, error) {
+	t, ok := f.Call.(engine.Targeter)
+	if !ok {
+		return nil, engine.Next{}, nil, errors.New("tasktest: the executor finds no targets")
+	}
+	keys, next, out, err := t.Targets(ctx, s, field, state)
+	return keys, next, out, cmp.Or(err, plannedError(s))
+}
+
+// plannedError is the error of a batch, or nil after its first attempt.
+func plannedError(s *engine.Step) error {
+	if s.Attempt > 1 {
+		return nil
+	}
+	return taskkit.Transient(fmt.Errorf("attempt %d: %w", s.Attempt, errPlanned))
+}
 
 // received wraps an executor and receives its kind when it is registered.
 type received[Spec, State any] struct {

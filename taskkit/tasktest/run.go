@@ -43,6 +43,7 @@ type options struct {
 	submit  []taskkit.SubmitOption
 	context func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)
 	tries   int
+	fail    bool // the first attempt of every batch
 }
 
 // WithDB runs the task on a database of the test's own, which must be migrated and
@@ -180,6 +181,9 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 	}
 	if h.limit > 0 {
 		x.kind.Limit = h.limit
+	}
+	if h.fail {
+		x.kind.Open = openFailing(x.kind)
 	}
 	x.kind.Passes = slices.Repeat([]time.Duration{time.Millisecond}, len(x.kind.Passes))
 	t, err := client.Task(ctx, id)

@@ -18,7 +18,7 @@ type State struct{}
 
 // Executor changes people.
 //
-//taskkit:executor listed batch=500 max=500 targets=people
+//taskkit:executor listed batch=500 max=500 targets=people preview
 type Executor struct {
 	Update string // the statement: status, the id before the first person, the last
 	Ended  func(stamp int64)

@@ -61,6 +61,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Revision:     1,
 	BatchSize:    500,
 	MaxBatchSize: 500,
+	Preview:      true,
 	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
 	State:        taskjson.NewCodec(appendState, decodeState),
 	Targets:      taskkit.TargetsIn("people", func(s *Spec) *[]int64 { return &s.People }),

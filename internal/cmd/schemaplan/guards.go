@@ -45,7 +45,7 @@ func guards(name string, r rules) string {
 	var b strings.Builder
 	b.WriteString("-- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.\n")
 	if name == dialect.Postgres {
-		b.WriteString(postgresRefuse + postgresTransition() + postgresEventDelete)
+		b.WriteString(postgresRefuse + postgresTransition(r) + postgresEventDelete + postgresTargetUpdate)
 	}
 	all := append([]guard{
 		{
@@ -56,7 +56,7 @@ func guards(name string, r rules) string {
 		},
 		{
 			name: "taskkit_guard_sequence", table: "taskkit_queued_task", event: "UPDATE OF checkpoint_seq",
-			when:    "NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1",
+			when:    jump(name),
 			message: "checkpoint_seq goes up by one",
 		},
 		{
@@ -74,7 +74,18 @@ func guards(name string, r rules) string {
 		},
 		{
 			name: "taskkit_guard_target_update", table: "taskkit_task_target", event: "UPDATE",
-			message: "the frozen targets of a task never change",
+			message: "targets are only added, and only while a task finds them",
+			// A trigger of PostgreSQL cannot ask in its WHEN.
+			function: "taskkit_target_update",
+		},
+		{
+			name: "taskkit_guard_targets", table: "taskkit_task_plan", event: "UPDATE OF targets, targets_field, targets_total",
+			when:    "coalesce(OLD.targets, '') <> 'finding' AND (" + changed(name, "targets", "targets_field", "targets_total") + ")",
+			message: "a complete set of targets never changes",
+		},
+		{
+			name: "taskkit_guard_ledger_update", table: "taskkit_task_ledger", event: "UPDATE",
+			message: "the ledger of a task never changes",
 		},
 		{
 			name: "taskkit_guard_event_update", table: "taskkit_task_event", event: "UPDATE",
@@ -88,8 +99,14 @@ func guards(name string, r rules) string {
 		},
 	}, transitions(name)...)
 	if name == dialect.SQLite {
-		i := slices.IndexFunc(all, func(g guard) bool { return g.name == "taskkit_guard_event_delete" })
-		all[i].when = "NOT EXISTS (SELECT 1 FROM taskkit_event_prune WHERE OLD.created_date < before_date)"
+		for i := range all {
+			switch all[i].name {
+			case "taskkit_guard_event_delete":
+				all[i].when = "NOT EXISTS (SELECT 1 FROM taskkit_event_prune WHERE OLD.created_date < before_date)"
+			case "taskkit_guard_target_update":
+				all[i].when = "NOT (" + extendsPage + " AND EXISTS (SELECT 1 FROM taskkit_task_plan" + finding + "))"
+			}
+		}
 	}
 	if name == dialect.Postgres {
 		all = append(all, r.guards()...)
@@ -107,12 +124,21 @@ func numbers(row string) string {
 	return "(" + row + strings.Join(columns, " | "+row) + ")"
 }
 
+// jump is the condition that checkpoint_seq neither stays nor goes up by one.
+func jump(name string) string {
+	if name == dialect.Postgres {
+		return "NEW.checkpoint_seq - OLD.checkpoint_seq <> ALL ('{0,1}'::bigint[])"
+	}
+	return "NEW.checkpoint_seq <> OLD.checkpoint_seq AND NEW.checkpoint_seq <> OLD.checkpoint_seq + 1"
+}
+
 // transitions are the guards of the table of transitions.
 //
 // On PostgreSQL they are two, and both let pass at a glance what happens all the
-// time: a claim, and the end or the release of a task that has begun. Whether a
-// task is held is known by its process, since taskkit_held holds. All else is
-// looked up by a function.
+// time: a claim, and the end of a task that has begun. Whether a task was held is
+// known by its process, since taskkit_held held. All else is looked up by a
+// function, which checks the rules that tie other columns to the status too: as
+// conditions of triggers of their own, each statement would read them.
 func transitions(name string) []guard {
 	const message = "not a legal transition of a task"
 	g := guard{name: "taskkit_guard_transition", table: "taskkit_queued_task", message: message}
@@ -120,41 +146,83 @@ func transitions(name string) []guard {
 		g.event, g.when = "UPDATE OF workflow_status, fence", illegalTransition(name)
 		return []guard{g}
 	}
-	g.event, g.function = "UPDATE OF workflow_status", "taskkit_transition"
-	g.when = "OLD.workflow_status <> NEW.workflow_status AND NEW.fence = OLD.fence\n" +
-		"    AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL AND NEW.execution_started_date IS NOT NULL)"
+	g.event = "UPDATE OF workflow_status, scheduled_by_process, execution_started_date, workflow_stopped_date"
+	g.function = "taskkit_transition"
+	g.when = "NEW.fence = OLD.fence AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL\n" +
+		"    AND NEW.execution_started_date IS NOT NULL AND NEW.workflow_stopped_date IS NOT NULL\n" +
+		"    AND " + among(name, "NEW.workflow_status", terminal()) + ")"
 	claim := guard{name: "taskkit_guard_claim", table: "taskkit_queued_task", event: "UPDATE OF fence", message: message}
-	claim.when = "NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND " + among(name, step, steps(isClaim)) + ")"
+	var legal []string
+	for _, e := range lifecycle.Edges() {
+		if e.Claimed {
+			legal = append(legal, fmt.Sprintf("OLD.workflow_status = '%s' AND NEW.workflow_status = '%s'", e.From, e.To))
+		}
+	}
+	claim.when = "NEW.fence <> OLD.fence AND NOT (NEW.fence = OLD.fence + 1 AND " + strings.Join(legal, " OR ") +
+		"\n    AND NEW.scheduled_by_process IS NOT NULL AND NEW.workflow_stopped_date IS NULL)"
 	return []guard{claim, g}
 }
 
-// metByNew are the rules that a row meets which taskkit_guard_insert lets in.
-var metByNew = []string{"taskkit_status", "taskkit_held", "taskkit_started", "taskkit_stopped", "taskkit_counts"}
+// terminal are the statuses of a task that has ended.
+func terminal() (found []string) {
+	for _, s := range lifecycle.Statuses() {
+		if s.Terminal() {
+			found = append(found, string(s))
+		}
+	}
+	return found
+}
 
-// guards are the rules for PostgreSQL.
+// counts is the rule that no number is negative. On PostgreSQL its guard asks only
+// of those that no other guard counts: fence and checkpoint_seq begin at 0 and go up
+// by one.
+const counts = "taskkit_counts"
+
+// metByNew are the rules that a row meets which taskkit_guard_insert lets in.
+var metByNew = slices.Concat(ofStatus, []string{counts})
+
+// ofStatus are the rules that taskkit_transition checks, in this order.
+var ofStatus = []string{"taskkit_held", "taskkit_started", "taskkit_status", "taskkit_stopped"}
+
+// guards are the rules for PostgreSQL that are triggers of their own.
 func (r rules) guards() []guard {
 	var gs []guard
 	for _, c := range slices.Sorted(maps.Keys(r.checks)) {
-		var columns []string
-		condition := word.ReplaceAllStringFunc(r.checks[c], func(w string) string {
-			if !slices.Contains(r.columns, w) {
-				return w
-			}
-			if !slices.Contains(columns, w) {
-				columns = append(columns, w)
-			}
-			return "NEW." + w
-		})
+		if slices.Contains(ofStatus, c) {
+			continue
+		}
+		condition, columns := r.ofNew(c)
+		when := "NOT (" + condition + ")"
+		if c == counts {
+			columns = slices.DeleteFunc(columns, func(c string) bool { return c == "fence" || c == "checkpoint_seq" })
+			when = "least(NEW." + strings.Join(columns, ", NEW.") + ") < 0"
+		}
 		event := "UPDATE OF " + strings.Join(columns, ", ")
 		if !slices.Contains(metByNew, c) {
 			event = "INSERT OR " + event
 		}
-		gs = append(gs, guard{
-			name: c, table: "taskkit_queued_task", event: event, when: "NOT (" + short(dialect.Postgres, condition) + ")",
-			message: "every task must meet: " + strings.ReplaceAll(r.checks[c], "'", "''"),
-		})
+		gs = append(gs, guard{name: c, table: "taskkit_queued_task", event: event, when: when, message: r.message(c)})
 	}
 	return gs
+}
+
+// ofNew is a rule as a condition on NEW, and the columns of which it speaks.
+func (r rules) ofNew(check string) (condition string, columns []string) {
+	condition = word.ReplaceAllStringFunc(r.checks[check], func(w string) string {
+		if !slices.Contains(r.columns, w) {
+			return w
+		}
+		if !slices.Contains(columns, w) {
+			columns = append(columns, w)
+		}
+		return "NEW." + w
+	})
+	return short(dialect.Postgres, condition), columns
+}
+
+// message says which rule a row does not meet, within quotes.
+func (r rules) message(check string) string {
+	return "every task must meet: " + strings.ReplaceAll(r.checks[check], "'", "''")
 }
 
 var (
@@ -180,7 +248,7 @@ func short(name, condition string) string {
 
 // postgresRefuse is the function behind nearly all triggers on PostgreSQL. It is
 // called for illegal changes only.
-const postgresRefuse = `
+var postgresRefuse = `
 CREATE FUNCTION "{schema}"."taskkit_refuse"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 ` + postgresRaise + `
@@ -188,32 +256,66 @@ END
 $$;
 `
 
-const postgresRaise = `  RAISE EXCEPTION 'taskkit: %', TG_ARGV[0] USING
+var postgresRaise = raise("TG_ARGV[0]", "TG_NAME")
+
+// raise refuses a change.
+func raise(message, constraint string) string {
+	return `  RAISE EXCEPTION 'taskkit: %', ` + message + ` USING
     ERRCODE = 'check_violation',
     SCHEMA = TG_TABLE_SCHEMA,
     TABLE = TG_TABLE_NAME,
-    CONSTRAINT = TG_NAME,
+    CONSTRAINT = ` + constraint + `,
     DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));`
+}
 
-// postgresTransition is the function that knows the table of transitions.
-func postgresTransition() string {
-	return `
+// postgresTransition is the function that knows the table of transitions, and what
+// a status demands of other columns.
+func postgresTransition(r rules) string {
+	var text strings.Builder
+	text.WriteString(`
 CREATE FUNCTION "{schema}"."taskkit_transition"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 IF ` + illegalTransition(dialect.Postgres) + ` THEN
+` + postgresRaise + `
+END IF;
+`)
+	for _, c := range ofStatus {
+		condition, _ := r.ofNew(c)
+		text.WriteString("IF NOT (" + condition + ") THEN\n" + raise("'"+r.message(c)+"'", "'"+c+"'") + "\nEND IF;\n")
+	}
+	text.WriteString(`RETURN NULL;
+END
+$$;
+`)
+	return text.String()
+}
+
+// postgresEventDelete lets events go that a cleaner has named, and no others.
+var postgresEventDelete = `
+CREATE FUNCTION "{schema}"."taskkit_event_delete"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_date < before_date) THEN
 ` + postgresRaise + `
 END IF;
 RETURN NULL;
 END
 $$;
 `
-}
 
-// postgresEventDelete lets events go that a cleaner has named, and no others.
-const postgresEventDelete = `
-CREATE FUNCTION "{schema}"."taskkit_event_delete"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+// extendsPage is the condition that a page of targets has those that it had, and may
+// have more.
+const extendsPage = `NEW.task_id = OLD.task_id AND NEW.page = OLD.page
+      AND substr(NEW.keys, 1, length(OLD.keys) - 1) = substr(OLD.keys, 1, length(OLD.keys) - 1)`
+
+// finding is the condition that the plan of a page is of a task that finds its targets.
+const finding = ` WHERE task_id = NEW.task_id AND targets = 'finding'`
+
+// postgresTargetUpdate lets a page get more targets while its task finds them.
+var postgresTargetUpdate = `
+CREATE FUNCTION "{schema}"."taskkit_target_update"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_date < before_date) THEN
+IF NOT (` + extendsPage + `
+      AND EXISTS (SELECT 1 FROM "{schema}"."taskkit_task_plan"` + finding + `)) THEN
 ` + postgresRaise + `
 END IF;
 RETURN NULL;

@@ -151,4 +151,6 @@ ALTER TABLE "{schema}"."taskkit_task_process" SET (
 -- A page of targets is written once and read a few times: it is not compressed,
 -- to save time. How much that saves has not been measured.
 ALTER TABLE "{schema}"."taskkit_task_target" ALTER COLUMN "keys" SET STORAGE EXTERNAL;
+-- A page of a ledger is compressed before it is stored.
+ALTER TABLE "{schema}"."taskkit_task_ledger" ALTER COLUMN "keys" SET STORAGE EXTERNAL;
 `

@@ -41,7 +41,7 @@ func run(args []string) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	postgres, err := cluster.StartPostgres(ctx)
+	postgres, err := cluster.StartPostgres(ctx, cluster.Unsynced)
 	if err != nil {
 		return err
 	}

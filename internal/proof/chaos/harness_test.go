@@ -49,6 +49,8 @@ type workerArgs struct {
 	Logs string
 	// Other: it knows another kind than the one that is tested.
 	Other bool
+	// Items: it also knows the kind of lots.
+	Items bool
 }
 
 func TestMain(m *testing.M) {
@@ -93,6 +95,9 @@ func workerProcess(raw string) error {
 	}
 	var reg taskkit.Registry
 	taskkit.Register(&reg, kindOf(a.Other), &walker{o: o, worker: a.Name})
+	if a.Items {
+		taskkit.Register(&reg, lots, &lotWorker{o: o, worker: a.Name})
+	}
 	logger := slog.New(slog.DiscardHandler)
 	if a.Logs != "" {
 		file, err := os.Create(filepath.Join(a.Logs, a.Name+".log"))

@@ -31,7 +31,9 @@ type scenario struct {
 	ws       []*worker
 	faults   map[string]int // what was done, and how often
 	unknown  int
-	afterAll func(*oracle.Report)
+	// beforeEnd, if any, is called when the faults are over.
+	beforeEnd func()
+	afterAll  func(*oracle.Report)
 }
 
 // setUp prepares a scenario. Its workers are not started yet.
@@ -242,6 +244,9 @@ func (s *scenario) logs() map[string][]byte {
 // have happened, and each worker that nobody has ended must be alive.
 func (s *scenario) finish() *oracle.Report {
 	s.Helper()
+	if s.beforeEnd != nil {
+		s.beforeEnd()
+	}
 	s.until("every task has ended", func() bool {
 		n, err := s.left()
 		return err == nil && n == 0

@@ -31,6 +31,7 @@ func allScenarios() []scenarioType {
 		onEach("kills", true, kills),
 		onEach("deploys", false, deploys),
 		onEach("horizon", false, horizon),
+		onEach("items", true, items),
 		networks(), servers(), disks(),
 	)
 }

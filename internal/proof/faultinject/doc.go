@@ -10,6 +10,11 @@
 // its time. Afterwards the task must be COMPLETED with each entity touched once,
 // and the oracle must have nothing to say.
 //
+// A quarter as many runs have two other tasks: one over a frozen set, with a stop policy
+// that pauses it, an item that fails, one that is skipped and one that is deferred to a
+// second pass, and a preview of the same. Each must end with these outcomes, paused once,
+// and nothing of the preview may be there.
+//
 // Cuts and delays harm a worker in this process. To be stopped or killed, a
 // worker must be a process of its own: the test binary, started again.
 //

@@ -33,6 +33,7 @@ type env struct {
 	schema string
 	oracle *oracle.Oracle
 	next   int64            // entity that no task has
+	mixed  bool             // runs have a mixed task and a preview of one
 	plans  map[string]*plan // by task
 	harm   func(*plan) (harm, error)
 	// harmed are the times of the worker that is harmed in this process.
@@ -94,23 +95,47 @@ func (l *env) run(ctx context.Context, p *plan) (out outcome) {
 	out.plan = p
 	log := &logBuffer{}
 	defer func() { out.took, out.log = time.Since(began), log.String() }()
-	id, err := l.submit(ctx)
+	ids, err := l.submitRun(ctx)
 	if err != nil {
 		out.err = err
 		return out
 	}
-	l.plans[id.String()] = p
+	for _, id := range ids {
+		l.plans[id.String()] = p
+	}
 	h, err := l.harm(p)
 	if err != nil {
 		out.err = err
 		return out
 	}
-	out.err = l.toTheEnd(ctx, id, p, h, log)
+	out.err = l.toTheEnd(ctx, ids, p, h, log)
 	out.struck, out.positions = h.close()
-	if err := l.verify(ctx, id, &out); out.err == nil {
+	if err := l.verifyRun(ctx, ids, &out); out.err == nil {
 		out.err = err
 	}
 	return out
+}
+
+// submitRun submits the tasks of a run.
+func (l *env) submitRun(ctx context.Context) ([]taskkit.ID, error) {
+	if !l.mixed {
+		id, err := l.submit(ctx)
+		return []taskkit.ID{id}, err
+	}
+	id, err := l.submitMixed(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	preview, err := l.submitMixed(ctx, true)
+	return []taskkit.ID{id, preview}, err
+}
+
+// verifyRun says what is wrong with the ended tasks of a run.
+func (l *env) verifyRun(ctx context.Context, ids []taskkit.ID, out *outcome) error {
+	if !l.mixed {
+		return l.verify(ctx, ids[0], out)
+	}
+	return errors.Join(l.verifyMixed(ctx, ids[0], false), l.verifyMixed(ctx, ids[1], true))
 }
 
 // submit submits a task with a set of its own.
@@ -191,9 +216,9 @@ func (l *env) harmedWorker(p *plan, h harm, log *logBuffer) (running, error) {
 	return running{r.done, func() error { return errors.Join(r.stop(), db.Close()) }}, nil
 }
 
-// toTheEnd runs a submitted task until it has ended and everybody who had to do
-// with it is gone.
-func (l *env) toTheEnd(ctx context.Context, id taskkit.ID, p *plan, h harm, log *logBuffer) error {
+// toTheEnd runs submitted tasks until they have ended and everybody who had to do
+// with them is gone.
+func (l *env) toTheEnd(ctx context.Context, ids []taskkit.ID, p *plan, h harm, log *logBuffer) error {
 	first, err := l.harmedWorker(p, h, log)
 	if err != nil {
 		return err
@@ -205,7 +230,9 @@ func (l *env) toTheEnd(ctx context.Context, id taskkit.ID, p *plan, h harm, log 
 			healthy = &r
 		}
 	}
-	err = l.wait(ctx, id, p, h, first.done, come)
+	for _, id := range ids {
+		err = errors.Join(err, l.wait(ctx, id, p, h, first.done, come))
+	}
 	err = errors.Join(err, first.stop())
 	within, cancel := context.WithTimeout(ctx, leaving)
 	defer cancel()
@@ -232,16 +259,21 @@ func (l *env) wait(ctx context.Context, id taskkit.ID, p *plan, h harm, gone <-c
 	for at := ""; ; {
 		var (
 			status, process     string
+			control             string
 			fence, seq, changes int64
 		)
-		err := l.db.QueryRowContext(ctx, `SELECT workflow_status, fence, checkpoint_seq, coalesce(scheduled_by_process, 'nobody'),
+		err := l.db.QueryRowContext(ctx, `SELECT workflow_status, fence, checkpoint_seq, coalesce(scheduled_by_process, 'nobody'), control,
   (SELECT coalesce(max(id), 0) FROM oracle_history)
-FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq, &process, &changes)
+FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq, &process, &control, &changes)
 		switch {
 		case err != nil:
 			return fmt.Errorf("read whether the task has ended: %w", err)
 		case status == "COMPLETED" || status == "FAILURE" || status == "ERROR":
 			return nil
+		case control == "PAUSE":
+			if err := l.resume(ctx, id); err != nil {
+				return fmt.Errorf("resume task %s: %w", id, err)
+			}
 		}
 		if now := fmt.Sprintf("%s, fence %d, checkpoint_seq %d, held by %s, after change %d of all tasks", status, fence, seq, process, changes); now != at {
 			at = now

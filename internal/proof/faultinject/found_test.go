@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/proof/faultinject/sqlitefault"
@@ -138,8 +139,14 @@ func TestReaperFallsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := l.here(db, "harmed", 1, harmedLimits, true, log)
-	<-silent.hit()
+	patient := harmedLimits
+	patient.deadAfter = healthyLimits.deadAfter // it lives until its reaper has run, on a slow machine too
+	second := l.here(db, "harmed", 1, patient, true, log)
+	select {
+	case <-silent.hit():
+	case <-time.After(testdb.Patience(t)):
+		t.Fatalf("no reaper has found the killed worker\n%s", log)
+	}
 	third := l.here(l.db.DB, "healthy", 1, healthyLimits, true, log)
 	if err := l.wait(t.Context(), id, &plan{}, idle{}, nil, func() {}); err != nil {
 		t.Errorf("%v\n%s", err, log)

@@ -78,6 +78,7 @@ func (x steps) Execute(ctx context.Context, b *taskkit.Batch[stepsSpec, stepsSta
 func newWorker(db *sql.DB, schema, name string, o *oracle.Oracle, slots int, l limits, log *slog.Logger) (*taskkit.Worker, error) {
 	var r taskkit.Registry
 	taskkit.Register(&r, stepsKind, steps{o, name})
+	taskkit.Register(&r, mixedKind, mixed{steps{o, name}})
 	return taskkit.NewWorker(db, &r, taskkit.Config{
 		Schema: schema, SystemID: name, Slots: slots,
 		Heartbeat: l.heartbeat, DeadAfter: l.deadAfter, BatchTimeout: l.batch, LockTimeout: l.batch / 2,

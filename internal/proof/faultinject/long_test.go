@@ -19,7 +19,8 @@ const (
 // TestLong runs single faults on both databases, in random order, then cuts
 // COMMITs both ways, then draws pairs of faults, each for its share of the time
 // that it is given. With half an hour or more all single faults are run, however
-// long they take: some four thousand.
+// long they take: some four thousand, and a quarter as many, drawn by the seed, of tasks
+// with a frozen set, a stop policy and deferred items, and of their previews.
 func TestLong(t *testing.T) {
 	t.Parallel()
 	budget, long := prove.Budget(t)
@@ -36,13 +37,13 @@ func TestLong(t *testing.T) {
 
 	var positions [2]int
 	kinds := []struct {
-		name                   string
-		open                   func(testing.TB) *env
-		actions, pairs         []action
-		singles, commits, both int // when each part ends
+		name                          string
+		open                          func(testing.TB) *env
+		actions, pairs                []action
+		singles, mixed, commits, both int // when each part ends
 	}{
-		{"postgres", postgresLane, postgresActions, postgresActions, 40, 65, 90},
-		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 55, 75, 100},
+		{"postgres", postgresLane, postgresActions, postgresActions, 33, 40, 65, 90},
+		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 52, 55, 75, 100},
 	}
 	for i, k := range kinds {
 		t.Run("singles/"+k.name, func(t *testing.T) {
@@ -59,6 +60,24 @@ func TestLong(t *testing.T) {
 			c := s.finish(k.name + ", single faults")
 			c["positions"], c["of"] = positions[i], len(plans)
 			record(t, "singles", k.name, c)
+		})
+		t.Run("mixed/"+k.name, func(t *testing.T) {
+			s := newSeries(t, mixing(k.open), longLanes)
+			n := s.positions()
+			plans := singles(n, k.actions)
+			rng.Shuffle(len(plans), func(a, b int) { plans[a], plans[b] = plans[b], plans[a] })
+			all := len(plans)
+			if positions[i] > 0 {
+				plans = plans[:min(all, positions[i]*len(k.actions)/mixedPart)]
+			}
+			until := share(k.mixed)
+			if budget >= 30*time.Minute {
+				until = begin.Add(24 * time.Hour)
+			}
+			s.run(before(until, each(plans)))
+			c := s.finish(k.name + ", single faults of mixed tasks")
+			c["positions"], c["of"] = n, all
+			record(t, "mixed", k.name, c)
 		})
 	}
 	for _, k := range kinds {

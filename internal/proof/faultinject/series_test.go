@@ -64,18 +64,21 @@ func newSeries(tb testing.TB, open func(testing.TB) *env, n int) *series {
 }
 
 // positions returns how many messages or calls a run without a fault has: the most of
-// some.
+// some. Mixed tasks also wait, so that for them it is the least: the rest are polls.
 func (s *series) positions() int {
 	s.tb.Helper()
-	most := 0
+	var all []int
 	for range 5 {
 		out := s.envs[0].run(s.tb.Context(), &plan{faults: []fault{{0, none}}})
 		if out.err != nil {
 			s.tb.Fatalf("without a fault: %v\n%s", out.err, out.log)
 		}
-		most = max(most, out.positions)
+		all = append(all, out.positions)
 	}
-	return most
+	if s.envs[0].mixed {
+		return slices.Min(all)
+	}
+	return slices.Max(all)
 }
 
 // run runs the plans that next returns, until it returns nil.
@@ -190,8 +193,22 @@ func (s *series) finish(what string) map[string]any {
 	}
 }
 
-// sampled is how many single faults the short form runs.
-const sampled = 56
+const (
+	// sampled is how many single faults the short form runs.
+	sampled = 56
+	// mixedPart of the plans are run again with the tasks of submitMixed.
+	mixedPart = 4
+)
+
+// mixing returns an open function whose runs have a mixed task and a preview of one.
+func mixing(open func(testing.TB) *env) func(testing.TB) *env {
+	return func(tb testing.TB) *env {
+		tb.Helper()
+		l := open(tb)
+		l.mixed = true
+		return l
+	}
+}
 
 // short runs a sample of all single faults, drawn by the seed, with each action
 // as often as any other.
@@ -200,17 +217,21 @@ func short(t *testing.T, open func(testing.TB) *env, actions []action) {
 	if _, long := prove.Budget(t); long {
 		t.Skip("the long form runs all of them")
 	}
-	s := newSeries(t, open, concurrent)
-	n := s.positions()
-	t.Logf("%d positions", n)
 	r := rand.New(rand.NewPCG(seed(t), 0))
-	var plans []plan
-	for i := range sampled {
-		plans = append(plans, plan{
-			faults:  []fault{{1 + r.IntN(n), actions[i%len(actions)]}},
-			patient: r.IntN(2) == 0,
-		})
+	sample := func(open func(testing.TB) *env, envs, n int, what string) {
+		s := newSeries(t, open, envs)
+		positions := s.positions()
+		t.Logf("%d positions", positions)
+		var plans []plan
+		for i := range n {
+			plans = append(plans, plan{
+				faults:  []fault{{1 + r.IntN(positions), actions[i%len(actions)]}},
+				patient: r.IntN(2) == 0,
+			})
+		}
+		s.run(each(plans))
+		s.finish(what)
 	}
-	s.run(each(plans))
-	s.finish("sample of single faults")
+	sample(open, concurrent, sampled, "sample of single faults")
+	sample(mixing(open), 2, sampled/mixedPart, "sample of single faults of mixed tasks")
 }

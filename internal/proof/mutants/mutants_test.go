@@ -2,6 +2,7 @@ package mutants_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,8 +21,7 @@ func all(tb testing.TB) []mutants.Mutant {
 }
 
 // Every patch has a header, applies, changes each file it names, is still Go, and
-// its packages build. All broken patches are reported in one run. The short form
-// builds only the first patch of each package.
+// its packages build. All broken patches are reported in one run.
 func TestPatchesApply(t *testing.T) {
 	t.Parallel()
 	_, err := mutants.All()
@@ -29,25 +29,38 @@ func TestPatchesApply(t *testing.T) {
 		t.Error(err)
 	}
 	var broken []string
-	built := make(map[string]bool)
+	wrong := func(m mutants.Mutant, err error) {
+		broken = append(broken, m.File())
+		t.Errorf("%s: %v", m.File(), err)
+	}
+	applied := make(map[string]overlay)
+	packages := make(map[string][]string) // packages by module
 	for _, m := range all(t) {
 		o, err := newOverlay(t, m)
 		if err == nil {
 			err = o.parses(t)
 		}
-		if err == nil {
-			var packages []string
-			for _, pkg := range o.packages {
-				if !testing.Short() || !built[pkg] {
-					packages = append(packages, pkg)
-				}
-				built[pkg] = true
-			}
-			err = o.builds(t, packages)
-		}
 		if err != nil {
-			broken = append(broken, m.File())
-			t.Errorf("%s: %v", m.File(), err)
+			wrong(m, err)
+			continue
+		}
+		applied[m.File()] = o
+		for _, pkg := range o.packages {
+			dir, in := module(strings.TrimPrefix(pkg, "./"))
+			if !slices.Contains(packages[dir], "./"+in) {
+				packages[dir] = append(packages[dir], "./"+in)
+			}
+		}
+	}
+	check := make(map[string]*checker)
+	for dir, list := range packages {
+		check[dir] = newChecker(t, dir, list)
+	}
+	for _, m := range all(t) {
+		if o, ok := applied[m.File()]; ok {
+			if err := o.builds(t, check); err != nil {
+				wrong(m, err)
+			}
 		}
 	}
 	if len(broken) > 0 {

@@ -39,9 +39,10 @@ func module(pkg string) (dir, in string) {
 
 // overlay is the tree with a patch applied to copies of its files.
 type overlay struct {
-	config   string   // the file for the go command's -overlay
-	files    []string // that the patch touches, from the root
-	packages []string // of the Go files among them
+	config   string            // the file for the go command's -overlay
+	files    []string          // that the patch touches, from the root
+	replace  map[string]string // the copies of the files, by path in the tree
+	packages []string          // of the Go files among them
 }
 
 var touched = regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`)
@@ -50,8 +51,7 @@ var touched = regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`)
 func newOverlay(tb testing.TB, m mutants.Mutant) (overlay, error) {
 	tb.Helper()
 	dir, tree := tb.TempDir(), root(tb)
-	var o overlay
-	replace := make(map[string]string)
+	o := overlay{replace: make(map[string]string)}
 	seen := make(map[string]bool)
 	for _, t := range touched.FindAllSubmatch(m.Patch, -1) {
 		name := string(t[1])
@@ -67,7 +67,7 @@ func newOverlay(tb testing.TB, m mutants.Mutant) (overlay, error) {
 			return overlay{}, err
 		}
 		o.files = append(o.files, name)
-		replace[filepath.Join(tree, name)] = to
+		o.replace[filepath.Join(tree, name)] = to
 		if pkg := filepath.Dir(name); strings.HasSuffix(name, ".go") && !seen[pkg] {
 			seen[pkg] = true
 			o.packages = append(o.packages, "./"+pkg)
@@ -85,7 +85,7 @@ func newOverlay(tb testing.TB, m mutants.Mutant) (overlay, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return overlay{}, fmt.Errorf("it no longer applies: %w\n%s", err, out)
 	}
-	config, err := json.Marshal(map[string]any{"Replace": replace})
+	config, err := json.Marshal(map[string]any{"Replace": o.replace})
 	if err != nil {
 		return overlay{}, err
 	}
@@ -118,12 +118,18 @@ func (o overlay) parses(tb testing.TB) error {
 	return nil
 }
 
-// builds compiles packages of the patched tree, given from the root.
-func (o overlay) builds(tb testing.TB, packages []string) error {
+// builds returns an error if the packages of the patched tree do not build. Only
+// when there are several are they compiled: each may need what the patch changes in
+// another.
+func (o overlay) builds(tb testing.TB, check map[string]*checker) error {
 	tb.Helper()
-	for _, pkg := range packages {
+	for _, pkg := range o.packages {
 		dir, in := module(strings.TrimPrefix(pkg, "./"))
-		if out, err := o.command(tb, dir, "build", "./"+in).CombinedOutput(); err != nil {
+		if len(o.packages) == 1 {
+			if err := check[dir].check(in, o.replace); err != nil {
+				return fmt.Errorf("the patched %s does not build: %w", pkg, err)
+			}
+		} else if out, err := o.command(tb, dir, "build", "./"+in).CombinedOutput(); err != nil {
 			return fmt.Errorf("the patched %s does not build: %w\n%s", pkg, err, out)
 		}
 	}

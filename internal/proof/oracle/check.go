@@ -116,6 +116,9 @@ func (c *checker) checkTask(t *Task) {
 	c.checkTouches(t)
 	c.checkAttempts(t)
 	c.checkOutcomes(t)
+	c.checkConditions(t)
+	c.checkSearch(t)
+	c.checkLedger(t)
 	if c.history == nil {
 		c.checkLimbo(t)
 	}

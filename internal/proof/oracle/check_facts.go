@@ -1,6 +1,9 @@
 package oracle
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // checkFacts checks what can be checked only when more is known of a task than
 // its rows: see [Facts].
@@ -79,12 +82,7 @@ func (c *checker) checkCursor(t *Task) {
 		case h.Op == "DELETE" && len(got) > 0:
 			to = t.Facts.Items // the state is removed with the row
 		}
-		var want []int64
-		for _, r := range t.Set {
-			for e := max(r.First, from); e < min(r.Past, to); e++ {
-				want = append(want, e)
-			}
-		}
+		want := t.Facts.touched(h, from, to)
 		if h.Op == "DELETE" {
 			want = want[:min(len(want), len(got))]
 		}
@@ -92,6 +90,28 @@ func (c *checker) checkCursor(t *Task) {
 			c.found("I6", t.ID, "the cursor moves from %d to %d, and %v were touched, not %v (change %d)", from, to, got, want, h.ID)
 		}
 	}
+}
+
+// touched are the entities, in ascending order, that a change must have touched which moves
+// the cursor: in a later pass the items of which it is the last, in the order of positions.
+func (f *Facts) touched(h *Change, from, to int64) (entities []int64) {
+	pass, first, past := h.Old.pass(), from, min(to, int64(len(f.Plan)))
+	if pass > 0 {
+		first, past = h.Old.position(), h.New.position()
+		switch {
+		case h.Op == "UPDATE" && h.New.Seq == h.Old.Seq:
+			past = first
+		case h.Op == "DELETE" || h.New.pass() > pass:
+			past = int64(len(f.Plan))
+		}
+	}
+	for at := first; at < min(past, int64(len(f.Plan))); at++ {
+		if p := f.Plan[at]; p.Touched && p.Pass == pass {
+			entities = append(entities, p.Entity)
+		}
+	}
+	slices.Sort(entities)
+	return entities
 }
 
 // checkGivenUp checks I10 and I11: a task ends in FAILURE after its last attempt
@@ -121,4 +141,9 @@ func (c *checker) checkGivenUp(t *Task) {
 			c.found("I11", t.ID, "taken for a poison task after %d claims of checkpoint %d (change %d)", tries, h.Old.Seq, h.ID)
 		}
 	}
+}
+
+// ascend reports whether the entities of a task ascend with their positions.
+func (f *Facts) ascend() bool {
+	return slices.IsSortedFunc(f.Plan, func(a, b PlannedItem) int { return cmp.Compare(a.Entity, b.Entity) })
 }

@@ -82,6 +82,9 @@ func (c *checker) loadLedger(ctx context.Context, page []any, tasks map[string]*
 // once, any other at most once, and none has touched anything else.
 func (c *checker) checkSet(t *Task) {
 	l := &t.ledger
+	if t.preview() {
+		return // see checkPreview
+	}
 	if l.twice > 0 {
 		c.found("I1", t.ID, "%d entities touched more than once, %d among them", l.twice, l.firstTwice)
 	}
@@ -120,17 +123,22 @@ func (c *checker) checkTouches(t *Task) {
 	c.report.Counts.Batches += int64(len(ledger))
 	// Where the cursor is known, checkCursor checks each entity instead: items
 	// may be processed without a touch.
-	if t.Declared && t.Facts == nil {
+	if t.Declared && t.Facts == nil && !t.preview() {
 		for _, h := range t.Changes {
 			if n := h.New.processed() - h.Old.processed(); h.Op == "UPDATE" && h.checkpoint() && n != ledger[h] {
 				c.found("I6", t.ID, "the checkpoint %d counts %d items and was committed with %d touches", h.Old.Seq, n, ledger[h])
 			}
 		}
 	}
+	if t.Facts != nil && !t.Facts.ascend() {
+		return // checkCursor knows their order
+	}
 	order := slices.Clone(t.Touches)
 	slices.SortStableFunc(order, func(a, b Touches) int { return cmp.Compare(a.Seq, b.Seq) })
-	anew := func(a, b *Touches) bool { // between the two it began for another spec
-		return slices.ContainsFunc(t.Changes, func(h *Change) bool { return h.coalesced() && a.Seq < h.New.Seq && h.New.Seq <= b.Seq })
+	anew := func(a, b *Touches) bool { // between the two it began for another spec, or another pass
+		return slices.ContainsFunc(t.Changes, func(h *Change) bool {
+			return (h.coalesced() || h.Old.pass() < h.New.pass()) && a.Seq < h.New.Seq && h.New.Seq <= b.Seq
+		})
 	}
 	for i := 1; i < len(order); i++ {
 		if a, b := &order[i-1], &order[i]; a.Seq < b.Seq && b.First <= a.Last && !anew(a, b) {

@@ -47,6 +47,14 @@
 //	     the oracle does not know what was meant)
 //	I21  every row ever written is legal, and every recorded error is clean text
 //	I22  to leave costs no attempt, and takes no longer than it may
+//	I25  the checkpoint that reaches a stop policy pauses the task in its transaction;
+//	     no batch begins before somebody raises the limit or retries the task
+//	I26  the same of a canary and an approval, and no canary is exceeded
+//	I27  nothing that a preview writes is ever committed
+//	I28  targets that a task finds are stored with the checkpoint of the batch that has
+//	     found them; the set is what its executor finds, in order and without
+//	     duplicates, and never changes once it is complete; nothing is processed before
+//	I29  the ledger of a task has the items with which its committed batches succeeded
 //
 // Of I9, a worker's conclusion from an uncertain commit is in its memory. A
 // wrong one shows as a batch done twice or left out (I1, I6), or as a task that

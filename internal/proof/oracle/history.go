@@ -47,9 +47,25 @@ type Facts struct {
 	Unreadable bool               // its spec cannot be decoded
 	Permanent  bool               // its executor returned a permanent error or panicked
 	Attempt    int                // the highest attempt for which its executor was called
-	Expected   map[string][]int64 // the items of an outcome that is a row, ascending
-	Recorded   map[string][]int64 // the items that have such a row
-	Accepted   map[Accepted]int64 // writes that a worker was told were made, and how often
+	Plan       []PlannedItem      // by position
+	Recorded   map[string][]int64 // the items that have a row of an outcome
+	// Search is how many different targets the task has found, by how far its search is;
+	// nil: it does not search for its targets.
+	Search      []int64
+	Given       []int64 // how many targets its executor was given, each number once
+	Targets     []int64 // those that are stored at the end
+	KeepsLedger bool
+	Ledger      map[int64][]int64  // what is stored at the end, by the checkpoint_seq that the batch began with
+	Accepted    map[Accepted]int64 // writes that a worker was told were made, and how often
+}
+
+// PlannedItem is what must become of an item. Two of the same entity are an item to which the task comes
+// twice.
+type PlannedItem struct {
+	Entity  int64
+	Touched bool   // when its outcome is final
+	Outcome string // the final one that is a row, or "" if it succeeds
+	Pass    int64  // in which that becomes final; it is deferred in those before
 }
 
 // Accepted is what a worker knows of a write that was made.
@@ -79,6 +95,7 @@ type Row struct {
 	Reason                              string // why it waits
 	Partial                             int64  // 1: it ended by a stop
 	Cursor                              int64  // of the state; only where Facts are known
+	Search                              int64  // how far the search is, of the state; only where Facts are known
 }
 
 func (r *Row) processed() int64 { return r.Done + r.Failed + r.Skipped }
@@ -93,6 +110,15 @@ type Change struct {
 	Op         string
 	By         Author
 	Old, New   Row
+	// Conditions are those that the transaction of the change has read or written.
+	Conditions Conditions
+	Found      *Found // nil: no targets were found; only where Facts are known
+}
+
+// Found are the targets that a task has found, all until and with a change.
+type Found struct {
+	Set      []int64
+	Complete bool
 }
 
 // checkpoint reports whether the change is a committed batch. A batch that ends a

@@ -16,7 +16,8 @@ func runInMemory() (*oracle.History, *oracle.Task) {
 	t.Kind, t.IdempotencyKey, t.Declared = "played", "k", true
 	t.Set = []oracle.Range{{First: 0, Past: 2}, {First: 3, Past: 4}}
 	t.Facts.Items = 4
-	t.Facts.Expected, t.Facts.Recorded = map[string][]int64{"failed": {2}}, map[string][]int64{"failed": {2}}
+	t.Facts.Plan = []oracle.PlannedItem{{Entity: 0, Touched: true}, {Entity: 1, Touched: true}, {Entity: 2, Outcome: "failed"}, {Entity: 3, Touched: true}}
+	t.Facts.Recorded = map[string][]int64{"failed": {2}}
 	t.Outcomes = map[string]int64{"failed": 1}
 	rows := []oracle.Row{
 		{Status: "QUEUED", Total: -1},

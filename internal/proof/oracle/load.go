@@ -105,7 +105,7 @@ func (c *checker) idBetween(column string) string {
 func (c *checker) idText(column string) string { return "CAST(" + column + " AS text)" }
 
 func (c *checker) loadChanges(ctx context.Context, page []any, tasks map[string]*Task) error {
-	columns := []string{"task", "id", "at", "txid", "op"}
+	columns := []string{"task", "id", "at", "txid", "op", "options"}
 	for _, side := range []string{"old_", "new_"} {
 		for _, w := range watchedColumns {
 			none := "0"
@@ -118,11 +118,14 @@ func (c *checker) loadChanges(ctx context.Context, page []any, tasks map[string]
 	return c.each(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM {s}oracle_history WHERE task"+between+"ORDER BY id", page,
 		func(rows *sql.Rows) error {
 			var (
-				id string
-				h  Change
+				id, options string
+				h           Change
 			)
-			to := append([]any{&id, &h.ID, &h.At, &h.Tx, &h.Op}, h.Old.targets()...)
+			to := append([]any{&id, &h.ID, &h.At, &h.Tx, &h.Op, &options}, h.Old.targets()...)
 			if err := rows.Scan(append(to, h.New.targets()...)...); err != nil {
+				return err
+			}
+			if err := h.Conditions.decode(options); err != nil {
 				return err
 			}
 			if t := tasks[id]; t != nil {

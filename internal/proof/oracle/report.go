@@ -10,7 +10,7 @@ import (
 
 // Violation is a promise that was broken.
 type Violation struct {
-	Invariant string // "I1" to "I22"
+	Invariant string // "I1" to "I27"
 	Task      string // "" when it is about no single task
 	Detail    string
 }
@@ -70,6 +70,8 @@ type Counts struct {
 	Logs, Submits, Acknowledged int64
 	Duplicates, Unknown, Asked  int64 // Unknown: Submits without an answer; Asked: control calls
 	Stops                       int64 // requests whose end was timed
+	Limits, Approvals           int64 // pauses by a stop policy, and for an approval
+	Previews                    int64 // tasks that were previews
 	SlowestStop                 time.Duration
 	SlowestTakeover             time.Duration // from the moment a worker counts as dead
 }
@@ -104,6 +106,7 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Sprintf("processes    %d, of which %d were declared dead; slowest takeover %v after that was due", c.Processes, c.Dead, c.SlowestTakeover),
 		fmt.Sprintf("client logs  %d: submits %d (acknowledged %d, duplicates %d, unknown %d), requests %d", c.Logs, c.Submits, c.Acknowledged, c.Duplicates, c.Unknown, c.Asked),
 		fmt.Sprintf("stops        %d timed, slowest %v", c.Stops, c.SlowestStop),
+		fmt.Sprintf("conditions   %d pauses by a stop policy, %d for an approval; %d previews", c.Limits, c.Approvals, c.Previews),
 		fmt.Sprintf("violations   %d", len(r.Violations)+r.Unlisted),
 	}
 	for _, v := range r.Violations {

@@ -37,12 +37,17 @@ var watchedColumns = []watched{
 	{"partial", "{r}.partial::int", "{r}.partial", false},
 }
 
-// identity are the columns that are recorded once.
+// identity are the columns that are recorded once. The options are those of the plan,
+// as the transaction of the change sees them.
 var identity = []watched{
 	{"task", "{r}.id::text", "{r}.id", true},
 	{"kind", "{r}.execution_component_name", "{r}.execution_component_name", true},
 	{"unique_key", "coalesce({r}.unique_key, '')", "coalesce({r}.unique_key, '')", true},
 	{"idempotency_key", "coalesce({r}.idempotency_key, '')", "coalesce({r}.idempotency_key, '')", true},
+	{
+		"options", "coalesce((SELECT p.options::text FROM {s}taskkit_task_plan p WHERE p.task_id = {r}.id), '')",
+		"coalesce((SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = {r}.id), '')", true,
+	},
 }
 
 func digest(column string) string {

@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workrate"
 )
 
 var _ store.Store = (*node)(nil)
@@ -64,11 +65,16 @@ func (n *node) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]st
 
 // Deferred implements [store.Store].
 func (n *node) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
-	positions, err = do(ctx, n, "Deferred", func(ctx context.Context) (found []int64, err error) {
-		found, all, err = n.db.Deferred(ctx, id, after, limit)
-		return found, err
+	// One value, since a call that arrives late returns after this one has.
+	type deferred struct {
+		positions []int64
+		all       int64
+	}
+	d, err := do(ctx, n, "Deferred", func(ctx context.Context) (d deferred, err error) {
+		d.positions, d.all, err = n.db.Deferred(ctx, id, after, limit)
+		return d, err
 	})
-	return positions, all, err
+	return d.positions, d.all, err
 }
 
 // Apply implements [store.Store].
@@ -176,6 +182,21 @@ func (n *node) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, e
 	return n.db.Fetch(ctx, id)
 }
 
+// Recorded implements [store.Store].
+func (n *node) Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error) {
+	return n.db.Recorded(ctx, id, keys)
+}
+
+// Ledger implements [store.Store].
+func (n *node) Ledger(ctx context.Context, id uuid.UUID, after int64, limit int) ([]store.LedgerPage, error) {
+	return n.db.Ledger(ctx, id, after, limit)
+}
+
+// LedgerItems implements [store.Store].
+func (n *node) LedgerItems(ctx context.Context, id uuid.UUID) (int64, error) {
+	return n.db.LedgerItems(ctx, id)
+}
+
 // Items implements [store.Operator].
 func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, limit int) ([]store.Item, error) {
 	return n.db.Items(ctx, id, outcome, after, limit)
@@ -184,6 +205,16 @@ func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, a
 // TaskOptions implements [store.Operator].
 func (n *node) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
 	return n.db.TaskOptions(ctx, id)
+}
+
+// Rate implements [store.Rates].
+func (n *node) Rate(ctx context.Context, id uuid.UUID) (store.Rate, error) {
+	return n.db.Rate(ctx, id)
+}
+
+// KindRates implements [store.Rates].
+func (n *node) KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error) {
+	return n.db.KindRates(ctx, kind, limit)
 }
 
 // Attempts implements [store.Operator].
@@ -213,5 +244,5 @@ func (n *node) Counts(ctx context.Context, kind string) (map[lifecycle.Status]in
 
 // Derive implements [store.Operator].
 func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
-	return n.db.Derive(ctx, from, notify, makes)
+	return do(ctx, n, "Derive", func(ctx context.Context) (uuid.UUID, error) { return n.db.Derive(ctx, from, notify, makes) })
 }

@@ -19,9 +19,16 @@ func (w *env) check(ctx context.Context) (bad []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, v := range h.Check(oracle.Options{Ended: true, MaxAttempts: maxAttempts}).Violations {
+	r := h.Check(oracle.Options{Ended: true, MaxAttempts: maxAttempts})
+	for _, v := range r.Violations {
 		bad = append(bad, v.String())
 	}
+	w.counted("paused by its stop policy", r.Counts.Limits)
+	w.counted("paused for approval", r.Counts.Approvals)
+	w.counted("preview", r.Counts.Previews)
+	bad = append(bad, w.checkReports(ctx)...)
+	bad = append(bad, w.checkDerived(ctx)...)
+	bad = append(bad, w.checkRates(ctx)...)
 	return append(bad, w.checkReferences(ctx)...)
 }
 
@@ -40,6 +47,10 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 		}
 		h.Submitted("the client", of, s.id.String(), s.outcome)
 	}
+	for _, s := range w.facts.derived {
+		h.Submitted("the operator", oracle.Submission{Kind: s.task.Kind, Key: s.key, UniqueKey: s.task.Key}, s.id.String(), s.outcome)
+	}
+	sets := make(searched)
 	for i, c := range log {
 		row := c.After
 		if row == nil {
@@ -49,14 +60,22 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 		if len(t.Changes) == 0 {
 			t.Kind, t.UniqueKey, t.IdempotencyKey = row.Kind, row.UniqueKey, row.IdempotencyKey
 			if plan := w.byID[row.ID]; plan != nil {
-				t.Declared, t.Set = true, plan.touches()
+				t.Declared, t.Facts.Plan = true, plan.items()
+				t.Set = touches(t.Facts.Plan)
 				t.Facts.Items, t.Facts.Unreadable = int64(plan.Items), !plan.Spec
-				t.Facts.Expected = map[string][]int64{
-					string(store.ItemFailed): plan.all(plan.fails), string(store.ItemSkipped): plan.all(plan.skips),
+				t.Facts.KeepsLedger = keepsLedger(plan.Kind)
+				if plan.Search > 0 {
+					t.Facts.Search = plan.found()
 				}
 			}
 		}
 		t.Changes = append(t.Changes, change(int64(i), c))
+		if t.Facts.Search != nil {
+			sets.during(c, w.seen)
+		}
+		if err := sets.follow(t, c); err != nil {
+			return nil, err
+		}
 	}
 	for _, r := range rows {
 		first, _ := r.Values[0].(int)
@@ -81,7 +100,11 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the attempts of %s: %w", id, err)
 		}
+		t.Facts.Given = w.facts.given[id]
 		if err := w.outcomes(ctx, id, t); err != nil {
+			return nil, err
+		}
+		if err := w.targetsAndLedger(ctx, id, t); err != nil {
 			return nil, err
 		}
 		for _, a := range attempts {
@@ -94,7 +117,7 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 // outcomes reads the outcomes of the items of a task.
 func (w *env) outcomes(ctx context.Context, id uuid.UUID, t *oracle.Task) error {
 	t.Outcomes, t.Facts.Recorded = make(map[string]int64), make(map[string][]int64)
-	for _, o := range []store.Outcome{store.ItemFailed, store.ItemSkipped} {
+	for _, o := range []store.Outcome{store.ItemFailed, store.ItemSkipped, store.ItemDeferred} {
 		items, err := w.mem.Items(ctx, id, o, store.ItemCursor{}, 1<<20)
 		if err != nil {
 			return fmt.Errorf("read the %s items of %s: %w", o, id, err)
@@ -111,26 +134,37 @@ func (w *env) outcomes(ctx context.Context, id uuid.UUID, t *oracle.Task) error 
 	return nil
 }
 
-// all are the items that are so.
-func (t *Task) all(so func(i int) bool) (items []int64) {
-	for i := range t.Items {
-		if so(i) {
-			items = append(items, int64(i))
+// items are what must become of the items of a task, by position. The executor writes a row
+// for those that succeed, but for a task that writes nothing and for a preview.
+func (t *Task) items() []oracle.PlannedItem {
+	items := make([]oracle.PlannedItem, t.Items)
+	for at := range items {
+		i := t.value(at)
+		o, pass := t.outcomeAt(at)
+		items[at] = oracle.PlannedItem{
+			Entity: int64(i), Outcome: string(o), Pass: int64(pass), Touched: o == "" && t.Kind != kindCount && !t.Preview,
 		}
 	}
 	return items
 }
 
-// touches are the items for which the executor writes a row: those that neither
-// fail nor are skipped, and none of a task that writes nothing.
-func (t *Task) touches() (set []oracle.Range) {
-	for i := range int64(t.Items) {
+// value is the item at a position.
+func (t *Task) value(at int) int {
+	if t.Values != nil {
+		return t.Values[at]
+	}
+	return at
+}
+
+// touches are the entities that a task touches.
+func touches(items []oracle.PlannedItem) (set []oracle.Range) {
+	for _, p := range items {
 		switch n := len(set); {
-		case t.Kind == kindCount || t.fails(int(i)) || t.skips(int(i)):
-		case n > 0 && set[n-1].Past == i:
+		case !p.Touched:
+		case n > 0 && set[n-1].Past == p.Entity:
 			set[n-1].Past++
 		default:
-			set = append(set, oracle.Range{First: i, Past: i + 1})
+			set = append(set, oracle.Range{First: p.Entity, Past: p.Entity + 1})
 		}
 	}
 	return set
@@ -147,6 +181,13 @@ func change(id int64, c memstore.Change) *oracle.Change {
 	}
 	if c.By == "Apply" || c.By == "Commit" {
 		h.By = oracle.Holder
+	}
+	o := c.Options.Conditions
+	if c.After != nil {
+		o = o.WithDefault(stopAfter[c.After.Kind])
+	}
+	h.Conditions = oracle.Conditions{
+		StopAfter: oracle.StopPolicy(o.StopAfter), Canary: o.Canary, Approval: o.Approval, Approved: o.Approved, Preview: c.Options.Preview,
 	}
 	if c.Before != nil {
 		h.Old = row(c.Before)
@@ -165,17 +206,16 @@ func row(t *memstore.Task) oracle.Row {
 		State: string(t.State), Spec: string(t.Spec),
 		Total: t.Progress.Total, Taken: t.Progress.Taken, Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped,
 		Started: is[t.Started != nil], Stopped: is[t.Stopped != nil], Due: t.NotBefore.UnixMicro(), Reason: t.WaitingReason, Partial: is[t.Partial],
-		Cursor: int64(cursor(t.State)),
+		Cursor: int64(stateOf(t.State).At), Search: int64(stateOf(t.State).Search),
 	}
 }
 
-// cursor reads a state.
-func cursor(raw json.RawMessage) int {
-	var s state
+// stateOf reads a state.
+func stateOf(raw json.RawMessage) (s state) {
 	if json.Unmarshal(raw, &s) != nil {
-		return -1
+		return state{At: -1}
 	}
-	return s.At
+	return s
 }
 
 // takenForPoison counts the tasks that ended in ERROR although no item of theirs

@@ -8,7 +8,10 @@
 // calls, loses them on the way there or on the way back, lets them arrive after
 // they were given up, and stops or kills its worker (a killed worker's calls
 // fail for ever, its transactions are ended by the store). The store's clock
-// jumps. Operators stop, pause, resume, retry and delete. Executors fail, panic,
+// jumps. Operators stop, pause, resume, retry and delete, change stop policies, approve,
+// retry failed items, continue what was stopped and apply previews. Some tasks are previews,
+// some find their items when they start, some have a stop policy or a canary, some defer items
+// to later passes, and some keep a ledger and come again to items that have failed. Executors fail, panic,
 // wait, ignore their context and kill their worker. After a while of that the
 // faults end, and every task must reach an end within a deadline. In half of the
 // seeds most tasks are submissions about one thing, with one reference.

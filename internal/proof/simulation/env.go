@@ -41,9 +41,11 @@ type env struct {
 // facts are what clients and executors know themselves.
 type facts struct {
 	submits   []submit                               // each try, with its outcome
+	derived   []derivation                           // the same of tasks that were made from others
 	permanent map[uuid.UUID]bool                     // an executor gave up for good, or panicked
 	asked     map[uuid.UUID]map[lifecycle.Action]int // what operators requested, answered or not
 	accepted  map[accepted]int                       // writes of which the store said that it made them
+	given     map[uuid.UUID][]int64                  // how many targets an executor was given, each number once
 	tooOften  map[uuid.UUID]int                      // an executor was called for a try that is one too many
 }
 
@@ -52,6 +54,13 @@ type submit struct {
 	task    *Task
 	id      uuid.UUID // of the task that the client was told of, or else of the try
 	outcome string    // of the oracle's
+}
+
+// derivation is a task that an operator made from another, or tried to.
+type derivation struct {
+	submit
+
+	key string
 }
 
 // accepted is what a holder knows of a write that was made.
@@ -80,7 +89,7 @@ func newEnv(seed uint64) *env {
 		seen: make(map[string]int), hash: fnv.New64a(),
 		facts: facts{
 			permanent: make(map[uuid.UUID]bool), asked: make(map[uuid.UUID]map[lifecycle.Action]int),
-			tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int),
+			tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int), given: make(map[uuid.UUID][]int64),
 		},
 	}
 	for i := range w.plan.Tasks {
@@ -106,13 +115,6 @@ func (w *env) task(id uuid.UUID) *Task {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.byID[id]
-}
-
-// id returns what a task was called last.
-func (w *env) id(t *Task) uuid.UUID {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ids[t]
 }
 
 // chance is true as often as p says, and never once it is calm.
@@ -159,6 +161,15 @@ func (w *env) count(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen[what]++
+}
+
+// counted adds what somebody else has counted.
+func (w *env) counted(what string, n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n > 0 {
+		w.seen[what] += int(n)
+	}
 }
 
 // know notes a fact.

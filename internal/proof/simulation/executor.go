@@ -14,6 +14,7 @@ import (
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // insertTouch is the statement by which executors write the items that they have
@@ -27,6 +28,12 @@ var errFlaky = errors.New("simulated: a transient error")
 // within a page, and others need two.
 const batchOfFrozen = 400
 
+// lastPass is the last pass over the items of a task.
+const lastPass = 2
+
+// stopAfter are the stop policies of kinds.
+var stopAfter = map[string]lifecycle.StopPolicy{kindRemote: {Failed: 3}}
+
 // kinds are the bulk actions that one worker knows.
 func (n *node) kinds(all bool) map[string]*engine.Kind {
 	ks := make(map[string]*engine.Kind)
@@ -35,7 +42,9 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 			continue
 		}
 		ks[name] = &engine.Kind{
-			Name: name, Revision: 1, Reads: []int{1}, Limit: 5, HasAbort: name == kindTidy, HasReport: name == kindTidy,
+			Name: name, Revision: 1, Reads: []int{1}, Limit: mostInBatch, Ledger: keepsLedger(name), FindsTargets: name == kindFrozen,
+			HasAbort: name == kindTidy || name == kindFrozen, HasReport: name == kindTidy || name == kindFrozen,
+			Preview: true, StopAfter: stopAfter[name], Passes: []time.Duration{300 * time.Millisecond, 2 * time.Second},
 			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
 				var number int
 				if err := json.Unmarshal(spec, &number); err != nil {
@@ -55,6 +64,9 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 	return ks
 }
 
+// keepsLedger reports whether it is recorded which items of a kind have succeeded.
+func keepsLedger(kind string) bool { return kind == kindTidy || kind == kindCount }
+
 // call is the executor of one task: it moves a cursor over the task's items and
 // writes a row for each.
 type call struct {
@@ -66,7 +78,11 @@ type call struct {
 
 // state is what a batch hands to the next.
 type state struct {
-	At int `json:"at"`
+	At     int `json:"at"`
+	Pass   int `json:"pass,omitempty"`
+	Search int `json:"search,omitempty"` // how much it has found, with repetitions
+
+	done bool // with this pass
 }
 
 // Execute implements [engine.Call].
@@ -96,7 +112,7 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 		return engine.Next{}, nil, err
 	}
 	switch {
-	case at.At >= c.task.Items:
+	case at.At >= c.task.Items && (c.task.Kind != kindFrozen || at.done):
 		return engine.Next{Done: true}, out, nil
 	case c.chance(c.plan.Later):
 		c.count("later")
@@ -109,9 +125,20 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 func (c *call) batch(ctx context.Context, s *engine.Step, at *state) error {
 	s.Total(c.task.Items)
 	early := c.chance(0.5)
-	for end := min(at.At+c.task.Batch, c.task.Items); at.At < end; at.At++ {
-		s.Advance(1) // a failed item is processed too
-		if err := c.item(ctx, s, at.At, at.At); err != nil {
+	size := c.task.Batch
+	if c.task.Conditions.Canary > 0 {
+		size = min(size, s.Limit)
+	}
+	for end := min(at.At+size, c.task.Items); at.At < end; at.At++ {
+		if !keepsLedger(c.task.Kind) {
+			s.Advance(1) // a failed item is processed too
+		}
+		process, i := c.item, c.task.value(at.At)
+		if c.task.again(at.At) {
+			c.count("failed item that succeeds later")
+			process = c.work
+		}
+		if err := process(ctx, s, i, i); err != nil {
 			return err
 		}
 		if !early && c.chance(c.plan.Transient/4) {
@@ -121,26 +148,29 @@ func (c *call) batch(ctx context.Context, s *engine.Step, at *state) error {
 	return nil
 }
 
-// frozenBatch takes the next items of the frozen set. Each of them is its position,
-// unless the runtime read a wrong page.
+// frozenBatch takes the next items of the frozen set.
 func (c *call) frozenBatch(ctx context.Context, s *engine.Step, at *state) error {
 	t := s.Targets
 	if t == nil || t.Err != nil {
 		return fmt.Errorf("simulated: there is no frozen set: %v", t)
 	}
+	c.given(t)
 	var loaded []int
 	for _, l := range t.Lists {
 		loaded = append(loaded, l.([]int)...) //nolint:forcetypeassert,errcheck // see kinds
 	}
-	from, to := s.Take(t.Total, min(s.Limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
-	items := loaded[from-t.From : to-t.From]
+	items, next := c.take(s, loaded, *at)
+	pass := at.Pass
 	for len(items) > 0 {
 		// Those in a row of which nothing is to be said are one write.
 		n := 1
 		for n < len(items) && items[n] == items[0]+n && !c.task.special(items[n-1]) && !c.task.special(items[n]) {
 			n++
 		}
-		if err := c.item(ctx, s, items[0], items[n-1]); err != nil {
+		if pass < c.task.deferred(items[0]) {
+			c.count("deferred item")
+			s.Defer(itemkey.Encode(items[0]), errors.New("simulated: an item that is busy"))
+		} else if err := c.item(ctx, s, items[0], items[n-1]); err != nil {
 			return err
 		}
 		items = items[n:]
@@ -148,13 +178,34 @@ func (c *call) frozenBatch(ctx context.Context, s *engine.Step, at *state) error
 			return errFlaky
 		}
 	}
-	at.At = to
+	*at = next
 	return nil
+}
+
+// take returns the next items of a frozen set, and the state after them.
+func (c *call) take(s *engine.Step, loaded []int, at state) ([]int, state) {
+	t, items := s.Targets, loaded
+	if s.Deferred == nil {
+		from, to := s.Take(t.Total, min(s.Limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
+		items, at.At, at.done = loaded[from-t.From:to-t.From], to, to >= t.Total
+	} else {
+		c.count("deferred item tried again")
+		items = nil
+		for _, p := range s.Deferred.Positions {
+			items = append(items, loaded[int(p)-1-t.From])
+		}
+		n, more := s.TakeDeferred(s.Limit, func(i int) string { return itemkey.Encode(items[i]) })
+		items, at.done = items[:n], !more
+	}
+	if at.done {
+		at.Pass++
+	}
+	return items, at
 }
 
 // special reports whether something else happens at an item than a write.
 func (t *Task) special(i int) bool {
-	return t.fails(i) || t.skips(i) || i == t.Killer || i == t.Poison || i == t.Panic || i == t.Goexit
+	return t.fails(i) || t.skips(i) || t.deferred(i) > 0 || i == t.Killer || i == t.Poison || i == t.Panic || i == t.Goexit
 }
 
 // mood is what an execution does before it does anything.
@@ -199,6 +250,9 @@ func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
 	}
 	switch {
 	case t.fails(i):
+		if keepsLedger(t.Kind) {
+			s.Succeed(itemkey.Encode(i)) // the last outcome counts
+		}
 		s.Fail(itemkey.Encode(i), errors.New("simulated: an item that never works"))
 		return nil
 	case t.skips(i):
@@ -206,7 +260,13 @@ func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
 		s.Skip(itemkey.Encode(i), "nothing_to_do")
 		return nil
 	}
-	if t.Kind == kindCount {
+	return c.work(ctx, s, i, last)
+}
+
+// work does what makes the items from i to last succeed.
+func (c *call) work(ctx context.Context, s *engine.Step, i, last int) error {
+	if c.task.Kind == kindCount {
+		s.Succeed(itemkey.Encode(i))
 		return nil
 	}
 	if c.chance(c.plan.Try) {
@@ -214,6 +274,9 @@ func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
 		err := s.Try(ctx, func() error {
 			if err := c.touch(ctx, s, i, last); err != nil {
 				return err
+			}
+			if keepsLedger(c.task.Kind) {
+				s.Succeed(itemkey.Encode(-1)) // and is undone
 			}
 			return errFlaky
 		})
@@ -228,8 +291,36 @@ func (t *Task) fails(i int) bool { return t.Fails > 0 && i%t.Fails == t.Fails-1 
 
 func (t *Task) skips(i int) bool { return t.Skips > 0 && i%t.Skips == 0 && !t.fails(i) }
 
+// deferred is how often an item is deferred. One that is deferred in the last pass fails.
+func (t *Task) deferred(i int) int {
+	if t.Defers == 0 || i%t.Defers != 0 || t.fails(i) || t.skips(i) {
+		return 0
+	}
+	return (i/t.Defers + 1) % (lastPass + 2)
+}
+
+// outcome is what becomes of an item, "" if it succeeds, and in which pass.
+func (t *Task) outcome(i int) (o store.Outcome, pass int) {
+	d := t.deferred(i)
+	switch {
+	case t.fails(i), t.Preview && d > 0: // a preview has one pass
+		return store.ItemFailed, 0
+	case t.skips(i):
+		return store.ItemSkipped, 0
+	case d > lastPass:
+		return store.ItemFailed, lastPass
+	}
+	return "", d
+}
+
 func (c *call) touch(ctx context.Context, s *engine.Step, i, last int) error {
+	for n := i; s.Preview && n <= last; n++ {
+		s.Note(itemkey.Encode(n), "touched")
+	}
 	_, err := s.Tx.ExecContext(ctx, insertTouch, i, last, c.spec)
+	for n := i; err == nil && keepsLedger(c.task.Kind) && n <= last; n++ {
+		s.Succeed(itemkey.Encode(n))
+	}
 	return err
 }
 
@@ -242,11 +333,13 @@ func (c *call) forGood(what string) {
 // Abort implements [engine.Call].
 func (c *call) Abort(ctx context.Context, s *engine.Step, _ json.RawMessage) error {
 	c.count("abort: " + string(s.Ending))
+	c.given(s.Targets)
 	return c.mood(ctx)
 }
 
 // Report implements [engine.Call].
 func (c *call) Report(ctx context.Context, s *engine.Step, raw json.RawMessage) (json.RawMessage, error) {
 	c.count("report: " + string(s.Ending))
+	c.given(s.Targets)
 	return raw, c.mood(ctx)
 }

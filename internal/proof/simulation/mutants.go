@@ -33,6 +33,9 @@ func Mutants() []Mutant {
 		{1, "batch-without-lock", "a batch checks the fence when it begins but takes no lock, and commits whatever has happened since", func(m *memstore.Store) store.Store { return checksFirst{m} }},
 		{15, "checkpoint-outside-transaction", "some checkpoints are written outside the transaction of their batch", func(m *memstore.Store) store.Store { return writesAlone{m} }},
 		{14, "stop-not-delivered", "a worker is not told of a stop", func(m *memstore.Store) store.Store { return tellsNothing{m} }},
+		{0, "policy-after-commit", "a stop policy is evaluated after the commit of the checkpoint that reaches it", func(m *memstore.Store) store.Store { return pausesLate{m} }},
+		{15, "search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) store.Store { return changesWrites{m, losesPage} }},
+		{15, "ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) store.Store { return changesWrites{m, keepsFailure} }},
 		{12, "attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) store.Store { return countsLate{m} }},
 	}
 }

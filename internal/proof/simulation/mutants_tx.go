@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"slices"
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -147,4 +148,63 @@ func (s countsLate) Claim(ctx context.Context, c store.Claim) (store.ClaimResult
 		}
 	}
 	return got, err
+}
+
+// pausesLate evaluates stop policies and approvals when the checkpoint has been committed.
+type pausesLate struct{ *memstore.Store }
+
+func (s pausesLate) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+	ws := slices.Clone(writes)
+	for i := range ws {
+		ws[i].Check = false
+	}
+	as, err := s.Store.Apply(ctx, process, ws)
+	for i := range as {
+		if as[i].OK {
+			s.pause(ctx, &writes[i])
+		}
+	}
+	return as, err
+}
+
+// pause pauses the task of a write that has been made.
+func (s pausesLate) pause(ctx context.Context, w *store.Write) {
+	o, err := s.TaskOptions(ctx, w.ID)
+	reason := o.WithDefault(w.StopAfter).PauseReason(w.Progress)
+	if err != nil || !w.Check || reason == "" {
+		return
+	}
+	_ = s.Edit(ctx, w.ID, func(row *memstore.Task) {
+		if row.Control == lifecycle.None && !row.Status.Terminal() {
+			row.Row = row.Pause(reason)
+		}
+	})
+}
+
+func (s pausesLate) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
+	tx, err := s.Store.Begin(ctx, h, l)
+	if err != nil {
+		return nil, err
+	}
+	return &lateTx{Tx: tx.(*memstore.Tx), s: s}, nil //nolint:forcetypeassert,errcheck // that is what it begins
+}
+
+type lateTx struct {
+	*memstore.Tx
+	s pausesLate
+	w store.Write
+}
+
+func (t *lateTx) Prepare(ctx context.Context, w store.Write) (store.Applied, error) {
+	t.w = w
+	w.Check = false
+	return t.Tx.Prepare(ctx, w)
+}
+
+func (t *lateTx) Finish() error {
+	err := t.Tx.Finish()
+	if err == nil {
+		t.s.pause(context.Background(), &t.w)
+	}
+	return err
 }

@@ -3,9 +3,12 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Plan is what a seed decides beforehand. Each seed turns on a part of the
@@ -57,6 +60,20 @@ type Task struct {
 	Killer int // it kills its worker
 	Fails  int // every so many items one fails; 0: none
 	Skips  int // every so many of the others are skipped; 0: none
+	Defers int // every so many of the others are deferred, up to three times; 0: none
+
+	Conditions lifecycle.Conditions
+	Preview    bool
+
+	// Search is how many items a task finds in a batch when it starts; 0: it does not search.
+	Search  int
+	Repeats int // every so many of those that it finds it finds one again; 0: never
+
+	// Values are the items by their positions; nil: the positions. A walk comes twice to some.
+	Values []int
+	Parent uuid.UUID        // of such a task
+	Action string           // by which it was made
+	From   lifecycle.Status // of the other task then
 }
 
 // The kinds. All move a cursor over their items; they differ in what the engine
@@ -66,7 +83,7 @@ const (
 	kindTidy   = "tidy"   // writes, with Abort and Report
 	kindCount  = "count"  // writes nothing: its checkpoints travel in groups
 	kindRemote = "remote" // half of its workers do not know it
-	kindFrozen = "frozen" // takes its items from a frozen set of up to two pages
+	kindFrozen = "frozen" // takes its items from a frozen set of up to two pages, or finds these
 )
 
 // newPlan draws a plan.
@@ -100,10 +117,13 @@ func newPlan(r *rand.Rand) Plan {
 		ExecTime:  []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 1500 * time.Millisecond}[r.IntN(3)],
 		Transient: rate(0.7, 0.5), Ignore: rate(0.3, 0.1), Later: rate(0.5, 0.5), Try: rate(0.4, 0.5),
 	}
+	kinds := []string{ // a third of the frozen sets are found
+		kindMove, kindMove, kindMove, kindMove, kindTidy, kindTidy, kindCount, kindCount, kindRemote, kindRemote, kindFrozen, kindFrozen, kindFrozen,
+	}
 	for i := range in(1, 10) {
 		t := Task{
-			Kind: []string{kindMove, kindMove, kindTidy, kindCount, kindRemote, kindFrozen}[r.IntN(6)], Spec: !maybe(0.04),
-			Items: in(0, 20), Batch: in(1, 5), Poison: -1, Panic: -1, Goexit: -1, Killer: -1,
+			Kind: kinds[r.IntN(len(kinds))], Spec: !maybe(0.04),
+			Items: in(0, 20), Batch: in(1, mostInBatch), Poison: -1, Panic: -1, Goexit: -1, Killer: -1,
 			After: between(0, p.Chaos), Delay: some(0.2, 0, 3*time.Second),
 		}
 		for b := range 16 {
@@ -112,6 +132,8 @@ func newPlan(r *rand.Rand) Plan {
 		t.ID[0], t.ID[6], t.ID[8] = byte(i), t.ID[6]&0x0f|0x70, t.ID[8]&0x3f|0x80
 		if t.Kind == kindFrozen {
 			t.Items = in(1, 1300)
+			t.After /= 2 // or few have ended when others could be made from them
+			t.drawSearch(in, maybe)
 		}
 		if maybe(0.2) {
 			t.Key = fmt.Sprint("key ", r.IntN(2))
@@ -133,11 +155,16 @@ func newPlan(r *rand.Rand) Plan {
 		if maybe(0.2) {
 			t.Skips = every * in(2, 5)
 		}
+		t.drawOptions(every, in, maybe)
+		if keepsLedger(t.Kind) && maybe(0.6) {
+			t.comeAgain()
+		}
 		p.Tasks = append(p.Tasks, t)
 	}
 	if p.Tasks[0].Kind != kindFrozen && maybe(0.5) {
 		first := p.Tasks[0]
 		first.Key, first.Reference = "", "one thing"
+		first.Conditions, first.Preview = lifecycle.Conditions{}, false // a task with these is not replaced
 		for i, t := range p.Tasks {
 			if i == 0 || maybe(0.7) {
 				p.Tasks[i] = first
@@ -146,4 +173,63 @@ func newPlan(r *rand.Rand) Plan {
 		}
 	}
 	return p
+}
+
+// drawOptions draws what a task has besides its items.
+func (t *Task) drawOptions(every int, in func(lo, hi int) int, maybe func(p float64) bool) {
+	if t.Kind == kindFrozen && maybe(0.3) {
+		t.Defers = 25 * in(1, 4)
+	}
+	if maybe(0.2) {
+		t.Conditions.StopAfter = lifecycle.StopPolicy{Failed: int64(in(1, 4))}
+		if t.Kind == kindFrozen && maybe(0.5) {
+			t.Conditions.StopAfter = lifecycle.StopPolicy{Percent: float64(in(100, 300)) / 100}
+		}
+		if t.Fails == 0 && maybe(0.7) {
+			t.Fails = every * in(1, 3)
+		}
+	}
+	if maybe(0.08) {
+		t.Conditions.Canary = int64(in(1, 1+t.Items/2))
+		t.Conditions.Approval = maybe(0.5)
+	} else {
+		t.Conditions.Approval = maybe(0.03)
+	}
+	t.Preview = maybe(0.08)
+}
+
+// drawSearch lets some tasks over a frozen set find it. They begin in the middle, so
+// that what they find does not ascend.
+func (t *Task) drawSearch(in func(lo, hi int) int, maybe func(p float64) bool) {
+	if !maybe(0.35) {
+		return
+	}
+	if maybe(0.15) {
+		t.Items = 0
+	}
+	t.Search, t.Repeats = in(20, 200), in(0, 50)
+	first := in(0, t.Items)
+	t.Values = make([]int, t.Items)
+	for at := range t.Values {
+		t.Values[at] = (first + at) % t.Items
+	}
+}
+
+// mostInBatch is how many items a batch of a walk has at most.
+const mostInBatch = 5
+
+// comeAgain lets a walk come again to items that have failed, in a later batch. Then they succeed.
+func (t *Task) comeAgain() {
+	for i := range t.Items {
+		t.Values = append(t.Values, i)
+		if was := i - mostInBatch; was >= 0 && t.fails(was) {
+			t.Values = append(t.Values, was)
+		}
+	}
+	t.Items = len(t.Values)
+}
+
+// again reports whether a walk has been at the item of a position before.
+func (t *Task) again(at int) bool {
+	return t.Kind != kindFrozen && t.Values != nil && slices.Contains(t.Values[:at], t.Values[at])
 }

@@ -20,7 +20,9 @@ import (
 )
 
 const (
-	// patience is how long after the last fault every task must have ended.
+	// patience is how long after the last fault every task must have ended. Each task over a
+	// frozen set may take as long: in quarantine it runs half a batch item by item, one task
+	// after the other.
 	patience = 3 * time.Minute
 	// deadAfter is how long a worker may be silent.
 	deadAfter = 3 * time.Second
@@ -70,9 +72,10 @@ func Run(seed uint64, o Options) Report {
 	w.mu.Unlock()
 	w.say("calm")
 
-	var bad []string
-	if left := w.waitForEnds(); len(left) > 0 {
-		bad = append(bad, left...)
+	bad := w.waitForEnds()
+	if len(bad) == 0 {
+		w.deriveAtEnd()
+		bad = w.waitForEnds()
 	}
 	end()
 	running.Wait()
@@ -105,7 +108,7 @@ func (w *env) config(label string) engine.Config {
 		System: label, Version: "simulated", Queues: []string{"default"}, Slots: w.plan.Slots,
 		BatchTimeout: 2 * time.Second, BatchTarget: time.Second, Drain: 3 * time.Second, Quantum: 2 * time.Second,
 		Heartbeat: 500 * time.Millisecond, DeadAfter: deadAfter, Poll: 500 * time.Millisecond, PollListening: 2 * time.Second,
-		Call: time.Second, LockTimeout: 500 * time.Millisecond,
+		MeasureEvery: 200 * time.Millisecond, Call: time.Second, LockTimeout: 500 * time.Millisecond,
 		MaxAttempts: maxAttempts, Backoff: classify.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
 		SpecMax: 1 << 10, Log: log,
 	}
@@ -254,47 +257,26 @@ func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, er
 		one := []store.NewTask{{
 			ID: id, Kind: t.Kind, Revision: 1, Spec: json.RawMessage(spec), Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
 			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference, Total: -1,
+			Options: store.Options{Conditions: t.Conditions, Preview: t.Preview}, Ledger: keepsLedger(t.Kind),
 		}}
-		if t.Kind == kindFrozen {
-			one[0].Targets = &store.NewTargets{Field: "items", Keys: t.keys}
+		switch {
+		case t.Search > 0:
+			one[0].Targets = &store.NewTargets{Field: "items", Finding: true}
+		case t.Kind == kindFrozen:
+			one[0].Targets = &store.NewTargets{Field: "items", Keys: keys(t.positions())}
 		}
 		err := n.mem.Insert(ctx, one, true)
 		return one[0].ID, err
 	})
 }
 
-// keys yields the frozen set of a task.
-func (t *Task) keys(yield func([]byte, error) bool) {
-	for i := range t.Items {
-		if !yield(strconv.AppendInt(nil, int64(i), 10), nil) {
-			return
-		}
+// positions are the frozen set of a task of the plan.
+func (t *Task) positions() []int {
+	all := make([]int, t.Items)
+	for i := range all {
+		all[i] = i
 	}
-}
-
-// asks makes an operator's requests until ctx ends.
-func (w *env) asks(ctx context.Context) {
-	if w.plan.RequestEvery == 0 {
-		_ = sleep(ctx, w.plan.Chaos)
-		return
-	}
-	n := w.node("operator")
-	actions := []lifecycle.Action{lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActResume, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActPause, lifecycle.ActResume}
-	for sleep(ctx, w.wait(w.plan.RequestEvery)) == nil {
-		n.request(w.id(&w.plan.Tasks[w.pick(len(w.plan.Tasks))]), actions[w.pick(len(actions))])
-	}
-}
-
-func (n *node) request(id uuid.UUID, a lifecycle.Action) {
-	n.know(func(f *facts) {
-		if f.asked[id] == nil {
-			f.asked[id] = make(map[lifecycle.Action]int)
-		}
-		f.asked[id][a]++
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	_, _ = n.Request(ctx, id, store.Request{Action: a}) // refusals are answers too
+	return all
 }
 
 // jumps lets the store's clock jump until ctx ends. It never stays far behind:
@@ -325,10 +307,24 @@ func (w *env) jumps(ctx context.Context) {
 // One of an operator that arrives after all tasks have ended begins one again.
 const lateMost = 6 * time.Second
 
+// patience is how long all tasks together may take.
+func (w *env) patience() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := patience
+	for _, t := range w.byID {
+		if t.Kind == kindFrozen {
+			all += patience
+		}
+	}
+	return all
+}
+
 // waitForEnds waits until no late call can arrive and every task has ended, resuming
 // those that are paused, and says which have not when the time is over.
 func (w *env) waitForEnds() (left []string) {
 	n := w.node("operator")
+	patience := w.patience()
 	for began := time.Now(); ; pass(200 * time.Millisecond) {
 		left = nil
 		ts, err := n.Tasks(context.Background(), store.Filter{Limit: 1000})
@@ -337,7 +333,7 @@ func (w *env) waitForEnds() (left []string) {
 		}
 		for _, t := range ts {
 			if t.Control == lifecycle.Pause && !t.Status.Terminal() {
-				n.request(t.ID, lifecycle.ActResume)
+				n.letGoOn(t)
 			}
 			if !t.Status.Terminal() || t.Control == lifecycle.Delete {
 				left = append(left, fmt.Sprintf("I7: %v after the last fault %s is %s with request %q, held by %q, fence %d, checkpoint %d, attempts %d, due in %v (%s)",

@@ -84,7 +84,7 @@ func ofRuntime(query string) bool { return strings.Contains(query, "taskkit_") }
 
 var (
 	access    = regexp.MustCompile(`(INSERT INTO|UPDATE|DELETE FROM|FROM|JOIN) (?:/\*/\*\*/ )?"?(taskkit_\w+)`)
-	parameter = regexp.MustCompile(`\$\d+(::\w+)?|\bw\.\w+`)
+	parameter = regexp.MustCompile(`\$\d+(::\w+)?|\bw\.\w+|'[A-Z]+'::text`)
 	blank     = regexp.MustCompile(`\s+`)
 )
 

@@ -84,11 +84,15 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 		}
 		w := checkpoint(c.Lease)
 		w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c"}}
+		w.Ledger.Keys = []string{"2", "3"}
 		if a, err := tx.Commit(t.Context(), w); !store.Unknown(err) || a.OK {
 			t.Fatalf("got %+v, %v, want an unknown outcome", a, err)
 		}
 		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, store.ItemCursor{}, 10); err != nil || len(items) != 0 {
 			t.Fatalf("items %+v (%v) of a batch that was not committed", items, err)
+		}
+		if n, err := s.LedgerItems(t.Context(), c.ID); err != nil || n != 0 {
+			t.Fatalf("%d items (%v) in the ledger of a batch that was not committed", n, err)
 		}
 		at, err := s.Positions(t.Context(), []uuid.UUID{c.ID})
 		if err != nil || at[c.ID].Seq != 0 {
@@ -104,6 +108,9 @@ func TestUnknownCommitThatFailed(t *testing.T) {
 		}
 		if items, err := s.Items(t.Context(), c.ID, store.ItemFailed, store.ItemCursor{}, 10); err != nil || len(items) != 1 {
 			t.Fatalf("items %+v (%v) of a batch that was committed, want one", items, err)
+		}
+		if n, err := s.LedgerItems(t.Context(), c.ID); err != nil || n != 2 {
+			t.Fatalf("%d items (%v) in the ledger of a batch that was committed, want 2", n, err)
 		}
 	})
 }

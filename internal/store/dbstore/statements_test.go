@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/internal/workrate"
 )
 
 var update = flag.Bool("update", false, "write the statements into the golden files")
@@ -171,7 +172,7 @@ func (c *calls) inserts() {
 		return func(t *store.NewTask) {
 			text := strings.Repeat("x", int(n))
 			t.Kind, t.Revision, t.Spec, t.Secrets = t.Kind+text, int(n), json.RawMessage(`{"n":"`+text+`"}`), text
-			t.Owner, t.RunAs, t.Parent = uuid.New(), uuid.New(), uuid.New()
+			t.Owner, t.RunAs, t.Follows = uuid.New(), uuid.New(), uuid.New()
 			t.Queue, t.Priority, t.Delay, t.Reason = text, int(n), time.Duration(n)*time.Hour, text
 			t.UniqueKey, t.IdempotencyKey, t.Total, t.Traceparent = text, text, n, text
 		}
@@ -201,6 +202,7 @@ func (c *calls) worker() {
 	c.record("register_worker", func() error { return s.RegisterWorker(ctx, p) })
 	c.record("heartbeat", func() error { return s.Heartbeat(ctx, "p", 1, false) })
 	ids := c.insert("insert_many", false, newTask(), newTask(), newTask(), newTask(), newTask(), newTask(), newTask(), newTask())
+	finds := c.insert("insert_finding", false, newTask(func(t *store.NewTask) { t.Targets = &store.NewTargets{Field: "ids", Finding: true} }))[0]
 	claim := store.Claim{Process: "p", Queues: p.Queues, Kinds: p.Kinds, Limit: 100, SpecMax: 1 << 20}
 	requested := claim
 	requested.Requested = true
@@ -236,9 +238,34 @@ func (c *calls) worker() {
 	apply("apply_start", start(0))
 	apply("apply_start_many", start(0), start(1), start(2), start(3))
 	apply("apply_checkpoint", step(0))
+	previewed := step(0)
+	previewed.Report = json.RawMessage(`{"batches":1}`)
+	apply("apply_preview", previewed)
 	passing := step(0)
 	passing.Passed = store.Passed{Number: 2, After: 1, Upto: 3, FailRest: true}
 	apply("apply_pass_of_deferred", passing)
+	working := func(n int) store.Write {
+		w := step(n)
+		w.Lease, w.Worked = claimed[n].Lease, &store.Worked{Kind: "demo", Sample: workrate.Sample{Items: 10, Took: 5 * time.Second}}
+		return w
+	}
+	apply("apply_rate", working(0))
+	apply("apply_rate_many", working(0), working(1))
+	succeeding := func(n int, replaces bool) store.Write {
+		w := step(n)
+		w.Lease, w.Ledger = claimed[n].Lease, store.Ledger{Keys: []string{"1", "2"}, Replaces: replaces}
+		return w
+	}
+	apply("apply_ledger", succeeding(0, false))
+	apply("apply_ledger_many", succeeding(0, false), succeeding(1, true))
+	c.record("apply_found", func() error {
+		n := slices.IndexFunc(claimed, func(t store.ClaimedTask) bool { return t.ID == finds })
+		w := step(n)
+		w.Begun, w.State = false, json.RawMessage("{}")
+		w.Found = &store.Found{Pages: []store.TargetPage{{Keys: json.RawMessage("[1]")}}, Total: 1}
+		_, err := s.Apply(ctx, "p", []store.Write{w})
+		return err
+	})
 	apply("apply_checkpoint_many", step(0), step(1), step(2), step(3))
 	failing := func(n int, failed int64) store.Write {
 		w := step(n)
@@ -275,6 +302,11 @@ func (c *calls) worker() {
 	}), end(1, lifecycle.Failure, func(w *store.Write) {
 		w.StatusDetail = "failed"
 	}))
+	c.record("apply_end_many_lost", func() error {
+		ended := func(*store.Write) {}
+		_, err := s.Apply(ctx, "p", []store.Write{end(0, lifecycle.Completed, ended), end(1, lifecycle.Completed, ended)})
+		return err
+	})
 	c.done = claimed[0].ID
 	c.batches(claimed)
 	c.record("request_stop_in_flight", func() error {
@@ -321,6 +353,7 @@ func (c *calls) afterFailures(claim store.Claim) {
 		c.Fatal(err)
 	}
 	c.insert("insert_merged_after_attempt", true, newTask(referring))
+	c.insert("insert_merged_with_ledger", true, newTask(referring, func(t *store.NewTask) { t.Ledger = true }))
 	c.record("request_retry_with_key", func() error {
 		_, err := s.Request(ctx, keyed, store.Request{Action: lifecycle.ActRetry})
 		return err
@@ -395,7 +428,7 @@ func (c *calls) operator() {
 	c.record("tasks_filtered", func() error {
 		_, err := s.Tasks(ctx, store.Filter{
 			IDs: []uuid.UUID{of}, Kinds: []string{"demo"}, Statuses: lifecycle.Statuses(), Queue: "default",
-			Reference: "r", UniqueKey: "k", Parent: of, Before: uuid.Max, Limit: 10,
+			Reference: "r", UniqueKey: "k", Parent: of, Follows: of, Before: uuid.Max, Limit: 10,
 		})
 		return err
 	})
@@ -408,7 +441,12 @@ func (c *calls) operator() {
 	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })
 	c.record("result_absent", func() error { _, _, err := s.Result(ctx, failed[0].ID); return err })
 	c.record("deferred", func() error { _, _, err := s.Deferred(ctx, of, 0, 10); return err })
+	c.record("rate", func() error { _, err := s.Rate(ctx, of); return err })
+	c.record("kind_rates", func() error { _, err := s.KindRates(ctx, "demo", 10); return err })
 	c.record("items", func() error { _, err := s.Items(ctx, of, store.ItemFailed, store.ItemCursor{}, 10); return err })
+	c.record("recorded", func() error { _, err := s.Recorded(ctx, of, []string{"1", "2"}); return err })
+	c.record("ledger", func() error { _, err := s.Ledger(ctx, of, -1, 10); return err })
+	c.record("ledger_items", func() error { _, err := s.LedgerItems(ctx, of); return err })
 	c.record("derive", func() error {
 		_, err := s.Derive(ctx, of, true, func(o store.Origin) (store.NewTask, error) {
 			t := o.Follow()

@@ -25,9 +25,11 @@ import (
 //   - The arrays come from subqueries, which the planner estimates as ten rows, so
 //     it uses the primary key. For an estimate of a thousand it reads the table.
 //
-// A task that ends with a pending delete is left to removeQuery. The two
-// cannot both miss it, because PostgreSQL evaluates the condition on control again
-// when the row has changed meanwhile.
+// A task that ends with a pending request is left to a second such statement, which
+// also clears the request: few do, and what a statement sets costs every task. One
+// that ends with a pending delete is left to removeQuery. The three cannot all miss
+// a task, because PostgreSQL evaluates the condition on control again when the row has
+// changed meanwhile, and because a delete is never withdrawn.
 const applyTemplate = `UPDATE {s}taskkit_queued_task q SET {set}
   checkpoint_seq = q.checkpoint_seq + w.checkpoint,
   spec_revision = CASE WHEN w.checkpoint = 1 AND w.revision <> q.codec_revision
@@ -68,11 +70,11 @@ const (
   waiting_reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') END,
   partial = w.partial = 1,`
 	setControl = `
-  control = CASE WHEN w.status IN ({terminal}) THEN '' ELSE q.control END,
-  control_by = CASE WHEN w.status IN ({terminal}) THEN NULL ELSE q.control_by END,
-  control_reason = CASE WHEN w.status IN ({terminal}) THEN NULL ELSE q.control_reason END,`
+  control = '', control_by = NULL, control_reason = NULL,`
 	guardStatus = `q.workflow_status || '>' || w.status IN ({legal})
-  AND NOT (q.control` + sqlbase.AsExpression + ` = 'DELETE' AND w.status IN ({terminal}))`
+  AND NOT (q.control` + sqlbase.AsExpression + ` {pending} AND w.status IN ({terminal}))`
+	anyRequest      = `<> ''`
+	deleteRequest   = `= 'DELETE'`
 	guardCheckpoint = `q.workflow_status` + sqlbase.AsExpression + ` = 'EXECUTING'`
 )
 
@@ -99,11 +101,14 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 		err     error
 	)
 	rs := rounds(writes)
-	if len(rs) == 1 && !slices.ContainsFunc(all, sqlbase.HasRecords) {
+	switch {
+	case len(rs) == 1 && !slices.ContainsFunc(all, sqlbase.HasRecords):
 		applied, err = s.apply(ctx, s.db, all)
-	} else {
+	case hasReportOnly(all):
+		applied, err = s.applyReport(ctx, s.db, all[0])
+	default:
 		applied = make([]store.Applied, len(writes))
-		err = sqlbase.InTx(ctx, s.db, func(q store.Querier) error {
+		err = inTx(ctx, s.db, func(q store.Querier) error {
 			for _, r := range rs {
 				part := make([]*store.Write, len(r))
 				for i, n := range r {
@@ -131,19 +136,21 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Write) ([]store.Applied, error) {
 	applied := make([]store.Applied, len(writes))
 	l := newUpdatePlan(writes)
-	_, err := sqlrows.Query(ctx, q, s.applySQL(l), l.args(writes), func(rows *sql.Rows) error {
-		var (
-			ord     int64
-			control lifecycle.Control
-		)
-		err := rows.Scan(&ord, &control)
-		applied[ord] = store.Applied{OK: true, Control: control}
-		return err
-	})
-	if err != nil {
+	if err := update(ctx, q, s.applySQL(l), l.args(writes), func(i int, a store.Applied) { applied[i] = a }); err != nil {
 		return nil, err
 	}
-	removed, err := s.remove(ctx, q, writes, applied)
+	if ends := missedEnds(writes, applied); len(ends) > 0 {
+		missed := make([]*store.Write, len(ends))
+		for i, e := range ends {
+			missed[i] = e.Write
+		}
+		l := newUpdatePlan(missed)
+		l.clearsControl = true
+		if err := update(ctx, q, s.applySQL(l), l.args(missed), func(i int, a store.Applied) { applied[ends[i].ord] = a }); err != nil {
+			return nil, err
+		}
+	}
+	removed, err := s.remove(ctx, q, missedEnds(writes, applied), applied)
 	if err != nil {
 		return nil, err
 	}
@@ -162,30 +169,51 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Writ
 	return applied, err
 }
 
-// removal is the row of an end that was not applied, and its index in the list of
-// writes.
-type removal struct {
+// update makes writes by one statement. It tells those that took effect to ok, by their
+// index.
+func update(ctx context.Context, q store.Querier, query string, args []any, ok func(int, store.Applied)) error {
+	_, err := sqlrows.Query(ctx, q, query, args, func(rows *sql.Rows) error {
+		var (
+			ord     int
+			control lifecycle.Control
+		)
+		if err := rows.Scan(&ord, &control); err != nil {
+			return err
+		}
+		ok(ord, store.Applied{OK: true, Control: control})
+		return nil
+	})
+	return err
+}
+
+// missedEnd is an end that was not applied, and its index in the list of writes.
+type missedEnd struct {
 	*store.Write
 	ord int
 }
 
+// missedEnds are the ends that were not applied, because the task lease was lost or
+// a request is pending.
+func missedEnds(writes []*store.Write, applied []store.Applied) (ends []*missedEnd) {
+	for i, w := range writes {
+		if w.To.Terminal() && !applied[i].OK {
+			ends = append(ends, &missedEnd{w, i})
+		}
+	}
+	return ends
+}
+
 // removalColumns are the parameters of removeQuery.
-var removalColumns = []sqlrows.Column[removal]{
-	sqlrows.Number("ord", func(r *removal) int64 { return int64(r.ord) }),
-	sqlrows.Text("id", func(r *removal) string { return r.ID.String() }),
-	sqlrows.Number("fence", func(r *removal) int64 { return r.Fence }),
-	sqlrows.Number("seq", func(r *removal) int64 { return r.Seq }),
+var removalColumns = []sqlrows.Column[missedEnd]{
+	sqlrows.Number("ord", func(r *missedEnd) int64 { return int64(r.ord) }),
+	sqlrows.Text("id", func(r *missedEnd) string { return r.ID.String() }),
+	sqlrows.Number("fence", func(r *missedEnd) int64 { return r.Fence }),
+	sqlrows.Number("seq", func(r *missedEnd) int64 { return r.Seq }),
 }
 
 // remove handles the ends that were not applied, because the task lease was lost or
 // the task is to be deleted. It removes the latter.
-func (s *Store) remove(ctx context.Context, q store.Querier, writes []*store.Write, applied []store.Applied) (map[int]bool, error) {
-	var ends []*removal
-	for i, w := range writes {
-		if w.To.Terminal() && !applied[i].OK {
-			ends = append(ends, &removal{w, i})
-		}
-	}
+func (s *Store) remove(ctx context.Context, q store.Querier, ends []*missedEnd, applied []store.Applied) (map[int]bool, error) {
 	if len(ends) == 0 {
 		return nil, nil
 	}

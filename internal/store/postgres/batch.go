@@ -53,7 +53,7 @@ func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (s
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
 	b := &batchTx{store: s, tx: tx, end: end}
-	n, err := rowsAffected(tx.ExecContext(ctx, s.SQL(`WITH limits AS MATERIALIZED (
+	n, err := rowsAffected(tx.ExecContext(ctx, s.Fixed(`WITH limits AS MATERIALIZED (
   SELECT set_config('idle_in_transaction_session_timeout', $4, true),
     set_config('statement_timeout', $5, true), set_config('lock_timeout', $6, true)
 )

@@ -146,13 +146,13 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		columns = append([]any{&wait, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
 		orders  = make(map[uuid.UUID]claimOrder)
 	)
-	_, err := sqlrows.Query(ctx, s.db, s.SQL(query),
+	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query),
 		[]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
 			if err := rows.Scan(columns...); err != nil {
 				return err
 			}
 			if wait >= 0 {
-				found.Next = time.Duration(wait) * time.Millisecond
+				found.Next = sqlbase.FromMillis(wait)
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.Task())

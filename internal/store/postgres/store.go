@@ -42,16 +42,19 @@ type Options struct {
 // declared dead.
 const setIdleTimeout = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
+// inTx runs f in a transaction of the runtime's own.
+func inTx(ctx context.Context, db *sql.DB, f func(store.Querier) error) error {
+	return sqlbase.InTx(ctx, db, func(q store.Querier) error {
+		if _, err := q.ExecContext(ctx, setIdleTimeout); err != nil {
+			return err
+		}
+		return f(q)
+	})
+}
+
 // New returns the store of the tables in a schema. The pool stays the caller's.
 func New(db *sql.DB, schema string, o Options) *Store {
 	o.ProbeEvery = cmp.Or(o.ProbeEvery, 30*time.Second)
-	write := func(ctx context.Context, f func(store.Querier) error) error {
-		return sqlbase.InTx(ctx, db, func(q store.Querier) error {
-			if _, err := q.ExecContext(ctx, setIdleTimeout); err != nil {
-				return err
-			}
-			return f(q)
-		})
-	}
+	write := func(ctx context.Context, f func(store.Querier) error) error { return inTx(ctx, db, f) }
 	return &Store{Base: sqlbase.New(db, schema, dialect.Postgres, write), db: db, Options: o, applies: make(map[updatePlan]string)}
 }

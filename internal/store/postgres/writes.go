@@ -26,12 +26,12 @@ var writeColumns = [][]sqlrows.Column[store.Write]{
 		sqlrows.Number("seq", func(w *store.Write) int64 { return w.Seq }),
 	},
 	{
-		sqlrows.Number("checkpoint", func(w *store.Write) int64 { return boolInt(w.Checkpoint) }),
+		sqlrows.Number(checkpoint, func(w *store.Write) int64 { return boolInt(w.Checkpoint) }),
 		sqlrows.Number("revision", func(w *store.Write) int64 { return int64(w.Revision) }),
 		sqlrows.Number("attempts", func(w *store.Write) int64 { return int64(max(w.Attempts, 0)) }),
 	},
 	outcome: {
-		sqlrows.Text("status", func(w *store.Write) string { return string(w.To) }),
+		sqlrows.Text(status, func(w *store.Write) string { return string(w.To) }),
 		sqlrows.Number("partial", func(w *store.Write) int64 { return boolInt(w.Partial) }),
 		sqlrows.Number("delay", sqlbase.DelayMillis),
 		sqlrows.Text("due", due),
@@ -66,8 +66,18 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
-// outcome is the group of what happens to a status.
-const outcome = 3
+// The groups of writeColumns that begin with checkpoint and with status.
+const (
+	position = 2
+	outcome  = 3
+)
+
+// Where these are the same for all writes, they stand in the text of the statement:
+// nearly every column depends on them, and what does not apply is gone from the plan.
+const (
+	checkpoint = "checkpoint"
+	status     = "status"
+)
 
 // isCheckpoint reports whether a write leaves its task as it is but for the checkpoint.
 func isCheckpoint(w *store.Write) bool {
@@ -82,13 +92,15 @@ type updatePlan struct {
 	// changesStatus: a status may change. A column that is not set costs nothing, and
 	// neither do the guards of its values.
 	changesStatus bool
-	clearsControl bool // a task ends, and its request with it
+	clearsControl bool // each write is an end, and a pending request ends with the task
+	// What all writes have, unless they differ in the group.
+	checkpoint bool
+	status     lifecycle.Status
 }
 
 func newUpdatePlan(writes []*store.Write) (l updatePlan) {
 	for _, w := range writes {
 		l.changesStatus = l.changesStatus || !isCheckpoint(w)
-		l.clearsControl = l.clearsControl || w.To.Terminal()
 	}
 	for i, group := range writeColumns {
 		if i == outcome && !l.changesStatus {
@@ -98,11 +110,34 @@ func newUpdatePlan(writes []*store.Write) (l updatePlan) {
 			l.differ[i] = l.differ[i] || !group[n].Same(writes)
 		}
 	}
+	if !l.differ[position] {
+		l.checkpoint = writes[0].Checkpoint
+	}
+	if l.changesStatus && !l.differ[outcome] {
+		l.status = writes[0].To
+	}
 	return l
 }
 
-// columns yields the columns of the statement, and whether the writes differ in
-// the group of each.
+// constants are the values in the text of the statement.
+func (l updatePlan) constants() map[string]string {
+	values := make(map[string]string)
+	if !l.differ[position] {
+		values[checkpoint] = fmt.Sprintf("%d::bigint", boolInt(l.checkpoint))
+	}
+	if l.status != "" {
+		values[status] = "'" + string(l.status) + "'::text"
+	}
+	return values
+}
+
+// isConstant reports whether the value of a column is in the text of the statement.
+func (l updatePlan) isConstant(column string) bool {
+	return column == checkpoint && !l.differ[position] || column == status && l.status != ""
+}
+
+// columns yields the columns of the statement that are parameters, and whether the
+// writes differ in the group of each.
 func (l updatePlan) columns() iter.Seq2[*sqlrows.Column[store.Write], bool] {
 	return func(yield func(*sqlrows.Column[store.Write], bool) bool) {
 		for i, group := range writeColumns {
@@ -110,6 +145,9 @@ func (l updatePlan) columns() iter.Seq2[*sqlrows.Column[store.Write], bool] {
 				continue
 			}
 			for n := range group {
+				if l.isConstant(group[n].Name) {
+					continue
+				}
 				if !yield(&group[n], l.differ[i]) {
 					return
 				}
@@ -151,6 +189,9 @@ func (s *Store) applySQL(l updatePlan) string {
 	}
 	var arrays, names []string
 	values := map[string]string{"w.ord": "0::bigint"}
+	for name, value := range l.constants() {
+		values["w."+name] = value
+	}
 	n := 0
 	add := func(name, typ string, differ bool) {
 		n++
@@ -168,7 +209,7 @@ func (s *Store) applySQL(l updatePlan) string {
 	for c, differ := range l.columns() {
 		add(c.Name, c.Type, differ)
 	}
-	join, set, guard := "", "", guardCheckpoint
+	join, set, guard, pending := "", "", guardCheckpoint, anyRequest
 	if len(names) > 0 {
 		join = "FROM " + sqlrows.Unnest("w", arrays, names)
 	}
@@ -176,11 +217,11 @@ func (s *Store) applySQL(l updatePlan) string {
 		set, guard = setStatus, guardStatus
 	}
 	if l.clearsControl {
-		set += setControl
+		set, pending = set+setControl, deleteRequest
 	}
 	text := strings.NewReplacer("{set}", set, "{guard}", guard).Replace(applyTemplate)
 	text = column.ReplaceAllStringFunc(text, func(m string) string { return values[m] })
-	text = s.SQL(strings.NewReplacer("{from}", join, "{legal}", sqlbase.LegalWrites(), "{terminal}", sqlbase.TerminalStatuses()).Replace(text))
+	text = s.SQL(strings.NewReplacer("{from}", join, "{pending}", pending, "{legal}", sqlbase.LegalWrites(), "{terminal}", sqlbase.TerminalStatuses()).Replace(text))
 	s.applies[l] = text
 	return text
 }

@@ -60,7 +60,7 @@ func New(q store.Querier, schema string, d dialect.Name, write Transact) *Base {
 		ent.Driver(handle{entsql.NewDriver(string(d), entsql.Conn{ExecQuerier: q})}),
 		ent.AlternateSchema(ent.SchemaConfig{
 			QueuedTask: t.schema, TaskAttempt: t.schema, TaskEvent: t.schema,
-			TaskItem: t.schema, TaskPlan: t.schema, TaskProcess: t.schema, TaskResult: t.schema, TaskTarget: t.schema,
+			TaskItem: t.schema, TaskLedger: t.schema, TaskPlan: t.schema, TaskProcess: t.schema, TaskResult: t.schema, TaskTarget: t.schema,
 		}))}
 }
 

@@ -16,15 +16,16 @@ import (
 func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	var (
 		p     store.Plan
+		where sql.NullString
 		field sql.NullString
 		total sql.NullInt64
 		text  json.RawMessage
 	)
-	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options, p.report
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1`), []any{id.String()},
 		func(rows *sql.Rows) error {
-			return rows.Scan(sqlrows.JSON(&p.Spec), &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report))
+			return rows.Scan(sqlrows.JSON(&p.Spec), &where, &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report))
 		})
 	if err != nil {
 		return store.Plan{}, fmt.Errorf("read the spec of task %s: %w", id, err)
@@ -36,7 +37,7 @@ WHERE q.id = $1`), []any{id.String()},
 		return store.Plan{}, fmt.Errorf("read the plan of task %s: %w", id, err)
 	}
 	if field.Valid {
-		p.Frozen = &store.FrozenTargets{Field: field.String, Total: total.Int64}
+		p.Frozen = &store.FrozenTargets{Field: field.String, Total: total.Int64, Finding: where.String == store.TargetsFinding}
 	}
 	return p, nil
 }

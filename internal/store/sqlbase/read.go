@@ -57,6 +57,9 @@ func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	}
 	plan, err := b.Plan(ctx, id)
 	ts[0].Spec = plan.Spec
+	if f := plan.Frozen; f != nil && f.Finding {
+		ts[0].Found = &f.Total
+	}
 	return ts[0], err
 }
 
@@ -93,6 +96,9 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	}
 	if f.Parent != uuid.Nil {
 		where = append(where, queuedtask.ParentID(f.Parent))
+	}
+	if f.Follows != uuid.Nil {
+		where = append(where, queuedtask.FollowsID(f.Follows))
 	}
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
@@ -137,7 +143,7 @@ func taskOf(r *ent.QueuedTask) (store.Task, error) {
 		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Queue: r.Queue, Priority: int(r.Priority), Stalled: r.Stalled,
 		Reference: deref(r.Reference), Reason: deref(r.Reason), WaitingReason: waitingReason(r), UniqueKey: deref(r.UniqueKey),
 		IdempotencyKey: deref(r.IdempotencyKey), Control: r.Control, Partial: r.Partial, ControlBy: deref(r.ControlBy),
-		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Traceparent: deref(r.Traceparent), TargetsField: deref(r.TargetsField),
+		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Follows: deref(r.FollowsID), Traceparent: deref(r.Traceparent), TargetsField: deref(r.TargetsField),
 		Progress: lifecycle.Progress{Total: -1, Taken: r.ItemsTaken, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
 		Elapsed:  clock.Sub(r.CreatedDate),
 	}

@@ -112,11 +112,11 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Secrets != "" || w.Report != nil || w.Passed != (store.Passed{}))
+	return w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Passed != (store.Passed{}))
 }
 
-// Record stores what came with writes that took effect: outcomes of items,
-// failed attempts, results and, rarely, secrets and reports. It then pauses the tasks whose
+// Record stores what came with writes that took effect: outcomes of items, ledgers,
+// failed attempts, results and, rarely, secrets, reports and rates. It then pauses the tasks whose
 // conditions say so, and returns which. The writes are of different tasks; on SQLite it is
 // one.
 func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) (paused map[uuid.UUID]bool, err error) {
@@ -163,8 +163,14 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 	if err != nil {
 		return nil, err
 	}
+	if err := t.recordLedgers(ctx, q, writes); err != nil {
+		return nil, err
+	}
 	for _, w := range writes {
 		if err := t.passDeferred(ctx, q, w); err != nil {
+			return nil, err
+		}
+		if err := t.recordFound(ctx, q, w); err != nil {
 			return nil, err
 		}
 	}
@@ -178,6 +184,9 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 		return nil, err
 	}
 	if err := recordRows(ctx, t, q, &recordedReports, reports); err != nil {
+		return nil, err
+	}
+	if err := t.recordRates(ctx, q, writes); err != nil {
 		return nil, err
 	}
 	return t.checkConditions(ctx, q, checked, options)

@@ -216,7 +216,8 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), store.NewID().String(), id.String
 func (b *Base) skipItem(ctx context.Context, q store.Querier, id uuid.UUID) error {
 	var position int64
 	n, err := sqlrows.Query(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
-WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0) RETURNING items_taken`),
+WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
+  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_plan WHERE task_id = $1 AND targets = 'finding') RETURNING items_taken`),
 		[]any{id.String()}, func(rows *sql.Rows) error { return rows.Scan(&position) })
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -18,14 +19,15 @@ type Statements struct {
 	dialect dialect.Name
 	schema  string
 	r       *strings.Replacer
+	fixed   *sync.Map // by Fixed, from text to statement
 }
 
 // NewStatements returns the Statements of a dialect. SQLite has no schema.
 func NewStatements(d dialect.Name, schema string) Statements {
 	if d == dialect.SQLite {
-		return Statements{d, "", strings.NewReplacer("{s}", "", "{now}", dialect.SQLiteNow)}
+		return Statements{d, "", strings.NewReplacer("{s}", "", "{now}", dialect.SQLiteNow), new(sync.Map)}
 	}
-	return Statements{d, schema, strings.NewReplacer("{s}", `"`+schema+`".`, "{now}", "clock_timestamp()")}
+	return Statements{d, schema, strings.NewReplacer("{s}", `"`+schema+`".`, "{now}", "clock_timestamp()"), new(sync.Map)}
 }
 
 // Dialect implements [store.Store].
@@ -36,6 +38,17 @@ func (t Statements) Schema() string { return t.schema }
 
 // SQL replaces {s} and {now} in the text of a statement.
 func (t Statements) SQL(query string) string { return t.r.Replace(query) }
+
+// Fixed is SQL for a text that is the same at every call: it keeps the statement. It
+// is for statements that run for each task or claim.
+func (t Statements) Fixed(query string) string {
+	if text, ok := t.fixed.Load(query); ok {
+		return text.(string) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	text := t.SQL(query)
+	t.fixed.Store(query, text)
+	return text
+}
 
 // AsExpression follows a text column in a condition and does not change its value.
 // The planner then uses neither the statistics nor an index of the column.

@@ -1,6 +1,7 @@
 package sqlbase
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -18,6 +19,13 @@ func DelayMillis(w *store.Write) int64 {
 
 // Millis returns a duration as a parameter: whole milliseconds, never negative.
 func Millis(d time.Duration) int64 { return max(d.Milliseconds(), 0) }
+
+// FromMillis returns the duration of whole milliseconds of a database, which may be
+// longer than a [time.Duration] can be.
+func FromMillis(ms int64) time.Duration {
+	const longest = int64(math.MaxInt64 / time.Millisecond)
+	return time.Duration(min(ms, longest)) * time.Millisecond
+}
 
 // KindRevisions returns the kinds of a claim with their revisions, each "kind
 // revision". A kind contains no space.

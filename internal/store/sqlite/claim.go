@@ -193,7 +193,7 @@ func (s *Store) next(ctx context.Context, c store.Claim, queues string) (time.Du
 		if err := rows.Scan(&ms); err != nil || !ms.Valid {
 			return err
 		}
-		wait = time.Duration(max(ms.Int64, 0)) * time.Millisecond
+		wait = sqlbase.FromMillis(max(ms.Int64, 0))
 		return nil
 	})
 	return wait, err

@@ -36,6 +36,10 @@ func TestSQLitePlans(t *testing.T) {
 		_, err := o.Items(t.Context(), uuid.Max, store.ItemFailed, store.ItemCursor{}, 10)
 		return err
 	})
+	rates := recordedQuery(t, func(o store.Operator) error {
+		_, err := o.KindRates(t.Context(), "demo", 10)
+		return err
+	})
 	for name, c := range map[string]struct{ query, index string }{
 		"claim": {probes(claimProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
 		"next":  {probes(dueProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
@@ -47,6 +51,7 @@ func TestSQLitePlans(t *testing.T) {
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
 		"asked to delete":   {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
 		"tasks of an owner": {owned, "taskkit_owner (owner_id=? AND id<?)"},
+		"rates of a kind":   {rates, "taskkit_rate_kind (execution_component_name=?)"},
 		"items":             {items, "taskkit_item_outcome (task_id=? AND outcome=? AND (position,id)>(?,?))"},
 	} {
 		args := make([]any, 0, 18)

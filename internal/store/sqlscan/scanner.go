@@ -37,6 +37,9 @@ type scanner struct {
 	postgres bool
 	last     string // token before
 	escapes  bool   // it is an escape string of PostgreSQL's
+	// backslashes: every string is an escape string, as with standard_conforming_strings
+	// off.
+	backslashes bool
 }
 
 // The tokens that are not words.
@@ -93,7 +96,7 @@ func (s *scanner) token() string {
 	case c == '\'' || c == '"' || c == '`' && !s.postgres:
 		// A string after a line break is part of the one before.
 		escapes = escapes && strings.ContainsAny(before[:len(before)-len(s.text)], "\r\n")
-		s.escapes = s.postgres && c == '\'' && (s.last == "E" || escapes)
+		s.escapes = s.postgres && c == '\'' && (s.backslashes || s.last == "E" || escapes)
 		s.quoted(c, s.escapes)
 		return other
 	case c == '[' && !s.postgres:

@@ -6,6 +6,7 @@ package sqlscan
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
@@ -20,8 +21,21 @@ var errTxControl = errors.New("the batch's transaction belongs to the runtime: r
 // After it an executor's writes would be committed without its checkpoint. A
 // text may hold several statements: both drivers execute all of them. The error names
 // the statement by its first words, and no new try can mend it.
+//
+// What a backslash means in a string of PostgreSQL depends on the setting
+// standard_conforming_strings, which a session can change. So a text with a backslash
+// is refused if either reading finds such a statement.
 func RejectTxControl(d dialect.Name, query string) error {
 	s := scanner{text: query, postgres: d == dialect.Postgres}
+	err := s.rejectTxControl()
+	if err == nil && s.postgres && strings.Contains(query, `\`) {
+		s = scanner{text: query, postgres: true, backslashes: true}
+		err = s.rejectTxControl()
+	}
+	return err
+}
+
+func (s *scanner) rejectTxControl() error {
 	for head, ok := s.statement(); ok; head, ok = s.statement() {
 		if head.endsTransaction() {
 			return &classify.MarkedError{

@@ -46,8 +46,11 @@ var spellings = []struct {
 	{`INSERT INTO t VALUES ('\'); COMMIT; --')`, true, true},
 	{"SELECT E'a' -- b\n'\\', '; COMMIT; --'", true, false},
 	{"SELECT E'a'\n'b'\n'\\'; COMMIT; --'", false, true},
-	{"SELECT E'a', '\\', '; COMMIT; --'", false, false},
-	{"SELECT 'a'\n'\\', '; COMMIT; --'", false, false},
+	// Harmless, but not with standard_conforming_strings off.
+	{"SELECT E'a', '\\', '; COMMIT; --'", true, false},
+	{"SELECT 'a'\n'\\', '; COMMIT; --'", true, false},
+	{`SELECT '\'', $1; COMMIT; --'`, true, false},
+	{`SELECT '\d+', 'C:\Users\'; SELECT 2`, false, false},
 	{`SELECT "a;COMMIT;" FROM t`, false, false},
 	{"SELECT `a;COMMIT;` FROM t", true, false},
 	{"SELECT [a;COMMIT;] FROM t", true, false},

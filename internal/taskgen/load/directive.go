@@ -22,6 +22,8 @@ type directive struct {
 	// deferDelays are whole seconds; nil is not given.
 	deferDelays []time.Duration
 	preview     bool
+	ledger      bool
+	ledgerPos   token.Pos
 	stopAfter   string
 	queue       string
 	targets     string // the path of a list of the spec by JSON names: targets.people
@@ -122,7 +124,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, preview, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, preview, ledger, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -198,11 +200,14 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.aliases = append(d.aliases, name(o, key, value))
 		case "reserved":
 			d.reserved = append(d.reserved, name(o, key, value))
-		case "retired", "preview":
-			if key == "retired" {
+		case "retired", "preview", "ledger":
+			switch key {
+			case "retired":
 				d.retired = true
-			} else {
+			case "preview":
 				d.preview = true
+			default:
+				d.ledger, d.ledgerPos = true, o.pos
 			}
 			if o.word != key {
 				refuse(o.pos, "write "+key+" without a value", "option %q takes no value", o.word)

@@ -131,7 +131,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	}
 	x := &model.Executor{
 		Kind: c.directive.kind, Aliases: c.directive.aliases, Batch: c.directive.batch, Queue: c.directive.queue,
-		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Defer: c.directive.deferDelays, StopAfter: c.directive.stopAfter,
+		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Ledger: c.directive.ledger, Defer: c.directive.deferDelays, StopAfter: c.directive.stopAfter,
 		Reserved: c.directive.reserved, Retired: c.directive.retired,
 		Name: c.name.Name(), Dir: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/"),
 		Type: mark(named), Pos: r.position(c.directive.pos),
@@ -145,7 +145,9 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	r.validate(batch.At(0), pos)
 	if x.Spec != nil && c.directive.targets != "" {
 		x.Targets = r.targets(x.Spec, c.directive)
+		r.ledger(x.Targets, c.directive)
 	}
+	r.findsTargets(x, named, batch)
 	if report := method(named, "Report"); report != nil {
 		sig := report.Signature()
 		got, ok := batchOf(sig)

@@ -18,6 +18,7 @@ type Executor struct {
 	// SkipPoison lets a task go on without an item that kills its worker.
 	SkipPoison bool
 	Preview    bool            // the executor can run as a preview
+	Ledger     bool            // tasks store which items have succeeded
 	StopAfter  string          // "" is no stop policy
 	Defer      []time.Duration // nil is the default of taskkit
 	Revision   int
@@ -36,6 +37,8 @@ type Executor struct {
 	// Targets is the list of the spec that has the targets, or nil. Its names are
 	// paths from the spec down: Targets.People and targets.people.
 	Targets *Field
+	// FindsTargets: the executor has a method Targets.
+	FindsTargets bool
 
 	Spec, State *Type
 	Result      *Type // nil without a Report method

@@ -17,6 +17,9 @@ const dialect = "https://json-schema.org/draft/2020-12/schema"
 // the decoder takes and Submit accepts, fits it. The reverse holds where JSON
 // Schema has the words: see docs/json-schema.md.
 func Of(x *model.Executor, what string, root *model.Type) []byte {
+	if what == "spec" && x.FindsTargets {
+		root = withoutTargets(root, x.Targets.JSON)
+	}
 	s := schemer{defs: map[definitionKey]*definition{}}
 	body := s.contents(root, model.Rules{}, what == "spec") // nothing else is validated
 	if root.Form == model.Slice || root.Form == model.Map || root.Form == model.Pointer || root.Form == model.Bytes {

@@ -69,6 +69,9 @@ func (s *Store) after(r *row, write *store.Write) (*Task, error) {
 	if w.Checkpoint && len(w.State) > 0 && !json.Valid(w.State) {
 		return nil, &Error{"22P02", "invalid input syntax for type json"}
 	}
+	if err := s.checkFound(write); err != nil {
+		return nil, err
+	}
 	w.State = slices.Clone(w.State)
 	t, now := r.Task, s.now()
 	var exists bool
@@ -104,10 +107,14 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		for _, i := range w.Items {
 			s.record(w.ID, i)
 		}
+		s.recordLedger(w)
 		if p := s.plans[w.ID]; p != nil && w.Report != nil {
 			p.report = slices.Clone(w.Report)
 		}
 		s.passDeferred(w.ID, w.Passed)
+		s.addRate(w.ID, w.Worked)
+		s.find(w.ID, w.Found)
+		s.log[len(s.log)-1].Found = w.Found
 	}
 	if w.Attempt != nil {
 		a := *w.Attempt

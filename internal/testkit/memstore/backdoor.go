@@ -101,7 +101,7 @@ func (s *Store) AddEvent(ctx context.Context, task uuid.UUID, age time.Duration)
 }
 
 // Sizes are the numbers of rows in the tables.
-type Sizes struct{ Tasks, Items, Attempts, Results, Fetched, Events int }
+type Sizes struct{ Tasks, Items, Ledgers, Attempts, Results, Fetched, Events int }
 
 // Sizes returns how many rows there are; Fetched counts the results that have
 // been fetched.
@@ -113,6 +113,9 @@ func (s *Store) Sizes(ctx context.Context) (n Sizes, err error) {
 	n.Tasks, n.Events, n.Results = len(s.tasks), len(s.events), len(s.results)
 	for _, is := range s.items {
 		n.Items += len(is)
+	}
+	for _, ps := range s.ledgers {
+		n.Ledgers += len(ps)
 	}
 	for _, as := range s.attempts {
 		n.Attempts += len(as)

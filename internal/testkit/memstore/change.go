@@ -82,7 +82,7 @@ func (s *Store) change(commit int64, by string, r *row, t *Task) error {
 func (s *Store) install(commit int64, by string, r *row, t *Task) {
 	before, after := r.Task, *t
 	r.Task = after
-	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, Before: &before, After: &after})
+	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, Before: &before, After: &after, Options: s.options(t.ID)})
 }
 
 // add commits a new row.
@@ -94,7 +94,7 @@ func (s *Store) add(commit int64, by string, t *Task) error {
 	at, _ := slices.BinarySearchFunc(s.order, t.ID, compareIDs)
 	s.order = slices.Insert(s.order, at, t.ID)
 	s.tasks[t.ID] = &row{Task: after, share: make(map[*Tx]bool)}
-	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, After: &after})
+	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, After: &after, Options: s.options(t.ID)})
 	return nil
 }
 
@@ -106,9 +106,11 @@ func (s *Store) remove(commit int64, by string, r *row) {
 	}
 	delete(s.tasks, r.ID)
 	delete(s.items, r.ID)
+	delete(s.ledgers, r.ID)
 	delete(s.attempts, r.ID)
 	delete(s.results, r.ID)
 	delete(s.plans, r.ID)
+	delete(s.rates, r.ID)
 	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, Before: &before})
 	r.unlock()
 }

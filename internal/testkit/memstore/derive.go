@@ -8,11 +8,15 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Derive implements [store.Operator]. It does not lock the other task: what makes
-// reads is read in several calls.
+// Derive implements [store.Operator]. What makes reads is read in several calls; the row
+// of the other task is locked meanwhile.
 func (s *Store) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
+	unlock, err := s.lock(ctx, from)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	defer unlock()
 	o := store.Origin{ItemReader: s}
-	var err error
 	if o.Task, err = s.Task(ctx, from); err != nil {
 		return uuid.Nil, err
 	}
@@ -28,4 +32,31 @@ func (s *Store) Derive(ctx context.Context, from uuid.UUID, notify bool, makes f
 		return uuid.Nil, err
 	}
 	return tasks[0].ID, nil
+}
+
+// lock locks the row of a task as a writer and returns a function that unlocks it.
+func (s *Store) lock(ctx context.Context, id uuid.UUID) (unlock func(), err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for {
+		r := s.tasks[id]
+		switch {
+		case r == nil:
+			return nil, store.ErrNotFound
+		case r.locked():
+			if err := s.await(ctx, r); err != nil {
+				return nil, err
+			}
+		default:
+			r.writer = &Tx{store: s, row: r}
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				r.writer = nil
+				r.unlock()
+			}, nil
+		}
+	}
 }

@@ -93,7 +93,7 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 	t := Task{
 		ID: n.ID, Created: now, Modified: now, CreatedBy: actor, ModifiedBy: actor, Owner: n.Owner, RunAs: n.RunAs,
 		Kind: n.Kind, Spec: slices.Clone(n.Spec), Queue: n.Queue, Reference: n.Reference, Delayed: n.Delayed(),
-		UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey, Parent: n.Parent, Traceparent: n.Traceparent, Reason: classify.Clean(n.Reason),
+		UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey, Parent: n.Parent, Follows: n.Follows, Traceparent: n.Traceparent, Reason: classify.Clean(n.Reason),
 		TargetsField: n.TargetsField,
 		Row: lifecycle.Row{
 			Status: lifecycle.Queued, State: json.RawMessage("{}"), Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
@@ -112,7 +112,7 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 		if reason := p.options.PauseReason(lifecycle.Progress{}); reason != "" {
 			t.Row = t.Pause(reason)
 		}
-		if p.frozen != nil {
+		if p.frozen != nil && !p.frozen.Finding {
 			t.Progress.Total, n.Total = p.frozen.Total, p.frozen.Total
 		}
 	}
@@ -126,7 +126,7 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 	if n.Reference != "" {
 		waiting = s.waiting(&t)
 	}
-	for _, k := range [][2]string{{"unique_key", n.UniqueKey}, {"idempotency_key", n.IdempotencyKey}} {
+	for _, k := range [][2]string{{"idempotency_key", n.IdempotencyKey}, {"unique_key", n.UniqueKey}} {
 		if dup := s.taken(&t, k[0], k[1], waiting); dup != nil {
 			return dup
 		}
@@ -195,6 +195,10 @@ func (s *Store) merge(commit int64, n *store.NewTask, t *Task, waiting []*row) e
 			return err
 		}
 		delete(s.items, r.ID)
+		delete(s.rates, r.ID)
+		if n.Ledger {
+			delete(s.ledgers, r.ID)
+		}
 	}
 	return nil
 }

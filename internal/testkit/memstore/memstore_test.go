@@ -65,7 +65,7 @@ func (d backdoor) EditProcess(ctx context.Context, id string, set storetest.Proc
 func (d backdoor) Count(ctx context.Context, rows storetest.Rows) (int, error) {
 	n, err := d.Sizes(ctx)
 	return map[storetest.Rows]int{
-		storetest.Tasks: n.Tasks, storetest.Items: n.Items, storetest.Attempts: n.Attempts,
+		storetest.Tasks: n.Tasks, storetest.Items: n.Items, storetest.Ledgers: n.Ledgers, storetest.Attempts: n.Attempts,
 		storetest.Results: n.Results, storetest.FetchedResults: n.Fetched, storetest.Events: n.Events,
 	}[rows], err
 }

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -27,6 +28,10 @@ func newPlan(n *store.NewTask) (*plan, error) {
 	}
 	p := &plan{spec: slices.Clone(n.Spec), options: n.Options}
 	if n.Targets == nil {
+		return p, nil
+	}
+	if n.Targets.Finding {
+		p.frozen = &store.FrozenTargets{Field: n.Targets.Field, Finding: true}
 		return p, nil
 	}
 	pages, total, err := n.Targets.Pages()
@@ -79,6 +84,50 @@ func (s *Store) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]s
 		}
 	}
 	return found, nil
+}
+
+// finding returns the targets that a task is finding, or nil if it does not find any.
+func (s *Store) finding(id uuid.UUID) *store.FrozenTargets {
+	if p := s.plans[id]; p != nil && p.frozen != nil && p.frozen.Finding {
+		return p.frozen
+	}
+	return nil
+}
+
+// checkFound returns an error unless a write may add targets to its task.
+func (s *Store) checkFound(w *store.Write) error {
+	if !w.Checkpoint || w.Found == nil {
+		return nil
+	}
+	if s.finding(w.ID) == nil {
+		return store.ErrNotFinding
+	}
+	for _, old := range s.plans[w.ID].pages {
+		for _, page := range w.Found.Pages {
+			if page.Number == old.Number && !bytes.HasPrefix(page.Keys, old.Keys[:len(old.Keys)-1]) {
+				return &Error{"23514", "targets are only added, and only while a task finds them"}
+			}
+		}
+	}
+	return nil
+}
+
+// find stores the targets that a write has found.
+func (s *Store) find(id uuid.UUID, f *store.Found) {
+	if f == nil {
+		return
+	}
+	p := s.plans[id]
+	p.frozen.Total, p.frozen.Finding = f.Total, !f.Complete
+	for _, page := range f.Pages {
+		page.Keys = slices.Clone(page.Keys)
+		i := slices.IndexFunc(p.pages, func(old store.TargetPage) bool { return old.Number == page.Number })
+		if i < 0 {
+			p.pages = append(p.pages, page)
+			continue
+		}
+		p.pages[i] = page
+	}
 }
 
 // TaskOptions implements [store.Operator].

@@ -35,10 +35,14 @@ func (s *Store) read(r *row) store.Task {
 		Fence: r.Fence, Seq: r.Seq, Attempts: r.Attempts, NotBefore: r.NotBefore, Queue: r.Queue, Priority: r.Priority,
 		Stalled: r.Stalled, Reference: r.Reference, Reason: r.Reason, UniqueKey: r.UniqueKey, IdempotencyKey: r.IdempotencyKey,
 		Control: r.Control, Partial: r.Partial, ControlBy: r.ControlBy, ControlReason: r.ControlReason, Progress: r.Progress,
-		Parent: r.Parent, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
+		Parent: r.Parent, Follows: r.Follows, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
 	}
 	if p := s.plans[r.ID]; p != nil {
 		t.Spec = slices.Clone(p.spec)
+		if f := s.finding(r.ID); f != nil {
+			found := f.Total
+			t.Found = &found
+		}
 	}
 	if r.Status == lifecycle.Queued {
 		t.WaitingReason = r.WaitingReason
@@ -74,7 +78,7 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error)
 		r := s.tasks[s.order[i]]
 		if selects(f, &r.Task) {
 			t := s.read(r)
-			t.Spec, t.State = nil, nil
+			t.Spec, t.State, t.Found = nil, nil, nil
 			ts = append(ts, t)
 		}
 	}
@@ -92,6 +96,7 @@ func selects(f store.Filter, t *Task) bool {
 		f.Reference != "" && f.Reference != t.Reference,
 		f.UniqueKey != "" && f.UniqueKey != t.UniqueKey,
 		f.Parent != uuid.Nil && f.Parent != t.Parent,
+		f.Follows != uuid.Nil && f.Follows != t.Follows,
 		f.Before != uuid.Nil && compareIDs(t.ID, f.Before) >= 0:
 		return false
 	}

@@ -78,7 +78,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		if dup := s.taken(&t, "unique_key", t.UniqueKey, nil); dup != nil {
 			return store.Task{}, dup
 		}
-		if q.Skip && !t.CanSkip() {
+		if q.Skip && (!t.CanSkip() || s.finding(t.ID) != nil) {
 			return store.Task{}, store.ErrNoSkip
 		}
 	}

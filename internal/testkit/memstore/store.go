@@ -24,9 +24,11 @@ type Store struct {
 	order    []uuid.UUID // the tasks by id
 	procs    map[string]*store.Process
 	items    map[uuid.UUID][]store.Item
+	ledgers  map[uuid.UUID][]store.LedgerPage
 	attempts map[uuid.UUID][]store.Attempt
 	results  map[uuid.UUID]*result
 	plans    map[uuid.UUID]*plan
+	rates    map[uuid.UUID]rate
 	events   []event
 	rows     []Row
 	known    map[string]bool // statements of executors, see Accept
@@ -57,7 +59,7 @@ type Task struct {
 	UniqueKey             string
 	IdempotencyKey        string
 	MergedKeys            []string // idempotency keys of submissions that were merged into it
-	Parent                uuid.UUID
+	Parent, Follows       uuid.UUID
 	Traceparent           string
 	TargetsField          string
 	Reason                string
@@ -78,6 +80,9 @@ type Change struct {
 	By     string // the method that made it
 	Before *Task  // nil: inserted
 	After  *Task  // nil: removed
+	// Options are those of the task when the change was made.
+	Options store.Options
+	Found   *store.Found // the targets that came with it; nil: none
 }
 
 // Row is the effect of one statement that an executor ran in its batch's
@@ -105,8 +110,8 @@ type result struct {
 func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*store.Process),
-		items: make(map[uuid.UUID][]store.Item), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), known: make(map[string]bool), watchers: make(map[int]func()),
+		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), rates: make(map[uuid.UUID]rate), known: make(map[string]bool), watchers: make(map[int]func()),
 	}
 }
 

@@ -65,6 +65,7 @@ type Rows string
 const (
 	Tasks          Rows = "tasks"
 	Items          Rows = "items"
+	Ledgers        Rows = "pages of ledgers"
 	Attempts       Rows = "attempts"
 	Results        Rows = "results"
 	FetchedResults Rows = "fetched results"

@@ -111,7 +111,7 @@ func (d sqlBackdoor) AddEvent(ctx context.Context, task uuid.UUID, age time.Dura
 // Count implements [Backdoor].
 func (d sqlBackdoor) Count(ctx context.Context, rows Rows) (n int, err error) {
 	from, ok := map[Rows]string{
-		Tasks: "taskkit_queued_task", Items: "taskkit_task_item", Attempts: "taskkit_task_attempt",
+		Tasks: "taskkit_queued_task", Items: "taskkit_task_item", Ledgers: "taskkit_task_ledger", Attempts: "taskkit_task_attempt",
 		Results: "taskkit_task_result", FetchedResults: "taskkit_task_result WHERE fetched_date IS NOT NULL",
 		Events: "taskkit_task_event",
 	}[rows]

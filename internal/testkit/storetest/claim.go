@@ -122,6 +122,10 @@ func claimNext(e *env) {
 		return c.Next
 	}
 	is(e, "with no task at all", next(), -1)
+	e.one(func(t *store.NewTask) { t.NotBefore = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) })
+	if n := next(); n < 100*365*24*time.Hour {
+		e.Fatalf("next in %v, want more than a hundred years", n)
+	}
 	e.one(func(t *store.NewTask) { t.Delay = 2 * time.Hour })
 	e.one(func(t *store.NewTask) { t.Delay = time.Hour; t.Priority = 4 })
 	e.one(func(t *store.NewTask) { t.Delay = time.Minute; t.Queue = "elsewhere" })

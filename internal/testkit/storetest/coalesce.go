@@ -14,6 +14,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workrate"
 )
 
 // referring makes a new task with a reference; all of one maker have the same
@@ -33,16 +34,16 @@ func coalesce(e *env) {
 	e.registerWorker()
 	of := referring()
 	id := e.insert(of(`{"n": 1}`, func(t *store.NewTask) { t.Reason, t.Total = "old", 5 }))[0]
-	parent, actor := uuid.New(), uuid.New()
+	follows, actor := uuid.New(), uuid.New()
 	is(e, "id", e.insert(of(`{"n": 2}`, func(t *store.NewTask) {
 		t.Reason, t.Priority, t.Revision, t.Secrets, t.Total = "new", 1, 2, "/spec/n", -1
-		t.Parent, t.Traceparent, t.Actor = parent, "00-1-2-01", actor
+		t.Follows, t.Traceparent, t.Actor = follows, "00-1-2-01", actor
 	}))[0], id)
 	got := e.read(id)
 	is(e, "spec and state", string(got.Spec)+string(got.State), `{"n": 2}{}`)
 	is(e, "reason, priority, revisions, secrets, total, trace", fmt.Sprint(got.Reason, got.Priority, got.Revision, got.SpecRevision, got.Secrets, got.Progress.Total, got.Traceparent),
 		"new1 2 2/spec/n-100-1-2-01")
-	is(e, "parent and creator", [2]uuid.UUID{got.Parent, got.CreatedBy}, [2]uuid.UUID{parent, actor})
+	is(e, "follows and creator", [2]uuid.UUID{got.Follows, got.CreatedBy}, [2]uuid.UUID{follows, actor})
 	if got.Wait > 0 {
 		e.Fatalf("due in %v, want now", got.Wait)
 	}
@@ -122,6 +123,7 @@ func coalesceRetry(e *env) {
 		Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{"at": 3}`),
 		Progress: lifecycle.Progress{Total: 9, Taken: 3, Done: 1, Failed: 1, Skipped: 1},
 		Items:    []store.Item{failedItem("x")},
+		Worked:   &store.Worked{Kind: kind, Sample: workrate.Sample{Items: 3, Took: time.Second}},
 	})
 	l := c.Lease
 	l.Seq++
@@ -132,6 +134,7 @@ func coalesceRetry(e *env) {
 	is(e, "attempts, fence, checkpoints", fmt.Sprint(got.Attempts, got.Fence, got.Seq), "0 1 1")
 	is(e, "progress", fmt.Sprintf("%+v", got.Progress), fmt.Sprintf("%+v", lifecycle.Progress{Total: -1}))
 	is(e, "failed items", e.items(id, store.ItemFailed), "[]")
+	is(e, "rate", e.rate(id), "0 []")
 	if got.Wait > 0 {
 		e.Fatalf("due in %v, want now", got.Wait)
 	}

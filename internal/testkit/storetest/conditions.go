@@ -209,7 +209,7 @@ func conditionsApproval(e *env) {
 	approval := func(t *store.NewTask) { t.Owner, t.RunAs, t.Options.Approval = owner, runAs, true }
 	approve := func(by uuid.UUID) store.Request { return store.Request{Action: lifecycle.ActApprove, Actor: by} }
 	before := e.one(approval)
-	is(e, "before its first batch", e.control(before), "PAUSE it waits for approval before its first batch, by somebody other than its owner")
+	is(e, "before its first batch", e.control(before), "PAUSE it waits for approval before its first batch, by a second person")
 	is(e, "claimed", len(e.claim(10)), 0)
 	e.refusedFor(before, approve(owner), "somebody other")
 	e.refusedFor(before, approve(runAs), "somebody other")

@@ -15,6 +15,7 @@ import (
 // says, and a claim returns where it starts.
 func derive(e *env) {
 	const n = 2500
+	limits := []store.Change{{Table: "seat", Verb: "update", Rows: 3}, {}}
 	from := e.one(frozen(n), func(t *store.NewTask) {
 		t.Revision, t.Secrets, t.Queue, t.Priority, t.UniqueKey, t.TargetsField = 3, "/spec/a", "other", 4, "", "ids"
 		t.Options = store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}}
@@ -27,6 +28,7 @@ func derive(e *env) {
 		t := o.Follow()
 		t.IdempotencyKey = "derived"
 		t.Revision = 5
+		t.Options.Previewed, t.Options.ChangeLimits = 5, limits
 		t.Start = store.Start{State: json.RawMessage(`{"s":1}`), SpecRevision: o.Task.SpecRevision, Taken: 2}
 		t.Targets = &store.NewTargets{Field: o.Plan.Frozen.Field, Distinct: true, Keys: func(yield func([]byte, error) bool) {
 			for _, key := range []string{"7", "3", "7", string(pages[0].Keys[1:5])} {
@@ -39,7 +41,7 @@ func derive(e *env) {
 	})
 	e.ok(err)
 	got := e.read(id)
-	is(e, "parent", got.Parent, from)
+	is(e, "follows", got.Follows, from)
 	is(e, "whose", fmt.Sprint(got.Owner, got.RunAs, got.CreatedBy, got.Queue, got.Priority, got.Kind, got.Secrets, got.TargetsField),
 		fmt.Sprint(first.Owner, first.RunAs, first.Owner, "other", 4, first.Kind, "/spec/a", "ids"))
 	is(e, "revisions", fmt.Sprint(got.Revision, got.SpecRevision), "5 3")
@@ -49,7 +51,7 @@ func derive(e *env) {
 	plan, err := e.s.Plan(e.ctx(), id)
 	e.ok(err)
 	is(e, "frozen", *plan.Frozen, store.FrozenTargets{Field: "ids", Total: 4})
-	is(e, "options", plan.Options, store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}})
+	is(e, "options", plan.Options, store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}, Previewed: 5, ChangeLimits: limits})
 	pages, err := e.s.Targets(e.ctx(), id, 0, 9)
 	e.ok(err)
 	is(e, "pages", fmt.Sprint(len(pages), " ", string(pages[0].Keys)), "1 [7,3,7,1000]")

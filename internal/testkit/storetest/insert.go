@@ -18,10 +18,10 @@ import (
 
 // insertOne: every field of a new task comes back, and the rest has its default.
 func insertOne(e *env) {
-	parent := uuid.New()
+	follows := uuid.New()
 	n := task(func(t *store.NewTask) {
 		t.Reference, t.Reason, t.UniqueKey, t.IdempotencyKey = "person 7", "asked", "u", "i"
-		t.Total, t.Parent, t.Traceparent, t.Priority, t.Revision = 12, parent, "00-1-2-01", 4, 3
+		t.Total, t.Follows, t.Traceparent, t.Priority, t.Revision = 12, follows, "00-1-2-01", 4, 3
 		t.Spec = json.RawMessage(`{"b": 1.0, "a": 18446744073709551615, "a": "ü\u0000"}`)
 	})
 	e.insert(n)
@@ -39,7 +39,7 @@ func insertOne(e *env) {
 	is(e, "unique key", got.UniqueKey, "u")
 	is(e, "idempotency key", got.IdempotencyKey, "i")
 	is(e, "progress", got.Progress, lifecycle.Progress{Total: 12})
-	is(e, "parent", got.Parent, parent)
+	is(e, "follows", got.Follows, follows)
 	is(e, "traceparent", got.Traceparent, "00-1-2-01")
 	is(e, "priority", got.Priority, 4)
 	is(e, "revision", got.Revision, 3)
@@ -62,7 +62,7 @@ func insertMany(e *env) {
 	for i := range tasks {
 		tasks[i] = task(func(t *store.NewTask) {
 			t.Spec = json.RawMessage(fmt.Sprintf(`{"i": %d}`, i))
-			t.Reason, t.Traceparent, t.Parent = fmt.Sprint("r", i), fmt.Sprint("t", i), uuid.New()
+			t.Reason, t.Traceparent, t.Follows = fmt.Sprint("r", i), fmt.Sprint("t", i), uuid.New()
 			t.Total, t.Priority, t.IdempotencyKey = int64(i), 1+i%4, fmt.Sprint("k", i)
 			if i%2 == 0 {
 				t.Spec = nil

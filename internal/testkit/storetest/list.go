@@ -42,9 +42,9 @@ func listPages(e *env) {
 // listFilters: each filter alone and some together.
 func listFilters(e *env) {
 	e.registerWorker()
-	owner, parent := uuid.New(), uuid.New()
+	owner, follows := uuid.New(), uuid.New()
 	special := e.bring(lifecycle.Failure, func(t *store.NewTask) {
-		t.Owner, t.Parent, t.UniqueKey = owner, parent, "u'"
+		t.Owner, t.Follows, t.UniqueKey = owner, follows, "u'"
 	})
 	other := e.one(func(t *store.NewTask) { t.Kind, t.Queue, t.Reference = "other", "elsewhere", "r" })
 	e.one()
@@ -59,7 +59,7 @@ func listFilters(e *env) {
 		"queue":     {store.Filter{Queue: "elsewhere"}, []uuid.UUID{other}},
 		"reference": {store.Filter{Reference: "r"}, []uuid.UUID{other}},
 		"key":       {store.Filter{UniqueKey: "u'"}, []uuid.UUID{special}},
-		"parent":    {store.Filter{Parent: parent}, []uuid.UUID{special}},
+		"follows":   {store.Filter{Follows: follows}, []uuid.UUID{special}},
 		"before":    {store.Filter{Before: other}, []uuid.UUID{special}},
 		"both":      {store.Filter{Owner: owner, Queue: "elsewhere"}, nil},
 		"no limit":  {store.Filter{Kinds: []string{kind}, Owner: owner}, []uuid.UUID{special}},

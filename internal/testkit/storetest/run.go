@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -44,7 +45,8 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 	for name, f := range map[string]func(*env){
 		"InsertOne": insertOne, "InsertActor": insertActor, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
-		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "Options": options, "Report": report,
+		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "FoundTargets": foundTargets, "FoundTargetsGuards": foundTargetsGuards, "Options": options, "Report": report,
+		"Rates": rates, "KindRates": kindRates,
 		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
@@ -60,6 +62,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
 		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred,
+		"LedgerPages": ledgerPages, "LedgerReplaces": ledgerReplaces, "LedgerGoes": ledgerGoes,
 		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,
 		"Secrets":   secrets,
@@ -122,9 +125,9 @@ func (e *env) ok(err error) {
 }
 
 // is fails the case unless two values are equal.
-func is[T comparable](e *env, what string, got, want T) {
+func is[T any](e *env, what string, got, want T) {
 	e.Helper()
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		e.Fatalf("%s: got %v, want %v", what, got, want)
 	}
 }

@@ -22,7 +22,7 @@ func startPostgres() (*cluster.Server, error) {
 		return &cluster.Server{DSN: dsn}, nil
 	}
 	// No test's context: the server outlives the test that is the first to ask.
-	return cluster.StartPostgres(context.Background())
+	return cluster.StartPostgres(context.Background(), cluster.Unsynced)
 }
 
 func startPgBouncer() (*cluster.Server, error) {

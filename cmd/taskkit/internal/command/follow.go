@@ -95,6 +95,24 @@ as it is and can no longer be retried.`,
 	return c
 }
 
+func (a *app) applyCommand() *cobra.Command {
+	var flags submitFlags
+	c := &cobra.Command{
+		Use:   "apply TASK...",
+		Short: "Submit the tasks that previews have previewed",
+		Long: `Submit a new task for each preview that has COMPLETED, over exactly the set that was
+previewed. Read the preview first, with "taskkit show TASK".`,
+		Example: `  taskkit apply @last
+  taskkit apply 8057 --reason "the report is as expected"`,
+		Args: taskArgs(math.MaxInt),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.follow(c, args, "applies the preview", flags.options(), (*taskkit.Client).Apply)
+		},
+	}
+	flags.add(c)
+	return c
+}
+
 func (a *app) retryItemsCommand() *cobra.Command {
 	var (
 		flags submitFlags

@@ -23,14 +23,17 @@ const itemsName = "items"
 var itemsOutputs = append([]string{"csv"}, outputs...)
 
 func (a *app) itemsCommand() *cobra.Command {
-	var chosen [4]bool
-	all := [...]taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed}
+	all := [...]taskkit.Outcome{
+		taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeDeferred, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed,
+	}
+	var chosen [len(all)]bool
 	c := &cobra.Command{
 		Use:   itemsName + " TASK",
 		Short: "List the items of a task",
 		Long: `List the items of a task by their outcome, in the order of its list. Without a flag, the
-failed ones come first and the skipped ones follow. Only a task whose kind names its list
-with targets= has succeeded and unprocessed ones.
+failed ones come first and the skipped ones follow. Deferred ones will be tried again. Only
+a task whose kind names its list with targets= has unprocessed ones, and only such a task
+or one whose kind has the word ledger has succeeded ones.
 
 With -o csv, the columns are item, outcome, code, detail, position, attempt and time.
 An item that is a string is written without quotes of its own, and any other item as JSON.
@@ -194,9 +197,9 @@ func (w *itemTable) end() error {
 	return nil
 }
 
-// attempt, recorded and shownTime are empty for an item that has no row.
+// attempt, recorded and shownTime are empty if they were not stored.
 func attempt(i *taskkit.Item) string {
-	if i.Created.IsZero() {
+	if i.Attempt == 0 {
 		return ""
 	}
 	return strconv.Itoa(i.Attempt)

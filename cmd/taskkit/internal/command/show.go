@@ -25,9 +25,11 @@ const (
 
 // shown is the output of show.
 type shown struct {
-	Task    *taskkit.Task   `json:"task"`
-	Explain string          `json:"explain"`
-	Result  json.RawMessage `json:"result,omitempty"`
+	Task    *taskkit.Task `json:"task"`
+	Explain string        `json:"explain"`
+	// Progress says how fast the task is and how long the rest takes.
+	Progress *taskkit.TaskProgress `json:"progress"`
+	Result   json.RawMessage       `json:"result,omitempty"`
 	// Preview is the report of a preview.
 	Preview  *taskkit.PreviewReport `json:"preview,omitempty"`
 	Failed   []taskkit.Item         `json:"failed"`
@@ -39,8 +41,8 @@ func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show TASK",
 		Short: "Show a task with its spec, state, result and history",
-		Long: `Show a task with its spec, state and result, its first failed items, its last
-failed attempts, and the requests made on it. See taskkit items for all items.`,
+		Long: `Show a task with its spec, state and result, how fast it is and how long the rest
+takes, its first failed items, its last failed attempts, and the requests made on it. See taskkit items for all items.`,
 		Example: `  taskkit show @last
   taskkit show 8057 -o json`,
 		Args: taskArgs(1),
@@ -77,6 +79,9 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 	if s.Explain, err = c.Explain(ctx, t.ID); err != nil {
 		return s, err
 	}
+	if s.Progress, err = c.Progress(ctx, t.ID); err != nil {
+		return s, err
+	}
 	if s.Result, err = c.Result(ctx, t.ID); err != nil && !errors.Is(err, taskkit.ErrNoResult) {
 		return s, err
 	}
@@ -107,7 +112,8 @@ func (a *app) show(s shown) {
 		{"kind", fmt.Sprintf("%s (revision %d)", screen.Clean(t.Kind), t.Revision)},
 		{"status", a.out.Status(string(t.Status))},
 		{"", screen.Clean(s.Explain)},
-		{"items", itemsLine(t.Progress)},
+		{"items", itemsLine(t)},
+		{"", remaining(s.Progress)},
 		{"queue", fmt.Sprintf("%s, priority %d", screen.Clean(t.Queue), t.Priority)},
 		{"owner", person(t.Owner)},
 		{"runs as", person(t.RunAs)},
@@ -123,6 +129,7 @@ func (a *app) show(s shown) {
 		{"reason", screen.Clean(t.Reason)},
 		{"waits because", screen.Clean(t.WaitingReason)},
 		{"parent", nonzero(t.Parent)},
+		{"follows", nonzero(t.Follows)},
 		{"spec", compact(t.SpecJSON)},
 		{"state", compact(t.StateJSON)},
 		{"result", compact(s.Result)},
@@ -164,7 +171,11 @@ func (a *app) section(title string, n, most int) {
 	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold(title))
 }
 
-func itemsLine(p taskkit.Progress) string {
+func itemsLine(t *taskkit.Task) string {
+	p := t.Progress
+	if t.Found != nil {
+		return fmt.Sprintf("finding its targets: %s so far", screen.Count(*t.Found))
+	}
 	total := "unknown"
 	if p.Total >= 0 {
 		total = screen.Count(p.Total)

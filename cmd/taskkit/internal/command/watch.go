@@ -17,7 +17,8 @@ func (a *app) watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch TASK",
 		Short: "Follow a task until it ends",
-		Long: `Follow a task until it ends. Ctrl-C ends the command and does not affect the task.
+		Long: `Follow a task until it ends, with its items in a second of the last minute of work and
+the time that the rest takes. Ctrl-C ends the command and does not affect the task.
 While the database cannot be reached, the command tries again.
 The exit status says how the task ended: 0 completed, 3 failed, 4 stopped or
 deleted, 5 not ended within --timeout.`,
@@ -73,13 +74,14 @@ func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout
 		defer cancel()
 	}
 	failed := outage{screen: a.err}
+	rate := speedReader{client: db.Client}
 	ended, err := db.Wait(limited, t.ID, func(now *taskkit.Task, err error) {
 		if failed.changes(err) {
 			l.end()
 		}
 		failed.report(err)
 		if err == nil {
-			l.show(follow(now))
+			l.show(follow(now) + rate.of(limited, now))
 		}
 	})
 	switch {

@@ -124,7 +124,7 @@ func (r *run) addChildren(ctx context.Context) error {
 		if a.child == nil || a.child.parent != nil || a.task.Status != taskkit.StatusCompleted {
 			continue
 		}
-		found, err := r.client.Tasks(ctx, taskkit.Filter{Parent: a.id})
+		found, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.id})
 		if err != nil {
 			return err
 		}

@@ -48,6 +48,7 @@ type change struct {
 
 	paused      *taskkit.Task // the task when it waited for approval; nil if it did not
 	first       caseload.Findings
+	applied     bool // once: the second call named the task of the first
 	refused     bool // the owner's approval
 	failed      map[uuid.UUID]bool
 	retryWaited bool // for an approval too
@@ -102,15 +103,7 @@ func (r *run) makeChange(ctx context.Context) error {
 	return nil
 }
 
-// submitChange submits the change over the frozen set.
-func (r *run) submitChange(ctx context.Context, name string, c *change, opts ...taskkit.SubmitOption) (*action, error) {
-	a := &action{name: name, submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
-		return programstatustask.Submit(ctx, tx, programstatus.Spec{Program: r.people.program, Status: caseload.Exited}, opts...)
-	}}
-	return a, r.inTransaction(ctx, a, append(opts, taskkit.Over(slices.Values(c.people)))...)
-}
-
-// runPreview previews the change, and reads all tables before and after.
+// runPreview previews the change over the frozen set, and reads all tables before and after.
 func (r *run) runPreview(ctx context.Context, c *change) (err error) {
 	if err := r.expect(ctx, c); err != nil {
 		return err
@@ -118,7 +111,10 @@ func (r *run) runPreview(ctx context.Context, c *change) (err error) {
 	if c.before, err = caseload.Fingerprints(ctx, r.workspace.db); err != nil {
 		return err
 	}
-	if c.preview, err = r.submitChange(ctx, "preview", c, taskkit.Preview()); err != nil {
+	c.preview = &action{name: "preview", submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+		return programstatustask.Submit(ctx, tx, programstatus.Spec{Program: r.people.program, Status: caseload.Exited}, opts...)
+	}}
+	if err := r.inTransaction(ctx, c.preview, taskkit.Preview(), taskkit.Over(slices.Values(c.people))); err != nil {
 		return err
 	}
 	if err := r.until(ctx, c.preview, (*taskkit.Task).Ended); err != nil {
@@ -171,16 +167,20 @@ func notes(p *taskkit.PreviewReport) string {
 	return strings.Join(all, ", ")
 }
 
-// runCanary changes the first people, asks both persons for their approval, and then
+// runCanary applies the preview: it changes the first people, asks both persons for their approval, and then
 // changes the others.
 func (r *run) runCanary(ctx context.Context, c *change) (err error) {
 	opts := []taskkit.SubmitOption{taskkit.WithApproval()}
 	if c.canary > 0 { // with one person it waits before its first batch
 		opts = append(opts, taskkit.Canary(c.canary))
 	}
-	if c.real, err = r.submitChange(ctx, "change", c, opts...); err != nil {
+	c.real = &action{name: "change"}
+	if c.real.id, err = r.client.Apply(ctx, c.preview.id, opts...); err != nil {
 		return err
 	}
+	_, err = r.client.Apply(ctx, c.preview.id, opts...)
+	duplicate, is := errors.AsType[*taskkit.DuplicateError](err)
+	c.applied = is && duplicate.ID == c.real.id
 	if err := r.until(ctx, c.real, waitsOrEnded); err != nil {
 		return err
 	}

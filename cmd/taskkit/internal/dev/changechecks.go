@@ -37,6 +37,8 @@ func (r *run) checkChange(ctx context.Context, k *checks) error {
 	k.that(ok, "preview: no row of the domain changed, of %s in %d tables%s",
 		humanize.Comma(int64(rows)), len(c.before), list(differences(c.before, c.after)))
 
+	ok = c.applied && c.real.task.Follows == c.preview.id && c.real.task.Progress.Total == int64(len(c.people))
+	k.that(ok, "apply: one task over the %d people that were previewed%s", len(c.people), unless(ok, "%+v", c.real.task.Progress))
 	ok = c.paused != nil && c.paused.Progress.Processed() == int64(c.canary) && c.first.Clean() && c.first.Touched == c.canary
 	k.that(ok, "canary: the task paused after exactly %d people, according to the ledger%s", c.canary, unless(ok, "%s", c.first))
 	ok = c.refused && slices.Equal(c.approvers, []uuid.UUID{supervisor}) &&

@@ -162,6 +162,8 @@ func damageChange(t *testing.T, r *run, exec, wrong func(string)) {
 		p.Changes, c.report = nil, &p
 	})
 	damage("its report says what", func(c *change) { c.wantNotes = map[string]int64{"-> exited": 120} })
+	damage("apply: ", func(c *change) { c.applied = false })
+	damage("apply: ", func(c *change) { c.people = c.people[1:] })
 	damage("canary: ", func(c *change) { c.paused = nil })
 	damage("canary: ", func(c *change) { c.canary++ })
 	damage("canary: ", func(c *change) { c.first.Outside = 1 })

@@ -25,11 +25,11 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{
-			Name: "model", Package: "model", Run: "^Test", Share: 8, Records: []string{"model", "model-variants"},
+			Name: "model", Package: "model", Run: "^Test", Share: 8, Records: []string{"model", "model-variants", "model-parent", "model-parent-variants"},
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
-			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 21, Records: []string{"simulation"},
+			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 19, Records: []string{"simulation"},
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
@@ -37,8 +37,8 @@ func Steps() []Step {
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 18, Records: []string{
-				"faults-singles-postgres", "faults-singles-sqlite", "faults-commits-postgres",
+			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 16, Records: []string{
+				"faults-singles-postgres", "faults-singles-sqlite", "faults-mixed-postgres", "faults-mixed-sqlite", "faults-commits-postgres",
 				"faults-commits-sqlite", "faults-pairs-postgres", "faults-pairs-sqlite",
 			},
 			Proves: "a fault at every message and every call, then pairs of faults",
@@ -64,11 +64,17 @@ func Steps() []Step {
 			Proves: "whatever happens to workers, network, server, pooler and disk: work goes on, and nothing is lost or done twice",
 		},
 		{
+			Name: "items", Package: "manyitems", Run: "^Test", Share: 5, Records: []string{
+				"items-postgres", "items-sqlite", "items-csv-postgres", "items-csv-sqlite",
+			},
+			Proves: "1,000,000 targets, ten kills, a stop, a continuation, retries and a corrected file: each item has one outcome, in constant memory",
+		},
+		{
 			Name: "soak", Package: "chaos", Run: "^TestSoak$", Share: 2, Records: []string{"soak-postgres", "soak-sqlite"},
 			Proves: "memory and connections under load",
 		},
 		{
-			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 15, Records: []string{"mutants"},
+			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 14, Records: []string{"mutants"},
 			Proves: "the faults of other queues, built in and detected",
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,9 +25,15 @@ const (
 // that was free a moment ago.
 const startTries = 3
 
-// StartPostgres starts a new, empty PostgreSQL cluster. The context bounds the
-// start, and an installation if one is needed, not the server's life.
-func StartPostgres(ctx context.Context) (*Server, error) {
+// Unsynced is a setting of [StartPostgres] for a server that loses nothing when its processes are killed,
+// but everything when the machine crashes, which no test does to it. In exchange
+// neither a commit nor the checkpoint when a database is dropped waits for the disk.
+const Unsynced = "fsync = off\nfull_page_writes = off"
+
+// StartPostgres starts a new, empty PostgreSQL cluster, with these lines added to
+// its configuration. Without any it is as durable as in production. The context
+// bounds the start, and an installation if one is needed, not the server's life.
+func StartPostgres(ctx context.Context, settings ...string) (*Server, error) {
 	initdb, err := postgres.ensure(ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +45,7 @@ func StartPostgres(ctx context.Context) (*Server, error) {
 	}
 	return try(ctx, "PostgreSQL", func(port string) (*Server, error) {
 		dir := newDir("pg")
-		s, err := keep(postgresScript, dir, filepath.Dir(initdb), dir, port)
+		s, err := keep(postgresScript, dir, filepath.Dir(initdb), dir, port, strings.Join(settings, "\n"))
 		if err != nil {
 			return nil, err
 		}

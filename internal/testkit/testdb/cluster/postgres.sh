@@ -1,7 +1,8 @@
 # The keeper of a PostgreSQL cluster. Arguments: directory of the binaries, the
-# directory to make, the port. Prints "ready", or what went wrong.
+# directory to make, the port, more lines of configuration. Prints "ready", or what
+# went wrong.
 set -u
-bin=$1 dir=$2 port=$3
+bin=$1 dir=$2 port=$3 settings=$4
 
 finish() {
 	trap - EXIT
@@ -25,8 +26,8 @@ trap 'exit 1' HUP INT TERM
 		unix_socket_directories = '$dir'
 		# Many tests run at once, each with a pool and some with child processes.
 		max_connections = 600
-		# fsync, synchronous_commit and full_page_writes keep their defaults:
-		# what is measured here is what production does.
+		# fsync, synchronous_commit and full_page_writes keep their defaults, unless
+		# the settings say otherwise: what is measured here is what production does.
 		#
 		# A checkpoint in the middle of the tests is noise on a small machine.
 		checkpoint_timeout = 30min
@@ -35,6 +36,7 @@ trap 'exit 1' HUP INT TERM
 		deadlock_timeout = 200ms
 		# When a test fails, the log should tell what the server saw.
 		log_line_prefix = '%m [%p] %a '
+		$settings
 	CONF
 	"$bin/pg_ctl" -D "$dir/data" -w -t 120 -l "$dir/server.log" start </dev/null
 } >"$dir/start.log" 2>&1

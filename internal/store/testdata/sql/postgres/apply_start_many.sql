@@ -1,40 +1,41 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 UPDATE "taskkit".taskkit_queued_task q SET
-  workflow_status = $8::text,
-  workflow_status_desc = coalesce(nullif($13::text, ''), q.workflow_status_desc),
-  execution_started_date = CASE WHEN $8::text IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+  workflow_status = 'EXECUTING'::text,
+  workflow_status_desc = coalesce(nullif($11::text, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN 'EXECUTING'::text IN ('QUEUED', 'ERROR') THEN q.execution_started_date
     ELSE coalesce(q.execution_started_date, clock_timestamp()) END,
-  first_started_date = CASE WHEN $8::text IN ('QUEUED', 'ERROR') THEN q.first_started_date
+  first_started_date = CASE WHEN 'EXECUTING'::text IN ('QUEUED', 'ERROR') THEN q.first_started_date
     ELSE coalesce(q.first_started_date, clock_timestamp()) END,
-  workflow_stopped_date = CASE WHEN $8::text IN ('COMPLETED', 'ERROR', 'FAILURE') THEN clock_timestamp() END,
-  scheduled_by_process = CASE WHEN $8::text = 'EXECUTING' THEN q.scheduled_by_process END,
-  not_before = CASE WHEN $8::text <> 'QUEUED' THEN q.not_before
+  workflow_stopped_date = CASE WHEN 'EXECUTING'::text IN ('COMPLETED', 'ERROR',
+      'FAILURE') THEN clock_timestamp() END,
+  scheduled_by_process = CASE WHEN 'EXECUTING'::text = 'EXECUTING' THEN q.scheduled_by_process END,
+  not_before = CASE WHEN 'EXECUTING'::text <> 'QUEUED' THEN q.not_before
     WHEN q.control IN ('STOP', 'DELETE') THEN clock_timestamp()
-    WHEN $11::text <> '' THEN $11::text::timestamptz
-    WHEN $10::bigint < 0 THEN q.not_before
-    ELSE clock_timestamp() + $10::bigint * interval '1 millisecond' END,
-  stalled = q.stalled AND ($8::text = 'EXECUTING' OR $5::bigint = 0 AND $7::bigint < q.attempts)
-    OR $8::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
-  waiting_reason = CASE WHEN $8::text = 'QUEUED' THEN nullif($12::text, '') END,
-  partial = $9::bigint = 1,
-  checkpoint_seq = q.checkpoint_seq + $5::bigint,
-  spec_revision = CASE WHEN $5::bigint = 1 AND $6::bigint <> q.codec_revision
+    WHEN $9::text <> '' THEN $9::text::timestamptz
+    WHEN $8::bigint < 0 THEN q.not_before
+    ELSE clock_timestamp() + $8::bigint * interval '1 millisecond' END,
+  stalled = q.stalled AND ('EXECUTING'::text = 'EXECUTING' OR 0::bigint = 0 AND $6::bigint < q.attempts)
+    OR 'EXECUTING'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  waiting_reason = CASE WHEN 'EXECUTING'::text = 'QUEUED' THEN nullif($10::text, '') END,
+  partial = $7::bigint = 1,
+  checkpoint_seq = q.checkpoint_seq + 0::bigint,
+  spec_revision = CASE WHEN 0::bigint = 1 AND $5::bigint <> q.codec_revision
     THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
-  codec_revision = CASE WHEN $5::bigint = 1 THEN $6::bigint ELSE q.codec_revision END,
-  execution_state = CASE WHEN $5::bigint = 1
-      AND $19::text <> '' THEN $19::text::json ELSE q.execution_state END,
-  items_total = CASE WHEN $5::bigint = 1 THEN nullif(greatest($14::bigint, -1), -1) ELSE q.items_total END,
-  items_taken = CASE WHEN $5::bigint = 1 THEN $15::bigint ELSE q.items_taken END,
-  items_done = CASE WHEN $5::bigint = 1 THEN $16::bigint ELSE q.items_done END,
-  items_failed = CASE WHEN $5::bigint = 1 THEN $17::bigint ELSE q.items_failed END,
-  items_skipped = CASE WHEN $5::bigint = 1 THEN $18::bigint ELSE q.items_skipped END,
-  attempts = $7::bigint,
+  codec_revision = CASE WHEN 0::bigint = 1 THEN $5::bigint ELSE q.codec_revision END,
+  execution_state = CASE WHEN 0::bigint = 1
+      AND $17::text <> '' THEN $17::text::json ELSE q.execution_state END,
+  items_total = CASE WHEN 0::bigint = 1 THEN nullif(greatest($12::bigint, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN 0::bigint = 1 THEN $13::bigint ELSE q.items_taken END,
+  items_done = CASE WHEN 0::bigint = 1 THEN $14::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN 0::bigint = 1 THEN $15::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN 0::bigint = 1 THEN $16::bigint ELSE q.items_skipped END,
+  attempts = $6::bigint,
   modified_date = clock_timestamp(), modified_by = q.run_as_id
 FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[])) AS w(ord, id)
 WHERE q.id = w.id::uuid AND q.fence = $3::bigint AND q.checkpoint_seq = $4::bigint
-  AND q.workflow_status || '>' || $8::text IN ('EXECUTING>EXECUTING', 'SCHEDULING>EXECUTING',
+  AND q.workflow_status || '>' || 'EXECUTING'::text IN ('EXECUTING>EXECUTING', 'SCHEDULING>EXECUTING',
       'SCHEDULING>QUEUED', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE', 'SCHEDULING>ERROR',
       'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR')
-  AND NOT (q.control || '' = 'DELETE' AND $8::text IN ('COMPLETED', 'ERROR', 'FAILURE'))
+  AND NOT (q.control || '' <> '' AND 'EXECUTING'::text IN ('COMPLETED', 'ERROR', 'FAILURE'))
 RETURNING w.ord, q.control;

@@ -5,7 +5,7 @@ begin;
 INSERT INTO /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, execution_spec, codec_revision,
-     secrets, not_before, queue, priority, reason, unique_key, idempotency_key, items_total, parent_id,
+     secrets, not_before, queue, priority, reason, unique_key, idempotency_key, items_total, follows_id,
      traceparent)
 SELECT /*/**/ (value ->> 0) --*/
 /*/**/--*/ (value ->> 0)::uuid
@@ -25,8 +25,8 @@ SELECT /*/**/ (value ->> 0) --*/
 /*/**/--*/ (value ->> 5)::bigint
 , /*/**/ (value ->> 6) --*/
 /*/**/--*/ (value ->> 6)::text
-, /*/**/ CASE WHEN (value ->> 7) IS NULL THEN strftime('%Y-%m-%d %H:%M:%f',
-    'now') WHEN (value ->> 7) LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
+, /*/**/ CASE WHEN (value ->> 7) IS NULL THEN datetime('now',
+    'subsec') WHEN (value ->> 7) LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
     (value ->> 7)) ELSE strftime('%Y-%m-%d %H:%M:%f', (value ->> 7)) END --*/
 /*/**/--*/ CASE WHEN (value ->> 7)::text IS NULL THEN clock_timestamp() WHEN (value ->> 7)::text LIKE '+%' THEN clock_timestamp() + (value ->> 7)::text::interval ELSE (value ->> 7)::text::timestamptz END
 , /*/**/ (value ->> 8) --*/

@@ -17,32 +17,32 @@ begin;
 
 SELECT id FROM /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
- WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING',
-     'EXECUTING');
-
-SELECT id FROM /*/**/ taskkit_queued_task --*/
-/*/**/--*/ "taskkit".taskkit_queued_task
  WHERE execution_component_name = $1 AND idempotency_key = $2
 UNION ALL SELECT task_id FROM /*/**/ taskkit_merged_key --*/
 /*/**/--*/ "taskkit".taskkit_merged_key
  WHERE execution_component_name = $1 AND idempotency_key = $2;
 
+SELECT id FROM /*/**/ taskkit_queued_task --*/
+/*/**/--*/ "taskkit".taskkit_queued_task
+ WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING',
+     'EXECUTING');
+
 UPDATE /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  SET
   execution_spec = $3, execution_state = '{}', codec_revision = $4, spec_revision = NULL, secrets = $5,
-  priority = $6, reason = $7, items_total = $8, parent_id = $9, traceparent = $10, targets_field = $14,
+  priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
   created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
   items_taken = 0, items_done = 0, items_failed = 0, items_skipped = 0,
   scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
-  created_date = /*/**/ strftime('%Y-%m-%d %H:%M:%f', 'now') --*/
+  created_date = /*/**/ datetime('now', 'subsec') --*/
 /*/**/--*/ clock_timestamp()
-, modified_date = /*/**/ strftime('%Y-%m-%d %H:%M:%f', 'now') --*/
+, modified_date = /*/**/ datetime('now', 'subsec') --*/
 /*/**/--*/ clock_timestamp()
 ,
-  not_before = /*/**/ min(not_before, CASE WHEN $13 IS NULL THEN strftime('%Y-%m-%d %H:%M:%f',
-      'now') WHEN $13 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
+  not_before = /*/**/ min(not_before, CASE WHEN $13 IS NULL THEN datetime('now',
+      'subsec') WHEN $13 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
       $13) ELSE strftime('%Y-%m-%d %H:%M:%f', $13) END) --*/
 /*/**/--*/ LEAST(not_before,
     CASE WHEN $13::text IS NULL THEN clock_timestamp() WHEN $13::text LIKE '+%' THEN clock_timestamp() + $13::text::interval ELSE $13::text::timestamptz END)

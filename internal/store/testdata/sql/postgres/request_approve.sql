@@ -53,14 +53,14 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."execution_spec", "taskkit"."taskkit_queued_task"."reference",
     "taskkit"."taskkit_queued_task"."delayed", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
-    "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
-    clock_timestamp() AS "database_now"
+    "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
+    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now"
 FROM "taskkit"."taskkit_queued_task"
 WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 1;
 
-SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options, p.report
+SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 

@@ -20,8 +20,9 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 UPDATE "taskkit".taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
-WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0
-    AND checkpoint_seq = 0) RETURNING items_taken;
+WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
+  AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_plan WHERE task_id = $1
+      AND targets = 'finding') RETURNING items_taken;
 
 INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
 SELECT id::uuid, task_id::uuid, item, outcome, code, detail, position, attempt
@@ -65,8 +66,8 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."execution_spec", "taskkit"."taskkit_queued_task"."reference",
     "taskkit"."taskkit_queued_task"."delayed", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
-    "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
-    clock_timestamp() AS "database_now"
+    "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
+    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now"
 FROM "taskkit"."taskkit_queued_task"
 WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC

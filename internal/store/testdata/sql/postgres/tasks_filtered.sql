@@ -22,14 +22,16 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."execution_component_name", "taskkit"."taskkit_queued_task"."queue",
     "taskkit"."taskkit_queued_task"."reference", "taskkit"."taskkit_queued_task"."delayed",
     "taskkit"."taskkit_queued_task"."unique_key", "taskkit"."taskkit_queued_task"."idempotency_key",
-    "taskkit"."taskkit_queued_task"."parent_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now"
+    "taskkit"."taskkit_queued_task"."parent_id", "taskkit"."taskkit_queued_task"."follows_id",
+    "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
+    clock_timestamp() AS "database_now"
 FROM "taskkit"."taskkit_queued_task"
-WHERE (((((("taskkit"."taskkit_queued_task"."id" IN ($1)
+WHERE ((((((("taskkit"."taskkit_queued_task"."id" IN ($1)
     AND "taskkit"."taskkit_queued_task"."execution_component_name" IN ($2))
     AND "taskkit"."taskkit_queued_task"."workflow_status" IN ($3, $4, $5, $6, $7, $8))
     AND "taskkit"."taskkit_queued_task"."queue" = $9) AND "taskkit"."taskkit_queued_task"."reference" = $10)
     AND "taskkit"."taskkit_queued_task"."unique_key" = $11)
-    AND "taskkit"."taskkit_queued_task"."parent_id" = $12) AND "taskkit"."taskkit_queued_task"."id" < $13
+    AND "taskkit"."taskkit_queued_task"."parent_id" = $12)
+    AND "taskkit"."taskkit_queued_task"."follows_id" = $13) AND "taskkit"."taskkit_queued_task"."id" < $14
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 10;

@@ -22,8 +22,9 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."execution_component_name", "taskkit"."taskkit_queued_task"."queue",
     "taskkit"."taskkit_queued_task"."reference", "taskkit"."taskkit_queued_task"."delayed",
     "taskkit"."taskkit_queued_task"."unique_key", "taskkit"."taskkit_queued_task"."idempotency_key",
-    "taskkit"."taskkit_queued_task"."parent_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now"
+    "taskkit"."taskkit_queued_task"."parent_id", "taskkit"."taskkit_queued_task"."follows_id",
+    "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
+    clock_timestamp() AS "database_now"
 FROM "taskkit"."taskkit_queued_task"
 WHERE "taskkit"."taskkit_queued_task"."id" IN (SELECT "id"
 FROM (SELECT "taskkit"."taskkit_queued_task"."id"

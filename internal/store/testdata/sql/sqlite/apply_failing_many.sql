@@ -2,7 +2,7 @@
 
 BEGIN IMMEDIATE;
 
-SELECT strftime('%Y-%m-%d %H:%M:%f', 'now');
+SELECT datetime('now', 'subsec');
 
 UPDATE taskkit_queued_task SET
   workflow_status = $4,

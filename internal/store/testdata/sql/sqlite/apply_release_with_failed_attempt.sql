@@ -6,11 +6,10 @@ UPDATE taskkit_queued_task SET
   workflow_status = $4,
   workflow_status_desc = coalesce(nullif($15, ''), workflow_status_desc),
   execution_started_date = CASE WHEN $4 IN ('QUEUED', 'ERROR') THEN execution_started_date
-    ELSE coalesce(execution_started_date, strftime('%Y-%m-%d %H:%M:%f', 'now')) END,
+    ELSE coalesce(execution_started_date, datetime('now', 'subsec')) END,
   first_started_date = CASE WHEN $4 IN ('QUEUED', 'ERROR') THEN first_started_date
-    ELSE coalesce(first_started_date, strftime('%Y-%m-%d %H:%M:%f', 'now')) END,
-  workflow_stopped_date = CASE WHEN $4 NOT IN ('QUEUED', 'EXECUTING') THEN strftime('%Y-%m-%d %H:%M:%f',
-      'now') END,
+    ELSE coalesce(first_started_date, datetime('now', 'subsec')) END,
+  workflow_stopped_date = CASE WHEN $4 NOT IN ('QUEUED', 'EXECUTING') THEN datetime('now', 'subsec') END,
   scheduled_by_process = CASE WHEN $4 = 'EXECUTING' THEN scheduled_by_process END,
   checkpoint_seq = checkpoint_seq + $5,
   spec_revision = CASE WHEN $5 AND $6 <> codec_revision THEN coalesce(spec_revision,
@@ -24,16 +23,15 @@ UPDATE taskkit_queued_task SET
   items_skipped = CASE WHEN $5 THEN $12 ELSE items_skipped END,
   attempts = $13,
   not_before = CASE WHEN $4 <> 'QUEUED' THEN not_before
-    WHEN control IN ('STOP', 'DELETE') THEN strftime('%Y-%m-%d %H:%M:%f', 'now')
+    WHEN control IN ('STOP', 'DELETE') THEN datetime('now', 'subsec')
     WHEN typeof($14) = 'text' THEN $14
     WHEN $14 < 0 THEN not_before
-    ELSE strftime('%Y-%m-%d %H:%M:%f', strftime('%Y-%m-%d %H:%M:%f', 'now'), printf('+%.3f seconds',
-        $14 / 1000.0)) END,
+    ELSE strftime('%Y-%m-%d %H:%M:%f', datetime('now', 'subsec'), printf('+%.3f seconds', $14 / 1000.0)) END,
   stalled = stalled AND ($4 = 'EXECUTING' OR (NOT $5 AND $13 < attempts))
     OR ($4 = 'QUEUED' AND control IN ('STOP', 'DELETE')),
   waiting_reason = CASE WHEN $4 = 'QUEUED' THEN nullif($16, '') END,
   partial = $17,
-  modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), modified_by = run_as_id
+  modified_date = datetime('now', 'subsec'), modified_by = run_as_id
 WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND CASE $4
   WHEN 'EXECUTING' THEN workflow_status IN ('EXECUTING', 'SCHEDULING')
   WHEN 'QUEUED' THEN workflow_status IN ('SCHEDULING', 'EXECUTING')

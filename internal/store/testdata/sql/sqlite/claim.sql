@@ -2,7 +2,7 @@
 
 SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
 WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
-  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= datetime('now', 'subsec')
   AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1;
 
 BEGIN IMMEDIATE;
@@ -18,7 +18,7 @@ SELECT * FROM (
   SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 1
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -26,7 +26,7 @@ SELECT * FROM (
   SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 1
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -34,7 +34,7 @@ SELECT * FROM (
   SELECT rowid AS at, 2 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 2
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -42,7 +42,7 @@ SELECT * FROM (
   SELECT rowid AS at, 2 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 2
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -50,7 +50,7 @@ SELECT * FROM (
   SELECT rowid AS at, 3 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 3
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -58,7 +58,7 @@ SELECT * FROM (
   SELECT rowid AS at, 3 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 3
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -66,7 +66,7 @@ SELECT * FROM (
   SELECT rowid AS at, 4 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 4
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -74,7 +74,7 @@ SELECT * FROM (
   SELECT rowid AS at, 4 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 4
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -82,7 +82,7 @@ SELECT * FROM (
   SELECT rowid AS at, 5 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 1
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -90,7 +90,7 @@ SELECT * FROM (
   SELECT rowid AS at, 5 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 1
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -98,7 +98,7 @@ SELECT * FROM (
   SELECT rowid AS at, 6 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 2
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -106,7 +106,7 @@ SELECT * FROM (
   SELECT rowid AS at, 6 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 2
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -114,7 +114,7 @@ SELECT * FROM (
   SELECT rowid AS at, 7 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 3
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -122,7 +122,7 @@ SELECT * FROM (
   SELECT rowid AS at, 7 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 3
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -130,7 +130,7 @@ SELECT * FROM (
   SELECT rowid AS at, 8 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 4
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 UNION ALL
@@ -138,16 +138,16 @@ SELECT * FROM (
   SELECT rowid AS at, 8 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 4
-    AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
 ) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at
 WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3 + 0;
 
 UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
-  scheduling_started_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), execution_started_date = NULL,
+  scheduling_started_date = datetime('now', 'subsec'), execution_started_date = NULL,
       scheduled_by_process = $1,
-  fence = fence + 1, attempts = attempts + 1, modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  fence = fence + 1, attempts = attempts + 1, modified_date = datetime('now', 'subsec')
 WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status || '' = 'QUEUED';
 
 COMMIT;
@@ -157,111 +157,111 @@ SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 1
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 1
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 2
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 2
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 3
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 3
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 4
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 4
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 1
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 1
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 2
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 2
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 3
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 3
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 4
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
     AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 4
-    AND not_before > strftime('%Y-%m-%d %H:%M:%f', 'now')
+    AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 );

@@ -2,8 +2,7 @@
 
 BEGIN IMMEDIATE;
 
-UPDATE taskkit_task_process SET ended_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), ended_reason = 'left',
-    busy = 0
+UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'), ended_reason = 'left', busy = 0
 WHERE id = $1 AND ended_date IS NULL;
 
 WITH picked AS MATERIALIZED (
@@ -12,9 +11,9 @@ WITH picked AS MATERIALIZED (
   ORDER BY id
 )
 UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
-    not_before = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+    not_before = datetime('now', 'subsec'),
   attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, stalled = stalled AND attempts > 0,
-  waiting_reason = 'its worker left', modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+  waiting_reason = 'its worker left', modified_date = datetime('now', 'subsec')
 WHERE id IN (SELECT id FROM picked);
 
 COMMIT;

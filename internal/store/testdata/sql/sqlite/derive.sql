@@ -36,21 +36,21 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`reference`,
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`traceparent`, `taskkit_queued_task`.`targets_field`, strftime('%Y-%m-%d %H:%M:%f',
-    'now') AS `database_now`
+    `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
+    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec') AS `database_now`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC
 LIMIT 1;
 
-SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options, p.report
+SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report
 FROM taskkit_queued_task q LEFT JOIN taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 
 INSERT INTO /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, codec_revision, secrets, queue,
-     priority, idempotency_key, parent_id, execution_state, spec_revision, items_taken)
+     priority, idempotency_key, follows_id, execution_state, spec_revision, items_taken)
 SELECT /*/**/ $1 --*/
 /*/**/--*/ $1::uuid
 , /*/**/ $2 --*/

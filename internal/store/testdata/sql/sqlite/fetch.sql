@@ -8,5 +8,5 @@ WHERE `taskkit_task_result`.`task_id` = ?
 LIMIT 2;
 
 UPDATE taskkit_task_result
-SET fetched_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+SET fetched_date = datetime('now', 'subsec')
 WHERE task_id = $1 AND fetched_date IS NULL;

@@ -2,8 +2,7 @@
 
 BEGIN IMMEDIATE;
 
-UPDATE taskkit_task_process SET last_heartbeat_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), busy = $2,
-    draining = $3
+UPDATE taskkit_task_process SET last_heartbeat_date = datetime('now', 'subsec'), busy = $2, draining = $3
 WHERE id = $1 AND ended_date IS NULL;
 
 COMMIT;

@@ -6,7 +6,7 @@ WITH silent AS MATERIALIZED (
   SELECT p.id FROM taskkit_task_process p WHERE p.ended_date IS NULL
       AND (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms ORDER BY p.id
 )
-UPDATE taskkit_task_process SET ended_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'),
     ended_reason = 'silent for longer than it said it may be', busy = 0
 WHERE id IN (SELECT id FROM silent) RETURNING id;
 
@@ -18,8 +18,8 @@ WITH lost AS MATERIALIZED (
 )
 UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
   attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
-      not_before = strftime('%Y-%m-%d %H:%M:%f', 'now'), waiting_reason = 'its worker was lost',
-      modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+      not_before = datetime('now', 'subsec'), waiting_reason = 'its worker was lost',
+      modified_date = datetime('now', 'subsec')
 WHERE id IN (SELECT id FROM lost) RETURNING id;
 
 COMMIT;
@@ -45,7 +45,7 @@ WITH asked AS MATERIALIZED (
   ORDER BY q.id LIMIT $1
 )
 UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL,
-    control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
-    workflow_status_desc = 'stopped while no live worker could run it',
-    modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now')
+    control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = datetime('now', 'subsec'),
+    workflow_status_desc = 'stopped while no live worker could run it', modified_date = datetime('now',
+    'subsec')
 WHERE id IN (SELECT id FROM asked) RETURNING id;

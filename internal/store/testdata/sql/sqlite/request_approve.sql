@@ -24,7 +24,7 @@ INSERT INTO taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET options = excluded.options;
 
 UPDATE taskkit_queued_task SET control = '', control_by = NULL, control_reason = NULL,
-  modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), modified_by = $2 WHERE id = $1;
+  modified_date = datetime('now', 'subsec'), modified_by = $2 WHERE id = $1;
 
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
@@ -45,14 +45,14 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`reference`,
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`traceparent`, `taskkit_queued_task`.`targets_field`, strftime('%Y-%m-%d %H:%M:%f',
-    'now') AS `database_now`
+    `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
+    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec') AS `database_now`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC
 LIMIT 1;
 
-SELECT coalesce(q.execution_spec, p.spec), p.targets_field, p.targets_total, p.options, p.report
+SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report
 FROM taskkit_queued_task q LEFT JOIN taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 

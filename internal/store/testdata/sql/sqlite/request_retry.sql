@@ -18,8 +18,9 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
 FROM taskkit_queued_task q WHERE q.id = $1;
 
 UPDATE taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
-WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0
-    AND checkpoint_seq = 0) RETURNING items_taken;
+WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
+  AND NOT EXISTS (SELECT 1 FROM taskkit_task_plan WHERE task_id = $1
+      AND targets = 'finding') RETURNING items_taken;
 
 INSERT INTO taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt) VALUES ($1, $2, $3,
     $4, $5, $6, $7, $8)
@@ -33,8 +34,8 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 
 UPDATE taskkit_queued_task SET control = '', control_by = NULL, control_reason = NULL,
     workflow_status = 'QUEUED', attempts = 0, workflow_stopped_date = NULL, stalled = false,
-    not_before = strftime('%Y-%m-%d %H:%M:%f', 'now'), waiting_reason = 'retried',
-  modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), modified_by = $2 WHERE id = $1;
+    not_before = datetime('now', 'subsec'), waiting_reason = 'retried',
+  modified_date = datetime('now', 'subsec'), modified_by = $2 WHERE id = $1;
 
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
@@ -55,8 +56,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`reference`,
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`traceparent`, `taskkit_queued_task`.`targets_field`, strftime('%Y-%m-%d %H:%M:%f',
-    'now') AS `database_now`
+    `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
+    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec') AS `database_now`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC

@@ -21,9 +21,9 @@ INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 
 UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL,
-    control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+    control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = datetime('now', 'subsec'),
     workflow_status_desc = 'stopped while no worker had it',
-  modified_date = strftime('%Y-%m-%d %H:%M:%f', 'now'), modified_by = $2 WHERE id = $1;
+  modified_date = datetime('now', 'subsec'), modified_by = $2 WHERE id = $1;
 
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
@@ -44,8 +44,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`reference`,
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`traceparent`, `taskkit_queued_task`.`targets_field`, strftime('%Y-%m-%d %H:%M:%f',
-    'now') AS `database_now`
+    `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
+    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec') AS `database_now`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC

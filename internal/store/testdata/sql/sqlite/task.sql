@@ -19,8 +19,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`queue`, `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`reference`,
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`traceparent`, `taskkit_queued_task`.`targets_field`, strftime('%Y-%m-%d %H:%M:%f',
-    'now') AS `database_now`
+    `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
+    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec') AS `database_now`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC

@@ -2,5 +2,5 @@
 
 SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
 WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
-  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now')
+  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= datetime('now', 'subsec')
   AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1;

@@ -16,7 +16,7 @@ type inviter struct {
 	SubmitGreeting func(ctx context.Context, tx taskkit.Execer, spec greetSpec, opts ...taskkit.SubmitOption) (taskkit.ID, error)
 }
 
-// Execute implements [taskkit.Executor]. The child is submitted through b.Tx, so
+// Execute implements [taskkit.Executor]. That task is submitted through b.Tx, so
 // it exists if, and only if, the last batch commits.
 func (x *inviter) Execute(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
 	people, next := taskkit.Take(b, b.Spec.People)
@@ -25,12 +25,12 @@ func (x *inviter) Execute(ctx context.Context, b *greetBatch) (taskkit.Next, err
 		return next, nil
 	}
 	friends := greetSpec{People: []string{"Emmy", "Rosa"}}
-	_, err := x.SubmitGreeting(ctx, b.Tx, friends, taskkit.OwnedBy(b.Owner), taskkit.WithParent(b.Task))
+	_, err := x.SubmitGreeting(ctx, b.Tx, friends, taskkit.OwnedBy(b.Owner), taskkit.Follows(b.Task))
 	return next, err
 }
 
-// An executor submits a child task.
-func ExampleWithParent_executor() {
+// An executor submits the task that follows its own.
+func ExampleFollows_executor() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	inviteKind := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
@@ -49,7 +49,7 @@ func ExampleWithParent_executor() {
 		return
 	}
 	runToEnd(db, &r, id, taskkit.Config{})
-	children, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Parent: id})
-	fmt.Println(len(children), children[0].Kind, children[0].Status, err)
+	next, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Follows: id})
+	fmt.Println(len(next), next[0].Kind, next[0].Status, err)
 	// Output: 1 greet QUEUED <nil>
 }

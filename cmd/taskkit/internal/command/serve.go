@@ -1,0 +1,119 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/taskkit/taskhttp"
+)
+
+// Timeouts of the server. Those of a watch are its own.
+const (
+	serveHeaderTimeout = 10 * time.Second
+	serveTimeout       = time.Minute
+	serveShutdown      = 10 * time.Second
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var listen, header string
+	c := &cobra.Command{
+		Use:   "serve --person-header NAME",
+		Short: "Serve the jobs of the database over HTTP",
+		Long: `Serve the jobs of the database over HTTP: watch, fetch, stop, pause, resume, approve,
+retry, delete and list. It starts no jobs, since kinds belong to the application.
+
+The command trusts a header with the UUID of the person who makes a request. A proxy on
+this machine must sign people in and set the header; all people have access to their own
+jobs only. So the command listens on addresses of this machine alone.`,
+		Example: `  taskkit serve --person-header X-Person
+  taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if header == "" {
+				return usage("--person-header is missing: name the header that says who makes a request")
+			}
+			if err := checkLoopback(listen); err != nil {
+				return err
+			}
+			db, err := a.connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			jobs, err := taskhttp.New(db.db, taskhttp.Config{
+				Caller: personIn(header), Authorize: taskhttp.OwnJobs, Schema: a.schemaName(),
+				Logger: slog.New(slog.NewTextHandler(a.err, nil)),
+			})
+			if err != nil {
+				return err
+			}
+			return a.serve(c.Context(), listen, jobs)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`address` of this machine to listen on")
+	c.Flags().StringVar(&header, "person-header", "", "`name` of the header with the UUID of the person")
+	return c
+}
+
+// checkLoopback refuses addresses that other machines can reach.
+func checkLoopback(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return usage("--listen accepts an address like 127.0.0.1:8080, not %q", listen)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return usage("--listen accepts an address of this machine alone, like 127.0.0.1:8080, not %q: who can reach it can be anybody", listen)
+	}
+	return nil
+}
+
+// personIn takes a header for the person who makes a request.
+func personIn(header string) func(*http.Request) (taskhttp.Caller, error) {
+	return func(r *http.Request) (taskhttp.Caller, error) {
+		values := r.Header.Values(header)
+		if len(values) != 1 {
+			return taskhttp.Caller{}, fmt.Errorf("%d headers %s, want 1", len(values), header)
+		}
+		person, err := uuid.Parse(values[0])
+		if err != nil {
+			return taskhttp.Caller{}, fmt.Errorf("the header %s is not a UUID", header)
+		}
+		return taskhttp.Caller{Owner: person}, nil
+	}
+}
+
+// serve serves jobs until ctx ends. Then it answers what is served and returns nil.
+func (a *app) serve(ctx context.Context, listen string, jobs *taskhttp.Server) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", listen, err)
+	}
+	server := &http.Server{Handler: jobs, ReadHeaderTimeout: serveHeaderTimeout, ReadTimeout: serveTimeout, WriteTimeout: serveTimeout}
+	server.RegisterOnShutdown(jobs.Drain)
+	fmt.Fprintf(a.err, "serving http://%s/jobs\n", l.Addr())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve %s: %w", listen, err)
+	case <-ctx.Done():
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), serveShutdown)
+	defer cancel()
+	if err := server.Shutdown(limited); err != nil {
+		return fmt.Errorf("end what is served: %w", err)
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

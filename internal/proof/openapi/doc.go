@@ -1,0 +1,3 @@
+// Package openapi checks the OpenAPI document of package taskhttp with a validator that the
+// library does not need.
+package openapi

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Outcome is what became of an item of a task, where it is a row of its own.
+type Outcome string
+
+// The outcomes.
+const (
+	ItemFailed   Outcome = "failed"   // will never work
+	ItemSkipped  Outcome = "skipped"  // needed nothing, or was left out
+	ItemDeferred Outcome = "deferred" // will be tried again after the pass; see [Passed]
+)
+
+// Outcomes returns all of them.
+func Outcomes() []Outcome { return []Outcome{ItemFailed, ItemSkipped, ItemDeferred} }
+
+// Item is an item of a task with its outcome. A task has one row for each Key: a
+// later outcome replaces an earlier one, and keeps its ID.
+type Item struct {
+	ID       uuid.UUID
+	Created  time.Time // when the outcome was recorded
+	Key      string    // see package itemkey
+	Outcome  Outcome
+	Code     string
+	Detail   string
+	Position int64 // in the list or the set, from 1; 0: unknown
+	// Attempt is that of the batch; of a deferred item, the number of the pass, from 1.
+	Attempt int
+}
+
+// Passed is what a batch does to the rows of deferred items. The zero value is
+// nothing.
+type Passed struct {
+	// Number is that of the pass, from 1. The rows of items that were deferred
+	// in earlier ones are removed if their positions are greater than After and at
+	// most Upto. Those that failed or were deferred again have new rows.
+	Number      int
+	After, Upto int64
+	// FailRest makes all items that are deferred after that failed ones.
+	FailRest bool
+}
+
+// ItemCursor is where a list of items goes on. The zero value is its beginning.
+type ItemCursor struct {
+	Position int64
+	ID       uuid.UUID
+}
+
+// Cursor returns where the list goes on after the item.
+func (i *Item) Cursor() ItemCursor { return ItemCursor{i.Position, i.ID} }

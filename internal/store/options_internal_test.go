@@ -1,0 +1,32 @@
+package store
+
+import (
+	"reflect"
+	"testing"
+
+	"taskkit.dev/internal/lifecycle"
+)
+
+// An option that is given is stored, whichever it is.
+func TestOptionsGiven(t *testing.T) {
+	t.Parallel()
+	all := Options{
+		Conditions: lifecycle.Conditions{Canary: 1}, Preview: true, Previewed: 2, ChangeLimits: []Change{{Verb: "delete"}},
+	}
+	for i := range reflect.TypeFor[Options]().NumField() {
+		var one Options
+		field := reflect.ValueOf(&all).Elem().Field(i)
+		reflect.ValueOf(&one).Elem().Field(i).Set(field)
+		text, err := one.encode()
+		if err != nil || field.IsZero() {
+			t.Fatal(i, err)
+		}
+		got, err := DecodeOptions([]byte(text))
+		if err != nil || !one.given() || !reflect.DeepEqual(got, one) {
+			t.Errorf("%+v is stored as %q (%v)", one, text, err)
+		}
+	}
+	if text, err := new(Options).encode(); text != "" || err != nil || new(Options).given() {
+		t.Errorf("no option is stored as %q (%v)", text, err)
+	}
+}

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/workrate"
+)
+
+// Worked is what a checkpoint adds to the rate of its task: the items that were
+// processed since a session of the task has last added something, and the time of
+// their batches. Without items it only renews [Rate.Measured].
+type Worked struct {
+	Kind string // as stored with the task; "": the rate says nothing about other tasks
+	workrate.Sample
+}
+
+// Rate is how fast a task has processed its items.
+type Rate struct {
+	workrate.History
+	Measured time.Time // when it was stored last, by the database's clock; zero: never
+}
+
+// Rates reads rates.
+type Rates interface {
+	// Rate reads that of a task. A task that has none, or does not exist, has the
+	// zero value.
+	Rate(ctx context.Context, id uuid.UUID) (Rate, error)
+	// KindRates reads those of the newest tasks of a kind that have one.
+	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
+}

@@ -1,0 +1,91 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+UPDATE "taskkit".taskkit_queued_task q SET
+  workflow_status = 'COMPLETED'::text,
+  workflow_status_desc = coalesce(nullif($11::text, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN 'COMPLETED'::text IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+    ELSE coalesce(q.execution_started_date, clock_timestamp()) END,
+  first_started_date = CASE WHEN 'COMPLETED'::text IN ('QUEUED', 'ERROR') THEN q.first_started_date
+    ELSE coalesce(q.first_started_date, clock_timestamp()) END,
+  workflow_stopped_date = CASE WHEN 'COMPLETED'::text IN ('COMPLETED', 'ERROR',
+      'FAILURE') THEN clock_timestamp() END,
+  scheduled_by_process = CASE WHEN 'COMPLETED'::text = 'EXECUTING' THEN q.scheduled_by_process END,
+  not_before = CASE WHEN 'COMPLETED'::text <> 'QUEUED' THEN q.not_before
+    WHEN q.control IN ('STOP', 'DELETE') THEN clock_timestamp()
+    WHEN $9::text <> '' THEN $9::text::timestamptz
+    WHEN $8::bigint < 0 THEN q.not_before
+    ELSE clock_timestamp() + $8::bigint * interval '1 millisecond' END,
+  stalled = q.stalled AND ('COMPLETED'::text = 'EXECUTING' OR 0::bigint = 0 AND $6::bigint < q.attempts)
+    OR 'COMPLETED'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  waiting_reason = CASE WHEN 'COMPLETED'::text = 'QUEUED' THEN nullif($10::text, '') END,
+  partial = $7::bigint = 1,
+  checkpoint_seq = q.checkpoint_seq + 0::bigint,
+  spec_revision = CASE WHEN 0::bigint = 1 AND $5::bigint <> q.codec_revision
+    THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
+  codec_revision = CASE WHEN 0::bigint = 1 THEN $5::bigint ELSE q.codec_revision END,
+  execution_state = CASE WHEN 0::bigint = 1
+      AND $17::text <> '' THEN $17::text::json ELSE q.execution_state END,
+  items_total = CASE WHEN 0::bigint = 1 THEN nullif(greatest($12::bigint, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN 0::bigint = 1 THEN $13::bigint ELSE q.items_taken END,
+  items_done = CASE WHEN 0::bigint = 1 THEN $14::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN 0::bigint = 1 THEN $15::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN 0::bigint = 1 THEN $16::bigint ELSE q.items_skipped END,
+  attempts = $6::bigint,
+  modified_date = clock_timestamp(), modified_by = q.run_as_id
+FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[])) AS w(ord,
+    id, fence, seq)
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status || '>' || 'COMPLETED'::text IN ('EXECUTING>EXECUTING', 'SCHEDULING>EXECUTING',
+      'SCHEDULING>QUEUED', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE', 'SCHEDULING>ERROR',
+      'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR')
+  AND NOT (q.control || '' <> '' AND 'COMPLETED'::text IN ('COMPLETED', 'ERROR', 'FAILURE'))
+RETURNING w.ord, q.control;
+
+UPDATE "taskkit".taskkit_queued_task q SET
+  workflow_status = 'COMPLETED'::text,
+  workflow_status_desc = coalesce(nullif($11::text, ''), q.workflow_status_desc),
+  execution_started_date = CASE WHEN 'COMPLETED'::text IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+    ELSE coalesce(q.execution_started_date, clock_timestamp()) END,
+  first_started_date = CASE WHEN 'COMPLETED'::text IN ('QUEUED', 'ERROR') THEN q.first_started_date
+    ELSE coalesce(q.first_started_date, clock_timestamp()) END,
+  workflow_stopped_date = CASE WHEN 'COMPLETED'::text IN ('COMPLETED', 'ERROR',
+      'FAILURE') THEN clock_timestamp() END,
+  scheduled_by_process = CASE WHEN 'COMPLETED'::text = 'EXECUTING' THEN q.scheduled_by_process END,
+  not_before = CASE WHEN 'COMPLETED'::text <> 'QUEUED' THEN q.not_before
+    WHEN q.control IN ('STOP', 'DELETE') THEN clock_timestamp()
+    WHEN $9::text <> '' THEN $9::text::timestamptz
+    WHEN $8::bigint < 0 THEN q.not_before
+    ELSE clock_timestamp() + $8::bigint * interval '1 millisecond' END,
+  stalled = q.stalled AND ('COMPLETED'::text = 'EXECUTING' OR 0::bigint = 0 AND $6::bigint < q.attempts)
+    OR 'COMPLETED'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
+  waiting_reason = CASE WHEN 'COMPLETED'::text = 'QUEUED' THEN nullif($10::text, '') END,
+  partial = $7::bigint = 1,
+  control = '', control_by = NULL, control_reason = NULL,
+  checkpoint_seq = q.checkpoint_seq + 0::bigint,
+  spec_revision = CASE WHEN 0::bigint = 1 AND $5::bigint <> q.codec_revision
+    THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
+  codec_revision = CASE WHEN 0::bigint = 1 THEN $5::bigint ELSE q.codec_revision END,
+  execution_state = CASE WHEN 0::bigint = 1
+      AND $17::text <> '' THEN $17::text::json ELSE q.execution_state END,
+  items_total = CASE WHEN 0::bigint = 1 THEN nullif(greatest($12::bigint, -1), -1) ELSE q.items_total END,
+  items_taken = CASE WHEN 0::bigint = 1 THEN $13::bigint ELSE q.items_taken END,
+  items_done = CASE WHEN 0::bigint = 1 THEN $14::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN 0::bigint = 1 THEN $15::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN 0::bigint = 1 THEN $16::bigint ELSE q.items_skipped END,
+  attempts = $6::bigint,
+  modified_date = clock_timestamp(), modified_by = q.run_as_id
+FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[])) AS w(ord,
+    id, fence, seq)
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status || '>' || 'COMPLETED'::text IN ('EXECUTING>EXECUTING', 'SCHEDULING>EXECUTING',
+      'SCHEDULING>QUEUED', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE', 'SCHEDULING>ERROR',
+      'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR')
+  AND NOT (q.control || '' = 'DELETE' AND 'COMPLETED'::text IN ('COMPLETED', 'ERROR', 'FAILURE'))
+RETURNING w.ord, q.control;
+
+DELETE FROM "taskkit".taskkit_queued_task q
+USING unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]),
+    (SELECT $4::bigint[])) AS w(ord, id, fence, seq)
+WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
+  AND q.workflow_status || '' IN ('SCHEDULING', 'EXECUTING') AND q.control || '' = 'DELETE'
+RETURNING w.ord;

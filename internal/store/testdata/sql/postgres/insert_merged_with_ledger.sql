@@ -1,0 +1,53 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+/*/**/ UPDATE taskkit_queued_task SET modified_date = modified_date WHERE execution_component_name = $1
+    AND reference = $2 AND delayed = $3 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP',
+    'DELETE') RETURNING id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence,
+    CAST(execution_state AS text) <> '{}' OR items_taken + items_done + items_failed + items_skipped > 0,
+    EXISTS (SELECT 1 FROM taskkit_task_attempt a WHERE a.task_id = taskkit_queued_task.id
+    AND a.checkpoint_seq = taskkit_queued_task.checkpoint_seq) --*/
+/*/**/--*/ SELECT id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence,
+    CAST(execution_state AS text) <> '{}' OR items_taken + items_done + items_failed + items_skipped > 0,
+    EXISTS (SELECT 1 FROM "taskkit".taskkit_task_attempt a WHERE a.task_id = taskkit_queued_task.id
+    AND a.checkpoint_seq = taskkit_queued_task.checkpoint_seq) FROM "taskkit".taskkit_queued_task WHERE execution_component_name = $1
+    AND reference = $2 AND delayed = $3 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP',
+    'DELETE') FOR NO KEY UPDATE;
+
+UPDATE /*/**/ taskkit_queued_task --*/
+/*/**/--*/ "taskkit".taskkit_queued_task
+ SET
+  execution_spec = $3, execution_state = '{}', codec_revision = $4, spec_revision = NULL, secrets = $5,
+  priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
+  created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
+  attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
+  items_taken = 0, items_done = 0, items_failed = 0, items_skipped = 0,
+  scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
+  created_date = /*/**/ datetime('now', 'subsec') --*/
+/*/**/--*/ clock_timestamp()
+, modified_date = /*/**/ datetime('now', 'subsec') --*/
+/*/**/--*/ clock_timestamp()
+,
+  not_before = /*/**/ min(not_before, CASE WHEN $13 IS NULL THEN datetime('now',
+      'subsec') WHEN $13 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
+      $13) ELSE strftime('%Y-%m-%d %H:%M:%f', $13) END) --*/
+/*/**/--*/ LEAST(not_before,
+    CASE WHEN $13::text IS NULL THEN clock_timestamp() WHEN $13::text LIKE '+%' THEN clock_timestamp() + $13::text::interval ELSE $13::text::timestamptz END)
+WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')
+/*/**/  --*/
+/*/**/--*/ RETURNING pg_notify('taskkit_taskkit', queue);
+
+DELETE FROM /*/**/ taskkit_task_item --*/
+/*/**/--*/ "taskkit".taskkit_task_item
+ WHERE task_id = $1;
+
+DELETE FROM /*/**/ taskkit_task_rate --*/
+/*/**/--*/ "taskkit".taskkit_task_rate
+ WHERE task_id = $1;
+
+DELETE FROM /*/**/ taskkit_task_ledger --*/
+/*/**/--*/ "taskkit".taskkit_task_ledger
+ WHERE task_id = $1;
+
+commit;

@@ -1,0 +1,3 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT history, measured_date FROM taskkit_task_rate WHERE task_id = $1;

@@ -1,0 +1,34 @@
+package taskkit_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"taskkit.dev/taskkit"
+)
+
+// A canary that sees items of all parts of the set.
+func ExampleSample() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	c := taskkit.NewClient(db)
+	var r taskkit.Registry
+	taskkit.Register(&r, courseKind, &enroller{})
+	id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math"}, taskkit.System(),
+		taskkit.Over(slices.Values([]int{11, 12, 13, 21, 22, 23, 31, 32, 33})),
+		taskkit.Canary(3), taskkit.Sample(3))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for item, err := range c.Items(ctx, id, taskkit.OutcomeUnprocessed) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(item.Text(), " ")
+	}
+	// Output:
+	// 11 21 31 12 13 22 23 32 33
+}

@@ -1,0 +1,97 @@
+package segment
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ParameterError: a division or a segment cannot be as it was described.
+type ParameterError struct {
+	Type    string // Numeric, Strings, UUID, Time, Explicit, Even, Segment or Plan
+	Field   string // such as Characters[1]; empty for several fields together
+	Problem string // and what to do
+}
+
+func (e *ParameterError) Error() string {
+	where := e.Type
+	if e.Field != "" {
+		where += "." + e.Field
+	}
+	return "segment: " + where + ": " + e.Problem
+}
+
+func refuse(typ, field, format string, args ...any) error {
+	return &ParameterError{Type: typ, Field: field, Problem: fmt.Sprintf(format, args...)}
+}
+
+// UnsupportedError: a database cannot keep the predicate of a segment.
+type UnsupportedError struct {
+	Dialect string
+	Segment Segment
+	Problem string // and what to do
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("segment: the segment %s on %s: %s", e.Segment, e.Dialect, e.Problem)
+}
+
+// CoverageError: a plan leaves values out, or has values in two segments.
+type CoverageError struct {
+	// Overlap: the values are in two segments. If false, they are in none.
+	Overlap bool
+	// Null: it is about NULL, and there are no From and To.
+	Null bool
+	// From and To are the values; a zero Value is an open end. From is included unless
+	// FromExcluded, and To is excluded unless ToIncluded.
+	From, To                 Value
+	FromExcluded, ToIncluded bool
+	// Segments are the numbers, for [Plan.At], of the two segments that overlap, or of
+	// those beside the gap.
+	Segments []int
+}
+
+func (e *CoverageError) Error() string {
+	var b strings.Builder
+	b.WriteString("segment: ")
+	if e.Null {
+		b.WriteString("NULL")
+	} else {
+		b.WriteString(e.values())
+	}
+	if e.Overlap {
+		fmt.Fprintf(&b, " in segment %d and in segment %d: let one of them end where the other begins", e.Segments[0], e.Segments[1])
+		return b.String()
+	}
+	b.WriteString(" in no segment")
+	switch len(e.Segments) {
+	case 1:
+		fmt.Fprintf(&b, ", beside segment %d", e.Segments[0])
+	case 2:
+		fmt.Fprintf(&b, ", between segments %d and %d", e.Segments[0], e.Segments[1])
+	}
+	b.WriteString(": add a segment, or state with Partial that the rows outside of all segments are not meant")
+	return b.String()
+}
+
+func (e *CoverageError) values() string {
+	from, below, to := "values from ", " to below ", "values below "
+	if e.FromExcluded {
+		from = "values above "
+	}
+	if e.ToIncluded {
+		below, to = " to ", "values up to "
+	}
+	switch {
+	case e.From == Value{} && e.To == Value{}:
+		return "all values"
+	case e.From == Value{}:
+		return to + e.To.String()
+	case e.To == Value{} && e.FromExcluded:
+		return from + e.From.String()
+	case e.To == Value{}:
+		return "values of " + e.From.String() + " and above"
+	case e.From == e.To:
+		return "the value " + e.From.String()
+	}
+	return from + e.From.String() + below + e.To.String()
+}

@@ -1,0 +1,134 @@
+package segment
+
+// Segment is one part of a plan: the rows whose value of the column is in an interval,
+// has a prefix, or equals a value, and perhaps those without a value. Segments can be
+// compared with ==. The zero Segment is none.
+type Segment struct {
+	form form
+	// from and to are the ends of an interval, which includes from; a zero Value is an
+	// open end. A prefix and an exact value are in from.
+	from, to Value
+	null     bool // rows with NULL too
+}
+
+// form is what a segment holds besides NULL.
+type form string
+
+const (
+	interval form = "interval"
+	prefix   form = "prefix"
+	exact    form = "exact"
+	nullOnly form = "null"
+)
+
+// Below returns the segment of all values less than v.
+func Below(v Value) Segment { return Segment{form: interval, to: v} }
+
+// Between returns the segment of the values from the first, which is included, to the
+// second, which is not.
+func Between(from, to Value) Segment { return Segment{form: interval, from: from, to: to} }
+
+// AtLeast returns the segment of v and all greater values.
+func AtLeast(v Value) Segment { return Segment{form: interval, from: v} }
+
+// Prefix returns the segment of all texts that begin with s, which must not be empty.
+func Prefix(s string) Segment { return Segment{form: prefix, from: Text(s)} }
+
+// Exactly returns the segment of the rows with this value.
+func Exactly(v Value) Segment { return Segment{form: exact, from: v} }
+
+// Null returns the segment of the rows with NULL and no others.
+func Null() Segment { return Segment{form: nullOnly, null: true} }
+
+// OrNull returns the segment with the rows that have NULL in addition.
+func (s Segment) OrNull() Segment {
+	s.null = true
+	return s
+}
+
+// IsZero reports whether it is the zero Segment, which is none.
+func (s Segment) IsZero() bool { return s == Segment{} }
+
+// HasNull reports whether the rows with NULL are in the segment.
+func (s Segment) HasNull() bool { return s.null }
+
+// String says which rows are meant, for people.
+func (s Segment) String() string {
+	text := s.values()
+	switch {
+	case s.form == nullOnly || !s.null:
+	case text == "all values":
+		text += " and NULL"
+	default:
+		text += " or NULL"
+	}
+	return text
+}
+
+func (s Segment) values() string {
+	switch s.form {
+	case interval:
+	case prefix:
+		return "beginning with " + s.from.String()
+	case exact:
+		return "equal to " + s.from.String()
+	case nullOnly:
+		return "NULL"
+	default:
+		return "none"
+	}
+	switch (Value{}) {
+	case s.from:
+		if s.to == (Value{}) {
+			return "all values"
+		}
+		return "below " + s.to.String()
+	case s.to:
+		return s.from.String() + " and above"
+	}
+	return "from " + s.from.String() + " to below " + s.to.String()
+}
+
+// valueType is the type of the segment's values; none for those without any.
+func (s Segment) valueType() Type {
+	if s.from.typ != "" {
+		return s.from.typ
+	}
+	return s.to.typ
+}
+
+// problem tells what is wrong with a segment by itself; empty if nothing is.
+func (s Segment) problem() string {
+	for _, v := range []Value{s.from, s.to} {
+		if v.problem != "" {
+			return v.problem
+		}
+	}
+	switch s.form {
+	case interval:
+		if s.from.typ == "" || s.to.typ == "" {
+			return ""
+		}
+		if s.from.typ != s.to.typ {
+			return "it begins with a " + string(s.from.typ) + " and ends with a " + string(s.to.typ)
+		}
+		if compare(s.from, s.to) >= 0 {
+			return "it is empty: its end " + s.to.String() + " must be greater than its begin " + s.from.String()
+		}
+	case prefix:
+		if s.from.typ != TypeText || s.from.text == "" {
+			return "a prefix must be a text of at least one character"
+		}
+	case exact:
+		if s.from.typ == "" {
+			return "an exact value is missing"
+		}
+	case nullOnly:
+		if !s.null || s.valueType() != "" {
+			return "a segment of NULL has no values"
+		}
+	default:
+		return "it is the zero Segment"
+	}
+	return ""
+}

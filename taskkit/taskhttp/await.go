@@ -1,0 +1,88 @@
+package taskhttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit"
+)
+
+// Watch returns a job each time that it has changed, until it is done: the last job is
+// the one that is done. With a period there is progress too, as often as that at most;
+// it is between 250 ms and 50 s, and 0 is without. A watch goes on after lost
+// connections, by revision, until ctx ends. An error is the last element.
+func (c *Client) Watch(ctx context.Context, id taskkit.ID, period time.Duration) iter.Seq2[*Job, error] {
+	return func(yield func(*Job, error) bool) {
+		j, err := c.Job(ctx, id)
+		for {
+			if !yield(j, err) || err != nil || j.Done {
+				return
+			}
+			j, err = c.changed(ctx, j, period)
+		}
+	}
+}
+
+// changed waits for the next revision of a job.
+func (c *Client) changed(ctx context.Context, last *Job, period time.Duration) (*Job, error) {
+	query := url.Values{"maximumPollingPeriod": {c.wait().String()}, "since": {last.Revision}}
+	if period > 0 {
+		query.Set("progressPeriod", period.String())
+	}
+	for {
+		j, err := c.job(ctx, call{method: http.MethodGet, path: c.path(last.ID, "?"+query.Encode()), again: true})
+		if err != nil || j.Revision != last.Revision {
+			return j, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("taskhttp: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Fetch fetches the result of a job that is done, decoded as by encoding/json. It is the
+// zero Result for a job that has none, an *[Error] like [ErrJobFailed] for one that has
+// failed, and [ErrNotDone] before the end. Fetching begins the time after which the
+// result may be erased; until then it can be repeated.
+func Fetch[Result any](ctx context.Context, c *Client, id taskkit.ID) (Result, error) {
+	var r Result
+	status, body, err := c.do(ctx, call{method: http.MethodGet, path: c.path(id, "/result"), again: true})
+	if err != nil || status == http.StatusNoContent {
+		return r, err
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return r, fmt.Errorf("taskhttp: decode the result of job %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// Await starts a job, waits until it is done, and fetches its result (PTV-35). Each is
+// called with the job when it has started and with each change, including progress, and
+// may be nil. One job is started, whatever happens to connections and server meanwhile.
+// When ctx ends the job goes on: stop or delete it, or watch it again, by the id that
+// each was given.
+func Await[Result any](ctx context.Context, c *Client, path string, spec any, each func(*Job)) (Result, error) {
+	var none Result
+	j, err := c.Start(ctx, path, uuid.NewString(), spec)
+	if err != nil {
+		return none, err
+	}
+	if each == nil {
+		each = func(*Job) {}
+	}
+	for !j.Done {
+		each(j)
+		if j, err = c.changed(ctx, j, defaultProgress); err != nil {
+			return none, err
+		}
+	}
+	each(j)
+	return Fetch[Result](ctx, c, j.ID)
+}

@@ -1,0 +1,57 @@
+package taskhttp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit"
+)
+
+// Caller is who makes a request.
+type Caller struct {
+	// Owner is the person. The jobs that the caller starts belong to it, its requests
+	// are recorded with it, and lists have its jobs. The zero UUID is nobody.
+	Owner uuid.UUID
+	// RunAs is the person as whom jobs of the caller run. Defaults to Owner.
+	RunAs uuid.UUID
+	// Detail is whatever Authorize needs besides.
+	Detail any
+}
+
+// Operation is what a caller asks for.
+type Operation string
+
+// The operations.
+const (
+	OpStart   Operation = "start"
+	OpList    Operation = "list"
+	OpWatch   Operation = "watch"
+	OpFetch   Operation = "fetch"
+	OpStop    Operation = "stop"
+	OpPause   Operation = "pause"
+	OpResume  Operation = "resume"
+	OpRetry   Operation = "retry"
+	OpApprove Operation = "approve"
+	OpDelete  Operation = "delete"
+)
+
+// Authorizer decides whether a caller may do something with a task. An error means no;
+// its text is logged and not sent. The task is nil for OpStart and OpList, and otherwise
+// without SpecJSON and StateJSON. A task that a caller may not watch does not exist for
+// it. One request can ask about several operations, since answers name those that are
+// allowed, so an Authorizer should be quick. It must be safe for concurrent use.
+type Authorizer func(ctx context.Context, c Caller, op Operation, t *taskkit.Task) error
+
+// errNotOwner is the refusal of OwnJobs.
+var errNotOwner = errors.New("taskhttp: the job belongs to somebody else")
+
+// OwnJobs is an [Authorizer] that lets people do everything with their own jobs and
+// nothing with those of others.
+func OwnJobs(_ context.Context, c Caller, _ Operation, t *taskkit.Task) error {
+	if t != nil && t.Owner != c.Owner {
+		return errNotOwner
+	}
+	return nil
+}

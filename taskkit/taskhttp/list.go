@@ -1,0 +1,111 @@
+package taskhttp
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit"
+)
+
+// Page is a page of the jobs of a caller, newest first.
+type Page struct {
+	Jobs []*Job `json:"jobs"`
+	// Next is the cursor of the next page; "": there is none. A page that has one may
+	// have fewer jobs than its limit.
+	Next string `json:"next,omitempty"`
+}
+
+// The sizes of a page.
+const (
+	defaultPage = 50
+	maxPage     = 200
+)
+
+// list sends a page of the caller's jobs.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error {
+	if !s.may(r.Context(), who, OpList, nil) {
+		return ErrForbidden
+	}
+	q, err := query(r, "kind", "status", "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	f, err := q.filter()
+	if err != nil {
+		return err
+	}
+	f.Owner = who.Owner
+	tasks, err := s.client.Tasks(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	page := Page{Jobs: []*Job{}}
+	for _, t := range tasks {
+		j := s.job(r.Context(), who, t, 0)
+		if (q["status"] == "" || q["status"] == string(j.Status)) && s.may(r.Context(), who, OpWatch, t) {
+			page.Jobs = append(page.Jobs, j)
+		}
+	}
+	if len(tasks) == f.Limit {
+		page.Next = tasks[len(tasks)-1].ID.String()
+		values := r.URL.Query()
+		values.Set("cursor", page.Next)
+		w.Header().Set("Link", "<"+(&url.URL{Path: s.config.Prefix, RawQuery: values.Encode()}).String()+`>; rel="next"`)
+	}
+	writeJSON(w, http.StatusOK, "application/json", page)
+	return nil
+}
+
+// filter makes a filter of the parameters.
+func (p parameters) filter() (taskkit.Filter, error) {
+	f := taskkit.Filter{Limit: defaultPage}
+	if kind := p["kind"]; kind != "" {
+		if !kindForm.MatchString(kind) {
+			return f, ErrBadParameter.because("kind must be the name of a kind")
+		}
+		f.Kinds = []string{kind}
+	}
+	if text, ok := p["limit"]; ok {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxPage {
+			return f, ErrBadParameter.because("limit must be between 1 and %d", maxPage)
+		}
+		f.Limit = n
+	}
+	if text, ok := p["cursor"]; ok {
+		id, err := uuid.Parse(text)
+		if err != nil || len(text) != 36 {
+			return f, ErrBadParameter.because("cursor must be the one of the page before")
+		}
+		f.Before = id
+	}
+	if text, ok := p["status"]; ok {
+		if !slices.Contains(Statuses(), Status(text)) {
+			return f, ErrBadParameter.because("status must be one of %v", Statuses())
+		}
+		f.Statuses = stored(Status(text))
+	}
+	return f, nil
+}
+
+// stored returns the statuses of tasks that a job of a status may have.
+func stored(s Status) []taskkit.Status {
+	switch s {
+	case Queuing:
+		return []taskkit.Status{taskkit.StatusQueued}
+	case Running:
+		return []taskkit.Status{taskkit.StatusScheduling, taskkit.StatusExecuting}
+	case Stopping:
+		return []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}
+	case Succeeded:
+		return []taskkit.Status{taskkit.StatusCompleted}
+	case Failed:
+		return []taskkit.Status{taskkit.StatusFailure, taskkit.StatusError}
+	case Deleted:
+	}
+	return nil // any
+}

@@ -1,0 +1,315 @@
+package taskhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// object is JSON that is put together here. Its names are written in order.
+type object = map[string]any
+
+const (
+	mediaJSON    = "application/json"
+	mediaProblem = "application/problem+json"
+	mediaSchema  = "application/schema+json"
+)
+
+// OpenAPI returns the OpenAPI 3.1.1 document of the server, with a path for each kind
+// that clients may start. The schemas of kinds are hoisted into its components, as KIND_Spec and
+// KIND_Result, and their definitions as KIND_NAME and KIND_Result_NAME.
+func (s *Server) OpenAPI() ([]byte, error) {
+	s.mu.Lock()
+	starts := slices.Clone(s.starts)
+	s.mu.Unlock()
+	schemas, paths := commonSchemas(), s.jobPaths()
+	for _, st := range starts {
+		spec, err := hoist(schemas, st.name+"_Spec", st.name+"_", st.spec)
+		if err != nil {
+			return nil, fmt.Errorf("taskhttp: the schema of the spec of %s: %w", st.name, err)
+		}
+		if _, err := hoist(schemas, st.name+"_Result", st.name+"_Result_", st.outcome); err != nil {
+			return nil, fmt.Errorf("taskhttp: the schema of the result of %s: %w", st.name, err)
+		}
+		paths[st.path] = object{"post": startOperation(st, spec)}
+	}
+	return json.MarshalIndent(object{
+		"openapi":           "3.1.1",
+		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+		"info": object{
+			"title": "Jobs", "version": "1",
+			"description": "Start, watch, fetch, stop and delete jobs. Each call may be answered with problems that are not listed with it: 401, 403, 500 and 503.",
+		},
+		"paths":      paths,
+		"components": object{"schemas": schemas, "responses": object{"Problem": problemResponse("A problem")}},
+	}, "", "  ")
+}
+
+// openapi sends the document.
+func (s *Server) openapi(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	document, err := s.OpenAPI()
+	if err != nil {
+		return err
+	}
+	return sendSchema(w, r, "application/vnd.oai.openapi+json;version=3.1", document)
+}
+
+// schema sends the JSON Schema of the spec of a kind that clients may start.
+func (s *Server) schema(w http.ResponseWriter, r *http.Request, _ Caller) error {
+	k, ok := s.kind(r.PathValue("kind"))
+	if !ok || k.spec == nil {
+		return ErrNoSuchPath
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	return sendSchema(w, r, mediaSchema, k.spec)
+}
+
+func sendSchema(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) error {
+	tag := digest(string(body))
+	w.Header().Set("ETag", `"`+tag+`"`)
+	if entityTags(r.Header.Values("If-None-Match")).match(tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	// Who does not read it any more need not be told.
+	_, _ = w.Write(body)
+	return nil
+}
+
+// hoist puts a JSON Schema and its definitions into the components and returns a
+// reference to it. Without a schema anything is allowed.
+func hoist(schemas object, name, prefix string, raw []byte) (object, error) {
+	if raw == nil {
+		return object{}, nil
+	}
+	var root object
+	if err := json.Unmarshal(raw, &root); err != nil {
+		return nil, err
+	}
+	definitions, _ := root["$defs"].(object)
+	delete(root, "$defs")
+	delete(root, "$schema")
+	delete(root, "$id")
+	delete(root, "$comment")
+	refer := func(ref string) string {
+		if ref == "#" {
+			return "#/components/schemas/" + name
+		}
+		if def, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+			return "#/components/schemas/" + prefix + componentName(def)
+		}
+		return ref
+	}
+	rewrite(root, refer)
+	schemas[name] = root
+	for def, schema := range definitions {
+		rewrite(schema, refer)
+		schemas[prefix+componentName(def)] = schema
+	}
+	return ref(name), nil
+}
+
+// componentName returns a name with the characters that names of components may have.
+func componentName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '.' || c == '-' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+			return c
+		}
+		return '_'
+	}, name)
+}
+
+// rewrite changes the references of a schema.
+func rewrite(v any, refer func(string) string) {
+	switch v := v.(type) {
+	case object:
+		for name, member := range v {
+			if text, ok := member.(string); ok && name == "$ref" {
+				v[name] = refer(text)
+				continue
+			}
+			rewrite(member, refer)
+		}
+	case []any:
+		for _, member := range v {
+			rewrite(member, refer)
+		}
+	}
+}
+
+func ref(schema string) object { return object{"$ref": "#/components/schemas/" + schema} }
+
+func content(mediaType string, schema object) object {
+	return object{mediaType: object{"schema": schema}}
+}
+
+func problemResponse(description string) object {
+	return object{
+		"description": description, "content": content(mediaProblem, ref("Problem")),
+		"headers": object{"Retry-After": object{"description": "seconds until another try, if it passes", "schema": object{"type": "integer"}}},
+	}
+}
+
+// jobResponse is an answer with a job.
+func jobResponse(description string) object {
+	return object{
+		"description": description, "content": content(mediaJSON, ref("Job")),
+		"headers": object{
+			"ETag":        object{"description": "the revision", "schema": object{"type": "string"}},
+			"Retry-After": object{"description": "seconds until it is worth asking again, of a job that is not done", "schema": object{"type": "integer"}},
+		},
+	}
+}
+
+// responses adds to answers the problems that a call has, and those that each may have.
+func responses(answers object, problems ...*Error) object {
+	byStatus := map[int][]string{}
+	for _, p := range append(problems, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrInternal, ErrUnavailable) {
+		byStatus[p.Status] = append(byStatus[p.Status], strings.TrimPrefix(p.Type, problemBase))
+	}
+	for status, names := range byStatus {
+		answers[strconv.Itoa(status)] = problemResponse(strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
+	}
+	return answers
+}
+
+// parameter describes a parameter in the query or in a header.
+func parameter(in, name, description string, schema object) object {
+	return object{"in": in, "name": name, "description": description, "schema": schema}
+}
+
+var (
+	textSchema     = object{"type": "string"}
+	flagSchema     = object{"type": "boolean"}
+	countSchema    = object{"type": "integer", "minimum": 0}
+	numberSchema   = object{"type": "number", "minimum": 0}
+	timeSchema     = object{"type": "string", "format": "date-time"}
+	idSchema       = object{"type": "string", "format": "uuid"}
+	durationSchema = object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))*$`}
+	prefer         = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
+)
+
+// startOperation describes the start of jobs of a kind.
+func startOperation(st start, spec object) object {
+	accepted := jobResponse("The job is started.")
+	headers, _ := accepted["headers"].(object)
+	headers["Location"] = object{"description": "the path of the job", "schema": textSchema}
+	headers["Idempotent-Replayed"] = object{"description": "true: an earlier request with the key has started it", "schema": textSchema}
+	finished := maps.Clone(accepted)
+	finished["description"] = "The job is started and done already."
+	return object{
+		"operationId": "start_" + st.name, "summary": "Start: " + st.title, "tags": []string{"start"},
+		"parameters": []any{
+			parameter("header", "Idempotency-Key", "All requests with the same key and body start one job.", object{"type": "string", "minLength": 1, "maxLength": maxKey}),
+			prefer,
+		},
+		"requestBody": object{"required": true, "content": content(mediaJSON, spec)},
+		"responses": responses(object{"202": accepted, "200": finished},
+			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrKeyTaken, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec, ErrKeyReused, ErrShuttingDown),
+	}
+}
+
+// jobPaths describes the calls of jobs.
+func (s *Server) jobPaths() object {
+	p := s.config.Prefix
+	id := object{"in": "path", "name": "id", "required": true, "schema": idSchema, "description": "the id of a job"}
+	operation := func(name, summary string, parameters []any, answers object) object {
+		return object{"operationId": name, "summary": summary, "tags": []string{"jobs"}, "parameters": append([]any{}, parameters...), "responses": answers}
+	}
+	paths := object{
+		p: object{"get": operation("list", "List your jobs, newest first", []any{
+			parameter("query", "kind", "only of this kind", textSchema),
+			parameter("query", "status", "only with this status", ref("Status")),
+			parameter("query", "limit", "the greatest number of jobs", object{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}),
+			parameter("query", "cursor", "next of the page before", idSchema),
+		}, responses(object{"200": object{"description": "A page of jobs.", "content": content(mediaJSON, ref("Page"))}}, ErrBadParameter))},
+		p + "/{id}": object{
+			"parameters": []any{id},
+			"get": operation("watch", "Watch a job", []any{
+				parameter("query", "maximumPollingPeriod", "wait so long at most for a change, up to 60s", durationSchema),
+				parameter("query", "progressPeriod", "return with progress too, after 250ms to 50s; empty: 1s", durationSchema),
+				parameter("query", "since", "the revision that you have", object{"type": "string", "pattern": revisionForm.String()}),
+				prefer, parameter("header", "If-None-Match", "the ETag that you have", textSchema),
+			}, responses(object{"200": jobResponse("The job."), "304": object{"description": "It has not changed."}},
+				ErrBadParameter, ErrNoSuchJob, ErrTooManyWaits)),
+			"delete": operation("delete", "Delete a job and its result, irrevocably", nil, responses(object{"204": object{"description": "There is no such job now, or soon."}}, ErrBadParameter)),
+		},
+		p + "/{id}/result": object{
+			"parameters": []any{id},
+			"get": operation("fetch", "Fetch the result", nil, responses(object{
+				"200": object{"description": "The result, of the schema KIND_Result.", "content": content(mediaJSON, object{})},
+				"204": object{"description": "The job has no result."},
+			}, ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrJobFailed)),
+		},
+		p + "/openapi.json": object{"get": operation("openapi", "This document", nil, schemaResponses("application/vnd.oai.openapi+json;version=3.1"))},
+		p + "/kinds/{kind}/schema": object{
+			"parameters": []any{object{"in": "path", "name": "kind", "required": true, "schema": textSchema, "description": "the name of a kind"}},
+			"get":        operation("schema", "The JSON Schema of a spec", nil, schemaResponses(mediaSchema)),
+		},
+	}
+	for _, c := range changes {
+		o := operation(string(c.op), "Make the request: "+string(c.op), nil, responses(
+			object{"202": jobResponse("It is requested."), "200": jobResponse("It has no effect.")},
+			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrBodyTooLarge, ErrMediaType))
+		o["requestBody"] = object{"content": content(mediaJSON, object{
+			"type": "object", "additionalProperties": false,
+			"properties": object{"reason": object{"type": "string", "maxLength": maxReason, "description": "why, for those who operate the service"}},
+		})}
+		paths[p+"/{id}/"+string(c.op)] = object{"parameters": []any{id}, "post": o}
+	}
+	return paths
+}
+
+func schemaResponses(mediaType string) object {
+	return responses(object{
+		"200": object{"description": "The document.", "content": content(mediaType, object{"type": "object"})},
+		"304": object{"description": "It has not changed."},
+	}, ErrBadParameter, ErrNoSuchPath)
+}
+
+// commonSchemas describe what this package sends.
+func commonSchemas() object {
+	nothingElse := func(o object, required ...string) object {
+		return object{"type": "object", "properties": o, "required": required, "additionalProperties": false}
+	}
+	return object{
+		"Status": object{"type": "string", "enum": Statuses()},
+		"Link":   nothingElse(object{"method": textSchema, "href": textSchema}, "method", "href"),
+		"Progress": nothingElse(object{
+			"total": countSchema, "processed": countSchema, "succeeded": countSchema, "failed": countSchema, "skipped": countSchema, "remaining": countSchema,
+			"percent": object{"type": "number", "minimum": 0, "maximum": 100}, "ratePerSecond": numberSchema,
+			"etaSeconds": object{"type": "array", "items": numberSchema, "minItems": 2, "maxItems": 2},
+		}, "processed", "succeeded", "failed", "skipped"),
+		"JobError": nothingElse(object{"code": textSchema, "title": textSchema}, "code", "title"),
+		"Job": nothingElse(object{
+			"id": idSchema, "kind": textSchema, "title": textSchema, "revision": textSchema, "status": ref("Status"),
+			"reason": object{"type": "string", "enum": []string{reasonWorker, reasonTime, reasonPaused}},
+			"done":   flagSchema, "fetchable": flagSchema, "paused": flagSchema, "partial": flagSchema,
+			"createdAt": timeSchema, "startedAt": timeSchema, "finishedAt": timeSchema, "elapsedMs": countSchema,
+			"progress": object{"anyOf": []any{ref("Progress"), object{"type": "null"}}},
+			"parentId": idSchema, "error": ref("JobError"),
+			"links": object{"type": "object", "additionalProperties": ref("Link")},
+		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "createdAt", "elapsedMs", "progress", "links"),
+		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
+		"Problem": object{
+			"type": "object", "description": "A problem document (RFC 9457).",
+			"properties": object{
+				"type": object{"type": "string", "format": "uri"}, "title": textSchema, "status": object{"type": "integer"}, "detail": textSchema,
+				"errors": object{"type": "array", "items": nothingElse(object{"pointer": textSchema, "detail": textSchema}, "pointer", "detail")},
+				"code":   textSchema, "job": ref("Job"), "incident": textSchema,
+			},
+			"required": []string{"type", "title", "status"},
+		},
+	}
+}

@@ -1,0 +1,192 @@
+package taskhttp
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
+)
+
+// parameters are those of a query, each given once.
+type parameters map[string]string
+
+// query reads the parameters of a request and refuses all but the known ones: what is
+// misspelt would otherwise be ignored.
+func query(r *http.Request, known ...string) (parameters, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, ErrBadParameter.because("the query cannot be read")
+	}
+	p := parameters{}
+	for name, all := range values {
+		if !slices.Contains(known, name) {
+			return nil, ErrBadParameter.because("the query has a parameter that does not exist here; there are: %s", strings.Join(known, ", "))
+		}
+		if len(all) > 1 {
+			return nil, ErrBadParameter.because("%s is given twice", name)
+		}
+		p[name] = all[0]
+	}
+	return p, nil
+}
+
+// duration reads a parameter like 30s or 500ms.
+func (p parameters) duration(name string) (time.Duration, error) {
+	d, err := time.ParseDuration(p[name])
+	if err != nil || d < 0 {
+		return 0, ErrBadParameter.because("%s must be a duration like 30s or 500ms", name)
+	}
+	return d, nil
+}
+
+// wait returns how long a request waits, as it says or prefers.
+func (p parameters) wait(r *http.Request) (time.Duration, error) {
+	if _, ok := p["maximumPollingPeriod"]; !ok {
+		return preferredWait(r), nil
+	}
+	d, err := p.duration("maximumPollingPeriod")
+	if err == nil && d > maxWait {
+		err = ErrBadParameter.because("maximumPollingPeriod is at most %v", maxWait)
+	}
+	return d, err
+}
+
+// preferredWait returns the wait of RFC 7240. A preference is followed as far as
+// possible.
+func preferredWait(r *http.Request) time.Duration {
+	for _, line := range r.Header.Values("Prefer") {
+		for preference := range strings.SplitSeq(line, ",") {
+			name, value, _ := strings.Cut(preference, "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+				continue
+			}
+			n, err := strconv.Atoi(strings.Trim(strings.TrimSpace(value), `"`))
+			if err != nil || n < 0 {
+				return 0
+			}
+			return min(time.Duration(min(n, 3600))*time.Second, maxWait)
+		}
+	}
+	return 0
+}
+
+// progress returns the period of progress; 0: none is asked for.
+func (p parameters) progress() (time.Duration, error) {
+	text, ok := p["progressPeriod"]
+	if !ok {
+		return 0, nil
+	}
+	if text == "" {
+		return defaultProgress, nil
+	}
+	d, err := p.duration("progressPeriod")
+	if err != nil {
+		return 0, err
+	}
+	return min(max(d, minProgress), maxProgress), nil
+}
+
+// revision returns the revision that the client has; "": it does not say.
+func (p parameters) revision(tags tags) (string, error) {
+	since, ok := p["since"]
+	if !ok {
+		return tags.revision(), nil
+	}
+	if !revisionForm.MatchString(since) {
+		return "", ErrBadParameter.because("since must be the revision of a job")
+	}
+	return since, nil
+}
+
+// tags are those of a header If-None-Match.
+type tags []string
+
+func entityTags(lines []string) tags {
+	var t tags
+	for tag := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag = strings.Trim(tag, `"`); tag != "" {
+			t = append(t, tag)
+		}
+	}
+	return t
+}
+
+// revision returns the first that is one; "": none is.
+func (t tags) revision() string {
+	for _, tag := range t {
+		if revisionForm.MatchString(tag) {
+			return tag
+		}
+	}
+	return ""
+}
+
+func (t tags) match(revision string) bool {
+	return slices.Contains(t, revision) || slices.Contains(t, "*")
+}
+
+// body reads a body of JSON that can be stored. It is nil if it may be missing and is.
+func (s *Server) body(w http.ResponseWriter, r *http.Request, optional bool) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, ErrBodyTooLarge.because("at most %d bytes", s.config.MaxBody)
+	}
+	if err != nil {
+		return nil, ErrNotJSON.because("the body ends too early")
+	}
+	if optional && len(body) == 0 {
+		return nil, nil
+	}
+	if !isJSON(r) {
+		return nil, ErrMediaType.with("Accept", "application/json")
+	}
+	if err := taskjson.Check(body); err != nil {
+		return nil, refusedJSON(ErrNotJSON, err)
+	}
+	return body, nil
+}
+
+func isJSON(r *http.Request) bool {
+	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset, has := params["charset"]
+	encoding := r.Header.Get("Content-Encoding")
+	return err == nil && mediaType == "application/json" && (!has || strings.EqualFold(charset, "utf-8")) &&
+		(encoding == "" || strings.EqualFold(encoding, "identity"))
+}
+
+// refusedJSON says what is wrong with JSON. The words of the codecs name types of Go.
+func refusedJSON(p *Error, err error) *Error {
+	e, ok := errors.AsType[*taskkit.JSONError](err)
+	if !ok {
+		return p.because("it cannot be decoded")
+	}
+	out := *p
+	out.Errors = []FieldProblem{{Pointer: e.Pointer, Detail: jsonProblems[e.Problem]}}
+	return &out
+}
+
+// jsonProblems say to clients what is wrong with JSON.
+var jsonProblems = map[taskjson.Problem]string{
+	taskjson.Syntax:        "is not JSON, or is cut short",
+	taskjson.TrailingData:  "something follows the value",
+	taskjson.UnknownName:   "there is no field of this name",
+	taskjson.DuplicateName: "the name is in the object twice",
+	taskjson.CollidingName: "the name differs from that of a field only in case",
+	taskjson.WrongType:     "is of another type than the field",
+	taskjson.OutOfRange:    "does not fit the field",
+	taskjson.BadUTF8:       "is not UTF-8",
+	taskjson.LoneSurrogate: "has half a surrogate pair",
+	taskjson.NUL:           "has the character NUL",
+	taskjson.TooDeep:       "has too many levels",
+	taskjson.TooLarge:      "is too large",
+	taskjson.InvalidValue:  "is not a value of the field",
+}

@@ -1,0 +1,158 @@
+package taskhttp
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+// The bounds of a watch (PTV-28).
+const (
+	maxWait         = 60 * time.Second
+	minProgress     = 250 * time.Millisecond
+	maxProgress     = 50 * time.Second
+	defaultProgress = time.Second
+
+	// answerTime is how long the answer itself may take after a wait.
+	answerTime = 15 * time.Second
+)
+
+// watching says what a request waits for.
+type watching struct {
+	wait     time.Duration // at most; 0: not at all
+	progress time.Duration // the least time to an answer with progress; 0: without
+	since    string        // a revision; "": that of the task as first read
+	done     bool          // only the end counts
+}
+
+// watch answers with a job, at once or when it has changed.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error {
+	t, err := s.task(r, who, OpWatch)
+	if err != nil {
+		return err
+	}
+	q, err := query(r, "maximumPollingPeriod", "progressPeriod", "since")
+	if err != nil {
+		return err
+	}
+	var how watching
+	if how.wait, err = q.wait(r); err != nil {
+		return err
+	}
+	if how.progress, err = q.progress(); err != nil {
+		return err
+	}
+	tags := entityTags(r.Header.Values("If-None-Match"))
+	if how.since, err = q.revision(tags); err != nil {
+		return err
+	}
+	now := seen{task: t, at: time.Now()}
+	if how.wait > 0 {
+		now, err = s.wait(w, r, who, t, how)
+	}
+	if err != nil {
+		return err
+	}
+	j := s.job(r.Context(), who, now.task, time.Since(now.at))
+	if how.wait == 0 {
+		s.estimate(r.Context(), j)
+	}
+	w.Header().Set("ETag", `W/"`+j.Revision+`"`)
+	if tags.match(j.Revision) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	s.answer(w, http.StatusOK, j)
+	return nil
+}
+
+// answer sends a job.
+func (s *Server) answer(w http.ResponseWriter, status int, j *Job) {
+	if !j.Done {
+		again := time.Second
+		if s.isDraining() {
+			again = retryLater
+		}
+		w.Header().Set("Retry-After", seconds(again))
+	}
+	writeJSON(w, status, "application/json", j)
+}
+
+// estimate adds rate and remaining time to the progress of a job that works. A job is
+// answered without if they cannot be read.
+func (s *Server) estimate(ctx context.Context, j *Job) {
+	if j.Progress == nil || j.Done {
+		return
+	}
+	if m, err := s.client.Progress(ctx, j.ID); err == nil {
+		j.Progress.estimate(m)
+	}
+}
+
+// wait waits until a task is as the request wants it, until its time is over, or until
+// the server drains.
+func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, t *taskkit.Task, how watching) (seen, error) {
+	now := seen{task: t, at: time.Now()}
+	if how.since == "" {
+		how.since = snapshot(t, 0).Revision
+	}
+	if how.enough(t, 0) {
+		return now, nil
+	}
+	if !s.waits.begin(who.Owner) {
+		return now, ErrTooManyWaits.later(retryLater)
+	}
+	defer s.waits.end(who.Owner)
+	// The timeouts of the server are for requests that do not wait. A writer that has no
+	// deadlines needs none.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(how.wait + answerTime))
+	_ = control.SetWriteDeadline(time.Now().Add(how.wait + answerTime))
+	s.hub.watch(t)
+	defer s.hub.unwatch(t.ID)
+	began := time.Now()
+	over := time.NewTimer(how.wait)
+	defer over.Stop()
+	var due <-chan time.Time
+	if how.progress > 0 {
+		timer := time.NewTimer(how.progress)
+		defer timer.Stop()
+		due = timer.C
+	}
+	for last := false; ; {
+		now, changed := s.hub.last(t.ID)
+		switch {
+		case now.task == nil:
+			return now, ErrNoSuchJob
+		case how.enough(now.task, time.Since(began)):
+			return now, nil
+		case last && now.failed != nil:
+			return now, now.failed
+		case last:
+			return now, nil
+		}
+		select {
+		case <-changed:
+		case <-due:
+		case <-over.C:
+			last = true
+		case <-s.draining:
+			last = true
+		case <-r.Context().Done():
+			return now, r.Context().Err()
+		}
+	}
+}
+
+// enough reports whether a task is as the request wants it, after it has waited.
+func (g watching) enough(t *taskkit.Task, waited time.Duration) bool {
+	j := snapshot(t, 0)
+	if j.Done || g.done {
+		return j.Done
+	}
+	status, progress := cutRevision(j.Revision)
+	sinceStatus, sinceProgress := cutRevision(g.since)
+	return status != sinceStatus || g.progress > 0 && waited >= g.progress && progress != sinceProgress
+}
