@@ -85,6 +85,21 @@ func (f *harness) signal(w *worker, s syscall.Signal) {
 	}
 }
 
+// alive returns how many workers are alive.
+func (f *harness) alive() (n int) {
+	f.Helper()
+	ws, err := f.client.Workers(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, w := range ws {
+		if w.Alive {
+			n++
+		}
+	}
+	return n
+}
+
 func situations() []situation {
 	return []situation{
 		{name: "live", prepare: func(f *harness) taskkit.ID { id, _ := f.running(); return id }},
@@ -112,6 +127,7 @@ func situations() []situation {
 		{name: "stopped, with another", silent: true, prepare: func(f *harness) taskkit.ID {
 			id, w := f.running()
 			f.launch()
+			f.until("both workers are there", func() bool { return f.alive() == 2 })
 			f.Cleanup(func() { _ = w.Process.Signal(syscall.SIGCONT) })
 			f.stopOutsideAWrite(w)
 			return id
@@ -119,13 +135,7 @@ func situations() []situation {
 		{name: "killed, and nobody else", prepare: func(f *harness) taskkit.ID {
 			id, w := f.running()
 			f.signal(w, syscall.SIGKILL)
-			f.until("it has been silent for too long", func() bool {
-				ws, err := f.client.Workers(f.Context())
-				if err != nil {
-					f.Fatal(err)
-				}
-				return len(ws) == 1 && !ws[0].Alive
-			})
+			f.until("it has been silent for too long", func() bool { return f.alive() == 0 })
 			return id
 		}},
 		{name: "absent", prepare: func(f *harness) taskkit.ID { return f.submit(10, delay) }},

@@ -20,6 +20,7 @@ import (
 type docs struct {
 	root, module string // of the module that taskgen runs in
 	files        map[string]map[declared]*ast.CommentGroup
+	roots        map[string]string // of the modules around directories
 }
 
 // declared is where a name is declared. Export data has lines and no columns.
@@ -72,7 +73,7 @@ func (r *resolver) comment(obj types.Object) *ast.CommentGroup {
 // newDocs returns docs for what is run in a directory.
 func newDocs(dir string) docs {
 	root, module := moduleAround(dir)
-	return docs{root: root, module: module, files: map[string]map[declared]*ast.CommentGroup{}}
+	return docs{root: root, module: module, files: map[string]map[declared]*ast.CommentGroup{}, roots: map[string]string{}}
 }
 
 // ours reports whether a position is in the module that taskgen runs in.
@@ -97,7 +98,12 @@ func (d *docs) own(file string) (string, bool) {
 	if strings.Contains("/"+filepath.ToSlash(rel), "/vendor/") {
 		return "", false
 	}
-	root, _ := moduleAround(filepath.Dir(file)) // a module may lie inside another
+	dir := filepath.Dir(file)
+	root, known := d.roots[dir]
+	if !known {
+		root, _ = moduleAround(dir) // a module may lie inside another
+		d.roots[dir] = root
+	}
 	return file, root == d.root
 }
 

@@ -17,19 +17,17 @@ import (
 	"taskkit.dev/internal/taskgen/model"
 )
 
-// loadMode asks for the syntax and types of the packages named; what they
-// import comes from the compiler's export data.
-const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedSyntax |
-	packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule
-
 // Packages reads packages, all at once. Broken packages are loaded too: whether
 // that matters is decided by what is in them. Packages of which no file is built here
 // have only the names of their files.
 func Packages(ctx context.Context, dir string, patterns []string) ([]*packages.Package, *token.FileSet, error) {
 	fset := token.NewFileSet()
 	pkgs, err := packages.Load(&packages.Config{
-		Mode: loadMode, Context: ctx, Dir: dir, Fset: fset,
+		Mode: listMode, Context: ctx, Dir: dir, Fset: fset,
 	}, patterns...)
+	if err == nil {
+		err = check(ctx, dir, fset, pkgs)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("load %s: %w", strings.Join(patterns, " "), err)
 	}
