@@ -74,7 +74,7 @@ func paused(t *testing.T, db *testdb.DB, id taskkit.ID) *taskkit.Task {
 // refusedState fails the test unless an error is a *StateError that says text.
 func refusedState(t *testing.T, err error, text string) {
 	t.Helper()
-	if state, ok := errors.AsType[*taskkit.StateError](err); !ok || !strings.Contains(state.Error(), text) {
+	if state, ok := errors.AsType[*taskkit.StateError](err); !ok || !strings.Contains(state.Error(), text) || (state.Condition == "") != (state.Problem == "") {
 		t.Errorf("got %v, want a *StateError that says %q", err, text)
 	}
 }

@@ -222,7 +222,20 @@ type StateError struct {
 	// Problem says what besides the status does not allow it, and what to do. It is empty if
 	// the status does not.
 	Problem string
+	// Condition is by what programs tell these problems apart. It is empty if Problem is.
+	Condition Condition
 }
+
+// Condition is what besides its status keeps a paused task from going on.
+type Condition string
+
+// The conditions.
+const (
+	ConditionNeedsApproval     Condition = "needs approval"      // it waits for an approval, see [Client.Approve]
+	ConditionNeedsNoApproval   Condition = "needs no approval"   // it waits for a resume, see [Client.Resume]
+	ConditionNeedsSecondPerson Condition = "needs second person" // see [WithApproval]
+	ConditionLimitReached      Condition = "limit reached"       // of failed items, see [StopAfter]
+)
 
 func (e *StateError) Error() string {
 	if e.Problem != "" {
@@ -301,7 +314,10 @@ func public(err error) error {
 	case errors.As(err, &schema):
 		return &SchemaError{Schema: schema.Schema, Have: schema.Have, Want: schema.Want, err: schema}
 	case errors.As(err, &state):
-		return &StateError{ID: state.ID, Action: string(state.Action), Status: Status(state.Status), Control: Control(state.Control), Problem: state.Why}
+		return &StateError{
+			ID: state.ID, Action: string(state.Action), Status: Status(state.Status), Control: Control(state.Control),
+			Problem: state.Why, Condition: Condition(state.Condition),
+		}
 	case errors.Is(err, store.ErrNoSkip):
 		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
 	case errors.Is(err, store.ErrCannotQuery):

@@ -166,11 +166,27 @@ func TestDecideConditions(t *testing.T) {
 			if refusal.Why != "" {
 				got = refusal.Error()
 			}
+			if refusal.Condition != conditionIn(refusal.Why) {
+				t.Errorf("%s: %s, own %t: the condition is %q: %s", c.name, c.action, c.own, refusal.Condition, got)
+			}
 		}
 		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: %s, own %t: %s, want %s", c.name, c.action, c.own, got, c.want)
 		}
 	}
+}
+
+// conditionIn is the condition that a text is about.
+func conditionIn(why string) lifecycle.Condition {
+	for text, c := range map[string]lifecycle.Condition{
+		": approve it": lifecycle.NeedsApproval, "does not wait for approval": lifecycle.NeedsNoApproval,
+		"must come from somebody other": lifecycle.NeedsSecondPerson, "set a higher limit": lifecycle.LimitReached,
+	} {
+		if strings.Contains(why, text) {
+			return c
+		}
+	}
+	return ""
 }
 
 // A task that is paused by its conditions has nobody who paused it, and what stands on it

@@ -38,7 +38,20 @@ type RefusedError struct {
 	// Why is what of the conditions does not allow it, and what to do; "" if the status
 	// or the request does not.
 	Why string
+	// Condition is which of them; "" if Why is.
+	Condition Condition
 }
+
+// Condition is what besides its status keeps a paused task from going on.
+type Condition string
+
+// The conditions.
+const (
+	NeedsApproval     Condition = "needs approval"      // it waits for an approval, not a resume
+	NeedsNoApproval   Condition = "needs no approval"   // it waits for a resume, not an approval
+	NeedsSecondPerson Condition = "needs second person" // whoever approves it must be neither its owner nor the person as whom it runs
+	LimitReached      Condition = "limit reached"       // of failed items
+)
 
 // Error implements error.
 func (r *RefusedError) Error() string {
@@ -136,8 +149,8 @@ func Decide(f Found, a Action) (Change, error) {
 		if f.Status.Terminal() || f.Control != Pause {
 			return unchanged, refused
 		}
-		if why := f.withheld(); why != "" {
-			refused.Why = why
+		if c, why := f.withheld(); why != "" {
+			refused.Condition, refused.Why = c, why
 			return unchanged, refused
 		}
 		return f.record(None), nil
@@ -145,8 +158,8 @@ func Decide(f Found, a Action) (Change, error) {
 		if f.Status.Terminal() || f.Control != Pause {
 			return unchanged, refused
 		}
-		if why := f.unapprovable(); why != "" {
-			refused.Why = why
+		if c, why := f.unapprovable(); why != "" {
+			refused.Condition, refused.Why = c, why
 			return unchanged, refused
 		}
 		return f.record(None), nil
@@ -174,27 +187,27 @@ func Decide(f Found, a Action) (Change, error) {
 }
 
 // withheld says why a paused task must not be resumed; "" if it may.
-func (f Found) withheld() string {
+func (f Found) withheld() (Condition, string) {
 	switch c := f.Conditions; {
 	case c.AwaitsApproval(f.Progress):
-		return c.awaited() + ": approve it"
+		return NeedsApproval, c.awaited() + ": approve it"
 	case c.StopAfter.Reached(f.Progress):
-		return c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
+		return LimitReached, c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
 	}
-	return ""
+	return "", ""
 }
 
 // unapprovable says why a paused task cannot be approved; "" if it can.
-func (f Found) unapprovable() string {
+func (f Found) unapprovable() (Condition, string) {
 	switch c := f.Conditions; {
 	case !c.AwaitsApproval(f.Progress):
-		return "it does not wait for approval: resume it"
+		return NeedsNoApproval, "it does not wait for approval: resume it"
 	case c.Approval && f.Own:
-		return "its approval must come from somebody other than its owner and the person as whom it runs"
+		return NeedsSecondPerson, "its approval must come from somebody other than its owner and the person as whom it runs"
 	case c.StopAfter.Reached(f.Progress):
-		return c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
+		return LimitReached, c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
 	}
-	return ""
+	return "", ""
 }
 
 // record makes c the request that stands on a task that is not ended. A worker

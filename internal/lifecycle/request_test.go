@@ -91,7 +91,7 @@ func TestDecide(t *testing.T) {
 				if refusal.Why != "" && (a != lifecycle.ActApprove || f.Control != lifecycle.Pause) {
 					t.Errorf("%s of %+v: refused because %s", a, f, refusal.Why)
 				}
-				refusal.Why = ""
+				refusal.Why, refusal.Condition = "", ""
 				if *refusal != (lifecycle.RefusedError{Action: a, Status: f.Status, Control: f.Control}) {
 					t.Errorf("%s of %+v: refused as %+v", a, f, *refusal)
 				}

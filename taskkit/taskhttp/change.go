@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
@@ -156,20 +155,18 @@ func (s *Server) unchanged(r *http.Request, who Caller, t *taskkit.Task, op Oper
 	}
 	j := s.job(r.Context(), who, now, 0)
 	p := ErrNotPossible.because("a job that is %s cannot be changed by %s", describe(now, j), op).of(j)
-	if state.Problem != "" {
-		p.Detail = conditionOf(state)
+	if detail, ok := conditionDetails[state.Condition]; ok {
+		p.Detail = detail
 	}
 	return p
 }
 
-// conditionOf says to clients which condition of a task withholds it.
-func conditionOf(e *taskkit.StateError) string {
-	switch {
-	case strings.Contains(e.Problem, "approv"):
-		return "the job waits for an approval that this call or this person does not give"
-	default:
-		return "the job has reached its limit of failed items"
-	}
+// conditionDetails say to clients which condition of a task withholds it.
+var conditionDetails = map[taskkit.Condition]string{
+	taskkit.ConditionNeedsApproval:     "the job waits for an approval",
+	taskkit.ConditionNeedsNoApproval:   "the job does not wait for an approval: resume it",
+	taskkit.ConditionNeedsSecondPerson: "the job must be approved by somebody else than who has started it",
+	taskkit.ConditionLimitReached:      "the job has reached its limit of failed items",
 }
 
 // delete removes a job. To delete what does not exist is allowed (PTV-34).

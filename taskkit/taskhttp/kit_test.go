@@ -111,7 +111,10 @@ type env struct {
 	person uuid.UUID // who calls
 }
 
-const startPath = "/people/work"
+const (
+	startPath  = "/people/work"
+	piecesPath = "/people/pieces"
+)
 
 // newEnv makes a server without a worker.
 func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskhttp.Config)) *env {
@@ -136,6 +139,7 @@ func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskhttp.Config)) *
 		tb.Fatal(err)
 	}
 	taskhttp.Start(e.jobs, "POST "+startPath, workKind, taskhttp.Title[workSpec]("Work"))
+	taskhttp.Start(e.jobs, "POST "+piecesPath, piecesKind)
 	e.web = httptest.NewServer(e.jobs)
 	tb.Cleanup(e.web.Close)
 	return e
@@ -152,6 +156,7 @@ func (e *env) runWorker(tb testing.TB) {
 	tb.Helper()
 	var r taskkit.Registry
 	taskkit.Register(&r, workKind, e.work)
+	taskkit.Register(&r, piecesKind, pieces{})
 	w, err := taskkit.NewWorker(e.db.DB, &r, taskkit.Config{
 		Schema: e.schema, Slots: 40, Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
