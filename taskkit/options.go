@@ -33,9 +33,10 @@ type submission struct {
 	store.NewTask
 	schema        string
 	withoutNotify bool
-	owned         bool // there was OwnedBy or System
-	over          over // nil: there was no Over
-	sample        int  // the interval of Sample; 0: there was none
+	owned         bool  // there was OwnedBy or System
+	over          over  // nil: there was no Over
+	sample        int   // the interval of Sample; 0: there was none
+	submitted     *Task // see WithSubmitted; or nil
 	errs          []error
 }
 

@@ -61,6 +61,9 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if len(specs) > 1 && (s.NewTask.UniqueKey != "" || s.NewTask.IdempotencyKey != "" || s.Reference != "") {
 		return nil, &OptionError{"SubmitMany", "WithUniqueKey, WithIdempotencyKey and WithCoalescing name one task: submit the specs one by one"}
 	}
+	if len(specs) > 1 && s.submitted != nil {
+		return nil, &OptionError{"WithSubmitted", "it is for one task: submit the specs one by one, or read the tasks"}
+	}
 	if err := k.checkOver(s, specs); err != nil {
 		return nil, err
 	}
@@ -107,6 +110,9 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
 	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
 		return nil, public(migrate.Explain(ctx, tx, s.schema, err))
+	}
+	if s.submitted != nil {
+		*s.submitted = submittedTask(&tasks[0])
 	}
 	ids := make([]ID, len(tasks))
 	for i := range tasks {

@@ -57,6 +57,7 @@ type Server struct {
 	mux    *http.ServeMux
 	hub    *hub
 	waits  waits
+	clock  clock
 
 	mu     sync.Mutex
 	starts []start // in the order of their registration
@@ -243,6 +244,9 @@ func (s *Server) rows(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*ta
 		}
 		for _, t := range tasks {
 			found[t.ID] = t
+		}
+		if len(tasks) > 0 {
+			s.clock.set(tasks[0])
 		}
 		ids = ids[n:]
 	}

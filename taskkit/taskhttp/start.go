@@ -119,17 +119,20 @@ func (s *starter[Spec, State, Result]) serve(w http.ResponseWriter, r *http.Requ
 	if err := codec.Decode(body, &spec); err != nil {
 		return refusedJSON(ErrSpec, err)
 	}
-	id, replayed, err := s.submit(r.Context(), who, &spec, key)
+	t := &taskkit.Task{}
+	created, known := server.clock.now()
+	id, replayed, err := s.submit(r.Context(), who, &spec, key, t)
 	if err != nil {
 		return s.refused(r, who, err)
 	}
-	found, err := server.rows(r.Context(), []taskkit.ID{id})
-	if err != nil {
-		return err
-	}
-	t := found[id]
-	if t == nil {
-		return ErrNoSuchJob // deleted meanwhile
+	if t.Created = created; !known || t.ID != id {
+		found, err := server.rows(r.Context(), []taskkit.ID{id})
+		if err != nil {
+			return err
+		}
+		if t = found[id]; t == nil {
+			return ErrNoSuchJob // deleted meanwhile
+		}
 	}
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
@@ -161,11 +164,12 @@ func (s *Server) started(w http.ResponseWriter, r *http.Request, who Caller, t *
 }
 
 // submit stores a task, or returns the one that an earlier request with the same key and
-// body has stored.
-func (s *starter[Spec, State, Result]) submit(ctx context.Context, who Caller, spec *Spec, key string) (id taskkit.ID, replayed bool, err error) {
+// body has stored. It sets t to a new task if it is known without reading it.
+func (s *starter[Spec, State, Result]) submit(ctx context.Context, who Caller, spec *Spec, key string, t *taskkit.Task) (id taskkit.ID, replayed bool, err error) {
 	server := s.server
 	opts := []taskkit.SubmitOption{
 		taskkit.OwnedBy(who.Owner), taskkit.RunAs(who.RunAs), taskkit.WithActor(who.Owner), taskkit.WithSchema(server.config.Schema),
+		taskkit.WithSubmitted(t),
 	}
 	if key != "" {
 		opts = append(opts, taskkit.WithIdempotencyKey(key))

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,9 +22,14 @@ func inQueue(name string) taskhttp.StartOption[workSpec] {
 }
 
 func withOptions(opts ...taskkit.SubmitOption) taskhttp.StartOption[workSpec] {
-	return taskhttp.Before(func(context.Context, *sql.Tx, taskhttp.Caller, *workSpec) ([]taskkit.SubmitOption, error) {
+	return taskhttp.Before(optionsOf[workSpec](opts...))
+}
+
+// optionsOf returns a function for taskhttp.Before that submits with options.
+func optionsOf[Spec any](opts ...taskkit.SubmitOption) func(context.Context, *sql.Tx, taskhttp.Caller, *Spec) ([]taskkit.SubmitOption, error) {
+	return func(context.Context, *sql.Tx, taskhttp.Caller, *Spec) ([]taskkit.SubmitOption, error) {
 		return opts, nil
-	})
+	}
 }
 
 func TestStart(t *testing.T) {
@@ -38,6 +45,34 @@ func TestStart(t *testing.T) {
 		task, err := e.client.Task(t.Context(), j.ID)
 		if err != nil || task.Owner != e.person || task.RunAs != e.person || task.CreatedBy != e.person {
 			t.Errorf("stored: %+v, %v", task, err)
+		}
+	})
+}
+
+// The answer to a start is what a watch returns then, whether the job was read for it or not.
+func TestStartAnswersAsAWatch(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		taskhttp.Start(e.jobs, "POST /people/later", workKind, withOptions(taskkit.WithDelay(time.Hour)))
+		taskhttp.Start(e.jobs, "POST /people/waiting", workKind, withOptions(taskkit.WithApproval()))
+		for _, c := range []struct{ path, body string }{
+			{startPath, `{"mode":"done"}`}, {startPath, `{"mode":"done"}`}, {piecesPath, `{"pieces":["a","b"]}`},
+			{"/people/later", `{"mode":"done"}`}, {"/people/waiting", `{"mode":"done"}`},
+		} {
+			r := e.do(t, "POST", c.path, c.body)
+			if r.status != http.StatusAccepted {
+				t.Fatalf("%s: %d %s", c.path, r.status, r.body)
+			}
+			got := r.job(t)
+			want := e.do(t, "GET", path(got.ID), "").job(t)
+			if off := want.CreatedAt.Sub(got.CreatedAt).Abs(); off > testdb.Patience(t) {
+				t.Errorf("%s: created %v, and read as %v", c.path, got.CreatedAt, want.CreatedAt)
+			}
+			got.CreatedAt, got.ElapsedMS = want.CreatedAt, want.ElapsedMS
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s:\ngot  %+v\nread %+v", c.path, got, want)
+			}
 		}
 	})
 }

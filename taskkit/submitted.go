@@ -1,0 +1,37 @@
+package taskkit
+
+import (
+	"cmp"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// WithSubmitted sets *t to the task that is stored, so that who submits it need not read it.
+// Its times are those of the database and stay zero, and SpecJSON is left out as in
+// [Client.Tasks]. The ID of *t is zero after an error, and where more than the submission
+// decides what is stored: for tasks with a later start, a reference, frozen targets or
+// conditions. Read these by the id that Submit returns.
+//
+// In SubmitMany it is an *[OptionError] for more than one spec.
+func WithSubmitted(t *Task) SubmitOption {
+	return submitOption(func(s *submission) {
+		*t = Task{}
+		s.submitted = t
+	})
+}
+
+// submittedTask returns a task as it is stored; the zero Task if the submission alone does
+// not say that.
+func submittedTask(n *store.NewTask) Task {
+	if n.HasPlan() || n.Reference != "" || n.Start.Given() || n.Delay != 0 || !n.NotBefore.IsZero() {
+		return Task{}
+	}
+	return *fromStore(store.Task{
+		ID: n.ID, Kind: n.Kind, Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
+		Status: lifecycle.Queued, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
+		Owner: n.Owner, RunAs: n.RunAs, CreatedBy: cmp.Or(n.Actor, n.Owner), ModifiedBy: cmp.Or(n.Actor, n.Owner),
+		Queue: n.Queue, Priority: n.Priority, Reason: n.Reason, UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey,
+		Parent: n.Parent, Follows: n.Follows, Traceparent: n.Traceparent,
+	})
+}

@@ -1,0 +1,66 @@
+package taskkit_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// What WithSubmitted returns is what a read returns, but for the times of the database.
+func TestWithSubmitted(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k, client := badEvery("numbers_submitted", ""), clientOf(db)
+		earlier := submitted(t, db, k, below(1))
+		for name, c := range map[string]struct {
+			options []taskkit.SubmitOption
+			unknown bool
+		}{
+			"plain": {},
+			"options": {options: []taskkit.SubmitOption{
+				taskkit.WithQueue("q"), taskkit.WithPriority(taskkit.PriorityHigh), taskkit.WithUniqueKey("u"), taskkit.WithIdempotencyKey("i"),
+				taskkit.WithReason("r"), taskkit.WithActor(uuid.New()), taskkit.RunAs(uuid.New()), taskkit.WithTotal(7), taskkit.Follows(earlier),
+			}},
+			"later":     {options: []taskkit.SubmitOption{taskkit.WithDelay(time.Hour)}, unknown: true},
+			"reference": {options: []taskkit.SubmitOption{taskkit.WithCoalescing("r")}, unknown: true},
+			"approval":  {options: []taskkit.SubmitOption{taskkit.WithApproval()}, unknown: true},
+		} {
+			var got taskkit.Task
+			id := submitted(t, db, k, below(3), append(c.options, taskkit.WithSubmitted(&got))...)
+			if c.unknown {
+				if got.ID != uuid.Nil {
+					t.Errorf("%s: %+v, want the zero id", name, got)
+				}
+				continue
+			}
+			read, err := client.Tasks(t.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
+			if err != nil || len(read) != 1 {
+				t.Fatal(read, err)
+			}
+			want := *read[0]
+			want.Created, want.Modified, want.NotBefore, want.Wait, want.Elapsed = got.Created, got.Modified, got.NotBefore, got.Wait, got.Elapsed
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s:\ngot  %+v\nread %+v", name, got, want)
+			}
+		}
+	})
+}
+
+// After an error nothing is known, and of several tasks none.
+func TestWithSubmittedOfNone(t *testing.T) {
+	t.Parallel()
+	db := testdb.SQLite(t)
+	migrated(t, db)
+	k := badEvery("numbers_none", "")
+	got := taskkit.Task{ID: uuid.New()}
+	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(schemaOf(db)), taskkit.WithSubmitted(&got)}
+	if _, err := taskkit.SubmitMany(t.Context(), db, k, []numbersSpec{below(1), below(1)}, options...); !isOptionError(err) || got.ID != uuid.Nil {
+		t.Errorf("%v, %+v", err, got)
+	}
+}

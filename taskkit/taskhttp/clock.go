@@ -1,0 +1,40 @@
+package taskhttp
+
+import (
+	"sync/atomic"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+// clockAge is how long what is known of the database's clock is used.
+const clockAge = 10 * time.Second
+
+// clock knows the time of the database from the tasks that were read, so that a start needs
+// no query for its createdAt. That may be milliseconds before the one that is stored.
+type clock struct{ last atomic.Pointer[clockReading] }
+
+// clockReading is how far the database's clock was ahead of this process's.
+type clockReading struct {
+	at    time.Time
+	ahead time.Duration
+}
+
+// set takes the time from a task that was just read. Of one that has ended, Elapsed says
+// nothing about the time of the read.
+func (c *clock) set(t *taskkit.Task) {
+	if t.Ended() {
+		return
+	}
+	now := time.Now()
+	c.last.Store(&clockReading{at: now, ahead: t.Created.Add(t.Elapsed).Sub(now)})
+}
+
+// now returns the time of the database; false: it was not read lately.
+func (c *clock) now() (time.Time, bool) {
+	r := c.last.Load()
+	if r == nil || time.Since(r.at) > clockAge {
+		return time.Time{}, false
+	}
+	return time.Now().Add(r.ahead).Truncate(time.Millisecond), true
+}
