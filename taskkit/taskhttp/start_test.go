@@ -57,8 +57,11 @@ func TestStartAnswersAsAWatch(t *testing.T) {
 		taskhttp.Start(e.jobs, "POST /people/later", workKind, withOptions(taskkit.WithDelay(time.Hour)))
 		taskhttp.Start(e.jobs, "POST /people/waiting", workKind, withOptions(taskkit.WithApproval()))
 		for _, c := range []struct{ path, body string }{
-			{startPath, `{"mode":"done"}`}, {startPath, `{"mode":"done"}`}, {piecesPath, `{"pieces":["a","b"]}`},
-			{"/people/later", `{"mode":"done"}`}, {"/people/waiting", `{"mode":"done"}`},
+			{startPath, `{"mode":"done"}`},
+			{startPath, `{"mode":"done"}`},
+			{piecesPath, `{"pieces":["a","b"]}`},
+			{"/people/later", `{"mode":"done"}`},
+			{"/people/waiting", `{"mode":"done"}`},
 		} {
 			r := e.do(t, "POST", c.path, c.body)
 			if r.status != http.StatusAccepted {
