@@ -14,10 +14,10 @@ const clockAge = 10 * time.Second
 // no query for its createdAt. That may be milliseconds before the one that is stored.
 type clock struct{ last atomic.Pointer[clockReading] }
 
-// clockReading is how far the database's clock was ahead of this process's.
+// clockReading is the difference between the clocks of the database and of this process.
 type clockReading struct {
-	at    time.Time
-	ahead time.Duration
+	at     time.Time
+	offset time.Duration
 }
 
 // set takes the time from a task that was just read. Of one that has ended, Elapsed says
@@ -27,7 +27,7 @@ func (c *clock) set(t *taskkit.Task) {
 		return
 	}
 	now := time.Now()
-	c.last.Store(&clockReading{at: now, ahead: t.Created.Add(t.Elapsed).Sub(now)})
+	c.last.Store(&clockReading{at: now, offset: t.Created.Add(t.Elapsed).Sub(now)})
 }
 
 // now returns the time of the database; false: it was not read lately.
@@ -36,5 +36,5 @@ func (c *clock) now() (time.Time, bool) {
 	if r == nil || time.Since(r.at) > clockAge {
 		return time.Time{}, false
 	}
-	return time.Now().Add(r.ahead).Truncate(time.Millisecond), true
+	return time.Now().Add(r.offset).Truncate(time.Millisecond), true
 }
