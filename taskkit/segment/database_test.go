@@ -68,9 +68,9 @@ func (b table) check(t *testing.T, d planner) {
 	if err := p.Verify(string(b.db.Dialect)); err != nil {
 		t.Fatal(err)
 	}
-	want := make([]int, len(b.values))
+	want, ref := make([]int, len(b.values)), refer(t, p)
 	for id, v := range b.values {
-		want[id] = segmentOf(t, p, v)
+		want[id] = ref.segmentOf(t, v)
 	}
 	for _, definition := range b.columns {
 		column, _, _ := strings.Cut(definition, " ")

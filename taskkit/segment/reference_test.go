@@ -17,38 +17,90 @@ type stored struct {
 
 func val(s string) stored { return stored{&s} }
 
-// contains is a second implementation of what a segment means, from its JSON.
-func contains(t *testing.T, s segment.Segment, v stored) bool {
+// reference is a second implementation of what the segments of a plan mean, from their
+// JSON.
+type reference struct {
+	plan     *segment.Plan
+	segments []meaning
+}
+
+// meaning is what the JSON of one segment says. A bound that it has not is nil.
+type meaning struct {
+	form, of        string
+	from, to, value *operand
+	null            bool
+}
+
+// operand is a value as the reference compares it: by its number or its time where it is
+// of that type, otherwise by its text.
+type operand struct {
+	of, text string
+	number   *big.Rat
+	at       time.Time
+}
+
+func newOperand(t *testing.T, of string, text *string) *operand {
 	t.Helper()
-	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
+	if text == nil {
+		return nil
 	}
-	var w struct {
-		Form, Type      string
-		From, To, Value *string
-		Null            bool
-	}
-	if err := json.Unmarshal(raw, &w); err != nil {
-		t.Fatal(err)
-	}
-	if v.text == nil {
-		return w.Null || w.Form == "null"
-	}
-	less := func(a, b string) bool { return a < b }
-	switch w.Type {
+	o := &operand{of: of, text: *text}
+	switch of {
 	case "number":
-		less = func(a, b string) bool { return rat(t, a).Cmp(rat(t, b)) < 0 }
+		o.number = rat(t, o.text)
 	case "time":
-		less = func(a, b string) bool { return instant(t, a).Before(instant(t, b)) }
+		o.at = instant(t, o.text)
 	}
-	switch w.Form {
+	return o
+}
+
+func (o *operand) less(other *operand) bool {
+	switch o.of {
+	case "number":
+		return o.number.Cmp(other.number) < 0
+	case "time":
+		return o.at.Before(other.at)
+	}
+	return o.text < other.text
+}
+
+// refer reads the JSON of each segment.
+func refer(t *testing.T, p *segment.Plan) reference {
+	t.Helper()
+	r := reference{plan: p}
+	for _, s := range p.All() {
+		raw, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var w struct {
+			Form, Type      string
+			From, To, Value *string
+			Null            bool
+		}
+		if err := json.Unmarshal(raw, &w); err != nil {
+			t.Fatal(err)
+		}
+		r.segments = append(r.segments, meaning{
+			form: w.Form, of: w.Type, null: w.Null,
+			from: newOperand(t, w.Type, w.From), to: newOperand(t, w.Type, w.To), value: newOperand(t, w.Type, w.Value),
+		})
+	}
+	return r
+}
+
+// contains reports whether a segment has a value, or NULL if it is nil.
+func (m meaning) contains(v *operand) bool {
+	if v == nil {
+		return m.null || m.form == "null"
+	}
+	switch m.form {
 	case "interval":
-		return (w.From == nil || !less(*v.text, *w.From)) && (w.To == nil || less(*v.text, *w.To))
+		return (m.from == nil || !v.less(m.from)) && (m.to == nil || v.less(m.to))
 	case "prefix":
-		return strings.HasPrefix(*v.text, *w.Value)
+		return strings.HasPrefix(v.text, m.value.text)
 	case "exact":
-		return !less(*v.text, *w.Value) && !less(*w.Value, *v.text)
+		return !v.less(m.value) && !m.value.less(v)
 	}
 	return false
 }
@@ -73,15 +125,21 @@ func instant(t *testing.T, s string) time.Time {
 
 // segmentOf returns the number of the segment that has the value; -1 if none has it. It
 // fails if several have it.
-func segmentOf(t *testing.T, p *segment.Plan, v stored) int {
+func (r reference) segmentOf(t *testing.T, v stored) int {
 	t.Helper()
 	found := -1
-	for i, s := range p.All() {
-		if !contains(t, s, v) {
+	operands := map[string]*operand{} // of the value, by the type it is compared as
+	for i, m := range r.segments {
+		o, ok := operands[m.of]
+		if !ok {
+			o = newOperand(t, m.of, v.text)
+			operands[m.of] = o
+		}
+		if !m.contains(o) {
 			continue
 		}
 		if found >= 0 {
-			t.Fatalf("%s is in segment %d, %s, and in segment %d, %s", v, found, p.At(found), i, s)
+			t.Fatalf("%s is in segment %d, %s, and in segment %d, %s", v, found, r.plan.At(found), i, r.plan.At(i))
 		}
 		found = i
 	}
