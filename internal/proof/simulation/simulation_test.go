@@ -78,6 +78,23 @@ func TestReplay(t *testing.T) {
 // takes some 300.
 const detectedWithin = 6000
 
+// known are seeds that find a mutant on the machine, where they find it each time. They
+// are tried first. A change of the plan gives all seeds another meaning: then others
+// are searched for, which takes as long again for the rarest mutant as for all others.
+var known = map[string]uint64{
+	"no-fence":                       14,
+	"claim-keeps-fence":              0,
+	"reap-by-id":                     2,
+	"reap-never":                     1,
+	"batch-without-lock":             502,
+	"checkpoint-outside-transaction": 0,
+	"stop-not-delivered":             2,
+	"policy-after-commit":            0,
+	"search-loses-page":              13,
+	"ledger-beside-failure":          8,
+	"attempts-counted-at-failure":    9,
+}
+
 // Every mutant is detected, and detected again from its seed alone.
 func TestMutantsAreDetected(t *testing.T) {
 	t.Parallel()
@@ -86,26 +103,37 @@ func TestMutantsAreDetected(t *testing.T) {
 		name := mutant.Name
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			s, ok := known[name]
+			if ok && detects(t, m, name, s) {
+				return
+			}
+			t.Logf("seed %d does not find it any more: replace it in known by the one that does", s)
 			// What a seed finds here it need not find there, where its calls
 			// meet in another order. So those that do here are tried there.
 			for s := range uint64(detectedWithin) {
-				if len(simulate(t, s, simulation.Options{Mutant: name}).Violations) == 0 {
-					continue
+				if len(simulate(t, s, simulation.Options{Mutant: name}).Violations) > 0 && detects(t, m, name, s) {
+					return
 				}
-				found := once(t, m, s, "-mutant="+name)
-				if len(found.Violations) == 0 {
-					continue
-				}
-				again := once(t, m, s, "-mutant="+name)
-				if again.Hash != found.Hash || !slices.Equal(again.Violations, found.Violations) {
-					t.Fatalf("seed %d found %v, and then %v", s, found.Violations, again.Violations)
-				}
-				t.Logf("found by seed %d: %s", s, found.Violations[0])
-				return
 			}
 			t.Fatalf("not found by %d seeds", detectedWithin)
 		})
 	}
+}
+
+// detects reports whether a seed finds a mutant on the machine, and fails the test
+// unless it then finds the same again.
+func detects(t *testing.T, m *machine, mutant string, seed uint64) bool {
+	t.Helper()
+	found := once(t, m, seed, "-mutant="+mutant)
+	if len(found.Violations) == 0 {
+		return false
+	}
+	again := once(t, m, seed, "-mutant="+mutant)
+	if again.Hash != found.Hash || !slices.Equal(again.Violations, found.Violations) {
+		t.Fatalf("seed %d found %v, and then %v", seed, found.Violations, again.Violations)
+	}
+	t.Logf("found by seed %d: %s", seed, found.Violations[0])
+	return true
 }
 
 // once runs a seed on a machine of its own.
