@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"unicode/utf8"
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
@@ -69,7 +70,7 @@ type changeBody struct {
 	Reason string `json:"reason"` // why, for those who read the task's events
 }
 
-// maxReason bounds a reason, in bytes.
+// maxReason bounds a reason, in characters.
 const maxReason = 1000
 
 var changeCodec = taskjson.Reflected[changeBody]()
@@ -115,8 +116,8 @@ func (s *Server) requestOptions(w http.ResponseWriter, r *http.Request, who Call
 	if err := changeCodec.Decode(raw, &b); err != nil {
 		return nil, refusedJSON(ErrNotJSON, err)
 	}
-	if len(b.Reason) > maxReason {
-		return nil, ErrBadParameter.because("the reason is longer than %d bytes", maxReason)
+	if utf8.RuneCountInString(b.Reason) > maxReason {
+		return nil, ErrBadParameter.because("the reason is longer than %d characters", maxReason)
 	}
 	return append(opts, taskkit.WithReason(b.Reason)), nil
 }

@@ -196,7 +196,11 @@ var (
 	numberSchema   = object{"type": "number", "minimum": 0}
 	timeSchema     = object{"type": "string", "format": "date-time"}
 	idSchema       = object{"type": "string", "format": "uuid"}
-	durationSchema = object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))*$`}
+	durationSchema = object{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))+)$`}
+	periodSchema   = object{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))*)$`}
+	kindSchema     = object{"type": "string", "pattern": `^([a-z][a-z0-9_]{0,62})?$`}
+	// Bare or as RFC 9651 writes a text, in quotes.
+	keySchema = object{"type": "string", "minLength": 1, "maxLength": maxKey, "pattern": `^("[ -~]+"|[!#-~]([ -~]*[!-~])?)$`}
 	prefer         = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
 )
 
@@ -211,7 +215,7 @@ func startOperation(st start, spec object) object {
 	return object{
 		"operationId": "start_" + st.name, "summary": "Start: " + st.title, "tags": []string{"start"},
 		"parameters": []any{
-			parameter("header", "Idempotency-Key", "All requests with the same key and body start one job.", object{"type": "string", "minLength": 1, "maxLength": maxKey}),
+			parameter("header", "Idempotency-Key", "All requests with the same key and body start one job.", keySchema),
 			prefer,
 		},
 		"requestBody": object{"required": true, "content": content(mediaJSON, spec)},
@@ -229,7 +233,7 @@ func (s *Server) jobPaths() object {
 	}
 	paths := object{
 		p: object{"get": operation("list", "List your jobs, newest first", []any{
-			parameter("query", "kind", "only of this kind", textSchema),
+			parameter("query", "kind", "only of this kind", kindSchema),
 			parameter("query", "status", "only with this status", ref("Status")),
 			parameter("query", "limit", "the greatest number of jobs", object{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}),
 			parameter("query", "cursor", "next of the page before", idSchema),
@@ -238,7 +242,7 @@ func (s *Server) jobPaths() object {
 			"parameters": []any{id},
 			"get": operation("watch", "Watch a job", []any{
 				parameter("query", "maximumPollingPeriod", "wait so long at most for a change, up to 60s", durationSchema),
-				parameter("query", "progressPeriod", "return with progress too, after 250ms to 50s; empty: 1s", durationSchema),
+				parameter("query", "progressPeriod", "return with progress too, after 250ms to 50s; empty: 1s", periodSchema),
 				parameter("query", "since", "the revision that you have", object{"type": "string", "pattern": revisionForm.String()}),
 				prefer, parameter("header", "If-None-Match", "the ETag that you have", textSchema),
 			}, responses(object{"200": jobResponse("The job."), "304": object{"description": "It has not changed."}},

@@ -1,0 +1,169 @@
+package openapi_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
+)
+
+func TestMain(m *testing.M) { testdb.LeakMain(m) }
+
+// The markers are planted in what no client may see.
+const (
+	stateMarker  = "MARKER-STATE"
+	detailMarker = "MARKER-DETAIL"
+	secretMarker = "MARKER-SECRET"
+	stackMarker  = "MARKER-STACK"
+	personHeader = "Person"
+	maxBody      = 64 << 10
+)
+
+// fuzzSpec has a value of each type of JSON.
+type fuzzSpec struct {
+	Mode  string    `json:"mode" validate:"oneof=done fail panic later"`
+	Items []string  `json:"items"`
+	Share float64   `json:"share,omitempty"`
+	Count int8      `json:"count,omitempty"`
+	Yes   *bool     `json:"yes,omitempty"`
+	Below *fuzzSpec `json:"below,omitempty"`
+	Token string    `json:"token,omitempty"`
+}
+
+type fuzzState struct {
+	Note string `json:"note"`
+}
+
+type fuzzResult struct {
+	Items int `json:"items"`
+}
+
+var fuzzKind = taskkit.NewKind(taskkit.Definition[fuzzSpec, fuzzState, fuzzResult]{
+	Name: "fuzz", Secrets: []string{"/spec/token"},
+	Targets: taskkit.TargetsIn("items", func(s *fuzzSpec) *[]string { return &s.Items }),
+	SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$ref":"#/$defs/Spec","$defs":{"Spec":{"type":"object","properties":{
+		"mode":{"enum":["done","fail","panic","later"]},"items":{"type":["array","null"],"items":{"type":"string"}},"share":{"type":"number"},
+		"count":{"type":"integer","minimum":-128,"maximum":127},"yes":{"type":["boolean","null"]},
+		"below":{"anyOf":[{"$ref":"#/$defs/Spec"},{"type":"null"}]},"token":{"type":"string"}},
+		"required":["mode","items"],"additionalProperties":false}}}`),
+	ResultSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"items":{"type":"integer"}},"required":["items"],"additionalProperties":false}`),
+})
+
+// fuzzed is the executor of fuzzKind.
+type fuzzed struct{}
+
+func (fuzzed) Execute(_ context.Context, b *taskkit.Batch[fuzzSpec, fuzzState]) (taskkit.Next, error) {
+	b.State.Note = stateMarker
+	switch b.Spec.Mode {
+	case "fail":
+		return taskkit.More, taskkit.Permanent("target_gone", errors.New(detailMarker))
+	case "panic":
+		panic(stackMarker)
+	case "later":
+		return taskkit.Later(time.Hour), nil
+	}
+	items, next := taskkit.Take(b, b.Spec.Items)
+	for n, i := range items {
+		if n%2 == 0 {
+			b.Fail(i, taskkit.Permanent("broken", errors.New(detailMarker)))
+		}
+	}
+	return next, nil
+}
+
+func (fuzzed) Report(_ context.Context, b *taskkit.Batch[fuzzSpec, fuzzState]) (fuzzResult, error) {
+	return fuzzResult{Items: len(b.Spec.Items)}, nil
+}
+
+// env is a server of jobs with a worker.
+type env struct {
+	web    *httptest.Server
+	jobs   *taskhttp.Server
+	person uuid.UUID
+	own    []taskkit.ID // jobs of the person
+	others []taskkit.ID // jobs of other people
+}
+
+const startPath = "/fuzz"
+
+// newEnv makes a server whose database has jobs of each mode, of the person who calls and of others.
+func newEnv(tb testing.TB, db *testdb.DB) *env {
+	tb.Helper()
+	schema := db.Schema
+	if schema == "" {
+		schema = taskkit.DefaultSchema
+	}
+	if err := taskkit.Migrate(tb.Context(), db.DB, schema); err != nil {
+		tb.Fatal(err)
+	}
+	e := &env{person: uuid.New()}
+	var err error
+	e.jobs, err = taskhttp.New(db.DB, taskhttp.Config{
+		Caller: func(r *http.Request) (taskhttp.Caller, error) {
+			id, err := uuid.Parse(r.Header.Get(personHeader))
+			return taskhttp.Caller{Owner: id}, err
+		},
+		Authorize: taskhttp.OwnJobs, Schema: schema, MaxBody: maxBody, Poll: 20 * time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	taskhttp.Start(e.jobs, "POST "+startPath, fuzzKind)
+	e.web = httptest.NewServer(e.jobs)
+	tb.Cleanup(e.web.Close)
+	runWorker(tb, db, schema)
+	client := taskkit.NewClient(db.DB, taskkit.WithSchema(schema))
+	for _, mode := range []string{"done", "fail", "panic", "later"} {
+		for _, owner := range []uuid.UUID{e.person, uuid.New()} {
+			spec := fuzzSpec{Mode: mode, Items: []string{"a", "b", "c"}, Token: secretMarker}
+			id, err := taskkit.Submit(tb.Context(), db.DB, fuzzKind, spec, taskkit.OwnedBy(owner), taskkit.WithSchema(schema))
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if mode == "done" || mode == "fail" {
+				if _, err := client.Wait(testdb.Within(tb), id, nil); err != nil {
+					tb.Fatal(err)
+				}
+			}
+			if owner == e.person {
+				e.own = append(e.own, id)
+			} else {
+				e.others = append(e.others, id)
+			}
+		}
+	}
+	return e
+}
+
+// runWorker runs a worker until the test ends.
+func runWorker(tb testing.TB, db *testdb.DB, schema string) {
+	tb.Helper()
+	var r taskkit.Registry
+	taskkit.Register(&r, fuzzKind, fuzzed{})
+	w, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{
+		Schema: schema, Slots: 4, Heartbeat: time.Second, DeadAfter: time.Minute,
+		Poll: 50 * time.Millisecond, PollListening: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			tb.Error(err)
+		}
+	})
+}
