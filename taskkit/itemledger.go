@@ -15,7 +15,7 @@ const ledgerPages = 16
 
 // ledgerItems returns the items that succeeded in a task without a set of targets, as
 // the batches recorded them.
-func (c *Client) ledgerItems(ctx context.Context, op tables, t *store.Task) (iter.Seq2[Item, error], error) {
+func (c *Client) ledgerItems(ctx context.Context, op tables, t *store.Task, from itemPlace) (iter.Seq2[placedItem, error], error) {
 	// What the ledger has more than the counter was committed since.
 	items, err := op.LedgerItems(ctx, t.ID)
 	if err != nil {
@@ -35,22 +35,27 @@ func (c *Client) ledgerItems(ctx context.Context, op tables, t *store.Task) (ite
 		}
 		recorded = recorded || len(rows) > 0
 	}
-	return func(yield func(Item, error) bool) {
-		for after := int64(-1); ; {
+	return func(yield func(placedItem, error) bool) {
+		passed := from.index // of the first batch
+		for after := max(from.batch, 1) - 2; ; {
 			pages, err := op.Ledger(ctx, t.ID, after, ledgerPages)
 			if err != nil {
-				yield(Item{}, err)
+				yield(placedItem{}, err)
 				return
 			}
 			for i := range pages {
 				after = pages[i].Batch
 				keys, err := ledgerKeys(ctx, op, t.ID, &pages[i], recorded)
 				if err != nil {
-					yield(Item{}, err)
+					yield(placedItem{}, err)
 					return
 				}
-				for _, key := range keys {
-					if !yield(Item{Key: key, Outcome: OutcomeSucceeded, Created: pages[i].Created}, nil) {
+				if after != from.batch-1 {
+					passed = 0
+				}
+				for n := min(passed, int64(len(keys))); n < int64(len(keys)); n++ {
+					item := Item{Key: keys[n], Outcome: OutcomeSucceeded, Created: pages[i].Created}
+					if !yield(placedItem{item, itemPlace{batch: after + 1, index: n + 1}}, nil) {
 						return
 					}
 				}

@@ -63,19 +63,30 @@ const shownItems = 10
 // has recorded, Items is an *[ItemsError].
 func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
+		for i, err := range c.placedItems(ctx, id, outcome, itemPlace{}) {
+			if !yield(i.Item, err) {
+				return
+			}
+		}
+	}
+}
+
+// placedItems returns the items behind a place.
+func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from itemPlace) iter.Seq2[placedItem, error] {
+	return func(yield func(placedItem, error) bool) {
 		op, err := c.tables(ctx)
 		if err != nil {
-			yield(Item{}, err)
+			yield(placedItem{}, err)
 			return
 		}
-		items, err := c.itemsOf(ctx, op, id, outcome)
+		items, err := c.itemsOf(ctx, op, id, outcome, from)
 		if err != nil {
-			yield(Item{}, c.unlessRemoved(ctx, op, id, err))
+			yield(placedItem{}, c.unlessRemoved(ctx, op, id, err))
 			return
 		}
 		for i, err := range items {
 			if err != nil {
-				yield(Item{}, c.unlessRemoved(ctx, op, id, c.public(ctx, err)))
+				yield(placedItem{}, c.unlessRemoved(ctx, op, id, c.public(ctx, err)))
 				return
 			}
 			if !yield(i, nil) {
@@ -83,7 +94,7 @@ func (c *Client) Items(ctx context.Context, id ID, outcome Outcome) iter.Seq2[It
 			}
 		}
 		if err := c.unlessRemoved(ctx, op, id, nil); err != nil {
-			yield(Item{}, err)
+			yield(placedItem{}, err)
 		}
 	}
 }
@@ -102,11 +113,12 @@ func (c *Client) unlessRemoved(ctx context.Context, op tables, id ID, read error
 	}
 }
 
-// itemsOf returns the items with an outcome.
-func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome) (iter.Seq2[Item, error], error) {
+// itemsOf returns the items with an outcome behind a place.
+func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome, from itemPlace) (iter.Seq2[placedItem, error], error) {
 	switch outcome {
 	case OutcomeFailed, OutcomeSkipped, OutcomeDeferred:
-		return recordedItems(ctx, &rowCursor{read: op, id: id, outcome: store.Outcome(outcome)}), nil
+		start := store.ItemCursor{Position: from.position, ID: from.row}
+		return recordedItems(ctx, &rowCursor{read: op, id: id, outcome: store.Outcome(outcome), from: start}), nil
 	case OutcomeSucceeded, OutcomeUnprocessed:
 	default:
 		return nil, &OptionError{"outcome", fmt.Sprintf("%q is none: use one of the constants, such as OutcomeFailed", shorten(string(outcome)))}
@@ -125,7 +137,7 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 	}
 	switch {
 	case set == nil && outcome == OutcomeSucceeded:
-		return c.ledgerItems(ctx, op, &t)
+		return c.ledgerItems(ctx, op, &t, from)
 	case set == nil:
 		return nil, &ItemsError{ID: id, Action: actUnprocessed, Problem: noTargets + unknownTargets}
 	}
@@ -134,7 +146,7 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 		taken = set.total // in the first pass
 	}
 	if outcome == OutcomeUnprocessed {
-		return set.items(ctx, taken, set.total, outcome, nil), nil
+		return set.items(ctx, max(taken, from.position), set.total, outcome, nil), nil
 	}
 	recorded := newRecordedPositions(op, id)
 	unplaced, err := recorded.unplaced(ctx, shownItems)
@@ -144,7 +156,13 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome)
 	case len(unplaced) > 0:
 		return nil, &ItemsError{ID: id, Action: actSucceeded, Keys: unplaced, Problem: unplacedItems}
 	}
-	return set.items(ctx, 0, taken, outcome, recorded), nil
+	if from.position > 0 {
+		recorded = newRecordedPositions(op, id)
+		for _, rows := range recorded {
+			rows.from.Position = from.position
+		}
+	}
+	return set.items(ctx, from.position, taken, outcome, recorded), nil
 }
 
 // Actions of [ItemsError].
@@ -166,15 +184,15 @@ const (
 )
 
 // recordedItems returns items that have rows.
-func recordedItems(ctx context.Context, rows *rowCursor) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
+func recordedItems(ctx context.Context, rows *rowCursor) iter.Seq2[placedItem, error] {
+	return func(yield func(placedItem, error) bool) {
 		for {
 			i, err := rows.peek(ctx)
 			if err != nil {
-				yield(Item{}, err)
+				yield(placedItem{}, err)
 				return
 			}
-			if i == nil || !yield(itemOf(i), nil) {
+			if i == nil || !yield(placedItem{itemOf(i), itemPlace{position: i.Position, row: i.ID}}, nil) {
 				return
 			}
 			rows.skip()
@@ -184,8 +202,8 @@ func recordedItems(ctx context.Context, rows *rowCursor) iter.Seq2[Item, error] 
 
 // items returns the targets from one position to before another, without those that
 // are recorded, as items.
-func (c *targetCursor) items(ctx context.Context, from, to int64, outcome Outcome, recorded recordedPositions) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
+func (c *targetCursor) items(ctx context.Context, from, to int64, outcome Outcome, recorded recordedPositions) iter.Seq2[placedItem, error] {
+	return func(yield func(placedItem, error) bool) {
 		for n := from; n < to; n++ {
 			has, err := recorded.has(ctx, n+1)
 			if has {
@@ -196,10 +214,11 @@ func (c *targetCursor) items(ctx context.Context, from, to int64, outcome Outcom
 				key, err = c.target(ctx, n)
 			}
 			if err != nil {
-				yield(Item{}, err)
+				yield(placedItem{}, err)
 				return
 			}
-			if !yield(Item{Key: json.RawMessage(itemkey.OfJSON(key)), Outcome: outcome, Position: n + 1}, nil) {
+			i := Item{Key: json.RawMessage(itemkey.OfJSON(key)), Outcome: outcome, Position: n + 1}
+			if !yield(placedItem{i, itemPlace{position: n + 1}}, nil) {
 				return
 			}
 		}

@@ -29,6 +29,7 @@ const (
 	OpList    Operation = "list"
 	OpWatch   Operation = "watch"
 	OpFetch   Operation = "fetch"
+	OpItems   Operation = "items"
 	OpStop    Operation = "stop"
 	OpPause   Operation = "pause"
 	OpResume  Operation = "resume"

@@ -57,7 +57,7 @@ type Job struct {
 	Progress *Progress  `json:"progress"`
 	ParentID taskkit.ID `json:"parentId,omitzero"` // the job of which this one is a child
 	Error    *JobError  `json:"error,omitempty"`   // of a FAILED job
-	// Links name what the caller can do now: self, result, stop, pause, resume, retry,
+	// Links name what the caller can do now: self, result, items, stop, pause, resume, retry,
 	// approve, delete.
 	Links map[string]Link `json:"links"`
 }
@@ -243,6 +243,7 @@ func (j *Job) link(prefix string, t *taskkit.Task, may func(Operation) bool) {
 	}
 	open := !j.Done && j.Status != Stopping
 	add(j.Fetchable, OpFetch, "GET", self+"/result")
+	add(j.Progress != nil, OpItems, "GET", self+"/items")
 	add(!j.Done && !never(t), OpStop, "POST", self+"/stop")
 	add(open && !j.Paused, OpPause, "POST", self+"/pause")
 	add(open && j.Paused, OpResume, "POST", self+"/resume")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"taskkit.dev/taskkit"
 )
 
 // object is JSON that is put together here. Its names are written in order.
@@ -17,6 +19,8 @@ const (
 	mediaJSON    = "application/json"
 	mediaProblem = "application/problem+json"
 	mediaSchema  = "application/schema+json"
+	mediaNDJSON  = "application/x-ndjson"
+	mediaCSV     = "text/csv; charset=utf-8"
 )
 
 // OpenAPI returns the OpenAPI 3.1.1 document of the server, with a path for each kind
@@ -198,10 +202,11 @@ var (
 	idSchema       = object{"type": "string", "format": "uuid"}
 	durationSchema = object{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))+)$`}
 	periodSchema   = object{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))*)$`}
+	cursorSchema   = object{"type": "string", "pattern": `^([0-7][0-9a-f]{47}[0-7][0-9a-f]{15}[0-7][0-9a-f]{15})?$`}
 	kindSchema     = object{"type": "string", "pattern": `^([a-z][a-z0-9_]{0,62})?$`}
 	// Bare or as RFC 9651 writes a text, in quotes.
 	keySchema = object{"type": "string", "minLength": 1, "maxLength": maxKey, "pattern": `^("[ -~]+"|[!#-~]([ -~]*[!-~])?)$`}
-	prefer         = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
+	prefer    = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
 )
 
 // startOperation describes the start of jobs of a kind.
@@ -256,6 +261,14 @@ func (s *Server) jobPaths() object {
 				"204": object{"description": "The job has no result."},
 			}, ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrJobFailed)),
 		},
+		p + "/{id}/items": object{
+			"parameters": []any{id},
+			"get": operation("items", "List items of a job", []any{
+				parameter("query", "outcome", "only items with this outcome; failed without it", object{"type": "string", "enum": outcomes, "default": taskkit.OutcomeFailed}),
+				parameter("query", "limit", "the greatest number of items", object{"type": "integer", "minimum": 1, "maximum": maxItems, "default": defaultItems}),
+				parameter("query", "cursor", "next of the page before, which is in the header Link too", cursorSchema),
+			}, responses(object{"200": itemsResponse()}, ErrBadParameter, ErrNoSuchJob, ErrNotAcceptable, ErrNotPossible, ErrDeleted)),
+		},
 		p + "/openapi.json": object{"get": operation("openapi", "This document", nil, schemaResponses("application/vnd.oai.openapi+json;version=3.1"))},
 		p + "/kinds/{kind}/schema": object{
 			"parameters": []any{object{"in": "path", "name": "kind", "required": true, "schema": textSchema, "description": "the name of a kind"}},
@@ -273,6 +286,17 @@ func (s *Server) jobPaths() object {
 		paths[p+"/{id}/"+string(c.op)] = object{"parameters": []any{id}, "post": o}
 	}
 	return paths
+}
+
+// itemsResponse is a page of items in all its media types.
+func itemsResponse() object {
+	return object{
+		"description": "A page of items: in NDJSON an Item on each line, in CSV the columns item, outcome and code.",
+		"content": object{
+			mediaJSON: object{"schema": ref("ItemsPage")}, mediaNDJSON: object{"schema": textSchema}, mediaCSV: object{"schema": textSchema},
+		},
+		"headers": object{"Link": object{"description": "the next page, if there is one", "schema": textSchema}},
+	}
 }
 
 func schemaResponses(mediaType string) object {
@@ -305,7 +329,9 @@ func commonSchemas() object {
 			"parentId": idSchema, "error": ref("JobError"),
 			"links": object{"type": "object", "additionalProperties": ref("Link")},
 		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "createdAt", "elapsedMs", "progress", "links"),
-		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
+		"Page":      nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
+		"Item":      nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema}, "item", "outcome"),
+		"ItemsPage": nothingElse(object{"items": object{"type": "array", "items": ref("Item")}, "next": cursorSchema}, "items"),
 		"Problem": object{
 			"type": "object", "description": "A problem document (RFC 9457).",
 			"properties": object{

@@ -81,6 +81,7 @@ var (
 	ErrNoSuchJob     = problem("no-such-job", http.StatusNotFound, "There is no such job")
 	ErrNoSuchPath    = problem("no-such-path", http.StatusNotFound, "There is nothing here")
 	ErrMethod        = problem("method", http.StatusMethodNotAllowed, "The method is not allowed here")
+	ErrNotAcceptable = problem("not-acceptable", http.StatusNotAcceptable, "The answer is in none of the media types that you accept")
 	ErrNotDone       = problem("not-done", http.StatusConflict, "The job is not done yet")
 	ErrNotPossible   = problem("not-possible", http.StatusConflict, "The status of the job does not allow this")
 	ErrKeyTaken      = problem("key-taken", http.StatusConflict, "Another job has the unique key of this one")
@@ -97,7 +98,7 @@ var (
 	ErrShuttingDown  = problem("shutting-down", http.StatusServiceUnavailable, "The server shuts down")
 	problemDocuments = []*Error{
 		ErrBadParameter, ErrNotJSON, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrNoSuchJob, ErrNoSuchPath, ErrMethod,
-		ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec,
+		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec,
 		ErrKeyReused, ErrJobFailed, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
 	}
 )

@@ -50,6 +50,7 @@ func TestWrongRequests(t *testing.T) {
 		"retired":                {"POST", "/retired", `{"mode":"done"}`, nil, taskhttp.ErrRetired},
 		"method of a start":      {"GET", startPath, "", nil, taskhttp.ErrMethod},
 		"method of a job":        {"PUT", id, "{}", nil, taskhttp.ErrMethod},
+		"method of a document":   {"DELETE", "/jobs/openapi.json", "", nil, taskhttp.ErrMethod},
 		"no path":                {"GET", "/nothing", "", nil, taskhttp.ErrNoSuchPath},
 		"path with dots":         {"GET", "/jobs/../jobs", "", nil, taskhttp.ErrNoSuchPath},
 		"path with two slashes":  {"POST", "/" + startPath, `{"mode":"done"}`, nil, taskhttp.ErrNoSuchPath},
