@@ -79,15 +79,15 @@ type answer struct {
 	body   string
 }
 
-// leaks are words that no answer may have.
-var leaks = []string{
+// private are words that no answer may have.
+var private = []string{
 	stateMarker, detailMarker, secretMarker, stackMarker, "goroutine ", ".go:", "fuzzSpec", "fuzzState", "taskhttp.", "taskkit:", "pgx", "sqlite", "SQLSTATE",
 	"SELECT ", "INSERT ", "UPDATE ", "taskkit_queued_task", "/internal/", "runtime error",
 }
 
 // wrong says what of an answer is not as the document has it; "": nothing.
 func (d *document) wrong(r *request, a *answer) string {
-	for _, word := range leaks {
+	for _, word := range private {
 		if strings.Contains(a.body, word) {
 			return "it has " + word
 		}

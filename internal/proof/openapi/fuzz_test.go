@@ -27,8 +27,8 @@ const requestsEnv = "TASKKIT_OPENAPI_REQUESTS"
 // atOnce is how many requests are drawn and shrunk together.
 const atOnce = 5
 
-// leaveAfter is when a client leaves that does not wait for the answer.
-const leaveAfter = 10 * time.Millisecond
+// hastyAfter is when a client leaves that does not wait for the answer.
+const hastyAfter = 10 * time.Millisecond
 
 // Requests are drawn from the document that the server sends, and spoilt. Each answer is in
 // the document: none says that the server has made a mistake, none has what is private, and
@@ -85,7 +85,7 @@ func (f *fuzzer) request(t *rapid.T) {
 	case errors.Is(err, errUnsent):
 		f.unsent++
 		return
-	case r.leave && errors.Is(err, context.DeadlineExceeded):
+	case r.hasty && errors.Is(err, context.DeadlineExceeded):
 		f.left++
 		return
 	case err != nil:
@@ -110,8 +110,8 @@ var errUnsent = errors.New("not sent")
 
 func (f *fuzzer) send(t *rapid.T, r *request) (*answer, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	if r.leave {
-		ctx, cancel = context.WithTimeout(t.Context(), leaveAfter)
+	if r.hasty {
+		ctx, cancel = context.WithTimeout(t.Context(), hastyAfter)
 	}
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, r.method, f.env.web.URL+r.address, strings.NewReader(r.body))
