@@ -18,7 +18,6 @@ import (
 
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
-	"taskkit.dev/taskkit"
 )
 
 // requestsEnv says how many requests each database gets. Without it there are a few hundred.
@@ -101,7 +100,7 @@ func (f *fuzzer) request(t *rapid.T) {
 		if err != nil {
 			t.Fatalf("%v: the location is %q", r, location)
 		}
-		f.own = append(slices.Clip(f.own), taskkit.ID(id))
+		f.own = append(slices.Clip(f.own), id)
 	}
 }
 
