@@ -14,7 +14,11 @@ func (g *generator) drawBody(t *rapid.T, r *request, o operation) {
 		return
 	}
 	r.header.Set("Content-Type", "application/json")
-	raw, err := json.Marshal(g.value(t, o.RequestBody.Value.Content["application/json"].Schema, 0))
+	value := g.value(t, o.RequestBody.Value.Content["application/json"].Schema, 0)
+	if spec, ok := value.(map[string]any); ok && spec["token"] != nil {
+		spec["token"] = secretMarker
+	}
+	raw, err := json.Marshal(value)
 	if err != nil {
 		t.Fatalf("a value of the document cannot be encoded: %v", err)
 	}

@@ -132,11 +132,11 @@ var otherHeaders = [][2]string{
 // id draws that of an own job mostly, and otherwise that of another person's, or none.
 func (g *generator) id(t *rapid.T) string {
 	switch n := rapid.IntRange(0, 19).Draw(t, "which id"); {
-	case n < 13:
+	case n < 14 && len(g.own) > 0:
 		return rapid.SampledFrom(g.own).Draw(t, "own").String()
-	case n < 16:
+	case n < 17:
 		return rapid.SampledFrom(g.others).Draw(t, "foreign").String()
-	case n == 16:
+	case n == 17:
 		return uuid.NewString()
 	}
 	return malformed(t)
