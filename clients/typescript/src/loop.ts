@@ -1,0 +1,34 @@
+// The loop of the protocol against a server, for the test of package taskhttp:
+// node dist/loop.js ADDRESS PERSON
+import assert from "node:assert/strict";
+import { awaitJob, ProblemError, type Job } from "./awaitJob.js";
+import type { components } from "./openapi.js";
+
+const [address, person] = process.argv.slice(2);
+assert(address && person, "name the address of the server and the person");
+const start = new URL("/people/work", address);
+const headers = { Person: person };
+const seen: Job[] = [];
+
+const spec: components["schemas"]["work_Spec"] = { mode: "done", items: ["a"] };
+const result = await awaitJob<components["schemas"]["work_Result"]>(start, spec, { headers, onChange: (job) => seen.push(job) });
+assert.deepEqual(result, { items: 4 });
+assert.equal(seen.at(-1)?.status, "SUCCEEDED");
+
+const empty = await awaitJob(new URL("/people/pieces", address), { pieces: ["a"] }, { headers });
+assert.equal(typeof empty === "object" || empty === undefined, true);
+
+await assert.rejects(awaitJob(start, { mode: "fail" }, { headers }), (error: unknown) => {
+  assert(error instanceof ProblemError);
+  assert.equal(error.status, 424);
+  assert.equal(error.problem.code, "target_gone");
+  return true;
+});
+await assert.rejects(awaitJob(start, { mode: "none" }, { headers }), (error: unknown) => {
+  assert(error instanceof ProblemError);
+  assert.equal(error.status, 422);
+  assert.equal(error.problem.errors?.[0]?.pointer, "/mode");
+  return true;
+});
+await assert.rejects(awaitJob(start, { mode: "hold" }, { headers, signal: AbortSignal.timeout(200) }), { name: "TimeoutError" });
+console.log("the loop is done");

@@ -1,0 +1,108 @@
+package taskhttp_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// The loop of the protocol by curl, as the page about the protocol has it (PTV-35).
+func TestLoopByCurl(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"curl", "jq"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+	const script = `
+J=$S$(curl -sf "$S/people/work" -H "Person: $P" -H 'Content-Type: application/json' -H 'Idempotency-Key: 7f3c' -d '{"mode":"done"}' | jq -r .links.self.href)
+until curl -s "$J?maximumPollingPeriod=30s" -H "Person: $P" | jq -e .done > /dev/null; do :; done
+curl -sf "$J/result" -H "Person: $P"
+`
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.runWorker(t)
+		c := exec.CommandContext(testdb.Within(t), "sh", "-euc", script)
+		c.Env = append(os.Environ(), "S="+e.web.URL, "P="+e.person.String())
+		out, err := c.CombinedOutput()
+		if err != nil || string(out) != `{"items":4}` {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+// The same by the client for TypeScript, under Node. Its types are those of the document.
+func TestLoopByTypeScript(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it installs packages of npm")
+	}
+	dir := typeScript(t)
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.runWorker(t)
+		out, err := exec.CommandContext(testdb.Within(t), "node", filepath.Join(dir, "dist", "loop.js"), e.web.URL, e.person.String()).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "the loop is done") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+// typeScript builds a copy of the client and returns where it is.
+func typeScript(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+	const client = "../../clients/typescript"
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json", "src/awaitJob.ts", "src/loop.ts", "src/openapi.ts"} {
+		raw, err := os.ReadFile(filepath.Join(client, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(name string, args ...string) ([]byte, error) {
+		c := exec.CommandContext(testdb.Within(t), name, args...)
+		c.Dir = dir
+		return c.CombinedOutput()
+	}
+	if out, err := run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"); err != nil {
+		t.Skipf("the packages of npm cannot be installed: %v\n%s", err, out)
+	}
+	document, err := filepath.Abs(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("npx", "--no-install", "openapi-typescript", document, "--output", "now.ts"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "now.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile(filepath.Join(dir, "src", "openapi.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, have) {
+		t.Error("src/openapi.ts is not that of the document: run npm run generate in clients/typescript")
+	}
+	if out, err := run("npx", "--no-install", "tsc", "--strict"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
