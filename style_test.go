@@ -29,7 +29,10 @@ var obviousMethods = []string{"Error", "Unwrap", "String"}
 
 // machinePath finds the path of somebody's home or work directory. What is
 // committed must mean the same on every machine.
-var machinePath = regexp.MustCompile(`(?:^|[^\w.~/-])/(?:work|root|home|Users)/[\w.-]+`)
+var machinePath = regexp.MustCompile(`(?:^|[^\w.~/-])(?:` + strings.Join(machineDirs, "|") + `)[\w.-]+`)
+
+// machineDirs are the directories above them.
+var machineDirs = []string{"/work/", "/root/", "/home/", "/Users/"}
 
 // A goFile is a Go file of this module and what it says.
 type goFile struct {
@@ -153,6 +156,10 @@ func TestNoMachinePaths(t *testing.T) {
 		src := read(t, name)
 		if bytes.IndexByte(src, 0) >= 0 {
 			continue // not text
+		}
+		// The pattern is slow, above all with the race detector, and few files need it.
+		if !slices.ContainsFunc(machineDirs, func(dir string) bool { return bytes.Contains(src, []byte(dir)) }) {
+			continue
 		}
 		for i, line := range strings.Split(string(src), "\n") {
 			if found := machinePath.FindString(line); found != "" {
