@@ -83,6 +83,7 @@ func (m *machine) run(ctx context.Context, trace io.Writer, flags ...string) (re
 	}
 	c := wazero.NewModuleConfig().WithName("").WithStdout(&out).WithStderr(trace).
 		WithArgs(append([]string{"machine", "-test.run=^TestMachine$"}, flags...)...).
+		WithEnv("GOGC", "400"). // its heap is small, and it would collect it half of the time
 		WithNanotime(func() int64 { clock += 1000; return clock }, sys.ClockResolution(1000)).
 		WithWalltime(func() (int64, int32) { clock += 1000; return clock / 1e9, int32(clock % 1e9) }, sys.ClockResolution(1000)) //nolint:gosec // below 1e9
 	_, err = m.runtime.InstantiateModule(ctx, m.program, c)

@@ -86,11 +86,11 @@ var known = map[string]uint64{
 	"claim-keeps-fence":              0,
 	"reap-by-id":                     2,
 	"reap-never":                     1,
-	"batch-without-lock":             502,
+	"batch-without-lock":             611,
 	"checkpoint-outside-transaction": 0,
 	"stop-not-delivered":             2,
 	"policy-after-commit":            0,
-	"search-loses-page":              13,
+	"search-loses-page":              19,
 	"ledger-beside-failure":          8,
 	"attempts-counted-at-failure":    9,
 }
