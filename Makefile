@@ -57,8 +57,18 @@ TEST := GOGC=400 $(GO) test -vet=off $(RACE) -timeout 20m
 # The modules are tested at once and on the same servers: most tests of the proof
 # wait. What go test prints of a package comes in one piece, when it has ended.
 .PHONY: test
-test: ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer and SQLite.
+test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer and SQLite.
 	$(WITHDB) $(MAKE) --no-print-directory -j2 $(if $(ROOT_PKG),testroot) $(if $(PROOF_PKG),testproof)
+
+# The modules need the same packages at the same time, and so do the tests that run the
+# go command, in modules to which this one is a dependency, as it is to the proof. With
+# an empty cache each of them would compile all for itself. go list -export compiles as
+# go test does, and links nothing.
+.PHONY: compile
+compile:
+	@$(GO) list -export -test $(RACE) ./... > /dev/null
+	@$(GO) list -export ./cmd/... > /dev/null
+	@$(GO) list -C $(PROOF_MODULE) -export taskkit.dev/cmd/taskgen taskkit.dev/taskkit > /dev/null
 
 # The packages that take longest begin first, or the others would have ended
 # before they do.
