@@ -10625,22 +10625,24 @@ func (m *TaskRateMutation) ResetEdge(name string) error {
 // TaskResultMutation represents an operation that mutates the TaskResult nodes in the graph.
 type TaskResultMutation struct {
 	config
-	op                Op
-	typ               string
-	id                *uuid.UUID
-	result            *json.RawMessage
-	appendresult      json.RawMessage
-	codec_revision    *int
-	addcodec_revision *int
-	finished_date     *time.Time
-	fetched_date      *time.Time
-	expiry_date       *time.Time
-	clearedFields     map[string]struct{}
-	task              *uuid.UUID
-	clearedtask       bool
-	done              bool
-	oldValue          func(context.Context) (*TaskResult, error)
-	predicates        []predicate.TaskResult
+	op                 Op
+	typ                string
+	id                 *uuid.UUID
+	result             *json.RawMessage
+	appendresult       json.RawMessage
+	codec_revision     *int
+	addcodec_revision  *int
+	finished_date      *time.Time
+	fetched_date       *time.Time
+	expiry_date        *time.Time
+	keep_fetched_ms    *int64
+	addkeep_fetched_ms *int64
+	clearedFields      map[string]struct{}
+	task               *uuid.UUID
+	clearedtask        bool
+	done               bool
+	oldValue           func(context.Context) (*TaskResult, error)
+	predicates         []predicate.TaskResult
 }
 
 var _ ent.Mutation = (*TaskResultMutation)(nil)
@@ -10828,10 +10830,24 @@ func (m *TaskResultMutation) AppendedResult() (json.RawMessage, bool) {
 	return m.appendresult, true
 }
 
+// ClearResult clears the value of the "result" field.
+func (m *TaskResultMutation) ClearResult() {
+	m.result = nil
+	m.appendresult = nil
+	m.clearedFields[taskresult.FieldResult] = struct{}{}
+}
+
+// ResultCleared returns if the "result" field was cleared in this mutation.
+func (m *TaskResultMutation) ResultCleared() bool {
+	_, ok := m.clearedFields[taskresult.FieldResult]
+	return ok
+}
+
 // ResetResult resets all changes to the "result" field.
 func (m *TaskResultMutation) ResetResult() {
 	m.result = nil
 	m.appendresult = nil
+	delete(m.clearedFields, taskresult.FieldResult)
 }
 
 // SetCodecRevision sets the "codec_revision" field.
@@ -11024,6 +11040,76 @@ func (m *TaskResultMutation) ResetExpiryDate() {
 	delete(m.clearedFields, taskresult.FieldExpiryDate)
 }
 
+// SetKeepFetchedMs sets the "keep_fetched_ms" field.
+func (m *TaskResultMutation) SetKeepFetchedMs(i int64) {
+	m.keep_fetched_ms = &i
+	m.addkeep_fetched_ms = nil
+}
+
+// KeepFetchedMs returns the value of the "keep_fetched_ms" field in the mutation.
+func (m *TaskResultMutation) KeepFetchedMs() (r int64, exists bool) {
+	v := m.keep_fetched_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeepFetchedMs returns the old "keep_fetched_ms" field's value of the TaskResult entity.
+// If the TaskResult object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskResultMutation) OldKeepFetchedMs(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeepFetchedMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeepFetchedMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeepFetchedMs: %w", err)
+	}
+	return oldValue.KeepFetchedMs, nil
+}
+
+// AddKeepFetchedMs adds i to the "keep_fetched_ms" field.
+func (m *TaskResultMutation) AddKeepFetchedMs(i int64) {
+	if m.addkeep_fetched_ms != nil {
+		*m.addkeep_fetched_ms += i
+	} else {
+		m.addkeep_fetched_ms = &i
+	}
+}
+
+// AddedKeepFetchedMs returns the value that was added to the "keep_fetched_ms" field in this mutation.
+func (m *TaskResultMutation) AddedKeepFetchedMs() (r int64, exists bool) {
+	v := m.addkeep_fetched_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearKeepFetchedMs clears the value of the "keep_fetched_ms" field.
+func (m *TaskResultMutation) ClearKeepFetchedMs() {
+	m.keep_fetched_ms = nil
+	m.addkeep_fetched_ms = nil
+	m.clearedFields[taskresult.FieldKeepFetchedMs] = struct{}{}
+}
+
+// KeepFetchedMsCleared returns if the "keep_fetched_ms" field was cleared in this mutation.
+func (m *TaskResultMutation) KeepFetchedMsCleared() bool {
+	_, ok := m.clearedFields[taskresult.FieldKeepFetchedMs]
+	return ok
+}
+
+// ResetKeepFetchedMs resets all changes to the "keep_fetched_ms" field.
+func (m *TaskResultMutation) ResetKeepFetchedMs() {
+	m.keep_fetched_ms = nil
+	m.addkeep_fetched_ms = nil
+	delete(m.clearedFields, taskresult.FieldKeepFetchedMs)
+}
+
 // ClearTask clears the "task" edge to the QueuedTask entity.
 func (m *TaskResultMutation) ClearTask() {
 	m.clearedtask = true
@@ -11085,7 +11171,7 @@ func (m *TaskResultMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskResultMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 7)
 	if m.task != nil {
 		fields = append(fields, taskresult.FieldTaskID)
 	}
@@ -11103,6 +11189,9 @@ func (m *TaskResultMutation) Fields() []string {
 	}
 	if m.expiry_date != nil {
 		fields = append(fields, taskresult.FieldExpiryDate)
+	}
+	if m.keep_fetched_ms != nil {
+		fields = append(fields, taskresult.FieldKeepFetchedMs)
 	}
 	return fields
 }
@@ -11124,6 +11213,8 @@ func (m *TaskResultMutation) Field(name string) (ent.Value, bool) {
 		return m.FetchedDate()
 	case taskresult.FieldExpiryDate:
 		return m.ExpiryDate()
+	case taskresult.FieldKeepFetchedMs:
+		return m.KeepFetchedMs()
 	}
 	return nil, false
 }
@@ -11145,6 +11236,8 @@ func (m *TaskResultMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldFetchedDate(ctx)
 	case taskresult.FieldExpiryDate:
 		return m.OldExpiryDate(ctx)
+	case taskresult.FieldKeepFetchedMs:
+		return m.OldKeepFetchedMs(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskResult field %s", name)
 }
@@ -11196,6 +11289,13 @@ func (m *TaskResultMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetExpiryDate(v)
 		return nil
+	case taskresult.FieldKeepFetchedMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeepFetchedMs(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskResult field %s", name)
 }
@@ -11207,6 +11307,9 @@ func (m *TaskResultMutation) AddedFields() []string {
 	if m.addcodec_revision != nil {
 		fields = append(fields, taskresult.FieldCodecRevision)
 	}
+	if m.addkeep_fetched_ms != nil {
+		fields = append(fields, taskresult.FieldKeepFetchedMs)
+	}
 	return fields
 }
 
@@ -11217,6 +11320,8 @@ func (m *TaskResultMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case taskresult.FieldCodecRevision:
 		return m.AddedCodecRevision()
+	case taskresult.FieldKeepFetchedMs:
+		return m.AddedKeepFetchedMs()
 	}
 	return nil, false
 }
@@ -11233,6 +11338,13 @@ func (m *TaskResultMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddCodecRevision(v)
 		return nil
+	case taskresult.FieldKeepFetchedMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddKeepFetchedMs(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskResult numeric field %s", name)
 }
@@ -11241,11 +11353,17 @@ func (m *TaskResultMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *TaskResultMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(taskresult.FieldResult) {
+		fields = append(fields, taskresult.FieldResult)
+	}
 	if m.FieldCleared(taskresult.FieldFetchedDate) {
 		fields = append(fields, taskresult.FieldFetchedDate)
 	}
 	if m.FieldCleared(taskresult.FieldExpiryDate) {
 		fields = append(fields, taskresult.FieldExpiryDate)
+	}
+	if m.FieldCleared(taskresult.FieldKeepFetchedMs) {
+		fields = append(fields, taskresult.FieldKeepFetchedMs)
 	}
 	return fields
 }
@@ -11261,11 +11379,17 @@ func (m *TaskResultMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *TaskResultMutation) ClearField(name string) error {
 	switch name {
+	case taskresult.FieldResult:
+		m.ClearResult()
+		return nil
 	case taskresult.FieldFetchedDate:
 		m.ClearFetchedDate()
 		return nil
 	case taskresult.FieldExpiryDate:
 		m.ClearExpiryDate()
+		return nil
+	case taskresult.FieldKeepFetchedMs:
+		m.ClearKeepFetchedMs()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskResult nullable field %s", name)
@@ -11292,6 +11416,9 @@ func (m *TaskResultMutation) ResetField(name string) error {
 		return nil
 	case taskresult.FieldExpiryDate:
 		m.ResetExpiryDate()
+		return nil
+	case taskresult.FieldKeepFetchedMs:
+		m.ResetKeepFetchedMs()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskResult field %s", name)

@@ -22,16 +22,18 @@ type TaskResult struct {
 	ID uuid.UUID `json:"id,omitempty"`
 	// TaskID holds the value of the "task_id" field.
 	TaskID uuid.UUID `json:"task_id,omitempty"`
-	// Result holds the value of the "result" field.
+	// null: it has been erased
 	Result json.RawMessage `json:"result,omitempty"`
 	// CodecRevision holds the value of the "codec_revision" field.
 	CodecRevision int `json:"codec_revision,omitempty"`
 	// FinishedDate holds the value of the "finished_date" field.
 	FinishedDate time.Time `json:"finished_date,omitempty"`
-	// FetchedDate holds the value of the "fetched_date" field.
+	// when it was first fetched
 	FetchedDate *time.Time `json:"fetched_date,omitempty"`
-	// ExpiryDate holds the value of the "expiry_date" field.
+	// when it may be erased; null: never
 	ExpiryDate *time.Time `json:"expiry_date,omitempty"`
+	// how long it is kept once it has been fetched; null: for ever
+	KeepFetchedMs *int64 `json:"keep_fetched_ms,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the TaskResultQuery when eager-loading is set.
 	Edges        TaskResultEdges `json:"edges"`
@@ -65,7 +67,7 @@ func (*TaskResult) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case taskresult.FieldResult:
 			values[i] = new([]byte)
-		case taskresult.FieldCodecRevision:
+		case taskresult.FieldCodecRevision, taskresult.FieldKeepFetchedMs:
 			values[i] = new(sql.NullInt64)
 		case taskresult.FieldFinishedDate, taskresult.FieldFetchedDate, taskresult.FieldExpiryDate:
 			values[i] = new(sql.NullTime)
@@ -132,6 +134,13 @@ func (_m *TaskResult) assignValues(columns []string, values []any) error {
 				_m.ExpiryDate = new(time.Time)
 				*_m.ExpiryDate = value.Time
 			}
+		case taskresult.FieldKeepFetchedMs:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field keep_fetched_ms", values[i])
+			} else if value.Valid {
+				_m.KeepFetchedMs = new(int64)
+				*_m.KeepFetchedMs = value.Int64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -193,6 +202,11 @@ func (_m *TaskResult) String() string {
 	if v := _m.ExpiryDate; v != nil {
 		builder.WriteString("expiry_date=")
 		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.KeepFetchedMs; v != nil {
+		builder.WriteString("keep_fetched_ms=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')
 	return builder.String()

@@ -84,6 +84,20 @@ func (_c *TaskResultCreate) SetNillableExpiryDate(v *time.Time) *TaskResultCreat
 	return _c
 }
 
+// SetKeepFetchedMs sets the "keep_fetched_ms" field.
+func (_c *TaskResultCreate) SetKeepFetchedMs(v int64) *TaskResultCreate {
+	_c.mutation.SetKeepFetchedMs(v)
+	return _c
+}
+
+// SetNillableKeepFetchedMs sets the "keep_fetched_ms" field if the given value is not nil.
+func (_c *TaskResultCreate) SetNillableKeepFetchedMs(v *int64) *TaskResultCreate {
+	if v != nil {
+		_c.SetKeepFetchedMs(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *TaskResultCreate) SetID(v uuid.UUID) *TaskResultCreate {
 	_c.mutation.SetID(v)
@@ -140,9 +154,6 @@ func (_c *TaskResultCreate) defaults() {
 func (_c *TaskResultCreate) check() error {
 	if _, ok := _c.mutation.TaskID(); !ok {
 		return &ValidationError{Name: "task_id", err: errors.New(`ent: missing required field "TaskResult.task_id"`)}
-	}
-	if _, ok := _c.mutation.Result(); !ok {
-		return &ValidationError{Name: "result", err: errors.New(`ent: missing required field "TaskResult.result"`)}
 	}
 	if _, ok := _c.mutation.CodecRevision(); !ok {
 		return &ValidationError{Name: "codec_revision", err: errors.New(`ent: missing required field "TaskResult.codec_revision"`)}
@@ -211,6 +222,10 @@ func (_c *TaskResultCreate) createSpec() (*TaskResult, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ExpiryDate(); ok {
 		_spec.SetField(taskresult.FieldExpiryDate, field.TypeTime, value)
 		_node.ExpiryDate = &value
+	}
+	if value, ok := _c.mutation.KeepFetchedMs(); ok {
+		_spec.SetField(taskresult.FieldKeepFetchedMs, field.TypeInt64, value)
+		_node.KeepFetchedMs = &value
 	}
 	if nodes := _c.mutation.TaskIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

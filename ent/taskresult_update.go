@@ -43,6 +43,12 @@ func (_u *TaskResultUpdate) AppendResult(v json.RawMessage) *TaskResultUpdate {
 	return _u
 }
 
+// ClearResult clears the value of the "result" field.
+func (_u *TaskResultUpdate) ClearResult() *TaskResultUpdate {
+	_u.mutation.ClearResult()
+	return _u
+}
+
 // SetCodecRevision sets the "codec_revision" field.
 func (_u *TaskResultUpdate) SetCodecRevision(v int) *TaskResultUpdate {
 	_u.mutation.ResetCodecRevision()
@@ -118,6 +124,33 @@ func (_u *TaskResultUpdate) ClearExpiryDate() *TaskResultUpdate {
 	return _u
 }
 
+// SetKeepFetchedMs sets the "keep_fetched_ms" field.
+func (_u *TaskResultUpdate) SetKeepFetchedMs(v int64) *TaskResultUpdate {
+	_u.mutation.ResetKeepFetchedMs()
+	_u.mutation.SetKeepFetchedMs(v)
+	return _u
+}
+
+// SetNillableKeepFetchedMs sets the "keep_fetched_ms" field if the given value is not nil.
+func (_u *TaskResultUpdate) SetNillableKeepFetchedMs(v *int64) *TaskResultUpdate {
+	if v != nil {
+		_u.SetKeepFetchedMs(*v)
+	}
+	return _u
+}
+
+// AddKeepFetchedMs adds value to the "keep_fetched_ms" field.
+func (_u *TaskResultUpdate) AddKeepFetchedMs(v int64) *TaskResultUpdate {
+	_u.mutation.AddKeepFetchedMs(v)
+	return _u
+}
+
+// ClearKeepFetchedMs clears the value of the "keep_fetched_ms" field.
+func (_u *TaskResultUpdate) ClearKeepFetchedMs() *TaskResultUpdate {
+	_u.mutation.ClearKeepFetchedMs()
+	return _u
+}
+
 // Mutation returns the TaskResultMutation object of the builder.
 func (_u *TaskResultUpdate) Mutation() *TaskResultMutation {
 	return _u.mutation
@@ -178,6 +211,9 @@ func (_u *TaskResultUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			sqljson.Append(u, taskresult.FieldResult, value)
 		})
 	}
+	if _u.mutation.ResultCleared() {
+		_spec.ClearField(taskresult.FieldResult, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.CodecRevision(); ok {
 		_spec.SetField(taskresult.FieldCodecRevision, field.TypeInt, value)
 	}
@@ -198,6 +234,15 @@ func (_u *TaskResultUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.ExpiryDateCleared() {
 		_spec.ClearField(taskresult.FieldExpiryDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.KeepFetchedMs(); ok {
+		_spec.SetField(taskresult.FieldKeepFetchedMs, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedKeepFetchedMs(); ok {
+		_spec.AddField(taskresult.FieldKeepFetchedMs, field.TypeInt64, value)
+	}
+	if _u.mutation.KeepFetchedMsCleared() {
+		_spec.ClearField(taskresult.FieldKeepFetchedMs, field.TypeInt64)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskResult
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -230,6 +275,12 @@ func (_u *TaskResultUpdateOne) SetResult(v json.RawMessage) *TaskResultUpdateOne
 // AppendResult appends value to the "result" field.
 func (_u *TaskResultUpdateOne) AppendResult(v json.RawMessage) *TaskResultUpdateOne {
 	_u.mutation.AppendResult(v)
+	return _u
+}
+
+// ClearResult clears the value of the "result" field.
+func (_u *TaskResultUpdateOne) ClearResult() *TaskResultUpdateOne {
+	_u.mutation.ClearResult()
 	return _u
 }
 
@@ -305,6 +356,33 @@ func (_u *TaskResultUpdateOne) SetNillableExpiryDate(v *time.Time) *TaskResultUp
 // ClearExpiryDate clears the value of the "expiry_date" field.
 func (_u *TaskResultUpdateOne) ClearExpiryDate() *TaskResultUpdateOne {
 	_u.mutation.ClearExpiryDate()
+	return _u
+}
+
+// SetKeepFetchedMs sets the "keep_fetched_ms" field.
+func (_u *TaskResultUpdateOne) SetKeepFetchedMs(v int64) *TaskResultUpdateOne {
+	_u.mutation.ResetKeepFetchedMs()
+	_u.mutation.SetKeepFetchedMs(v)
+	return _u
+}
+
+// SetNillableKeepFetchedMs sets the "keep_fetched_ms" field if the given value is not nil.
+func (_u *TaskResultUpdateOne) SetNillableKeepFetchedMs(v *int64) *TaskResultUpdateOne {
+	if v != nil {
+		_u.SetKeepFetchedMs(*v)
+	}
+	return _u
+}
+
+// AddKeepFetchedMs adds value to the "keep_fetched_ms" field.
+func (_u *TaskResultUpdateOne) AddKeepFetchedMs(v int64) *TaskResultUpdateOne {
+	_u.mutation.AddKeepFetchedMs(v)
+	return _u
+}
+
+// ClearKeepFetchedMs clears the value of the "keep_fetched_ms" field.
+func (_u *TaskResultUpdateOne) ClearKeepFetchedMs() *TaskResultUpdateOne {
+	_u.mutation.ClearKeepFetchedMs()
 	return _u
 }
 
@@ -398,6 +476,9 @@ func (_u *TaskResultUpdateOne) sqlSave(ctx context.Context) (_node *TaskResult, 
 			sqljson.Append(u, taskresult.FieldResult, value)
 		})
 	}
+	if _u.mutation.ResultCleared() {
+		_spec.ClearField(taskresult.FieldResult, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.CodecRevision(); ok {
 		_spec.SetField(taskresult.FieldCodecRevision, field.TypeInt, value)
 	}
@@ -418,6 +499,15 @@ func (_u *TaskResultUpdateOne) sqlSave(ctx context.Context) (_node *TaskResult, 
 	}
 	if _u.mutation.ExpiryDateCleared() {
 		_spec.ClearField(taskresult.FieldExpiryDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.KeepFetchedMs(); ok {
+		_spec.SetField(taskresult.FieldKeepFetchedMs, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedKeepFetchedMs(); ok {
+		_spec.AddField(taskresult.FieldKeepFetchedMs, field.TypeInt64, value)
+	}
+	if _u.mutation.KeepFetchedMsCleared() {
+		_spec.ClearField(taskresult.FieldKeepFetchedMs, field.TypeInt64)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskResult
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

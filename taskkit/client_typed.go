@@ -2,8 +2,11 @@ package taskkit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"taskkit.dev/internal/store"
 )
 
 // Typed is a task with its spec, its state and, once there is one, its result
@@ -12,7 +15,7 @@ type Typed[Spec, State, Result any] struct {
 	Task   Task
 	Spec   Spec
 	State  State
-	Result *Result // nil while there is none
+	Result *Result // nil while there is none, and once it has been erased
 }
 
 // Get reads a task of a kind. It returns [ErrNotFound] for a task of another kind.
@@ -43,6 +46,8 @@ func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, 
 	}
 	raw, revision, err := op.Result(ctx, id)
 	switch {
+	case errors.Is(err, store.ErrExpired):
+		return out, nil
 	case err != nil:
 		return nil, c.public(ctx, err)
 	case raw == nil:
@@ -57,8 +62,8 @@ func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, 
 }
 
 // Fetch reads the result of a task of a kind and records when it was first fetched.
-// No other call but [Client.FetchJSON] does that. It returns [ErrNoResult] when the task has none, and
-// [ErrNotFound] for a task of another kind. Generated packages have a Fetch of their
+// No other call but [Client.FetchJSON] does that. It returns [ErrNoResult] when the task has none,
+// [ErrExpired] when it has been erased, and [ErrNotFound] for a task of another kind. Generated packages have a Fetch of their
 // own.
 func Fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State, Result], id ID) (Result, error) {
 	var none Result
@@ -108,7 +113,7 @@ func (c *Client) Result(ctx context.Context, id ID) ([]byte, error) {
 
 // FetchJSON reads the result of a task as JSON, as it is stored, and records when it was
 // first fetched, as [Fetch] does, for programs that do not know the kind. It returns
-// [ErrNoResult] when the task has none.
+// [ErrNoResult] when the task has none, and [ErrExpired] when it has been erased.
 func (c *Client) FetchJSON(ctx context.Context, id ID) ([]byte, error) {
 	op, err := c.tables(ctx)
 	if err != nil {

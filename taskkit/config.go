@@ -93,6 +93,14 @@ type Config struct {
 	// "default" alone.
 	Queues []string
 
+	// Retention is how long results, tasks and events are kept. Its zero fields have
+	// defaults of their own.
+	Retention Retention
+
+	// KindRetention is the Retention of kinds, by name; a zero field is that of
+	// Retention.
+	KindRetention map[string]Retention
+
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
 	Schema string
 
@@ -104,6 +112,7 @@ type Config struct {
 	SystemID string
 
 	measureEvery time.Duration // of engine.Config; only tests set it
+	cleanEvery   time.Duration // of engine.Config; only tests set it
 }
 
 // or returns d unless it is zero.
@@ -124,6 +133,7 @@ func (c Config) engine() engine.Config {
 		Heartbeat: or(c.Heartbeat, 10*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
 		MeasureEvery: or(c.measureEvery, 5*time.Second),
+		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
 		Call:         or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},

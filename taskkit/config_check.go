@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"taskkit.dev/internal/dialect"
@@ -67,6 +69,16 @@ func (c Config) check(e engine.Config) error {
 	for _, q := range e.Queues {
 		if !lifecycle.ValidQueue(q) {
 			fail("Queues", "%s", queueProblem(q))
+		}
+	}
+	fields, problems := c.Retention.problems(false)
+	for i := range fields {
+		fail("Retention."+fields[i], "%s", problems[i])
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.KindRetention)) {
+		fields, problems := c.KindRetention[kind].problems(true)
+		for i := range fields {
+			fail(fmt.Sprintf("KindRetention[%q].%s", kind, fields[i]), "%s", problems[i])
 		}
 	}
 	if err := checkSchemaName(or(c.Schema, DefaultSchema)); err != nil {

@@ -18,6 +18,8 @@ var (
 	// ErrNoResult: the task has no result, because it has not ended, was not
 	// done, or its kind has none.
 	ErrNoResult = errors.New("taskkit: the task has no result")
+	// ErrExpired: the task had a result, which has been erased since: see [Retention].
+	ErrExpired = errors.New("taskkit: the result has expired and is erased")
 )
 
 // UnknownKindError: no executor is registered for a kind.
@@ -311,6 +313,8 @@ func public(err error) error {
 		return err
 	case errors.Is(err, store.ErrNotFound):
 		return ErrNotFound
+	case errors.Is(err, store.ErrExpired):
+		return ErrExpired
 	case errors.As(err, &schema):
 		return &SchemaError{Schema: schema.Schema, Have: schema.Have, Want: schema.Want, err: schema}
 	case errors.As(err, &state):

@@ -100,7 +100,7 @@ type GroupCommitFailed struct {
 // CallFailed: another call of the runtime to the database failed.
 type CallFailed struct {
 	Worker  string
-	Call    string        // "register", "deregister", "reap" or "check_claims"
+	Call    string        // "register", "deregister", "reap", "remove_old" or "check_claims"
 	Try     int           // from 1
 	RetryIn time.Duration // zero unless Call is "register"
 	Err     error
@@ -118,6 +118,15 @@ type BatchesCancelled struct {
 type SessionsAbandoned struct {
 	Worker   string
 	Sessions int // tasks whose batches still run
+}
+
+// OldRemoved: the worker has removed what was kept for long enough, see [Retention].
+type OldRemoved struct {
+	Worker  string
+	Results int // erased
+	Tasks   int // that had ended
+	Idle    int // tasks that had not
+	Events  int
 }
 
 // TasksTakenOver: the worker has declared others dead, and released tasks that no
@@ -256,6 +265,7 @@ type WriteRefused struct {
 }
 
 func (WorkerStarted) workerEvent()     {}
+func (OldRemoved) workerEvent()        {}
 func (WorkerEnded) workerEvent()       {}
 func (WorkerListening) workerEvent()   {}
 func (WorkerPolling) workerEvent()     {}

@@ -43,6 +43,8 @@ func workerEvent(e engine.Event) WorkerEvent {
 		return BatchesCancelled(e)
 	case engine.SessionsAbandoned:
 		return SessionsAbandoned(e)
+	case engine.OldRemoved:
+		return OldRemoved(e)
 	case engine.TasksTakenOver:
 		return TasksTakenOver(e)
 	default:

@@ -47,6 +47,11 @@ func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	if err != nil {
 		return nil, &ConnectError{err}
 	}
+	names := make(map[string]string, len(r.kinds))
+	for stored, k := range r.kinds {
+		names[stored] = k.Name
+	}
+	ec.Retention, ec.Youngest = c.retention(names)
 	return &Worker{engine.New(s, r.kinds, ec)}, nil
 }
 

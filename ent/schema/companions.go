@@ -131,12 +131,20 @@ func (TaskResult) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("id", uuid.UUID{}).Immutable(),
 		field.UUID("task_id", uuid.UUID{}).Immutable(),
-		field.JSON("result", json.RawMessage{}).SchemaType(jsonType),
+		field.JSON("result", json.RawMessage{}).SchemaType(jsonType).Optional().Comment("null: it has been erased"),
 		field.Int("codec_revision").Default(1).Annotations(entsql.Default("1")),
 		field.Time("finished_date").Annotations(clock()),
-		field.Time("fetched_date").Optional().Nillable(),
-		field.Time("expiry_date").Optional().Nillable(),
+		field.Time("fetched_date").Optional().Nillable().Comment("when it was first fetched"),
+		field.Time("expiry_date").Optional().Nillable().Comment("when it may be erased; null: never"),
+		field.Int64("keep_fetched_ms").Optional().Nillable().Comment("how long it is kept once it has been fetched; null: for ever"),
 	}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskResult) Indexes() []ent.Index {
+	// What the cleaner looks for. A result that is kept for ever, or has been erased, costs nothing.
+	return []ent.Index{index.Fields("expiry_date").StorageKey("taskkit_result_expiry").
+		Annotations(entsql.IndexWhere("expiry_date IS NOT NULL AND result IS NOT NULL"))}
 }
 
 // Edges implements [ent.Interface].

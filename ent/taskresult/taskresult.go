@@ -24,6 +24,8 @@ const (
 	FieldFetchedDate = "fetched_date"
 	// FieldExpiryDate holds the string denoting the expiry_date field in the database.
 	FieldExpiryDate = "expiry_date"
+	// FieldKeepFetchedMs holds the string denoting the keep_fetched_ms field in the database.
+	FieldKeepFetchedMs = "keep_fetched_ms"
 	// EdgeTask holds the string denoting the task edge name in mutations.
 	EdgeTask = "task"
 	// Table holds the table name of the taskresult in the database.
@@ -46,6 +48,7 @@ var Columns = []string{
 	FieldFinishedDate,
 	FieldFetchedDate,
 	FieldExpiryDate,
+	FieldKeepFetchedMs,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -94,6 +97,11 @@ func ByFetchedDate(opts ...sql.OrderTermOption) OrderOption {
 // ByExpiryDate orders the results by the expiry_date field.
 func ByExpiryDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldExpiryDate, opts...).ToFunc()
+}
+
+// ByKeepFetchedMs orders the results by the keep_fetched_ms field.
+func ByKeepFetchedMs(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKeepFetchedMs, opts...).ToFunc()
 }
 
 // ByTaskField orders the results by task field.

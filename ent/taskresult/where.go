@@ -82,6 +82,11 @@ func ExpiryDate(v time.Time) predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldEQ(FieldExpiryDate, v))
 }
 
+// KeepFetchedMs applies equality check predicate on the "keep_fetched_ms" field. It's identical to KeepFetchedMsEQ.
+func KeepFetchedMs(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldEQ(FieldKeepFetchedMs, v))
+}
+
 // TaskIDEQ applies the EQ predicate on the "task_id" field.
 func TaskIDEQ(v uuid.UUID) predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldEQ(FieldTaskID, v))
@@ -100,6 +105,16 @@ func TaskIDIn(vs ...uuid.UUID) predicate.TaskResult {
 // TaskIDNotIn applies the NotIn predicate on the "task_id" field.
 func TaskIDNotIn(vs ...uuid.UUID) predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldNotIn(FieldTaskID, vs...))
+}
+
+// ResultIsNil applies the IsNil predicate on the "result" field.
+func ResultIsNil() predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldIsNull(FieldResult))
+}
+
+// ResultNotNil applies the NotNil predicate on the "result" field.
+func ResultNotNil() predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldNotNull(FieldResult))
 }
 
 // CodecRevisionEQ applies the EQ predicate on the "codec_revision" field.
@@ -280,6 +295,56 @@ func ExpiryDateIsNil() predicate.TaskResult {
 // ExpiryDateNotNil applies the NotNil predicate on the "expiry_date" field.
 func ExpiryDateNotNil() predicate.TaskResult {
 	return predicate.TaskResult(sql.FieldNotNull(FieldExpiryDate))
+}
+
+// KeepFetchedMsEQ applies the EQ predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsEQ(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldEQ(FieldKeepFetchedMs, v))
+}
+
+// KeepFetchedMsNEQ applies the NEQ predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsNEQ(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldNEQ(FieldKeepFetchedMs, v))
+}
+
+// KeepFetchedMsIn applies the In predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsIn(vs ...int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldIn(FieldKeepFetchedMs, vs...))
+}
+
+// KeepFetchedMsNotIn applies the NotIn predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsNotIn(vs ...int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldNotIn(FieldKeepFetchedMs, vs...))
+}
+
+// KeepFetchedMsGT applies the GT predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsGT(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldGT(FieldKeepFetchedMs, v))
+}
+
+// KeepFetchedMsGTE applies the GTE predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsGTE(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldGTE(FieldKeepFetchedMs, v))
+}
+
+// KeepFetchedMsLT applies the LT predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsLT(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldLT(FieldKeepFetchedMs, v))
+}
+
+// KeepFetchedMsLTE applies the LTE predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsLTE(v int64) predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldLTE(FieldKeepFetchedMs, v))
+}
+
+// KeepFetchedMsIsNil applies the IsNil predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsIsNil() predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldIsNull(FieldKeepFetchedMs))
+}
+
+// KeepFetchedMsNotNil applies the NotNil predicate on the "keep_fetched_ms" field.
+func KeepFetchedMsNotNil() predicate.TaskResult {
+	return predicate.TaskResult(sql.FieldNotNull(FieldKeepFetchedMs))
 }
 
 // HasTask applies the HasEdge predicate on the "task" edge.

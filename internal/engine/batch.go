@@ -100,6 +100,9 @@ func (s *session) checkpoint(state, result json.RawMessage) store.Write {
 		Lease: s.lease, To: lifecycle.Executing, Begun: s.begun, Checkpoint: true,
 		Revision: s.kind.Revision, State: state, Result: result,
 	}
+	if result != nil {
+		w.Keep = s.config.retention(s.task.Kind)
+	}
 	if s.task.Revision != s.kind.Revision {
 		w.Secrets = s.kind.Secrets // the task knows those of its own revision
 	}

@@ -41,6 +41,14 @@ type Config struct {
 	// poison item is then skipped only where that size is 1.
 	FixedLimit bool
 
+	// Retention says how long what tasks of a kind leave is kept; an alias is given as it
+	// is stored. Nil: for ever. Youngest is the shortest period for tasks of any kind (0: they are
+	// kept for ever), Events that of events. CleanEvery is how often old things are removed (0: not at all).
+	Retention  func(kind string) store.Retention
+	Youngest   time.Duration
+	Events     time.Duration
+	CleanEvery time.Duration
+
 	// Identity installs the security context before each transaction.
 	Identity func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)
 	Log      *slog.Logger
@@ -63,6 +71,14 @@ func (c Config) limits() store.TxTimeouts {
 // little longer than DeadAfter, seldom enough to cost nothing.
 func (c Config) reapEvery() time.Duration {
 	return min(max(c.DeadAfter/10, 50*time.Millisecond), 5*time.Second)
+}
+
+// retention returns how long what tasks of a kind leave is kept.
+func (c Config) retention(kind string) store.Retention {
+	if c.Retention == nil {
+		return store.Retention{}
+	}
+	return c.Retention(kind)
 }
 
 // heartbeatDeadline is how long after its last successful heartbeat a worker

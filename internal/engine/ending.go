@@ -219,6 +219,9 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	}
 	w := s.endWrite(e)
 	w.Result, w.Revision = result, s.kind.Revision
+	if result != nil {
+		w.Keep = s.config.retention(s.task.Kind)
+	}
 	f, err := s.commit(tx, w, endSession)
 	if f == continueSession && err == nil {
 		err = errEndNotWritten

@@ -80,6 +80,11 @@ type (
 		Worker   string
 		Sessions int
 	}
+	// OldRemoved is sent when a worker has removed what was kept for long enough.
+	OldRemoved struct {
+		Worker                       string
+		Results, Tasks, Idle, Events int
+	}
 	// TasksTakenOver is sent by the worker whose reaper released tasks.
 	TasksTakenOver struct {
 		Worker string
@@ -94,6 +99,7 @@ const (
 	CallRegister    = "register"
 	CallDeregister  = "deregister"
 	CallReap        = "reap"
+	CallClean       = "remove_old"
 	CallCheckClaims = "check_claims"
 )
 
@@ -204,6 +210,7 @@ func (GroupCommitFailed) event() {}
 func (CallFailed) event()        {}
 func (BatchesCancelled) event()  {}
 func (SessionsAbandoned) event() {}
+func (OldRemoved) event()        {}
 func (TasksTakenOver) event()    {}
 func (TaskClaimed) event()       {}
 func (ClaimLost) event()         {}

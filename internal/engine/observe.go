@@ -98,6 +98,8 @@ func line(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "cancelling batches", []any{"sessions", e.Sessions}
 	case SessionsAbandoned:
 		return slog.LevelError, "abandoning sessions that ignore their context", []any{"sessions", e.Sessions}
+	case OldRemoved:
+		return slog.LevelInfo, "removed what was kept for long enough", []any{"results", e.Results, "tasks", e.Tasks, "idle", e.Idle, "events", e.Events}
 	case TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
 	default:
@@ -114,6 +116,8 @@ func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
 		return slog.LevelError, "cannot deregister; other workers will take the tasks over", []any{"error", e.Err}
 	case CallCheckClaims:
 		return slog.LevelWarn, "cannot check for lost claims", []any{"error", e.Err}
+	case CallClean:
+		return slog.LevelWarn, "cannot remove what was kept for long enough", []any{"error", e.Err}
 	default:
 		return slog.LevelWarn, "cannot " + e.Call, []any{"error", e.Err}
 	}

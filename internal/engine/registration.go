@@ -23,9 +23,10 @@ type registration struct {
 	flusher   *flusher
 	heartbeat *heartbeat
 	reaper    *reaper
+	cleaner   *cleaner
 	listener  *listener
 
-	background sync.WaitGroup // heartbeat, reaper and listener
+	background sync.WaitGroup // heartbeat, reaper, cleaner and listener
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -47,6 +48,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 			store: w.store, process: p.ID, every: c.Heartbeat, call: c.Call, deadline: deadline, pool: pool, events: events,
 		},
 		reaper:   &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events},
+		cleaner:  &cleaner{store: w.store, config: c, events: events},
 		listener: &listener{store: w.store, poll: c.Poll, wakeups: wakeups, events: events},
 	}
 }
@@ -68,6 +70,7 @@ func (r *registration) run(ctx context.Context) error {
 	lost := make(chan error, 1)
 	r.background.Go(func() { lost <- r.heartbeat.run(beats) })
 	r.background.Go(func() { r.reaper.run(writes) })
+	r.background.Go(func() { r.cleaner.run(writes) })
 	r.background.Go(func() { r.listener.run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots

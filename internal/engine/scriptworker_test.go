@@ -27,6 +27,8 @@ type scriptWorker struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
+	store.Cleaner // no script cleans
+
 	mu            sync.Mutex
 	cut, dead     bool
 	loseAnswer    bool
@@ -227,6 +229,11 @@ func (w *scriptWorker) Attempts(ctx context.Context, id uuid.UUID, limit int) ([
 // Events implements [engine.Store].
 func (w *scriptWorker) Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error) {
 	return reaching(w, func() ([]store.Event, error) { return w.env.store.Events(ctx, id, limit) })
+}
+
+// Processes implements [engine.Store].
+func (w *scriptWorker) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
+	return reaching(w, func() ([]store.Process, error) { return w.env.store.Processes(ctx, since) })
 }
 
 // Reap implements [engine.Store].

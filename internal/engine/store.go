@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -34,6 +35,8 @@ type Store interface {
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error)
 
 	Reap(ctx context.Context) (store.Reaped, error)
+	Processes(ctx context.Context, since time.Duration) ([]store.Process, error)
+	store.Cleaner
 	// Dialect is passed on to executors that use ent; see [LazyTx.Dialect].
 	Dialect() dialect.Name
 	// Release frees what the store keeps of the connection pool between calls.

@@ -12,6 +12,8 @@ import (
 var (
 	// ErrNotFound: there is no such task.
 	ErrNotFound = errors.New("no such task")
+	// ErrExpired: the result has been erased, see [Cleaner].
+	ErrExpired = errors.New("the result has been erased")
 	// ErrNotFinding: a write has found targets of a task whose set is complete, or that
 	// has none.
 	ErrNotFinding = errors.New("the targets of the task do not change any more")

@@ -80,6 +80,8 @@ type Store interface {
 	// may be used again.
 	Release(ctx context.Context)
 
+	Cleaner
+
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator
 }
@@ -130,9 +132,7 @@ type Operator interface {
 	Rates
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
-	// PruneEvents deletes events of any task that are older than this, the oldest
-	// first, at most limit, and returns how many. Both arguments are positive.
-	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
+	EventPruner
 	// Processes lists worker processes, live ones first; those that ended
 	// longer than since ago are left out.
 	Processes(ctx context.Context, since time.Duration) ([]Process, error)
@@ -267,6 +267,8 @@ type Write struct {
 	Partial bool
 	Attempt *Attempt        // a failed attempt to record
 	Result  json.RawMessage // nil: none
+	// Keep says how long Result is kept: Fetched and Unfetched.
+	Keep Retention
 	// Renew makes the Commit of a batch renew the heartbeat of the task's worker
 	// as well. A store does so when its batches keep heartbeats from being written
 	// (SQLite, which has one write lock), and says so in Applied.Renewed.

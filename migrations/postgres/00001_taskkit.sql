@@ -210,17 +210,20 @@ CREATE INDEX "taskkit_rate_kind" ON "{schema}"."taskkit_task_rate" ("execution_c
 -- Create "taskkit_task_result" table
 CREATE TABLE "{schema}"."taskkit_task_result" (
   "id" uuid NOT NULL,
-  "result" json NOT NULL,
+  "result" json NULL,
   "codec_revision" bigint NOT NULL DEFAULT '1',
   "finished_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
   "fetched_date" timestamptz NULL,
   "expiry_date" timestamptz NULL,
+  "keep_fetched_ms" bigint NULL,
   "task_id" uuid NOT NULL,
   PRIMARY KEY ("id"),
   CONSTRAINT "taskkit_task_result_taskkit_queued_task_result" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE
 );
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX "taskkit_task_result_task_id_key" ON "{schema}"."taskkit_task_result" ("task_id");
+-- Create index "taskkit_result_expiry" to table: "taskkit_task_result"
+CREATE INDEX "taskkit_result_expiry" ON "{schema}"."taskkit_task_result" ("expiry_date") WHERE expiry_date IS NOT NULL AND result IS NOT NULL;
 -- Create "taskkit_task_target" table
 CREATE TABLE "{schema}"."taskkit_task_target" (
   "id" uuid NOT NULL,

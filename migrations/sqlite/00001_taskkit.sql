@@ -212,17 +212,20 @@ CREATE INDEX `taskkit_rate_kind` ON `taskkit_task_rate` (`execution_component_na
 -- Create "taskkit_task_result" table
 CREATE TABLE `taskkit_task_result` (
   `id` uuid NOT NULL,
-  `result` text NOT NULL,
+  `result` text NULL,
   `codec_revision` integer NOT NULL DEFAULT ('1'),
   `finished_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `fetched_date` datetime NULL,
   `expiry_date` datetime NULL,
+  `keep_fetched_ms` integer NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_task_result_taskkit_queued_task_result` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
 );
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (`task_id`);
+-- Create index "taskkit_result_expiry" to table: "taskkit_task_result"
+CREATE INDEX `taskkit_result_expiry` ON `taskkit_task_result` (`expiry_date`) WHERE expiry_date IS NOT NULL AND result IS NOT NULL;
 -- Create "taskkit_task_target" table
 CREATE TABLE `taskkit_task_target` (
   `id` uuid NOT NULL,

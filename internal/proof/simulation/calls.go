@@ -227,9 +227,19 @@ func (n *node) Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Eve
 	return n.db.Events(ctx, id, limit)
 }
 
-// PruneEvents implements [store.Operator].
+// EraseResults implements [store.Cleaner].
+func (n *node) EraseResults(ctx context.Context, limit int) (int, error) {
+	return do(ctx, n, "EraseResults", func(ctx context.Context) (int, error) { return n.db.EraseResults(ctx, limit) })
+}
+
+// RemoveTasks implements [store.Cleaner].
+func (n *node) RemoveTasks(ctx context.Context, p store.OldTasks) (store.RemovedTasks, error) {
+	return do(ctx, n, "RemoveTasks", func(ctx context.Context) (store.RemovedTasks, error) { return n.db.RemoveTasks(ctx, p) })
+}
+
+// PruneEvents implements [store.EventPruner].
 func (n *node) PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error) {
-	return n.db.PruneEvents(ctx, olderThan, limit)
+	return do(ctx, n, "PruneEvents", func(ctx context.Context) (int, error) { return n.db.PruneEvents(ctx, olderThan, limit) })
 }
 
 // Processes implements [store.Operator].

@@ -462,4 +462,14 @@ func (c *calls) operator() {
 	c.record("processes", func() error { _, err := s.Processes(ctx, time.Hour); return err })
 	c.record("counts", func() error { _, err := s.Counts(ctx, ""); return err })
 	c.record("counts_of_kind", func() error { _, err := s.Counts(ctx, "demo"); return err })
+	c.record("erase_results", func() error { _, err := s.EraseResults(ctx, 10); return err })
+	for name, keep := range map[string]store.Retention{"remove_ended": {Ended: time.Nanosecond}, "remove_idle": {Idle: time.Nanosecond}} {
+		c.record(name, func() error {
+			r, err := s.RemoveTasks(ctx, store.OldTasks{Limit: 100, Keep: func(string) store.Retention { return keep }})
+			if err == nil && len(r.Ended)+len(r.Idle) == 0 {
+				err = errors.New("no task was removed")
+			}
+			return err
+		})
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/store"
 )
 
@@ -25,12 +24,8 @@ func (b *Base) PruneEvents(ctx context.Context, olderThan time.Duration, limit i
 }
 
 func (b *Base) pruneEvents(ctx context.Context, q store.Querier, olderThan time.Duration, limit int) (deleted int, err error) {
-	before := "clock_timestamp() - $2::bigint * interval '1 millisecond'"
-	if b.Dialect() == dialect.SQLite {
-		before = "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))"
-	}
 	marker := store.NewID().String()
-	_, err = q.ExecContext(ctx, b.SQL("INSERT INTO {s}taskkit_event_prune (id, before_date) VALUES ($1, ")+before+")", marker, Millis(olderThan))
+	_, err = q.ExecContext(ctx, b.SQL("INSERT INTO {s}taskkit_event_prune (id, before_date) VALUES ($1, ")+b.ago("$2")+")", marker, Millis(olderThan))
 	if err != nil {
 		return 0, err
 	}

@@ -205,7 +205,12 @@ func (b *Base) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, e
 		return nil, 0, err
 	}
 	if r.FetchedDate == nil {
-		if _, err := b.q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_task_result SET fetched_date = {now} WHERE task_id = $1 AND fetched_date IS NULL"),
+		expiry := "{now} + keep_fetched_ms * interval '1 millisecond'"
+		if b.Dialect() == dialect.SQLite {
+			expiry = "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', keep_fetched_ms / 1000.0))"
+		}
+		if _, err := b.q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_result SET fetched_date = {now},
+  expiry_date = CASE WHEN keep_fetched_ms IS NOT NULL THEN `+expiry+` END WHERE task_id = $1 AND fetched_date IS NULL`),
 			id.String()); err != nil {
 			return nil, 0, fmt.Errorf("record that the result of task %s was fetched: %w", id, err)
 		}
@@ -213,7 +218,7 @@ func (b *Base) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, e
 	return r.Result, r.CodecRevision, nil
 }
 
-// result reads the row of a result; nil: the task has none.
+// result reads the row of a result; nil: the task has none. [store.ErrExpired]: it has been erased.
 func (b *Base) result(ctx context.Context, id uuid.UUID) (*ent.TaskResult, error) {
 	r, err := b.ent.TaskResult.Query().Where(taskresult.TaskID(id)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -228,6 +233,9 @@ func (b *Base) result(ctx context.Context, id uuid.UUID) (*ent.TaskResult, error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the result of task %s: %w", id, err)
+	}
+	if r.Result == nil {
+		return nil, store.ErrExpired
 	}
 	return r, nil
 }
@@ -285,14 +293,10 @@ func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, 
 
 // Processes implements [store.Operator].
 func (b *Base) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
-	recent := "ended_date > clock_timestamp() - $1::bigint * interval '1 millisecond'"
-	if b.Dialect() == dialect.SQLite {
-		recent = "ended_date > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $1 / 1000.0))"
-	}
 	var ps []store.Process
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining,
   ended_date, coalesce(ended_reason, ''), {now}
-FROM {s}taskkit_task_process WHERE ended_date IS NULL OR `)+recent+`
+FROM {s}taskkit_task_process WHERE ended_date IS NULL OR ended_date > `)+b.ago("$1")+`
 ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`, []any{Millis(since)}, func(rows *sql.Rows) error {
 		var (
 			p             store.Process

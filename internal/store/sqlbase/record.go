@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -27,8 +28,9 @@ type attemptRow struct {
 
 // resultRow is the result of a task.
 type resultRow struct {
-	task, result string
-	revision     int64
+	task, result       string
+	revision           int64
+	unfetched, fetched int64 // milliseconds that it is kept; negative: for ever
 }
 
 // secretsRow is what is added to the secrets of a task.
@@ -45,6 +47,15 @@ type recorded[R any] struct {
 	arrays  string
 	one     string
 }
+
+// The beginning and the end of both statements that store results. A task that ends again
+// has another result, which nobody has fetched.
+const (
+	resultColumns = "taskkit_task_result (id, task_id, result, codec_revision, keep_fetched_ms, expiry_date)"
+	resultAgain   = "\nON CONFLICT (task_id) DO UPDATE" +
+		" SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date," +
+		" fetched_date = NULL, keep_fetched_ms = excluded.keep_fetched_ms, expiry_date = excluded.expiry_date"
+)
 
 // newRecorded returns the INSERT into a table. clause follows it.
 func newRecorded[R any](name, table, clause string, columns ...sqlrows.Column[R]) recorded[R] {
@@ -80,14 +91,24 @@ var (
 		sqlrows.Text("code", func(a *attemptRow) string { return classify.Clean(a.Code) }),
 		sqlrows.Text("detail", func(a *attemptRow) string { return classify.Clean(a.Detail) }),
 	)
-	recordedResults = newRecorded("results", "taskkit_task_result", "\nON CONFLICT (task_id) DO UPDATE"+
-		" SET result = excluded.result, codec_revision = excluded.codec_revision, finished_date = excluded.finished_date,"+
-		" fetched_date = NULL, expiry_date = NULL",
-		sqlrows.Text("id", func(*resultRow) string { return store.NewID().String() }).As("uuid"),
-		sqlrows.Text("task_id", func(r *resultRow) string { return r.task }).As("uuid"),
-		sqlrows.Text("result", func(r *resultRow) string { return r.result }).As("json"),
-		sqlrows.Number("codec_revision", func(r *resultRow) int64 { return r.revision }),
-	)
+	recordedResults = recorded[resultRow]{
+		"results",
+		[]sqlrows.Column[resultRow]{
+			sqlrows.Text("id", func(*resultRow) string { return store.NewID().String() }),
+			sqlrows.Text("task_id", func(r *resultRow) string { return r.task }),
+			sqlrows.Text("result", func(r *resultRow) string { return r.result }),
+			sqlrows.Number("codec_revision", func(r *resultRow) int64 { return r.revision }),
+			sqlrows.Number("fetched", func(r *resultRow) int64 { return r.fetched }),
+			sqlrows.Number("unfetched", func(r *resultRow) int64 { return r.unfetched }),
+		},
+		"INSERT INTO {s}" + resultColumns + `
+SELECT id::uuid, task_id::uuid, result::json, codec_revision, CASE WHEN fetched >= 0 THEN fetched END,
+  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched * interval '1 millisecond' END
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS r(id, task_id, result, codec_revision, fetched, unfetched)` +
+			resultAgain,
+		"INSERT INTO " + resultColumns + ` VALUES ($1, $2, $3, $4, CASE WHEN $5 >= 0 THEN $5 END,
+  CASE WHEN $6 >= 0 THEN strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', $6 / 1000.0)) END)` + resultAgain,
+	}
 	recordedSecrets = recorded[secretsRow]{
 		"secrets",
 		[]sqlrows.Column[secretsRow]{
@@ -151,7 +172,9 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 			attempts = append(attempts, &attemptRow{task, *w.Attempt})
 		}
 		if w.Result != nil {
-			results = append(results, &resultRow{task, string(w.Result), int64(w.Revision)})
+			results = append(results, &resultRow{
+				task, string(w.Result), int64(w.Revision), keptMillis(w.Keep.Unfetched), keptMillis(w.Keep.Fetched),
+			})
 		}
 	}
 	var options storedOptions
@@ -190,6 +213,14 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 		return nil, err
 	}
 	return t.checkConditions(ctx, q, checked, options)
+}
+
+// keptMillis is a period of [store.Retention] in milliseconds: negative for ever.
+func keptMillis(d time.Duration) int64 {
+	if d <= 0 {
+		return -1
+	}
+	return d.Milliseconds()
 }
 
 // passDeferred removes the rows of deferred items that a write has passed. It comes

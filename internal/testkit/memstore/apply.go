@@ -124,7 +124,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.attempts[w.ID] = append(s.attempts[w.ID], a)
 	}
 	if w.Result != nil {
-		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision}
+		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision, keep: w.Keep, expiry: expiry(now, w.Keep.Unfetched)}
 	}
 	return store.Applied{OK: true, Control: t.Control}
 }

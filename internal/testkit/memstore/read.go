@@ -131,6 +131,9 @@ func (s *Store) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int,
 	if r == nil {
 		return nil, 0, nil
 	}
+	if r.text == nil {
+		return nil, 0, store.ErrExpired
+	}
 	return slices.Clone(r.text), r.revision, nil
 }
 
@@ -144,8 +147,8 @@ func (s *Store) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, 
 		return nil, 0, err
 	}
 	defer s.mu.Unlock()
-	if r := s.results[id]; r != nil {
-		r.fetched = true
+	if r := s.results[id]; r != nil && !r.fetched {
+		r.fetched, r.expiry = true, expiry(s.now(), r.keep.Fetched)
 	}
 	return text, revision, nil
 }

@@ -104,6 +104,8 @@ type result struct {
 	text     []byte
 	revision int
 	fetched  bool
+	keep     store.Retention
+	expiry   time.Time // zero: never
 }
 
 // New returns an empty store.

@@ -96,11 +96,14 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
     position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
     attempt = excluded.attempt, created_date = excluded.created_date;
 
-INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision)
-SELECT id::uuid, task_id::uuid, result::json, codec_revision
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS r(id, task_id, result, codec_revision)
+INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision, keep_fetched_ms, expiry_date)
+SELECT id::uuid, task_id::uuid, result::json, codec_revision, CASE WHEN fetched >= 0 THEN fetched END,
+  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched * interval '1 millisecond' END
+FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS r(id, task_id,
+    result, codec_revision, fetched, unfetched)
 ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision,
-    finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL;
+    finished_date = excluded.finished_date, fetched_date = NULL, keep_fetched_ms = excluded.keep_fetched_ms,
+    expiry_date = excluded.expiry_date;
 
 UPDATE "taskkit".taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
 FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid;

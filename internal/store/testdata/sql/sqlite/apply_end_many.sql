@@ -90,9 +90,12 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
     position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
     attempt = excluded.attempt, created_date = excluded.created_date;
 
-INSERT INTO taskkit_task_result (id, task_id, result, codec_revision) VALUES ($1, $2, $3, $4)
+INSERT INTO taskkit_task_result (id, task_id, result, codec_revision, keep_fetched_ms, expiry_date) VALUES ($1,
+    $2, $3, $4, CASE WHEN $5 >= 0 THEN $5 END,
+  CASE WHEN $6 >= 0 THEN strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', $6 / 1000.0)) END)
 ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision,
-    finished_date = excluded.finished_date, fetched_date = NULL, expiry_date = NULL;
+    finished_date = excluded.finished_date, fetched_date = NULL, keep_fetched_ms = excluded.keep_fetched_ms,
+    expiry_date = excluded.expiry_date;
 
 UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1;
 

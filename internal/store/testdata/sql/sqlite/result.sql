@@ -2,7 +2,8 @@
 
 SELECT `taskkit_task_result`.`id`, `taskkit_task_result`.`task_id`, `taskkit_task_result`.`result`,
     `taskkit_task_result`.`codec_revision`, `taskkit_task_result`.`finished_date`,
-    `taskkit_task_result`.`fetched_date`, `taskkit_task_result`.`expiry_date`
+    `taskkit_task_result`.`fetched_date`, `taskkit_task_result`.`expiry_date`,
+    `taskkit_task_result`.`keep_fetched_ms`
 FROM `taskkit_task_result`
 WHERE `taskkit_task_result`.`task_id` = ?
 LIMIT 2;

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+)
+
+// A page is removed in one transaction. The pages of tasks that nothing is removed from
+// are counted: a pass gives up after some, and the next one goes on there.
+const (
+	cleanPage      = 500
+	cleanItems     = 20_000 // recorded items of the tasks of a page
+	cleanIdlePages = 10
+	// cleanShare is the part of its time in which a cleaner works: it waits nine times
+	// as long as a page took.
+	cleanShare = 10
+)
+
+// cleaner removes what has been kept for long enough. Every worker has one. The
+// statements are guarded, so two of them at the same time do no harm, and the more
+// workers there are, the less often each looks. It runs on one goroutine.
+type cleaner struct {
+	store  Store
+	config Config
+	events *observer
+
+	after uuid.UUID // the last task that was looked at; zero: begin with the oldest
+}
+
+// run cleans until ctx ends.
+func (c *cleaner) run(ctx context.Context) {
+	every := c.config.CleanEvery
+	if every <= 0 {
+		return
+	}
+	// The first time comes late: a worker that starts has other things to do.
+	t := time.NewTimer(every + rand.N(every/4+1))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		workers, err := c.pass(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.events.report(CallFailed{Worker: c.events.worker, Call: CallClean, Try: 1, Err: err})
+		}
+		wait := every * time.Duration(max(workers, 1))
+		t.Reset(wait - wait/8 + rand.N(wait/4+1))
+	}
+}
+
+// pass removes what is old, and returns how many workers there are.
+func (c *cleaner) pass(ctx context.Context) (workers int, err error) {
+	found := OldRemoved{Worker: c.events.worker}
+	defer func() {
+		if found != (OldRemoved{Worker: c.events.worker}) {
+			c.events.report(found)
+		}
+	}()
+	err = c.call(ctx, func(ctx context.Context) error {
+		ps, err := c.store.Processes(ctx, 0)
+		for _, p := range ps {
+			if p.Alive() {
+				workers++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return workers, err
+	}
+	err = c.pages(ctx, &found.Results, c.store.EraseResults)
+	if err == nil && c.config.Youngest > 0 {
+		err = c.tasks(ctx, &found)
+	}
+	if err == nil && c.config.Events > 0 {
+		err = c.pages(ctx, &found.Events, func(ctx context.Context, limit int) (int, error) {
+			return c.store.PruneEvents(ctx, c.config.Events, limit)
+		})
+	}
+	return workers, err
+}
+
+// pages removes pages until there is none that is full.
+func (c *cleaner) pages(ctx context.Context, removed *int, page func(ctx context.Context, limit int) (int, error)) error {
+	for n := cleanPage; n == cleanPage; {
+		err := c.call(ctx, func(ctx context.Context) (err error) {
+			n, err = page(ctx, cleanPage)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		*removed += n
+	}
+	return nil
+}
+
+// tasks removes tasks.
+func (c *cleaner) tasks(ctx context.Context, found *OldRemoved) error {
+	for idle := 0; idle < cleanIdlePages; {
+		var r store.RemovedTasks
+		err := c.call(ctx, func(ctx context.Context) (err error) {
+			r, err = c.store.RemoveTasks(ctx, store.OldTasks{
+				After: c.after, Limit: cleanPage, Items: cleanItems, Keep: c.config.retention, Youngest: c.config.Youngest,
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		found.Tasks += len(r.Ended)
+		found.Idle += len(r.Idle)
+		if len(r.Ended)+len(r.Idle) == 0 {
+			idle++
+		}
+		c.after = r.Next
+		if r.Next == uuid.Nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// call makes a call to the database, and then leaves it alone for a while.
+func (c *cleaner) call(ctx context.Context, f func(ctx context.Context) error) error {
+	began := time.Now()
+	// The rows of a task with a million items are removed at once.
+	cctx, cancel := context.WithTimeout(ctx, 6*c.config.Call)
+	defer cancel()
+	if err := f(cctx); err != nil {
+		return err
+	}
+	sleep(ctx, (cleanShare-1)*time.Since(began))
+	return ctx.Err()
+}

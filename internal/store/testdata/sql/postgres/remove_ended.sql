@@ -1,0 +1,16 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT id, execution_component_name, workflow_status, items_failed + items_skipped,
+  created_date, modified_date, not_before, workflow_stopped_date, clock_timestamp()
+FROM "taskkit".taskkit_queued_task WHERE id > $1 ORDER BY id LIMIT $2;
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
+  SELECT id FROM "taskkit".taskkit_queued_task WHERE id = ANY($1::text[]::uuid[])
+      AND workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')
+      AND workflow_stopped_date < clock_timestamp() - $2::bigint * interval '1 millisecond' FOR UPDATE SKIP LOCKED) RETURNING id;
+
+commit;

@@ -1,0 +1,10 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+UPDATE taskkit_task_result SET result = NULL WHERE id IN (
+  SELECT id FROM taskkit_task_result WHERE expiry_date < datetime('now', 'subsec') AND expiry_date IS NOT NULL
+      AND result IS NOT NULL
+  ORDER BY expiry_date LIMIT $1 );
+
+COMMIT;

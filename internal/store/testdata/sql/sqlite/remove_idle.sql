@@ -1,0 +1,18 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT id, execution_component_name, workflow_status, items_failed + items_skipped,
+  created_date, modified_date, not_before, workflow_stopped_date, datetime('now', 'subsec')
+FROM taskkit_queued_task WHERE id > $1 ORDER BY id LIMIT $2;
+
+BEGIN IMMEDIATE;
+
+DELETE FROM taskkit_queued_task WHERE id IN (
+  SELECT id FROM taskkit_queued_task WHERE id IN (SELECT value FROM json_each($1))
+      AND workflow_status = 'QUEUED' AND modified_date < strftime('%Y-%m-%d %H:%M:%f', 'now',
+      printf('-%.3f seconds', $2 / 1000.0)) AND not_before < strftime('%Y-%m-%d %H:%M:%f', 'now',
+      printf('-%.3f seconds', $2 / 1000.0)) ) RETURNING id;
+
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
+
+COMMIT;
