@@ -259,7 +259,7 @@ func (s *Server) jobPaths() object {
 			"get": operation("fetch", "Fetch the result", nil, responses(object{
 				"200": object{"description": "The result, of the schema KIND_Result.", "content": content(mediaJSON, object{})},
 				"204": object{"description": "The job has no result."},
-			}, ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrJobFailed)),
+			}, ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrExpired, ErrJobFailed)),
 		},
 		p + "/{id}/items": object{
 			"parameters": []any{id},

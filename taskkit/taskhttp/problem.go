@@ -86,6 +86,7 @@ var (
 	ErrNotPossible   = problem("not-possible", http.StatusConflict, "The status of the job does not allow this")
 	ErrKeyTaken      = problem("key-taken", http.StatusConflict, "Another job has the unique key of this one")
 	ErrDeleted       = problem("deleted", http.StatusGone, "The job is being deleted")
+	ErrExpired       = problem("expired", http.StatusGone, "The result has expired and is erased")
 	ErrRetired       = problem("kind-retired", http.StatusGone, "Jobs of this kind cannot be started any more")
 	ErrBodyTooLarge  = problem("body-too-large", http.StatusRequestEntityTooLarge, "The body is too large")
 	ErrMediaType     = problem("media-type", http.StatusUnsupportedMediaType, "The body must be application/json in UTF-8, not compressed")
@@ -98,7 +99,7 @@ var (
 	ErrShuttingDown  = problem("shutting-down", http.StatusServiceUnavailable, "The server shuts down")
 	problemDocuments = []*Error{
 		ErrBadParameter, ErrNotJSON, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrNoSuchJob, ErrNoSuchPath, ErrMethod,
-		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec,
+		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrExpired, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec,
 		ErrKeyReused, ErrJobFailed, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
 	}
 )

@@ -34,6 +34,8 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, who Caller) erro
 	case errors.Is(err, taskkit.ErrNoResult):
 		w.WriteHeader(http.StatusNoContent)
 		return nil
+	case errors.Is(err, taskkit.ErrExpired):
+		return ErrExpired.of(j)
 	case errors.Is(err, taskkit.ErrNotFound):
 		return ErrNoSuchJob
 	case err != nil:

@@ -82,7 +82,7 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 	if s.Progress, err = c.Progress(ctx, t.ID); err != nil {
 		return s, err
 	}
-	if s.Result, err = c.Result(ctx, t.ID); err != nil && !errors.Is(err, taskkit.ErrNoResult) {
+	if s.Result, err = c.Result(ctx, t.ID); err != nil && !errors.Is(err, taskkit.ErrNoResult) && !errors.Is(err, taskkit.ErrExpired) {
 		return s, err
 	}
 	if s.Preview, err = c.Preview(ctx, t.ID); err != nil {

@@ -1,0 +1,30 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+// Ended tasks are kept for 90 days. The results of one kind can be fetched again for an hour, and
+// its tasks are kept for ever.
+func ExampleRetention() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
+	config := taskkit.Config{
+		Retention: taskkit.Retention{Ended: 90 * 24 * time.Hour},
+		KindRetention: map[string]taskkit.Retention{
+			"greet": {Fetched: time.Hour, Ended: taskkit.Never},
+		},
+	}
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	runToEnd(db, r, id, config)
+
+	_, err := taskkit.NewClient(db).FetchJSON(ctx, id)
+	fmt.Println("expired:", errors.Is(err, taskkit.ErrExpired))
+	// Output: expired: false
+}
