@@ -134,7 +134,7 @@ func (c Config) engine() engine.Config {
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
 		MeasureEvery: or(c.measureEvery, 5*time.Second),
 		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
-		Call:         or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
+		Call: or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
 		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),

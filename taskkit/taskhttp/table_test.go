@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/store/dbstore"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
@@ -162,6 +163,43 @@ func TestStoppedJobHasResult(t *testing.T) {
 			if r := e.do(t, "GET", path(j.ID)+"/result", ""); r.status != 200 || r.body != `{"items":4}` {
 				t.Errorf("result: %d %s", r.status, r.body)
 			}
+		}
+	})
+}
+
+// A result that has been erased is told from one that never was (PTV-30). Its job can still
+// be watched.
+func TestExpiredResult(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.runWorker(t)
+		id := e.reach(t, e.start(t, done).ID, taskhttp.Succeeded).ID
+		if r := e.do(t, "GET", path(id)+"/result", ""); r.status != http.StatusOK {
+			t.Fatalf("result: %d %s", r.status, r.body)
+		}
+		if _, err := db.ExecContext(t.Context(), "UPDATE taskkit_task_result SET expiry_date = '2020-01-01 00:00:00.000'"); err != nil {
+			t.Fatal(err)
+		}
+		s, err := dbstore.Open(t.Context(), db.DB, e.schema, dbstore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Release(t.Context())
+		if n, err := s.EraseResults(t.Context(), 10); n != 1 || err != nil {
+			t.Fatalf("erased %d, %v", n, err)
+		}
+		for _, method := range []string{"GET", "HEAD"} {
+			r := e.do(t, method, path(id)+"/result", "")
+			if r.status != http.StatusGone {
+				t.Errorf("%s of the expired result: %d %s", method, r.status, r.body)
+			}
+			if method == "GET" {
+				check(t, "fetch", r, http.StatusGone, taskhttp.ErrExpired)
+			}
+		}
+		if j := e.do(t, "GET", path(id), "").job(t); j.Status != taskhttp.Succeeded {
+			t.Errorf("the job: %+v", j)
 		}
 	})
 }

@@ -151,7 +151,7 @@ func (c *checker) imported(by *packages.Package, path string) (*types.Package, e
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	r, err := gcexportdata.NewReader(file)
+	r, err := gcexportdata.NewReader(file) //nolint:staticcheck // what go list names is an archive still
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", compiled.ExportFile, err)
 	}

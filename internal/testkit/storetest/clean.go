@@ -16,7 +16,9 @@ import (
 func (e *env) passed() {
 	e.Helper()
 	id := e.one()
-	for begin := e.read(id).Elapsed; e.read(id).Elapsed < begin+5*time.Millisecond; {
+	begin := e.read(id).Elapsed
+	for now := begin; now < begin+5*time.Millisecond; now = e.read(id).Elapsed {
+		e.ok(e.ctx().Err())
 	}
 	_, err := e.request(id, lifecycle.ActDelete)
 	e.ok(err)

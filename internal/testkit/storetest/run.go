@@ -81,7 +81,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
 		"PruneEvents": pruneEvents, "EraseResults": eraseResults, "RemoveEnded": removeEnded, "RemoveGuarded": removeGuarded, "RemoveIdle": removeIdle, "RemovePages": removePages,
-		"Watch":       watch, "WatchEnds": watchEnds,
+		"Watch": watch, "WatchEnds": watchEnds,
 
 		"AttackBySQL": attackBySQL, "AttackImmutables": attackImmutables, "AttackEventPrune": attackEventPrune,
 	} {
