@@ -23,13 +23,13 @@ const (
 
 // cleaner removes what has been kept for long enough. Every worker has one. The
 // statements are guarded, so two of them at the same time do no harm, and the more
-// workers there are, the less often each looks. It runs on one goroutine.
+// workers there are, the less often each does it. It runs on one goroutine.
 type cleaner struct {
 	store  Store
 	config Config
 	events *observer
 
-	after uuid.UUID // the last task that was looked at; zero: begin with the oldest
+	after uuid.UUID // the last task that was read; zero: begin with the oldest
 }
 
 // run cleans until ctx ends.

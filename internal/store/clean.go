@@ -34,7 +34,7 @@ type EventPruner interface {
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
 }
 
-// OldTasks is a page of tasks to look at, in the order of their ids, which is that of time.
+// OldTasks is a page of tasks to read, in the order of their ids, which is that of time.
 type OldTasks struct {
 	After uuid.UUID // only tasks with a larger id
 	Limit int

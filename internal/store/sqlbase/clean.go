@@ -82,11 +82,11 @@ type oldPage struct {
 	old   map[oldGroup][]uuid.UUID
 	items int64     // recorded, of those
 	full  bool      // what follows is left for the next page
-	last  uuid.UUID // that was looked at
+	last  uuid.UUID // that was read
 	young bool      // it was too young, as all that follow are
 }
 
-// add looks at a row.
+// add reads a row.
 func (p *oldPage) add(rows *sql.Rows) error {
 	var (
 		id                                       uuid.UUID

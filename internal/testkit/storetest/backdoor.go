@@ -79,7 +79,7 @@ var sqlOnly = map[string]string{
 	"RequestInTransaction": "a caller has no transaction in which to make a request",
 	"BatchLeaksRows":       "there are no rows to leave open",
 	"BatchTxControl":       "no statement that ends a transaction is accepted",
-	"RemoveGuarded":        "nothing happens between a look and a removal",
+	"RemoveGuarded":        "nothing happens between a read and a removal",
 	"AttackBySQL":          "nobody has a prompt",
 	"AttackImmutables":     "nobody has a prompt",
 	"AttackEventPrune":     "nobody has a prompt",

@@ -121,7 +121,7 @@ func removeEnded(e *env) {
 	is(e, "removed again", len(e.remove(page).Ended), 0)
 }
 
-// removeGuarded: a task that is retried after the cleaner has seen it stays.
+// removeGuarded: a task that is retried after the cleaner has read it stays.
 func removeGuarded(e *env) {
 	e.registerWorker()
 	id := e.bring(lifecycle.Failure)
@@ -140,7 +140,7 @@ func removeGuarded(e *env) {
 // one that is due later, that runs or has ended stays.
 func removeIdle(e *env) {
 	e.registerWorker()
-	held := e.claimedTask().ID
+	leased := e.claimedTask().ID
 	idle := e.one()
 	later := e.one(func(t *store.NewTask) { t.Delay = day })
 	paused := e.one()
@@ -152,7 +152,7 @@ func removeIdle(e *env) {
 	is(e, "ended", len(r.Ended), 0)
 	e.gone(idle)
 	e.gone(paused)
-	e.read(held)
+	e.read(leased)
 	e.read(later)
 	es, err := e.s.Events(e.ctx(), idle, 10)
 	e.ok(err)
