@@ -34,6 +34,7 @@ import (
 // When the kind gets a new revision after the call, and before the first batch, the task ends
 // in FAILURE with the code revision, and nothing is done.
 func (c *Client) Apply(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
+	forgetSubmitted(opts)
 	workers, err := c.Workers(ctx)
 	if err != nil {
 		return ID{}, err

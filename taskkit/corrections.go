@@ -38,6 +38,7 @@ type Correction struct {
 // A failed item without a correction, a correction of another item, and one that is not
 // of the item's type are a *[CorrectionsError]. An error of the sequence is returned.
 func (c *Client) RetryCorrected(ctx context.Context, id ID, corrected iter.Seq2[Correction, error], opts ...SubmitOption) (ID, error) {
+	forgetSubmitted(opts)
 	if corrected == nil {
 		return ID{}, &OptionError{"corrected", "nil is no sequence: use RetryFailed for items as they are"}
 	}

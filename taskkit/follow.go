@@ -61,6 +61,7 @@ type followUp struct {
 
 // follow submits a task that f completes, made from another.
 func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(*followUp) error) (ID, error) {
+	forgetSubmitted(opts)
 	op, err := c.tables(ctx)
 	if err != nil {
 		return ID{}, err

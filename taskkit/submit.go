@@ -42,6 +42,7 @@ func Submit[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind[Spe
 // caller must roll back. Keys and references identify one task, so they are
 // refused for more than one spec.
 func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind[Spec, State, Result], specs []Spec, opts ...SubmitOption) ([]ID, error) {
+	forgetSubmitted(opts)
 	if k == nil {
 		return nil, &UnknownKindError{Kind: "(nil)"}
 	}
@@ -180,6 +181,7 @@ func checkSchemaName(name string) error {
 // programs that learn the kind at run time. The kind must be registered. The spec
 // is decoded strictly and validated.
 func (r *Registry) SubmitJSON(ctx context.Context, tx Execer, kind string, spec []byte, opts ...SubmitOption) (ID, error) {
+	forgetSubmitted(opts)
 	submit, ok := r.submit[kind]
 	if !ok {
 		known := slices.Clone(r.names)

@@ -15,10 +15,21 @@ import (
 //
 // In SubmitMany it is an *[OptionError] for more than one spec.
 func WithSubmitted(t *Task) SubmitOption {
-	return submitOption(func(s *submission) {
-		*t = Task{}
-		s.submitted = t
-	})
+	return submittedOption{t}
+}
+
+type submittedOption struct{ task *Task }
+
+func (o submittedOption) applySubmit(s *submission) { s.submitted = o.task }
+
+// forgetSubmitted sets the tasks of WithSubmitted to zero, so that none of an earlier call
+// is there after an error. It is the first step of each call that takes options of Submit.
+func forgetSubmitted(opts []SubmitOption) {
+	for _, o := range opts {
+		if o, ok := o.(submittedOption); ok {
+			*o.task = Task{}
+		}
+	}
 }
 
 // submittedTask returns a task as it is stored; the zero Task if the submission alone does

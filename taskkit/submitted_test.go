@@ -52,15 +52,41 @@ func TestWithSubmitted(t *testing.T) {
 	})
 }
 
-// After an error nothing is known, and of several tasks none.
+// After an error nothing is known, also of an earlier call, and of several tasks none.
 func TestWithSubmittedOfNone(t *testing.T) {
 	t.Parallel()
 	db := testdb.SQLite(t)
 	migrated(t, db)
-	k := badEvery("numbers_none", "")
-	got := taskkit.Task{ID: uuid.New()}
+	ctx, k := t.Context(), badEvery("numbers_none", "")
+	retired := taskkit.NewKind(taskkit.Definition[numbersSpec, countState, string]{Name: "numbers_retired", Retired: true})
+	var registry taskkit.Registry
+	got := taskkit.Task{}
 	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(schemaOf(db)), taskkit.WithSubmitted(&got)}
-	if _, err := taskkit.SubmitMany(t.Context(), db, k, []numbersSpec{below(1), below(1)}, options...); !isOptionError(err) || got.ID != uuid.Nil {
-		t.Errorf("%v, %+v", err, got)
+	for name, submit := range map[string]func() (taskkit.ID, error){
+		"several tasks": func() (taskkit.ID, error) {
+			_, err := taskkit.SubmitMany(ctx, db, k, []numbersSpec{below(1), below(1)}, options...)
+			return taskkit.ID{}, err
+		},
+		"no kind": func() (taskkit.ID, error) {
+			return taskkit.Submit[numbersSpec, countState, string](ctx, db, nil, below(1), options...)
+		},
+		"a retired kind":  func() (taskkit.ID, error) { return taskkit.Submit(ctx, db, retired, below(1), options...) },
+		"no handle":       func() (taskkit.ID, error) { return taskkit.Submit(ctx, nil, k, below(1), options...) },
+		"an unknown kind": func() (taskkit.ID, error) { return registry.SubmitJSON(ctx, db, "nobody", nil, options...) },
+		"no owner":        func() (taskkit.ID, error) { return taskkit.Submit(ctx, db, k, below(1), options[1:]...) },
+		"a retry": func() (taskkit.ID, error) {
+			return clientOf(db).RetryFailed(ctx, uuid.New(), taskkit.WithSubmitted(&got))
+		},
+		"an application": func() (taskkit.ID, error) {
+			return clientOf(db).Apply(ctx, uuid.New(), taskkit.WithSubmitted(&got))
+		},
+		"corrections": func() (taskkit.ID, error) {
+			return clientOf(db).RetryCorrected(ctx, uuid.New(), nil, taskkit.WithSubmitted(&got))
+		},
+	} {
+		got = taskkit.Task{ID: uuid.New()}
+		if _, err := submit(); err == nil || got.ID != uuid.Nil {
+			t.Errorf("%s: %v, %s", name, err, got.ID)
+		}
 	}
 }
