@@ -2,9 +2,11 @@ package taskhttp_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,7 +83,10 @@ func typeScript(t *testing.T) string {
 		return c.CombinedOutput()
 	}
 	if out, err := run("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"); err != nil {
-		t.Skipf("the packages of npm cannot be installed: %v\n%s", err, out)
+		if why := registryDown(t, run); why != nil {
+			t.Skipf("the registry of npm cannot be reached: %v\n%s", why, out)
+		}
+		t.Fatalf("the packages of npm cannot be installed: %v\n%s", err, out)
 	}
 	document, err := filepath.Abs(golden)
 	if err != nil {
@@ -105,4 +110,16 @@ func typeScript(t *testing.T) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir
+}
+
+// registryDown returns why the registry of npm does not answer; nil if it does. npm asks,
+// since it knows the registry, proxies and certificates that are configured; any answer
+// counts, so that a broken lock file is never taken for a lost connection.
+func registryDown(t *testing.T, run func(name string, args ...string) ([]byte, error)) error {
+	t.Helper()
+	out, err := run("npm", "ping", "--fetch-retries=0", "--fetch-timeout=10000")
+	if err == nil || regexp.MustCompile(`(?m)code E4\d\d$`).Match(out) { // an answer, such as E404
+		return nil
+	}
+	return fmt.Errorf("npm ping: %w\n%s", err, out)
 }

@@ -1350,7 +1350,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description deleted */
+            /** @description deleted, expired */
             410: {
                 headers: {
                     /** @description seconds until another try, if it passes */
