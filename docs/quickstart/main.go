@@ -1,16 +1,21 @@
 // Command campus closes a cohort of 2,000 students and waits until the status of
-// all of them has been set. It needs nothing installed: its database is an
-// SQLite file, or the PostgreSQL database that DATABASE_URL names.
+// all of them has been set. With -listen it then serves HTTP until it is interrupted.
+// It needs nothing installed: its database is an SQLite file, or the PostgreSQL
+// database that DATABASE_URL names.
 package main
 
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -28,18 +33,23 @@ import (
 )
 
 func main() {
+	listen := flag.String("listen", "", "serve HTTP on this `address`, such as 127.0.0.1:8080")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	dir, err := os.MkdirTemp("", "campus")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := run(context.Background(), os.Stdout, os.Getenv("DATABASE_URL"), filepath.Join(dir, "campus.db")); err != nil {
+	err = run(ctx, os.Stdout, os.Getenv("DATABASE_URL"), filepath.Join(dir, "campus.db"), *listen)
+	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run closes a cohort and prints what became of its students.
-func run(ctx context.Context, out io.Writer, url, file string) error {
+// run closes a cohort and prints what became of its students. Then it serves jobs, if it
+// is told where.
+func run(ctx context.Context, out io.Writer, url, file, listen string) error {
 	db, client, err := open(url, file)
 	if err != nil {
 		return err
@@ -81,7 +91,10 @@ func run(ctx context.Context, out io.Writer, url, file string) error {
 		}
 		_, err = fmt.Fprintf(out, "%s: %d of %d students, %d changed\n",
 			t.Task.Status, t.Task.Progress.Done, t.Task.Progress.Total, t.State.Changed)
-		return err
+		if err != nil || listen == "" {
+			return err
+		}
+		return serve(ctx, db, out, listen)
 	})
 	return g.Wait()
 }

@@ -25,7 +25,7 @@ import (
 // The program prints what the documentation says.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, "", filepath.Join(t.TempDir(), "campus.db")); err != nil {
+	if err := run(t.Context(), &out, "", filepath.Join(t.TempDir(), "campus.db"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.String(), "COMPLETED: 2000 of 2000 students, 2000 changed\n"; got != want {
@@ -90,7 +90,7 @@ func TestSetStatus(t *testing.T) {
 	client := func(db *sql.DB) *ent.Client {
 		return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.SQLite, db)))
 	}
-	tasktest.TestExecutor(t, tasktest.Case[setstatus.Spec, setstatus.State, struct{}]{
+	tasktest.TestExecutor(t, tasktest.Case[setstatus.Spec, setstatus.State, setstatus.State]{
 		Kind: setstatustask.Kind,
 		New: func(testing.TB, *sql.DB) taskkit.Executor[setstatus.Spec, setstatus.State] {
 			return &setstatus.Executor{}

@@ -35,3 +35,8 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 	b.State.Changed += changed
 	return next, err
 }
+
+// Report implements [taskkit.Reporter]: the result is what clients fetch.
+func (*Executor) Report(_ context.Context, b *taskkit.Batch[Spec, State]) (State, error) {
+	return b.State, nil
+}

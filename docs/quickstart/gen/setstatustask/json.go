@@ -40,6 +40,21 @@ func decodeState(src []byte, v *State) error {
 	return d.Finish()
 }
 
+// appendResult appends the JSON of a result to dst.
+func appendResult(dst []byte, v *Result) ([]byte, error) {
+	e := taskjson.NewEncoderSize(dst, 21)
+	writeState(&e, v)
+	return e.Finish()
+}
+
+// decodeResult reads a result.
+func decodeResult(src []byte, v *Result) error {
+	d := taskjson.NewDecoder(src)
+	*v = Result{}
+	readState(d, v)
+	return d.Finish()
+}
+
 // writeSpec writes a setstatus.Spec.
 func writeSpec(e *taskjson.Encoder, v *setstatus.Spec) {
 	e.Open(`{"students":`)

@@ -32,6 +32,7 @@ func _() {
 	}{})
 
 	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*setstatus.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*setstatus.Executor)(nil))
 }
 
 // runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
@@ -43,8 +44,8 @@ type (
 	Spec = setstatus.Spec
 	// State is what a task of kind set_status remembers between batches.
 	State = setstatus.State
-	// Result is empty: tasks of kind set_status have no result.
-	Result = struct{}
+	// Result is what a task of kind set_status returns to whoever submitted it.
+	Result = setstatus.State
 	// Task is a task of kind set_status as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
@@ -54,16 +55,20 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
+	//go:embed result.schema.json
+	resultSchema string
 )
 
 // Kind is the kind set_status.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
-	Name:       "set_status",
-	Revision:   1,
-	BatchSize:  500,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Name:         "set_status",
+	Revision:     2,
+	BatchSize:    500,
+	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
+	State:        taskjson.NewCodec(appendState, decodeState),
+	Result:       taskjson.NewCodec(appendResult, decodeResult),
+	SpecSchema:   []byte(specSchema),
+	ResultSchema: []byte(resultSchema),
 })
 
 // Submit submits a task of kind set_status: it will run if tx commits.
@@ -85,4 +90,10 @@ func SubmitMany(
 // Get reads a task of kind set_status. See [taskkit.Get].
 func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
+}
+
+// Fetch reads the result of a task of kind set_status that has ended.
+// See [taskkit.Fetch].
+func Fetch(ctx context.Context, c *taskkit.Client, id taskkit.ID) (Result, error) {
+	return taskkit.Fetch(ctx, c, Kind, id)
 }

@@ -19,5 +19,10 @@ func TestSpecimens(t *testing.T) {
 		{Part: "spec", Revision: 1, JSON: `{"status":"active","students":[1,1]}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"changed":1}`},
+		{Part: "spec", Revision: 2, JSON: `{"status":"active","students":[1,1]}`},
+		{Part: "state", Revision: 2, JSON: `{}`},
+		{Part: "state", Revision: 2, JSON: `{"changed":1}`},
+		{Part: "result", Revision: 2, JSON: `{}`},
+		{Part: "result", Revision: 2, JSON: `{"changed":1}`},
 	})
 }
