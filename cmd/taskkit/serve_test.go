@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,8 +21,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// The command serves the jobs of a person to that person, and on SIGTERM answers who
-// waits and ends.
+// The command serves the jobs of a person to that person, and on SIGTERM answers all who
+// wait and ends.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -58,7 +59,8 @@ func TestServe(t *testing.T) {
 		}
 		get := func(who uuid.UUID, below string) (int, string) {
 			t.Helper()
-			return got(t, address+below, who)
+			a := got(t, address+below, who)
+			return a.status, a.body
 		}
 		if status, body := get(person, "/"+id.String()); status != 200 || !strings.Contains(body, `"status":"QUEUING"`) {
 			t.Errorf("own job: %d %s", status, body)
@@ -69,23 +71,28 @@ func TestServe(t *testing.T) {
 		if status, body := get(uuid.UUID{}, ""); status != 401 {
 			t.Errorf("nobody: %d %s", status, body)
 		}
-		waited := make(chan int, 1)
-		go func() {
-			status, _ := got(t, address+"/"+id.String()+"?maximumPollingPeriod=60s", person)
-			waited <- status
-		}()
-		// That it waits shows in nothing but its silence: either it does, or it comes after
-		// the signal and is refused a connection.
+		watchers := watchAll(t, address+"/"+id.String(), person)
+		signalled := time.Now()
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		if status := <-waited; status != 200 && status != 0 {
-			t.Errorf("the watch is answered with %d", status)
+		var longest time.Duration
+		for range mostWatchers {
+			select {
+			case w := <-watchers:
+				longest = max(longest, w.at.Sub(signalled))
+				if w.status != 200 || w.header.Get("Retry-After") != "2" || !strings.Contains(w.body, `"status":"QUEUING"`) {
+					t.Errorf("a watch is answered with %d, Retry-After %q: %s", w.status, w.header.Get("Retry-After"), w.body)
+				}
+			case <-time.After(testdb.Patience(t)):
+				t.Fatal("a watch is not answered")
+			}
 		}
 		rest, _ := io.ReadAll(lines)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("it ends with %v: %s", err, rest)
 		}
+		t.Logf("after SIGTERM the last of %d watchers was answered in %v, and the process had ended in %v", mostWatchers, longest, time.Since(signalled))
 	})
 	expect(t, 2, "--person-header is missing", "serve", "-d", "sqlite:none.db")
 	expect(t, 2, "this machine alone", "serve", "--person-header", "X", "--listen", "0.0.0.0:80", "-d", "sqlite:none.db")
@@ -93,26 +100,62 @@ func TestServe(t *testing.T) {
 	expect(t, 2, "--listen accepts an address", "serve", "--person-header", "X", "--listen", "80", "-d", "sqlite:none.db")
 }
 
-// got makes a request as a person. The status is 0 without an answer.
-func got(t *testing.T, url string, person uuid.UUID) (int, string) {
+// mostWatchers is how many requests of a person may wait at once, by default.
+const mostWatchers = 100
+
+// watchAll lets as many requests wait for a job as may, and returns their answers. That
+// they all wait shows in the refusal of one more.
+func watchAll(t *testing.T, job string, person uuid.UUID) <-chan answer {
+	t.Helper()
+	answers := make(chan answer, mostWatchers)
+	for range mostWatchers {
+		go func() {
+			for {
+				// The one more may have come before it.
+				if a := got(t, job+"?maximumPollingPeriod=60s", person); a.status != 429 || t.Context().Err() != nil {
+					answers <- a
+					return
+				}
+			}
+		}()
+	}
+	within := testdb.Within(t)
+	for got(t, job+"?maximumPollingPeriod=20ms", person).status != 429 {
+		if err := within.Err(); err != nil {
+			t.Fatal("one more request than may is not refused: ", err)
+		}
+	}
+	return answers
+}
+
+// answer is the answer to a request.
+type answer struct {
+	status int // 0: there was none
+	header http.Header
+	body   string
+	at     time.Time
+}
+
+// got makes a request as a person.
+func got(t *testing.T, url string, person uuid.UUID) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testdb.Patience(t))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Error(err)
-		return 0, ""
+		return answer{}
 	}
 	r.Header.Set("X-Person", person.String())
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(r)
 	if err != nil {
-		return 0, ""
+		return answer{body: err.Error()}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	return resp.StatusCode, string(body)
+	return answer{resp.StatusCode, resp.Header, string(body), time.Now()}
 }
