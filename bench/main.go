@@ -57,6 +57,7 @@ func scenarios() []scenario {
 		{"each", []string{"postgres"}, each},
 		{"frozen", []string{"postgres"}, frozen},
 		{"preview", []string{"postgres"}, preview},
+		{"retention", []string{"postgres"}, retention},
 	}
 }
 

@@ -158,6 +158,11 @@ func (k *kit) submitTx(ctx context.Context, stamp int64) error {
 }
 
 func (k *kit) work(ctx context.Context, ran func(int64)) (func() error, error) {
+	return k.serve(ctx, taskkit.Config{Logger: quiet()}, ran)
+}
+
+// serve starts a worker of a configuration, as work does.
+func (k *kit) serve(ctx context.Context, c taskkit.Config, ran func(int64)) (func() error, error) {
 	var r taskkit.Registry
 	gen.Executors{
 		Ids:    &ids.Executor{},
@@ -167,7 +172,7 @@ func (k *kit) work(ctx context.Context, ran func(int64)) (func() error, error) {
 		Tiny:   &tiny.Executor{Ran: ran},
 		Touch:  &touch.Executor{Insert: k.insert, Ran: ran},
 	}.Register(&r)
-	w, err := taskkit.NewWorker(k.db, &r, taskkit.Config{Logger: quiet()})
+	w, err := taskkit.NewWorker(k.db, &r, c)
 	if err != nil {
 		return nil, err
 	}
