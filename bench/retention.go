@@ -237,4 +237,3 @@ func (k *kit) hasRemoved(ctx context.Context) (bool, error) {
 	err := k.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM (SELECT result FROM "+table+" ORDER BY id LIMIT 1000) s WHERE result IS NULL)").Scan(&begun)
 	return begun, err
 }
-

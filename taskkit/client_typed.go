@@ -95,7 +95,8 @@ func Fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec
 }
 
 // Result reads the result of a task as JSON, as it is stored. It does not count as
-// fetching; see [Fetch].
+// fetching; see [Fetch]. It returns [ErrNoResult] when the task has none, and [ErrExpired]
+// when it has been erased.
 func (c *Client) Result(ctx context.Context, id ID) ([]byte, error) {
 	op, err := c.tables(ctx)
 	if err != nil {

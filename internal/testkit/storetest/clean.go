@@ -69,6 +69,11 @@ func eraseResults(e *env) {
 		is(e, "result", string(r), "1")
 	}
 	is(e, "results", e.count(Results), 6)
+	null := e.claimedTask()
+	is(e, "ended", e.apply(store.Write{Lease: null.Lease, To: lifecycle.Completed, Revision: 1, Result: json.RawMessage(`null`)}).OK, true)
+	r, _, err := e.s.Result(e.ctx(), null.ID)
+	e.ok(err)
+	is(e, "a result that is null", string(r), "null")
 }
 
 // old is a page of all tasks, of which those go that ended this long ago.
