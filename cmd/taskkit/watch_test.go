@@ -3,11 +3,14 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
 )
 
 // execute is an executor function.
@@ -207,6 +211,8 @@ func TestDevKeepsRunning(t *testing.T) {
 	d.until("taskkit workers -d " + file)
 	expect(t, 0, "alive", "workers", "-d", file)
 	expect(t, 0, "COMPLETED  25/25", "watch", "@last", "-d", file)
+	d.until("curl -s http://")
+	startByHTTP(t, d.lines.Text())
 	if err := d.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +223,38 @@ func TestDevKeepsRunning(t *testing.T) {
 		t.Errorf("want both workers ended in order:\n%s", out)
 	}
 	expect(t, 1, "contains an earlier demonstration", "dev", "--exit", "--database", file)
+}
+
+// startByHTTP makes the request of a line of curl that starts a job, and awaits the job as
+// the coach. The supervisor may see it, and not stop it.
+func startByHTTP(t *testing.T, line string) {
+	t.Helper()
+	m := regexp.MustCompile(`curl -s (http://[^/]+)(/\S+) .* -d '(.*)'$`).FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("not a line that starts a job: %s", line)
+	}
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	as := func(person string) *taskhttp.Client {
+		return &taskhttp.Client{URL: m[1], HTTP: web, Prepare: func(r *http.Request) error {
+			r.Header.Set("Person", person)
+			return nil
+		}}
+	}
+	coach, supervisor := as(""), as("01890a5d-ac96-774b-bcce-b302099a8058")
+	var last taskhttp.Job
+	_, err := taskhttp.Await[any](testdb.Within(t), coach, m[2], json.RawMessage(m[3]), func(j *taskhttp.Job) { last = *j })
+	if err != nil || last.Status != taskhttp.Succeeded || last.Progress.Processed != 100 || last.Links["approve"].Href != "" {
+		t.Errorf("%+v, %v", last, err)
+	}
+	if j, err := supervisor.Job(t.Context(), last.ID); err != nil || !j.Done {
+		t.Errorf("the supervisor sees %+v, %v", j, err)
+	}
+	if _, err := supervisor.Stop(t.Context(), last.ID, ""); !errors.Is(err, taskhttp.ErrForbidden) {
+		t.Errorf("the supervisor stops a job: %v", err)
+	}
+	if _, err := as("anybody").Job(t.Context(), last.ID); !errors.Is(err, taskhttp.ErrNobody) {
+		t.Errorf("anybody sees a job: %v", err)
+	}
 }
 
 // running is a command that has not ended yet.

@@ -23,6 +23,9 @@ program: it previews the change and checks that no row has changed, changes 10
 people, lets a second person approve the others, and retries the 25 for whom it has
 failed. Nothing needs to be installed.
 
+It serves the actions over HTTP on an address of this machine, without asking who makes
+a request, and starts and awaits the export so.
+
 By default it uses an SQLite file in a temporary directory; --database names
 another file and -d a PostgreSQL database (DATABASE_URL is ignored). On PostgreSQL
 each run creates a schema and removes it at the end. With --schema, taskkit's
@@ -48,6 +51,8 @@ or with --keep.`,
 				return usage("--workers accepts 1 to 50, not %d", o.Workers)
 			case o.Kills < 0 || o.Kills > dev.MaxKills:
 				return usage("--kills accepts 0 to %d, not %d", dev.MaxKills, o.Kills)
+			case o.Listen != "" && checkLoopback(o.Listen) != nil:
+				return checkLoopback(o.Listen)
 			case a.output == "json":
 				return usage("dev has no JSON output: omit -o json")
 			}
@@ -62,6 +67,7 @@ or with --keep.`,
 	flags.StringVar(&o.File, "people", "", "import people from a CSV `file` with the columns school_id, first_name, last_name, coach")
 	flags.IntVar(&o.Workers, "workers", 0, "`number` of worker processes (default 2 on SQLite, 3 on PostgreSQL)")
 	flags.IntVar(&o.Kills, "kills", 1, "`number` of workers to kill")
+	flags.StringVar(&o.Listen, "listen", "", "`address` of this machine on which the actions are served over HTTP (default a free port)")
 	flags.BoolVar(&o.Exit, "exit", false, "exit after the report, with status 0 if every check passed")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the database, the exported file and the workers' logs")
 	return c

@@ -7,13 +7,11 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/executors/earlyalert"
-	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/programstatus"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/earlyalerttask"
-	"taskkit.dev/gen/exportcaseloadtask"
 	"taskkit.dev/gen/programstatustask"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/gen/watchtask"
@@ -39,6 +37,8 @@ type action struct {
 	// ledger is the action's name in the ledger; "" for the export, whose file
 	// is read instead.
 	ledger string
+	// overHTTP is the export, which is started over HTTP. It has no submit.
+	overHTTP bool
 	// child is a task that this one submits; parent is set on that.
 	child, parent *action
 
@@ -74,10 +74,7 @@ func (r *run) all() []*action {
 			},
 		},
 		{
-			name: "export_caseload",
-			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
-				return exportcaseloadtask.Submit(ctx, tx, exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, opts...)
-			},
+			name: "export_caseload", overHTTP: true,
 		},
 		{
 			name: "send_email", ledger: caseload.ActionMail,
@@ -92,10 +89,16 @@ func (r *run) all() []*action {
 }
 
 // submit submits the actions as a service does: each in a transaction of its
-// own.
+// own, and the export over HTTP.
 func (r *run) submit(ctx context.Context) error {
 	for _, a := range r.all() {
-		if err := r.inTransaction(ctx, a, taskkit.WithTotal(len(r.people.all))); err != nil {
+		var err error
+		if a.overHTTP {
+			a.id, err = r.startExport(ctx)
+		} else {
+			err = r.inTransaction(ctx, a, taskkit.WithTotal(len(r.people.all)))
+		}
+		if err != nil {
 			return fmt.Errorf("submit %s: %w", a.name, err)
 		}
 		r.actions = append(r.actions, a)

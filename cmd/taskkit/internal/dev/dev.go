@@ -6,7 +6,8 @@
 // failed. See change.go.
 //
 // The parent process plays the application: it submits tasks and follows them
-// through a [taskkit.Client], and runs none. A child is an ordinary worker with
+// through a [taskkit.Client], and runs none. It serves the actions over HTTP too, and
+// starts and awaits one of them so. See web.go. A child is an ordinary worker with
 // one addition: it can be asked to pause after a batch has done its work and
 // before it commits, so that the parent kills it at the worst possible moment
 // instead of a random one. See hold.go.
@@ -48,6 +49,9 @@ type Options struct {
 	Workers int
 	// Kills is how many of them are killed; at most MaxKills.
 	Kills int
+	// Listen is the address on which the actions are served over HTTP. It must be one of
+	// this machine. Defaults to a free port of 127.0.0.1.
+	Listen string
 	// Exit ends the demonstration after the report. Otherwise the workers keep
 	// running until the context ends.
 	Exit bool
@@ -66,12 +70,14 @@ type run struct {
 	mail      *mailserver.Server
 	client    *taskkit.Client
 	workers   *workerSet
+	web       *web
 
-	began   time.Time
-	actions []*action
-	change  *change
-	kills   []kill
-	view    view
+	began    time.Time
+	actions  []*action
+	exported exported
+	change   *change
+	kills    []kill
+	view     view
 }
 
 // Run runs the demonstration. Everything that it started has ended when it
@@ -92,6 +98,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.mail.Close()) }()
 	r.client = taskkit.NewClient(r.workspace.db, taskkit.WithSchema(r.workspace.schema))
+	if r.web, err = r.serve(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.web.close()) }()
+	fmt.Fprintf(o.Out, "http       curl -s %s/jobs\n", r.web.url)
 	r.workers = newWorkers(r.workspace, r.mail.Addr(), o.Workers)
 	defer func() { err = errors.Join(err, r.workers.end()) }()
 	for range o.Workers {
@@ -124,6 +135,9 @@ func (r *run) work(ctx context.Context) error {
 		return err
 	}
 	if err := r.follow(ctx); err != nil {
+		return err
+	}
+	if err := r.awaitExport(ctx); err != nil {
 		return err
 	}
 	return r.makeChange(ctx)

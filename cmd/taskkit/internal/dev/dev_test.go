@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
 )
 
 // A demonstration runs its own program as workers, which in a test is the test
@@ -83,6 +84,14 @@ func start(t *testing.T, o Options) *run {
 	}
 	t.Cleanup(func() { _ = r.mail.Close() })
 	r.client = taskkit.NewClient(p.db, taskkit.WithSchema(p.schema))
+	if r.web, err = r.serve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.web.close(); err != nil {
+			t.Error(err)
+		}
+	})
 	r.workers = newWorkers(p, r.mail.Addr(), o.Workers)
 	t.Cleanup(func() {
 		if err := r.workers.end(); err != nil {
@@ -128,6 +137,17 @@ func TestChecksFindDamage(t *testing.T) {
 			t.Errorf("%v, want ErrChecks and %q:\n%s", err, part, said)
 		}
 		damageChange(t, r, exec, wrong)
+		right := r.exported
+		for _, damage := range []func(e *exported){
+			func(e *exported) { e.err = taskhttp.ErrNotDone },
+			func(e *exported) { e.last.ID = r.actions[0].id },
+			func(e *exported) { e.last.Status = taskhttp.Failed },
+			func(e *exported) { e.result.Rows-- },
+		} {
+			damage(&r.exported)
+			wrong("over HTTP: ")
+			r.exported = right
+		}
 		columns := "task, person, action, worker, batch, at"
 		exec("INSERT INTO caseload_touch (" + columns + ") SELECT " + columns + " FROM caseload_touch WHERE action = 'watch' ORDER BY id LIMIT 1")
 		wrong("processed twice: 1, missed: 0, according to the ledger, the exported")

@@ -70,6 +70,9 @@ func (r *run) report(ctx context.Context) error {
 	fmt.Fprintln(r.Out)
 	c := &checks{run: r}
 	r.check(c, found, tally)
+	if err := r.checkExport(ctx, c); err != nil {
+		return err
+	}
 	if err := r.checkChange(ctx, c); err != nil {
 		return err
 	}
@@ -220,6 +223,7 @@ func (r *run) printCommands() {
 	} {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
 	}
+	fmt.Fprintf(r.Out, "\nor start a job over HTTP, as the coach; `-H '%s: %s'` is the supervisor, who may approve:\n\n  %s\n", personHeader, supervisor, r.web.curl())
 	if r.workspace.Secret() {
 		fmt.Fprintf(r.Out, "\nReplace xxxxx by the password.\n")
 	}

@@ -1,0 +1,222 @@
+package dev
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/executors/earlyalert"
+	"taskkit.dev/executors/exportcaseload"
+	"taskkit.dev/executors/programstatus"
+	"taskkit.dev/executors/sendemail"
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/earlyalerttask"
+	"taskkit.dev/gen/exportcaseloadtask"
+	"taskkit.dev/gen/programstatustask"
+	"taskkit.dev/gen/sendemailtask"
+	"taskkit.dev/gen/watchtask"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
+)
+
+// The paths of the actions.
+const (
+	pathStatus = "/people/program-status"
+	pathWatch  = "/people/watch"
+	pathAlert  = "/people/early-alert"
+	pathExport = "/people/export"
+	pathMail   = "/people/mail"
+)
+
+// personHeader names who makes a request; coach does if it is left out.
+const personHeader = "Person"
+
+// web serves the actions over HTTP, and makes one call of its own.
+type web struct {
+	url    string
+	server *http.Server
+	ended  chan error
+	client *taskhttp.Client
+	calls  sync.WaitGroup
+	// cancel ends the call.
+	cancel context.CancelFunc
+	export chan exported
+}
+
+// exported is what the call has returned.
+type exported struct {
+	last   taskhttp.Job // as the call last saw it
+	result exportcaseload.Result
+	err    error
+}
+
+// serve serves the actions on an address of this machine. The web must be closed.
+func (r *run) serve(ctx context.Context) (*web, error) {
+	jobs, err := taskhttp.New(r.workspace.db, taskhttp.Config{
+		Caller: whoCalls, Authorize: mayDo, Schema: r.workspace.schema, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	taskhttp.Start(jobs, "POST "+pathStatus, programstatustask.Kind, asOthers(r, func(s *programstatus.Spec) targets.Targets { return s.Targets }))
+	taskhttp.Start(jobs, "POST "+pathWatch, watchtask.Kind, asOthers(r, func(s *watch.Spec) targets.Targets { return s.Targets }))
+	taskhttp.Start(jobs, "POST "+pathAlert, earlyalerttask.Kind, asOthers(r, func(s *earlyalert.Spec) targets.Targets { return s.Targets }))
+	taskhttp.Start(jobs, "POST "+pathExport, exportcaseloadtask.Kind, asOthers(r, func(s *exportcaseload.Spec) targets.Targets { return s.Targets }))
+	taskhttp.Start(jobs, "POST "+pathMail, sendemailtask.Kind, asOthers(r, func(s *sendemail.Spec) targets.Targets { return s.Targets }))
+
+	address := cmp.Or(r.Listen, "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serve the actions on %s: %w", address, err)
+	}
+	url := "http://" + l.Addr().String()
+	w := &web{
+		url: url, server: &http.Server{Handler: jobs, ReadHeaderTimeout: patience}, ended: make(chan error, 1),
+		client: &taskhttp.Client{URL: url, HTTP: &http.Client{Transport: &http.Transport{}}},
+		cancel: func() {}, export: make(chan exported, 1),
+	}
+	w.server.RegisterOnShutdown(jobs.Drain)
+	go func() { w.ended <- w.server.Serve(l) }()
+	return w, nil
+}
+
+// close ends the call and the server.
+func (w *web) close() error {
+	w.cancel()
+	w.calls.Wait()
+	w.client.HTTP.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := w.server.Shutdown(ctx)
+	if ended := <-w.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// whoCalls takes everybody for the coach, or for whom a header names: only programs of
+// this machine reach the server.
+func whoCalls(r *http.Request) (taskhttp.Caller, error) {
+	switch text := r.Header.Get(personHeader); text {
+	case "", coach.String():
+		return taskhttp.Caller{Owner: coach}, nil
+	case supervisor.String():
+		return taskhttp.Caller{Owner: supervisor}, nil
+	default:
+		return taskhttp.Caller{}, fmt.Errorf("%s is nobody of the demonstration", text)
+	}
+}
+
+// errNotYours is the refusal of mayDo.
+var errNotYours = errors.New("the job belongs to somebody else")
+
+// mayDo lets the coach start jobs and do everything with them but approve, which is for
+// the supervisor. The supervisor sees them too.
+func mayDo(_ context.Context, who taskhttp.Caller, op taskhttp.Operation, t *taskkit.Task) error {
+	var may bool
+	switch {
+	case t != nil && t.Owner != coach:
+	case who.Owner == coach:
+		may = op != taskhttp.OpApprove
+	default:
+		may = op == taskhttp.OpApprove || op == taskhttp.OpWatch || op == taskhttp.OpList
+	}
+	if !may {
+		return errNotYours
+	}
+	return nil
+}
+
+// asOthers gives tasks that are started over HTTP what the others of the run have.
+func asOthers[Spec any](r *run, of func(*Spec) targets.Targets) taskhttp.StartOption[Spec] {
+	return taskhttp.Before(func(_ context.Context, _ *sql.Tx, _ taskhttp.Caller, spec *Spec) ([]taskkit.SubmitOption, error) {
+		opts := []taskkit.SubmitOption{taskkit.WithQueue(r.workspace.queue), taskkit.WithReason("taskkit dev")}
+		if q := of(spec).Query; q != nil && *q == *everyone().Query {
+			opts = append(opts, taskkit.WithTotal(len(r.people.all)))
+		}
+		return opts, nil
+	})
+}
+
+// startExport starts the export by a call that goes on until it has its result, and
+// returns the id of the task.
+func (r *run) startExport(ctx context.Context) (taskkit.ID, error) {
+	// An interrupt must not hide the id of a task that was started.
+	calling, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.web.cancel = cancel
+	started := make(chan taskkit.ID, 1)
+	r.web.calls.Go(func() {
+		var e exported
+		e.result, e.err = taskhttp.Await[exportcaseload.Result](calling, r.web.client, pathExport,
+			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, func(j *taskhttp.Job) {
+				if e.last.ID == uuid.Nil {
+					started <- j.ID
+				}
+				e.last = *j
+			})
+		r.web.export <- e
+	})
+	timer := time.NewTimer(stuckAfter)
+	defer timer.Stop()
+	select {
+	case id := <-started:
+		context.AfterFunc(ctx, cancel)
+		return id, nil
+	case e := <-r.web.export:
+		return taskkit.ID{}, e.err
+	case <-timer.C:
+		return taskkit.ID{}, fmt.Errorf("%s does not answer", r.web.url)
+	}
+}
+
+// awaitExport returns what the call of startExport returns. The task has ended.
+func (r *run) awaitExport(ctx context.Context) error {
+	timer := time.NewTimer(stuckAfter)
+	defer timer.Stop()
+	select {
+	case r.exported = <-r.web.export:
+		if r.exported.err == nil {
+			r.view.message("the export was started, awaited and fetched over HTTP, by one call of taskhttp.Await")
+		}
+		return ctx.Err()
+	case <-ctx.Done():
+		return context.Canceled
+	case <-timer.C:
+		return fmt.Errorf("%s does not answer though the export has ended", r.web.url)
+	}
+}
+
+// checkExport compares what the call over HTTP returned with the task.
+func (r *run) checkExport(ctx context.Context, c *checks) error {
+	for _, a := range r.actions {
+		if !a.overHTTP {
+			continue
+		}
+		stored, err := exportcaseloadtask.Fetch(ctx, r.client, a.id)
+		if err != nil && !errors.Is(err, taskkit.ErrNoResult) {
+			return err
+		}
+		e := r.exported
+		ok := e.err == nil && e.last.ID == a.id && e.last.Status == taskhttp.Succeeded && a.task.Owner == coach &&
+			e.result == stored && e.result.Rows == len(r.people.all)
+		c.that(ok, "over HTTP: one call started the export, awaited its end and fetched its result, which is that of the task%s",
+			unless(ok, "%+v, %+v, %v; the task has %+v", e.last, e.result, e.err, stored))
+	}
+	return nil
+}
+
+// curl is a command line that starts a job.
+func (w *web) curl() string {
+	return "curl -s " + w.url + pathWatch + ` -H 'Content-Type: application/json' -d '{"targets":{"query":{"everyone":true}},"action":"unwatch"}'`
+}
