@@ -21,6 +21,7 @@ const (
 	mediaSchema  = "application/schema+json"
 	mediaNDJSON  = "application/x-ndjson"
 	mediaCSV     = "text/csv; charset=utf-8"
+	mediaEvents  = "text/event-stream"
 )
 
 // OpenAPI returns the OpenAPI 3.1.1 document of the server, with a path for each kind
@@ -253,6 +254,16 @@ func (s *Server) jobPaths() object {
 			}, responses(object{"200": jobResponse("The job."), "304": object{"description": "It has not changed."}},
 				ErrBadParameter, ErrNoSuchJob, ErrTooManyWaits)),
 			"delete": operation("delete", "Delete a job and its result, irrevocably", nil, responses(object{"204": object{"description": "There is no such job now, or soon."}}, ErrBadParameter)),
+		},
+		p + "/{id}/events": object{
+			"parameters": []any{id},
+			"get": operation("events", "Watch a job by server-sent events, until it is done", []any{
+				parameter("query", "progressPeriod", "an event for progress each 250ms to 50s at most; 1s without it", periodSchema),
+				parameter("header", "Last-Event-ID", "the revision that you have", textSchema),
+			}, responses(object{
+				"200": object{"description": "A stream with a Job as the data and its revision as the id of each event.", "content": content(mediaEvents, textSchema)},
+				"204": object{"description": "The job is done, and you have its last revision."},
+			}, ErrBadParameter, ErrNoSuchJob, ErrTooManyWaits)),
 		},
 		p + "/{id}/result": object{
 			"parameters": []any{id},

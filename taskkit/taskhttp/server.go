@@ -37,7 +37,7 @@ type Config struct {
 	CrossOrigin *http.CrossOriginProtection
 	// MaxBody is the largest body of a request, in bytes. Defaults to taskkit.MaxJSON.
 	MaxBody int64
-	// MaxWatchers is how many requests may wait for jobs at once. Defaults to 10,000.
+	// MaxWatchers is how many requests may wait for jobs at once, event streams among them. Defaults to 10,000.
 	MaxWatchers int
 	// MaxWatchersPerCaller is how many of these may be of one owner. Defaults to 100.
 	MaxWatchersPerCaller int
@@ -58,6 +58,8 @@ type Server struct {
 	hub    *hub
 	waits  waits
 	clock  clock
+
+	comment time.Duration // between the comments of an event stream
 
 	mu     sync.Mutex
 	starts []start // in the order of their registration
@@ -91,7 +93,7 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	s := &Server{
 		config: c, db: db, client: taskkit.NewClient(db, taskkit.WithSchema(c.Schema)),
-		mux: http.NewServeMux(), draining: make(chan struct{}),
+		mux: http.NewServeMux(), draining: make(chan struct{}), comment: commentEvery,
 		waits: waits{most: c.MaxWatchers, each: c.MaxWatchersPerCaller, by: map[uuid.UUID]int{}},
 	}
 	s.hub = newHub(s.rows, c.Poll, c.Logger)
@@ -108,6 +110,7 @@ func (s *Server) routes() {
 	})
 	s.handle("GET "+p+"/kinds/{kind}/schema", s.schema)
 	s.handle("GET "+p+"/{id}", s.watch)
+	s.handle("GET "+p+"/{id}/events", s.events)
 	s.handle("GET "+p+"/{id}/result", s.result)
 	s.handle("GET "+p+"/{id}/items", s.items)
 	s.handle("DELETE "+p+"/{id}", s.delete)

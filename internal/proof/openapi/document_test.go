@@ -135,6 +135,9 @@ func (d *document) wrong(r *request, a *answer) string {
 	if media == nil {
 		return "the media type is not documented"
 	}
+	if mediaType == "text/event-stream" {
+		return d.wrongEvents(r, a)
+	}
 	if media.Schema == nil || mediaType != "application/json" && mediaType != "application/problem+json" {
 		return ""
 	}
@@ -146,6 +149,24 @@ func (d *document) wrong(r *request, a *answer) string {
 		return "the schema of the body is not documented"
 	}
 	return d.invalid(r, a, ref)
+}
+
+// wrongEvents says what is wrong with the events of a stream, which may be cut short.
+func (d *document) wrongEvents(r *request, a *answer) string {
+	events := strings.Split(a.body, "\n\n")
+	for _, event := range events[:len(events)-1] {
+		_, data, ok := strings.Cut(event, "\ndata: ")
+		if strings.HasPrefix(event, ":") {
+			continue
+		}
+		if !ok || !strings.HasPrefix(event, "id: ") {
+			return "an event has not the lines id and data"
+		}
+		if wrong := d.invalid(r, &answer{body: data}, "#/components/schemas/Job"); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
 }
 
 // invalid says why a body has not a schema.

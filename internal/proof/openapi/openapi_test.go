@@ -18,7 +18,7 @@ func TestDocumentIsValid(t *testing.T) {
 	if err := document.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := document.Paths.Len(); n < 11 {
-		t.Errorf("%d paths are read, want 11", n)
+	if n := document.Paths.Len(); n < 12 {
+		t.Errorf("%d paths are read, want 12", n)
 	}
 }
