@@ -91,6 +91,11 @@ type Task struct {
 	Checkpoints int64  `json:"checkpoints"`
 	Attempts    int    `json:"attempts"` // since the last checkpoint
 	Traceparent string `json:"traceparent,omitempty"`
+
+	// ResultExpires is when the result may be erased; nil if there is none, or it is kept
+	// for ever. The first fetch changes it, see [Retention].
+	ResultExpires *time.Time `json:"result_expires,omitempty"`
+	ResultErased  bool       `json:"result_erased,omitempty"` // see [ErrExpired]
 }
 
 // Progress counts items.
@@ -126,6 +131,7 @@ func fromStore(t store.Task) *Task {
 		Queue: t.Queue, Priority: Priority(t.Priority), Reference: t.Reference, Reason: t.Reason, WaitingReason: t.WaitingReason,
 		UniqueKey: t.UniqueKey, Parent: t.Parent, Follows: t.Follows, Worker: t.Process, Fence: t.Fence,
 		Checkpoints: t.Seq, Attempts: t.Attempts, Traceparent: t.Traceparent, Found: t.Found,
+		ResultExpires: t.ResultExpires, ResultErased: t.ResultErased,
 	}
 }
 

@@ -402,6 +402,8 @@ type Task struct {
 	TargetsField          string        // the list of targets in the spec; "": the kind had none
 	Found                 *int64        // targets found so far while the task finds them, else nil; not in lists
 	Elapsed               time.Duration // from created to stopped, or to the database's now
+	ResultExpires         *time.Time    // nil: there is no result, or it is kept for ever
+	ResultErased          bool
 }
 
 // Filter selects tasks. Zero fields do not filter.

@@ -44,13 +44,16 @@ type Job struct {
 	// Reason says why a job is QUEUING: worker, time or paused.
 	Reason    string `json:"reason,omitempty"`
 	Done      bool   `json:"done"`      // it will not change any more, except that it may vanish
-	Fetchable bool   `json:"fetchable"` // a fetch returns the result, or why there is none
+	Fetchable bool   `json:"fetchable"` // a fetch returns the result, or why there is none; false once it is erased
 	Paused    bool   `json:"paused"`    // it waits for a resume, or will do so after its current batch
 	Partial   bool   `json:"partial"`   // it SUCCEEDED by a stop, before it was done
 
 	CreatedAt  time.Time  `json:"createdAt"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	// ExpiresAt is when the result may be erased. The first fetch changes it. It is nil
+	// while there is no result, and if it is kept for ever.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// ElapsedMS is the time from CreatedAt to now or to the end, in milliseconds.
 	ElapsedMS int64 `json:"elapsedMs"`
 	// Progress is nil before the job has begun, and while it is DELETED.
@@ -135,14 +138,15 @@ func snapshot(t *taskkit.Task, ago time.Duration) *Job {
 		ID: t.ID, Kind: t.Kind, Title: t.Kind, Status: statusOf(t), ParentID: t.Parent,
 		Paused: t.Control == taskkit.ControlPause && !t.Ended(), Partial: t.Partial,
 		CreatedAt: t.Created.UTC(), StartedAt: utc(t.Started), FinishedAt: utc(t.Stopped),
+		ExpiresAt: utc(t.ResultExpires),
 	}
 	elapsed := t.Elapsed
 	if !t.Ended() {
 		elapsed += ago
 	}
 	j.ElapsedMS = max(elapsed.Milliseconds(), 0)
-	j.Fetchable = j.Status == Succeeded || j.Status == Failed
-	j.Done = j.Fetchable || j.Status == Deleted
+	j.Done = j.Status == Succeeded || j.Status == Failed || j.Status == Deleted
+	j.Fetchable = j.Done && j.Status != Deleted && !t.ResultErased
 	switch j.Status {
 	case Queuing:
 		j.Reason = reasonOf(t)
@@ -209,7 +213,11 @@ func statusPart(t *taskkit.Task, j *Job) string {
 	if j.Error != nil {
 		failed = j.Error.Code
 	}
-	return digest(j.ID, j.Status, j.Reason, j.Paused, j.Partial, failed, t.Fence)
+	expires := int64(0)
+	if j.ExpiresAt != nil {
+		expires = j.ExpiresAt.UnixMilli()
+	}
+	return digest(j.ID, j.Status, j.Reason, j.Paused, j.Partial, failed, t.Fence, expires, j.Fetchable)
 }
 
 func progressPart(t *taskkit.Task) string { return digest(t.Progress, t.Checkpoints) }

@@ -335,7 +335,7 @@ func commonSchemas() object {
 			"id": idSchema, "kind": textSchema, "title": textSchema, "revision": textSchema, "status": ref("Status"),
 			"reason": object{"type": "string", "enum": []string{reasonWorker, reasonTime, reasonPaused}},
 			"done":   flagSchema, "fetchable": flagSchema, "paused": flagSchema, "partial": flagSchema,
-			"createdAt": timeSchema, "startedAt": timeSchema, "finishedAt": timeSchema, "elapsedMs": countSchema,
+			"createdAt": timeSchema, "startedAt": timeSchema, "finishedAt": timeSchema, "expiresAt": timeSchema, "elapsedMs": countSchema,
 			"progress": object{"anyOf": []any{ref("Progress"), object{"type": "null"}}},
 			"parentId": idSchema, "error": ref("JobError"),
 			"links": object{"type": "object", "additionalProperties": ref("Link")},

@@ -22,7 +22,9 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, who Caller) erro
 	switch {
 	case j.Status == Deleted:
 		return ErrDeleted.of(j)
-	case !j.Fetchable:
+	case t.ResultErased:
+		return ErrExpired.of(j)
+	case !j.Done:
 		return ErrNotDone.of(j).later(time.Second)
 	case j.Status == Failed:
 		p := ErrJobFailed.of(j)

@@ -174,9 +174,17 @@ func TestExpiredResult(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
-		id := e.reach(t, e.start(t, done).ID, taskhttp.Succeeded).ID
+		finished := e.reach(t, e.start(t, done).ID, taskhttp.Succeeded)
+		id := finished.ID
+		if finished.ExpiresAt == nil || !finished.ExpiresAt.After(*finished.FinishedAt) {
+			t.Errorf("expires at %v, finished at %v", finished.ExpiresAt, finished.FinishedAt)
+		}
 		if r := e.do(t, "GET", path(id)+"/result", ""); r.status != http.StatusOK {
 			t.Fatalf("result: %d %s", r.status, r.body)
+		}
+		fetched := e.do(t, "GET", path(id), "").job(t)
+		if fetched.ExpiresAt == nil || !fetched.ExpiresAt.Before(*finished.ExpiresAt) || fetched.Revision == finished.Revision {
+			t.Errorf("after the fetch %+v, before it %+v", fetched, finished)
 		}
 		if _, err := db.ExecContext(t.Context(), "UPDATE taskkit_task_result SET expiry_date = '2020-01-01 00:00:00.000'"); err != nil {
 			t.Fatal(err)
@@ -198,8 +206,15 @@ func TestExpiredResult(t *testing.T) {
 				check(t, "fetch", r, http.StatusGone, taskhttp.ErrExpired)
 			}
 		}
-		if j := e.do(t, "GET", path(id), "").job(t); j.Status != taskhttp.Succeeded {
-			t.Errorf("the job: %+v", j)
+		r := e.do(t, "GET", path(id), "")
+		if j := r.job(t); r.status != http.StatusOK || j.Status != taskhttp.Succeeded || !j.Done || j.Fetchable || j.Links["result"].Href != "" {
+			t.Errorf("the job: %d %+v", r.status, j)
+		}
+		for _, mode := range []string{fail, hold} {
+			j := e.start(t, mode)
+			if j = e.do(t, "GET", path(j.ID)+"?maximumPollingPeriod=100ms", "").job(t); j.ExpiresAt != nil {
+				t.Errorf("without a result: %+v", j)
+			}
 		}
 	})
 }

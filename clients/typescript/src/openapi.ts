@@ -293,6 +293,8 @@ export interface components {
             done: boolean;
             elapsedMs: number;
             error?: components["schemas"]["JobError"];
+            /** Format: date-time */
+            expiresAt?: string;
             fetchable: boolean;
             /** Format: date-time */
             finishedAt?: string;

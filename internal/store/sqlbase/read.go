@@ -43,6 +43,54 @@ func (b *Base) withNow() predicate.QueuedTask {
 	return func(s *entsql.Selector) { s.AppendSelectExprAs(entsql.Raw(b.SQL("{now}")), now) }
 }
 
+// These columns say of the result of a completed task when it expires, in milliseconds since
+// 1970, and whether it has been erased. They are 0 otherwise, since ent cannot read a column
+// of which only NULL is known.
+const (
+	resultExpiry = "result_expiry"
+	resultErased = "result_erased"
+)
+
+// withResult adds these columns to an ent query. A task that is not completed costs no lookup.
+func (b *Base) withResult() predicate.QueuedTask {
+	expiry := "CAST(extract(epoch FROM r.expiry_date) * 1000 AS bigint)"
+	if b.Dialect() == dialect.SQLite {
+		expiry = "CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)"
+	}
+	return func(s *entsql.Selector) {
+		of := func(expr string) entsql.Querier {
+			return entsql.Raw("CASE WHEN " + s.C(queuedtask.FieldWorkflowStatus) + " = '" + string(lifecycle.Completed) + "' THEN coalesce((SELECT " + expr +
+				b.SQL(" FROM {s}taskkit_task_result r WHERE r.task_id = ") + s.C(queuedtask.FieldID) + "), 0) ELSE 0 END")
+		}
+		s.AppendSelectExprAs(of(expiry), resultExpiry)
+		s.AppendSelectExprAs(of("CASE WHEN r.result IS NULL THEN 1 ELSE 0 END"), resultErased)
+	}
+}
+
+// setResult reads these columns.
+func setResult(t *store.Task, r *ent.QueuedTask) error {
+	for name, set := range map[string]func(int64){
+		resultExpiry: func(ms int64) {
+			if ms != 0 {
+				at := time.UnixMilli(ms).UTC()
+				t.ResultExpires = &at
+			}
+		},
+		resultErased: func(n int64) { t.ResultErased = n != 0 },
+	} {
+		v, err := r.Value(name)
+		if err != nil {
+			return err
+		}
+		n, ok := v.(int64)
+		if !ok {
+			return fmt.Errorf("the column %s of task %s is a %T, not an integer", name, r.ID, v)
+		}
+		set(n)
+	}
+	return nil
+}
+
 // Task implements [store.Operator].
 func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	ts, err := b.tasks(ctx, store.Filter{IDs: []uuid.UUID{id}, Limit: 1}, true)
@@ -106,7 +154,7 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	if f.Owner != uuid.Nil {
 		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
 	}
-	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow())...).
+	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow(), b.withResult())...).
 		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit))
 	if !whole {
 		query.Select(bare...)
@@ -156,7 +204,7 @@ func taskOf(r *ent.QueuedTask) (store.Task, error) {
 	if r.WorkflowStoppedDate != nil {
 		t.Elapsed = r.WorkflowStoppedDate.Sub(r.CreatedDate)
 	}
-	return t, nil
+	return t, setResult(&t, r)
 }
 
 // waitingReason returns why a task waits. A claim leaves the column as it is.

@@ -51,6 +51,13 @@ func (s *Store) read(r *row) store.Task {
 	if t.Stopped != nil {
 		t.Elapsed = t.Stopped.Sub(t.Created)
 	}
+	if result := s.results[r.ID]; result != nil && t.Status == lifecycle.Completed {
+		t.ResultErased = result.text == nil
+		if !result.expiry.IsZero() {
+			expiry := result.expiry
+			t.ResultExpires = &expiry
+		}
+	}
 	return t
 }
 

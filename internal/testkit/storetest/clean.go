@@ -69,6 +69,16 @@ func eraseResults(e *env) {
 		is(e, "result", string(r), "1")
 	}
 	is(e, "results", e.count(Results), 6)
+	for _, id := range append(unfetched, fetched) {
+		is(e, "read as erased", e.read(id).ResultErased, true)
+	}
+	is(e, "a result kept for ever is erased", e.read(kept).ResultErased, false)
+	is(e, "a result kept for ever expires", e.read(kept).ResultExpires, nil)
+	tasks, err := e.s.Tasks(e.ctx(), store.Filter{IDs: []uuid.UUID{late}})
+	e.ok(err)
+	if at := tasks[0].ResultExpires; at == nil || tasks[0].ResultErased || at.Before(tasks[0].Stopped.Add(day)) {
+		e.Errorf("a result kept for a day after %v expires at %v", tasks[0].Stopped, at)
+	}
 	null := e.claimedTask()
 	is(e, "ended", e.apply(store.Write{Lease: null.Lease, To: lifecycle.Completed, Revision: 1, Result: json.RawMessage(`null`)}).OK, true)
 	r, _, err := e.s.Result(e.ctx(), null.ID)
