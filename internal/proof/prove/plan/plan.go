@@ -29,7 +29,7 @@ func Steps() []Step {
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
-			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 19, Records: []string{"simulation"},
+			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 17, Records: []string{"simulation"},
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
@@ -37,7 +37,7 @@ func Steps() []Step {
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 16, Records: []string{
+			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 14, Records: []string{
 				"faults-singles-postgres", "faults-singles-sqlite", "faults-mixed-postgres", "faults-mixed-sqlite", "faults-commits-postgres",
 				"faults-commits-sqlite", "faults-pairs-postgres", "faults-pairs-sqlite",
 			},
@@ -62,6 +62,10 @@ func Steps() []Step {
 		{
 			Name: "scenarios", Package: "chaos", Run: "^TestScenarios$", Share: 8, Least: time.Minute, Records: []string{"scenarios"},
 			Proves: "whatever happens to workers, network, server, pooler and disk: work goes on, and nothing is lost or done twice",
+		},
+		{
+			Name: "httploop", Package: "httploop", Run: "^TestLoopUnderKills$", Share: 4, Records: []string{"httploop-postgres", "httploop-sqlite"},
+			Proves: "clients start, await, fetch and delete jobs over HTTP, while server, workers and connections are killed",
 		},
 		{
 			Name: "items", Package: "manyitems", Run: "^Test", Share: 5, Records: []string{
