@@ -19,7 +19,7 @@ const rowsPerSecond = "rows/s"
 const keeping = "taskkit, all is kept for ever"
 
 // The past of six years ago, for both databases: tasks that have ended, each with a result
-// that has expired, tasks that wait, and events. $n is how many of each.
+// that has expired, tasks that wait, and events.
 const (
 	pastTasks = `INSERT INTO {s}taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id,
   execution_component_name, execution_spec, workflow_status, queue, created_date, modified_date, not_before,
