@@ -47,6 +47,18 @@ func (e *DuplicateKindError) Error() string {
 	return fmt.Sprintf("taskkit: kind %q is registered twice: give one of the two executors another name", e.Kind)
 }
 
+// ExecutorError: an executor and the [Definition] of its kind contradict each other in one of
+// the methods Segments, Merge and Stages.
+type ExecutorError struct {
+	Kind    string
+	Method  string
+	Problem string
+}
+
+func (e *ExecutorError) Error() string {
+	return fmt.Sprintf("taskkit: the executor of kind %s %s", e.Kind, e.Problem)
+}
+
 // SpecError: a spec was refused before anything was stored.
 type SpecError struct {
 	Kind   string

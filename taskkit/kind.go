@@ -73,6 +73,14 @@ type Definition[Spec, State, Result any] struct {
 	// finds its items itself: [Client.Items] then lists those that succeeded. It is not
 	// needed for what [Take] returns from the list of Targets.
 	Ledger bool
+	// Children says that the executor may submit tasks as children of its own, with the
+	// option ChildOf, and wait for them. Segments and Stages imply it. [WithCoalescing] is
+	// refused for such a kind.
+	Children bool
+	// Segments says that the executor is a [Segmenter].
+	Segments bool
+	// Stages says that the executor is a [Stager].
+	Stages bool
 	// Secrets are JSON pointers into an object of spec and state, such as
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.
@@ -101,6 +109,10 @@ func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[S
 			panic(fmt.Sprintf("taskkit: kind name %q is not valid: use %s", name, lifecycle.KindRule))
 		}
 	}
+	if problem := d.contradiction(); problem != "" {
+		panic(fmt.Sprintf("taskkit: kind %s: %s", d.Name, problem))
+	}
+	d.Children = d.Children || d.Segments || d.Stages
 	if d.Spec.IsZero() {
 		d.Spec = taskjson.Reflected[Spec]()
 	}

@@ -24,10 +24,12 @@ type submitJSON func(ctx context.Context, tx Execer, spec []byte, opts ...Submit
 
 // Register binds an executor to its kind. A missing executor is reported by
 // [Registry.Err] and [NewWorker] as a *[MissingExecutorError], and a kind or alias
-// that is registered twice as a *[DuplicateKindError].
+// that is registered twice as a *[DuplicateKindError]. An executor with or without a method
+// that the [Definition] of the kind says otherwise of is an *[ExecutorError].
 //
 // An executor may wrap another and return it from a method Unwrap() any. The
-// runtime then finds the [Aborter] and the [Reporter] of the one within.
+// runtime then finds the optional methods of the one within, such as those of [Aborter] and
+// [Reporter].
 func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result], x Executor[Spec, State]) {
 	if v := reflect.ValueOf(x); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		r.errs = append(r.errs, &MissingExecutorError{Kind: k.Name()})
@@ -37,6 +39,7 @@ func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result]
 		r.kinds = make(map[string]*engine.Kind)
 		r.submit = make(map[string]submitJSON)
 	}
+	r.errs = append(r.errs, k.checkMethods(x)...)
 	bound := bind(k, x)
 	if receiver, ok := find[engine.KindReceiver](x); ok {
 		receiver.ReceiveKind(bound)

@@ -1,8 +1,10 @@
 package taskkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -43,11 +45,8 @@ func Submit[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind[Spe
 // refused for more than one spec.
 func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind[Spec, State, Result], specs []Spec, opts ...SubmitOption) ([]ID, error) {
 	forgetSubmitted(opts)
-	if k == nil {
-		return nil, &UnknownKindError{Kind: "(nil)"}
-	}
-	if k.def.Retired {
-		return nil, &RetiredKindError{Kind: k.def.Name}
+	if err := k.acceptsTasks(); err != nil {
+		return nil, err
 	}
 	if err := checkHandle("tx", tx); err != nil {
 		return nil, err
@@ -65,48 +64,19 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if len(specs) > 1 && s.submitted != nil {
 		return nil, &OptionError{"WithSubmitted", "it is for one task: submit the specs one by one, or read the tasks"}
 	}
-	if err := k.checkOver(s, specs); err != nil {
-		return nil, err
-	}
-	if err := k.checkFinds(s, specs); err != nil {
-		return nil, err
-	}
-	if err := k.checkPreview(s); err != nil {
-		return nil, err
-	}
-	if err := k.checkSample(s, specs); err != nil {
+	if err := k.checkOptions(s, specs); err != nil {
 		return nil, err
 	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
-		finds := k.finds(s, &specs[i])
-		raw, err := k.encodeSpec(&specs[i], s.over != nil || finds)
+		tasks[i], err = k.newTask(s, &specs[i])
 		if err != nil {
 			if se, ok := errors.AsType[*SpecError](err); ok {
 				se.Index = i
 			}
 			return nil, err
 		}
-		tasks[i] = s.NewTask
 		tasks[i].ID = store.NewID()
-		tasks[i].Spec = raw
-		tasks[i].TargetsField = k.def.Targets.field
-		switch {
-		case s.over != nil:
-			tasks[i].Targets = k.newTargets(s.over, &specs[i])
-			tasks[i].Targets.Sampling = s.sampling()
-		case s.sample > 0:
-			if err := s.sampleList(&tasks[i]); err != nil {
-				return nil, public(err)
-			}
-		case finds:
-			tasks[i].Targets = &store.NewTargets{Field: k.def.Targets.field, Finding: true}
-		case tasks[i].Total < 0:
-			// An empty list may stand for targets that the executor finds.
-			if n := k.def.Targets.length(&specs[i]); n > 0 {
-				tasks[i].Total = int64(n)
-			}
-		}
 	}
 	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
 	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
@@ -122,26 +92,99 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	return ids, public(err)
 }
 
-// submission applies options to the kind's defaults.
-func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission, error) {
-	s := &submission{schema: DefaultSchema, NewTask: store.NewTask{
-		Kind: k.def.Name, Revision: k.def.Revision, Queue: k.def.Queue,
+// acceptsTasks returns why no task of the kind can be submitted, or nil.
+func (k *Kind[Spec, State, Result]) acceptsTasks() error {
+	switch {
+	case k == nil:
+		return &UnknownKindError{Kind: "(nil)"}
+	case k.def.Retired:
+		return &RetiredKindError{Kind: k.def.Name}
+	default:
+		return nil
+	}
+}
+
+// options applies options to the kind's defaults. Owner, run-as, queue and schema are zero
+// if no option names them.
+func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
+	s := &submission{NewTask: store.NewTask{
+		Kind: k.def.Name, Revision: k.def.Revision,
 		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
 	}}
 	for _, o := range opts {
 		o.applySubmit(s)
 	}
+	return s
+}
+
+// submission applies options to the kind's defaults, for a task of its own.
+func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission, error) {
+	s := k.options(opts)
 	if !s.owned {
 		s.fail("Submit", "the task has no owner: add OwnedBy(person), or System() if no person asked for it")
 	}
 	if s.NewTask.RunAs == uuid.Nil {
 		s.NewTask.RunAs = s.Owner
 	}
+	s.Queue = cmp.Or(s.Queue, k.def.Queue)
+	s.schema = cmp.Or(s.schema, DefaultSchema)
+	return s, s.check()
+}
+
+// check returns what is wrong with the options, joined, whatever the specs are.
+func (s *submission) check() error {
 	s.checkTimes()
 	if err := s.checkConditions(); err != nil {
 		s.errs = append(s.errs, err)
 	}
-	return s, errors.Join(s.errs...)
+	return errors.Join(s.errs...)
+}
+
+// checkOptions returns what is wrong with the options for a submission of specs.
+func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) error {
+	if err := k.checkOver(s, specs); err != nil {
+		return err
+	}
+	if err := k.checkFinds(s, specs); err != nil {
+		return err
+	}
+	if err := k.checkPreview(s); err != nil {
+		return err
+	}
+	if k.def.Children && s.Reference != "" {
+		return &OptionError{"WithCoalescing", fmt.Sprintf("used for kind %s, whose tasks may have children: a waiting task with children cannot be replaced", k.def.Name)}
+	}
+	return k.checkSample(s, specs)
+}
+
+// newTask returns what Insert stores of a spec, without an id. The options have been
+// checked.
+func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec) (store.NewTask, error) {
+	finds := k.finds(s, spec)
+	raw, err := k.encodeSpec(spec, s.over != nil || finds)
+	if err != nil {
+		return store.NewTask{}, err
+	}
+	task := s.NewTask
+	task.Spec = raw
+	task.TargetsField = k.def.Targets.field
+	switch {
+	case s.over != nil:
+		task.Targets = k.newTargets(s.over, spec)
+		task.Targets.Sampling = s.sampling()
+	case s.sample > 0:
+		if err := s.sampleList(&task); err != nil {
+			return store.NewTask{}, public(err)
+		}
+	case finds:
+		task.Targets = &store.NewTargets{Field: k.def.Targets.field, Finding: true}
+	case task.Total < 0:
+		// An empty list may stand for targets that the executor finds.
+		if n := k.def.Targets.length(spec); n > 0 {
+			task.Total = int64(n)
+		}
+	}
+	return task, nil
 }
 
 // encodeSpec validates a spec and returns its JSON. If its targets are elsewhere, the

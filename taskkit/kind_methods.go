@@ -1,0 +1,54 @@
+package taskkit
+
+import "fmt"
+
+// contradiction returns what in a definition cannot be true together with something else in
+// it, or "".
+func (d *Definition[Spec, State, Result]) contradiction() string {
+	targets := d.Targets.get != nil
+	switch {
+	case d.Segments && d.Stages:
+		return "it has both Segments and Stages, and a task has either buckets or stages: make a kind with buckets a stage of the other"
+	case d.Segments && targets:
+		return "it has both Segments and Targets, and the buckets of a task have their items by their segments: leave out Targets"
+	case d.Stages && targets:
+		return "it has both Stages and Targets, and the items of a composite task are those of its stages: leave out Targets"
+	case d.Preview && d.Segments:
+		return "it has both Preview and Segments, and a preview has no children: leave out one of them"
+	case d.Preview && d.Stages:
+		return "it has both Preview and Stages, and a preview has no children: let one of the stages be a preview"
+	case d.Preview && d.Children:
+		return "it has both Preview and Children, and a preview has no children: leave out one of them"
+	case d.SkipPoison && d.Stages:
+		return "it has both SkipPoison and Stages, and a composite task takes no items: leave out SkipPoison"
+	default:
+		return ""
+	}
+}
+
+// checkMethods returns the methods of which the executor and the definition say different
+// things. Otherwise a task would be run in another way than its kind says.
+func (k *Kind[Spec, State, Result]) checkMethods(x Executor[Spec, State]) (errs []error) {
+	_, segments := find[Segmenter[Spec, State]](x)
+	_, merges := find[Merger[State]](x)
+	_, stages := find[Stager[Spec, State]](x)
+	for _, m := range []struct {
+		name               string
+		executor, declared bool
+	}{{"Segments", segments, k.def.Segments}, {"Stages", stages, k.def.Stages}} {
+		var problem string
+		switch {
+		case m.executor && !m.declared:
+			problem = fmt.Sprintf("has a method %s, and the Definition of the kind does not say so: run go generate, or set Definition.%s", m.name, m.name)
+		case !m.executor && m.declared:
+			problem = fmt.Sprintf("has no method %s as the Definition of the kind says: run go generate; if it wraps another executor, return that one from a method Unwrap() any", m.name)
+		default:
+			continue
+		}
+		errs = append(errs, &ExecutorError{Kind: k.def.Name, Method: m.name, Problem: problem})
+	}
+	if merges && !segments {
+		errs = append(errs, &ExecutorError{Kind: k.def.Name, Method: "Merge", Problem: "has a method Merge and no method Segments, so no task has states to merge: add Segments, or give Merge another name"})
+	}
+	return errs
+}
