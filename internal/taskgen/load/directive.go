@@ -19,9 +19,12 @@ type directive struct {
 	kind       string
 	batch, max int // 0 is not given
 	skipPoison bool
+	poisonPos  token.Pos
 	// deferDelays are whole seconds; nil is not given.
 	deferDelays []time.Duration
 	preview     bool
+	previewPos  token.Pos
+	children    bool
 	ledger      bool
 	ledgerPos   token.Pos
 	stopAfter   string
@@ -124,7 +127,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, preview, ledger, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, preview, ledger, children, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -177,7 +180,7 @@ func (d *directive) parse(words []option) (problems []problem) {
 				refuse(o.pos, "write targets=FIELD with the JSON name of the list, or its path as in targets=to.people", "targets= names no field of the spec")
 			}
 		case "poison":
-			d.skipPoison = value == "skip"
+			d.skipPoison, d.poisonPos = value == "skip", o.pos
 			if !d.skipPoison {
 				refuse(o.pos, "write poison=skip, or omit the option: then the task ends in ERROR", "poison=%s is not a valid value", value)
 			}
@@ -200,12 +203,14 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.aliases = append(d.aliases, name(o, key, value))
 		case "reserved":
 			d.reserved = append(d.reserved, name(o, key, value))
-		case "retired", "preview", "ledger":
+		case "retired", "preview", "ledger", "children":
 			switch key {
 			case "retired":
 				d.retired = true
 			case "preview":
-				d.preview = true
+				d.preview, d.previewPos = true, o.pos
+			case "children":
+				d.children = true
 			default:
 				d.ledger, d.ledgerPos = true, o.pos
 			}

@@ -131,7 +131,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	}
 	x := &model.Executor{
 		Kind: c.directive.kind, Aliases: c.directive.aliases, Batch: c.directive.batch, Queue: c.directive.queue,
-		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Ledger: c.directive.ledger, Defer: c.directive.deferDelays, StopAfter: c.directive.stopAfter,
+		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Ledger: c.directive.ledger, Children: c.directive.children, Defer: c.directive.deferDelays, StopAfter: c.directive.stopAfter,
 		Reserved: c.directive.reserved, Retired: c.directive.retired,
 		Name: c.name.Name(), Dir: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/"),
 		Type: mark(named), Pos: r.position(c.directive.pos),
@@ -148,6 +148,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 		r.ledger(x.Targets, c.directive)
 	}
 	r.findsTargets(x, named, batch)
+	r.children(x, named, batch, c.directive)
 	if report := method(named, "Report"); report != nil {
 		sig := report.Signature()
 		got, ok := batchOf(sig)
@@ -273,9 +274,12 @@ func batchOf(sig *types.Signature) (*types.TypeList, bool) {
 }
 
 // isRuntime reports whether t is the type of that name in package taskkit.
-func isRuntime(t types.Type, name string) bool {
+func isRuntime(t types.Type, name string) bool { return isDeclared(t, model.RuntimePath, name) }
+
+// isDeclared reports whether t is the type of that name in the package of that path.
+func isDeclared(t types.Type, path, name string) bool {
 	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == model.RuntimePath
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
 }
 
 // isError reports whether t is the predeclared error.

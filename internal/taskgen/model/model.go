@@ -19,6 +19,7 @@ type Executor struct {
 	SkipPoison bool
 	Preview    bool            // the executor can run as a preview
 	Ledger     bool            // tasks store which items have succeeded
+	Children   bool            // the directive has the word
 	StopAfter  string          // "" is no stop policy
 	Defer      []time.Duration // nil is the default of taskkit
 	Revision   int
@@ -39,6 +40,8 @@ type Executor struct {
 	Targets *Field
 	// FindsTargets: the executor has a method Targets.
 	FindsTargets bool
+	// Segments, Merges and Stages: the executor has the methods Segments, Merge and Stages.
+	Segments, Merges, Stages bool
 
 	Spec, State *Type
 	Result      *Type // nil without a Report method
