@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskrate"
@@ -49,6 +50,8 @@ type Client struct {
 	TaskItem *TaskItemClient
 	// TaskLedger is the client for interacting with the TaskLedger builders.
 	TaskLedger *TaskLedgerClient
+	// TaskParent is the client for interacting with the TaskParent builders.
+	TaskParent *TaskParentClient
 	// TaskPlan is the client for interacting with the TaskPlan builders.
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
@@ -76,6 +79,7 @@ func (c *Client) init() {
 	c.TaskEvent = NewTaskEventClient(c.config)
 	c.TaskItem = NewTaskItemClient(c.config)
 	c.TaskLedger = NewTaskLedgerClient(c.config)
+	c.TaskParent = NewTaskParentClient(c.config)
 	c.TaskPlan = NewTaskPlanClient(c.config)
 	c.TaskProcess = NewTaskProcessClient(c.config)
 	c.TaskRate = NewTaskRateClient(c.config)
@@ -182,6 +186,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
 		TaskLedger:  NewTaskLedgerClient(cfg),
+		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
 		TaskRate:    NewTaskRateClient(cfg),
@@ -213,6 +218,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
 		TaskLedger:  NewTaskLedgerClient(cfg),
+		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
 		TaskRate:    NewTaskRateClient(cfg),
@@ -248,8 +254,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskLedger, c.TaskPlan, c.TaskProcess, c.TaskRate, c.TaskResult,
-		c.TaskTarget,
+		c.TaskLedger, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskRate,
+		c.TaskResult, c.TaskTarget,
 	} {
 		n.Use(hooks...)
 	}
@@ -260,8 +266,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskLedger, c.TaskPlan, c.TaskProcess, c.TaskRate, c.TaskResult,
-		c.TaskTarget,
+		c.TaskLedger, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskRate,
+		c.TaskResult, c.TaskTarget,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -284,6 +290,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskItem.mutate(ctx, m)
 	case *TaskLedgerMutation:
 		return c.TaskLedger.mutate(ctx, m)
+	case *TaskParentMutation:
+		return c.TaskParent.mutate(ctx, m)
 	case *TaskPlanMutation:
 		return c.TaskPlan.mutate(ctx, m)
 	case *TaskProcessMutation:
@@ -800,6 +808,25 @@ func (c *QueuedTaskClient) QueryPlan(_m *QueuedTask) *TaskPlanQuery {
 		schemaConfig := _m.schemaConfig
 		step.To.Schema = schemaConfig.TaskPlan
 		step.Edge.Schema = schemaConfig.TaskPlan
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryFamily queries the family edge of a QueuedTask.
+func (c *QueuedTaskClient) QueryFamily(_m *QueuedTask) *TaskParentQuery {
+	query := (&TaskParentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, id),
+			sqlgraph.To(taskparent.Table, taskparent.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, queuedtask.FamilyTable, queuedtask.FamilyColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.TaskParent
+		step.Edge.Schema = schemaConfig.TaskParent
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
 	}
@@ -1456,6 +1483,158 @@ func (c *TaskLedgerClient) mutate(ctx context.Context, m *TaskLedgerMutation) (V
 		return (&TaskLedgerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown TaskLedger mutation op: %q", m.Op())
+	}
+}
+
+// TaskParentClient is a client for the TaskParent schema.
+type TaskParentClient struct {
+	config
+}
+
+// NewTaskParentClient returns a client for the TaskParent from the given config.
+func NewTaskParentClient(c config) *TaskParentClient {
+	return &TaskParentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskparent.Hooks(f(g(h())))`.
+func (c *TaskParentClient) Use(hooks ...Hook) {
+	c.hooks.TaskParent = append(c.hooks.TaskParent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskparent.Intercept(f(g(h())))`.
+func (c *TaskParentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskParent = append(c.inters.TaskParent, interceptors...)
+}
+
+// Create returns a builder for creating a TaskParent entity.
+func (c *TaskParentClient) Create() *TaskParentCreate {
+	mutation := newTaskParentMutation(c.config, OpCreate)
+	return &TaskParentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskParent entities.
+func (c *TaskParentClient) CreateBulk(builders ...*TaskParentCreate) *TaskParentCreateBulk {
+	return &TaskParentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskParentClient) MapCreateBulk(slice any, setFunc func(*TaskParentCreate, int)) *TaskParentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskParentCreateBulk{err: fmt.Errorf("calling to TaskParentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskParentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskParentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskParent.
+func (c *TaskParentClient) Update() *TaskParentUpdate {
+	mutation := newTaskParentMutation(c.config, OpUpdate)
+	return &TaskParentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskParentClient) UpdateOne(_m *TaskParent) *TaskParentUpdateOne {
+	mutation := newTaskParentMutation(c.config, OpUpdateOne, withTaskParent(_m))
+	return &TaskParentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskParentClient) UpdateOneID(id uuid.UUID) *TaskParentUpdateOne {
+	mutation := newTaskParentMutation(c.config, OpUpdateOne, withTaskParentID(id))
+	return &TaskParentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskParent.
+func (c *TaskParentClient) Delete() *TaskParentDelete {
+	mutation := newTaskParentMutation(c.config, OpDelete)
+	return &TaskParentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskParentClient) DeleteOne(_m *TaskParent) *TaskParentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskParentClient) DeleteOneID(id uuid.UUID) *TaskParentDeleteOne {
+	builder := c.Delete().Where(taskparent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskParentDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskParent.
+func (c *TaskParentClient) Query() *TaskParentQuery {
+	return &TaskParentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskParent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskParent entity by its id.
+func (c *TaskParentClient) Get(ctx context.Context, id uuid.UUID) (*TaskParent, error) {
+	return c.Query().Where(taskparent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskParentClient) GetX(ctx context.Context, id uuid.UUID) *TaskParent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryTask queries the task edge of a TaskParent.
+func (c *TaskParentClient) QueryTask(_m *TaskParent) *QueuedTaskQuery {
+	query := (&QueuedTaskClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(taskparent.Table, taskparent.FieldID, id),
+			sqlgraph.To(queuedtask.Table, queuedtask.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, taskparent.TaskTable, taskparent.TaskColumn),
+		)
+		schemaConfig := _m.schemaConfig
+		step.To.Schema = schemaConfig.QueuedTask
+		step.Edge.Schema = schemaConfig.TaskParent
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *TaskParentClient) Hooks() []Hook {
+	return c.hooks.TaskParent
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskParentClient) Interceptors() []Interceptor {
+	return c.inters.TaskParent
+}
+
+func (c *TaskParentClient) mutate(ctx context.Context, m *TaskParentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskParentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskParentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskParentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskParentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskParent mutation op: %q", m.Op())
 	}
 }
 
@@ -2204,11 +2383,12 @@ func (c *TaskTargetClient) mutate(ctx context.Context, m *TaskTargetMutation) (V
 type (
 	hooks struct {
 		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
-		TaskPlan, TaskProcess, TaskRate, TaskResult, TaskTarget []ent.Hook
+		TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult, TaskTarget []ent.Hook
 	}
 	inters struct {
 		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
-		TaskPlan, TaskProcess, TaskRate, TaskResult, TaskTarget []ent.Interceptor
+		TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult,
+		TaskTarget []ent.Interceptor
 	}
 )
 

@@ -19,6 +19,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskrate"
@@ -91,6 +92,7 @@ func checkColumn(t, c string) error {
 			taskevent.Table:   taskevent.ValidColumn,
 			taskitem.Table:    taskitem.ValidColumn,
 			taskledger.Table:  taskledger.ValidColumn,
+			taskparent.Table:  taskparent.ValidColumn,
 			taskplan.Table:    taskplan.ValidColumn,
 			taskprocess.Table: taskprocess.ValidColumn,
 			taskrate.Table:    taskrate.ValidColumn,

@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskrate"
@@ -45,6 +46,7 @@ const (
 	TypeTaskEvent   = "TaskEvent"
 	TypeTaskItem    = "TaskItem"
 	TypeTaskLedger  = "TaskLedger"
+	TypeTaskParent  = "TaskParent"
 	TypeTaskPlan    = "TaskPlan"
 	TypeTaskProcess = "TaskProcess"
 	TypeTaskRate    = "TaskRate"
@@ -958,6 +960,8 @@ type QueuedTaskMutation struct {
 	clearedmerged_keys       bool
 	plan                     *uuid.UUID
 	clearedplan              bool
+	family                   *uuid.UUID
+	clearedfamily            bool
 	targets                  map[uuid.UUID]struct{}
 	removedtargets           map[uuid.UUID]struct{}
 	clearedtargets           bool
@@ -3498,6 +3502,45 @@ func (m *QueuedTaskMutation) ResetPlan() {
 	m.clearedplan = false
 }
 
+// SetFamilyID sets the "family" edge to the TaskParent entity by id.
+func (m *QueuedTaskMutation) SetFamilyID(id uuid.UUID) {
+	m.family = &id
+}
+
+// ClearFamily clears the "family" edge to the TaskParent entity.
+func (m *QueuedTaskMutation) ClearFamily() {
+	m.clearedfamily = true
+}
+
+// FamilyCleared reports if the "family" edge to the TaskParent entity was cleared.
+func (m *QueuedTaskMutation) FamilyCleared() bool {
+	return m.clearedfamily
+}
+
+// FamilyID returns the "family" edge ID in the mutation.
+func (m *QueuedTaskMutation) FamilyID() (id uuid.UUID, exists bool) {
+	if m.family != nil {
+		return *m.family, true
+	}
+	return
+}
+
+// FamilyIDs returns the "family" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// FamilyID instead. It exists only for internal usage by the builders.
+func (m *QueuedTaskMutation) FamilyIDs() (ids []uuid.UUID) {
+	if id := m.family; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetFamily resets all changes to the "family" edge.
+func (m *QueuedTaskMutation) ResetFamily() {
+	m.family = nil
+	m.clearedfamily = false
+}
+
 // AddTargetIDs adds the "targets" edge to the TaskTarget entity by ids.
 func (m *QueuedTaskMutation) AddTargetIDs(ids ...uuid.UUID) {
 	if m.targets == nil {
@@ -4751,7 +4794,7 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *QueuedTaskMutation) AddedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 9)
 	if m.items != nil {
 		edges = append(edges, queuedtask.EdgeItems)
 	}
@@ -4769,6 +4812,9 @@ func (m *QueuedTaskMutation) AddedEdges() []string {
 	}
 	if m.plan != nil {
 		edges = append(edges, queuedtask.EdgePlan)
+	}
+	if m.family != nil {
+		edges = append(edges, queuedtask.EdgeFamily)
 	}
 	if m.targets != nil {
 		edges = append(edges, queuedtask.EdgeTargets)
@@ -4813,6 +4859,10 @@ func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 		if id := m.plan; id != nil {
 			return []ent.Value{*id}
 		}
+	case queuedtask.EdgeFamily:
+		if id := m.family; id != nil {
+			return []ent.Value{*id}
+		}
 	case queuedtask.EdgeTargets:
 		ids := make([]ent.Value, 0, len(m.targets))
 		for id := range m.targets {
@@ -4831,7 +4881,7 @@ func (m *QueuedTaskMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *QueuedTaskMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 9)
 	if m.removeditems != nil {
 		edges = append(edges, queuedtask.EdgeItems)
 	}
@@ -4890,7 +4940,7 @@ func (m *QueuedTaskMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *QueuedTaskMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 9)
 	if m.cleareditems {
 		edges = append(edges, queuedtask.EdgeItems)
 	}
@@ -4908,6 +4958,9 @@ func (m *QueuedTaskMutation) ClearedEdges() []string {
 	}
 	if m.clearedplan {
 		edges = append(edges, queuedtask.EdgePlan)
+	}
+	if m.clearedfamily {
+		edges = append(edges, queuedtask.EdgeFamily)
 	}
 	if m.clearedtargets {
 		edges = append(edges, queuedtask.EdgeTargets)
@@ -4934,6 +4987,8 @@ func (m *QueuedTaskMutation) EdgeCleared(name string) bool {
 		return m.clearedmerged_keys
 	case queuedtask.EdgePlan:
 		return m.clearedplan
+	case queuedtask.EdgeFamily:
+		return m.clearedfamily
 	case queuedtask.EdgeTargets:
 		return m.clearedtargets
 	case queuedtask.EdgeLedger:
@@ -4954,6 +5009,9 @@ func (m *QueuedTaskMutation) ClearEdge(name string) error {
 		return nil
 	case queuedtask.EdgePlan:
 		m.ClearPlan()
+		return nil
+	case queuedtask.EdgeFamily:
+		m.ClearFamily()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask unique edge %s", name)
@@ -4980,6 +5038,9 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 		return nil
 	case queuedtask.EdgePlan:
 		m.ResetPlan()
+		return nil
+	case queuedtask.EdgeFamily:
+		m.ResetFamily()
 		return nil
 	case queuedtask.EdgeTargets:
 		m.ResetTargets()
@@ -8056,6 +8117,1088 @@ func (m *TaskLedgerMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown TaskLedger edge %s", name)
+}
+
+// TaskParentMutation represents an operation that mutates the TaskParent nodes in the graph.
+type TaskParentMutation struct {
+	config
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	open_at_most      *int64
+	addopen_at_most   *int64
+	on_failure        *string
+	failed_seen       *int64
+	addfailed_seen    *int64
+	fence             *int64
+	addfence          *int64
+	checkpoint_seq    *int64
+	addcheckpoint_seq *int64
+	waits             *bool
+	retry             *bool
+	ending            *json.RawMessage
+	appendending      json.RawMessage
+	memo              *json.RawMessage
+	appendmemo        json.RawMessage
+	clearedFields     map[string]struct{}
+	task              *uuid.UUID
+	clearedtask       bool
+	done              bool
+	oldValue          func(context.Context) (*TaskParent, error)
+	predicates        []predicate.TaskParent
+}
+
+var _ ent.Mutation = (*TaskParentMutation)(nil)
+
+// taskparentOption allows management of the mutation configuration using functional options.
+type taskparentOption func(*TaskParentMutation)
+
+// newTaskParentMutation creates new mutation for the TaskParent entity.
+func newTaskParentMutation(c config, op Op, opts ...taskparentOption) *TaskParentMutation {
+	m := &TaskParentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskParent,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskParentID sets the ID field of the mutation.
+func withTaskParentID(id uuid.UUID) taskparentOption {
+	return func(m *TaskParentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskParent
+		)
+		m.oldValue = func(ctx context.Context) (*TaskParent, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskParent.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskParent sets the old TaskParent of the mutation.
+func withTaskParent(node *TaskParent) taskparentOption {
+	return func(m *TaskParentMutation) {
+		m.oldValue = func(context.Context) (*TaskParent, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskParentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskParentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskParent entities.
+func (m *TaskParentMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskParentMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskParentMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskParent.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskParentMutation) SetTaskID(u uuid.UUID) {
+	m.task = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskParentMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskParentMutation) ResetTaskID() {
+	m.task = nil
+}
+
+// SetOpenAtMost sets the "open_at_most" field.
+func (m *TaskParentMutation) SetOpenAtMost(i int64) {
+	m.open_at_most = &i
+	m.addopen_at_most = nil
+}
+
+// OpenAtMost returns the value of the "open_at_most" field in the mutation.
+func (m *TaskParentMutation) OpenAtMost() (r int64, exists bool) {
+	v := m.open_at_most
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOpenAtMost returns the old "open_at_most" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldOpenAtMost(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOpenAtMost is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOpenAtMost requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOpenAtMost: %w", err)
+	}
+	return oldValue.OpenAtMost, nil
+}
+
+// AddOpenAtMost adds i to the "open_at_most" field.
+func (m *TaskParentMutation) AddOpenAtMost(i int64) {
+	if m.addopen_at_most != nil {
+		*m.addopen_at_most += i
+	} else {
+		m.addopen_at_most = &i
+	}
+}
+
+// AddedOpenAtMost returns the value that was added to the "open_at_most" field in this mutation.
+func (m *TaskParentMutation) AddedOpenAtMost() (r int64, exists bool) {
+	v := m.addopen_at_most
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetOpenAtMost resets all changes to the "open_at_most" field.
+func (m *TaskParentMutation) ResetOpenAtMost() {
+	m.open_at_most = nil
+	m.addopen_at_most = nil
+}
+
+// SetOnFailure sets the "on_failure" field.
+func (m *TaskParentMutation) SetOnFailure(s string) {
+	m.on_failure = &s
+}
+
+// OnFailure returns the value of the "on_failure" field in the mutation.
+func (m *TaskParentMutation) OnFailure() (r string, exists bool) {
+	v := m.on_failure
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOnFailure returns the old "on_failure" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldOnFailure(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOnFailure is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOnFailure requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOnFailure: %w", err)
+	}
+	return oldValue.OnFailure, nil
+}
+
+// ResetOnFailure resets all changes to the "on_failure" field.
+func (m *TaskParentMutation) ResetOnFailure() {
+	m.on_failure = nil
+}
+
+// SetFailedSeen sets the "failed_seen" field.
+func (m *TaskParentMutation) SetFailedSeen(i int64) {
+	m.failed_seen = &i
+	m.addfailed_seen = nil
+}
+
+// FailedSeen returns the value of the "failed_seen" field in the mutation.
+func (m *TaskParentMutation) FailedSeen() (r int64, exists bool) {
+	v := m.failed_seen
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailedSeen returns the old "failed_seen" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldFailedSeen(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailedSeen is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailedSeen requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailedSeen: %w", err)
+	}
+	return oldValue.FailedSeen, nil
+}
+
+// AddFailedSeen adds i to the "failed_seen" field.
+func (m *TaskParentMutation) AddFailedSeen(i int64) {
+	if m.addfailed_seen != nil {
+		*m.addfailed_seen += i
+	} else {
+		m.addfailed_seen = &i
+	}
+}
+
+// AddedFailedSeen returns the value that was added to the "failed_seen" field in this mutation.
+func (m *TaskParentMutation) AddedFailedSeen() (r int64, exists bool) {
+	v := m.addfailed_seen
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFailedSeen resets all changes to the "failed_seen" field.
+func (m *TaskParentMutation) ResetFailedSeen() {
+	m.failed_seen = nil
+	m.addfailed_seen = nil
+}
+
+// SetFence sets the "fence" field.
+func (m *TaskParentMutation) SetFence(i int64) {
+	m.fence = &i
+	m.addfence = nil
+}
+
+// Fence returns the value of the "fence" field in the mutation.
+func (m *TaskParentMutation) Fence() (r int64, exists bool) {
+	v := m.fence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFence returns the old "fence" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldFence(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFence is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFence requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFence: %w", err)
+	}
+	return oldValue.Fence, nil
+}
+
+// AddFence adds i to the "fence" field.
+func (m *TaskParentMutation) AddFence(i int64) {
+	if m.addfence != nil {
+		*m.addfence += i
+	} else {
+		m.addfence = &i
+	}
+}
+
+// AddedFence returns the value that was added to the "fence" field in this mutation.
+func (m *TaskParentMutation) AddedFence() (r int64, exists bool) {
+	v := m.addfence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFence resets all changes to the "fence" field.
+func (m *TaskParentMutation) ResetFence() {
+	m.fence = nil
+	m.addfence = nil
+}
+
+// SetCheckpointSeq sets the "checkpoint_seq" field.
+func (m *TaskParentMutation) SetCheckpointSeq(i int64) {
+	m.checkpoint_seq = &i
+	m.addcheckpoint_seq = nil
+}
+
+// CheckpointSeq returns the value of the "checkpoint_seq" field in the mutation.
+func (m *TaskParentMutation) CheckpointSeq() (r int64, exists bool) {
+	v := m.checkpoint_seq
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCheckpointSeq returns the old "checkpoint_seq" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldCheckpointSeq(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCheckpointSeq is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCheckpointSeq requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCheckpointSeq: %w", err)
+	}
+	return oldValue.CheckpointSeq, nil
+}
+
+// AddCheckpointSeq adds i to the "checkpoint_seq" field.
+func (m *TaskParentMutation) AddCheckpointSeq(i int64) {
+	if m.addcheckpoint_seq != nil {
+		*m.addcheckpoint_seq += i
+	} else {
+		m.addcheckpoint_seq = &i
+	}
+}
+
+// AddedCheckpointSeq returns the value that was added to the "checkpoint_seq" field in this mutation.
+func (m *TaskParentMutation) AddedCheckpointSeq() (r int64, exists bool) {
+	v := m.addcheckpoint_seq
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCheckpointSeq resets all changes to the "checkpoint_seq" field.
+func (m *TaskParentMutation) ResetCheckpointSeq() {
+	m.checkpoint_seq = nil
+	m.addcheckpoint_seq = nil
+}
+
+// SetWaits sets the "waits" field.
+func (m *TaskParentMutation) SetWaits(b bool) {
+	m.waits = &b
+}
+
+// Waits returns the value of the "waits" field in the mutation.
+func (m *TaskParentMutation) Waits() (r bool, exists bool) {
+	v := m.waits
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWaits returns the old "waits" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldWaits(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWaits is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWaits requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWaits: %w", err)
+	}
+	return oldValue.Waits, nil
+}
+
+// ResetWaits resets all changes to the "waits" field.
+func (m *TaskParentMutation) ResetWaits() {
+	m.waits = nil
+}
+
+// SetRetry sets the "retry" field.
+func (m *TaskParentMutation) SetRetry(b bool) {
+	m.retry = &b
+}
+
+// Retry returns the value of the "retry" field in the mutation.
+func (m *TaskParentMutation) Retry() (r bool, exists bool) {
+	v := m.retry
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRetry returns the old "retry" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldRetry(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRetry is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRetry requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRetry: %w", err)
+	}
+	return oldValue.Retry, nil
+}
+
+// ResetRetry resets all changes to the "retry" field.
+func (m *TaskParentMutation) ResetRetry() {
+	m.retry = nil
+}
+
+// SetEnding sets the "ending" field.
+func (m *TaskParentMutation) SetEnding(jm json.RawMessage) {
+	m.ending = &jm
+	m.appendending = nil
+}
+
+// Ending returns the value of the "ending" field in the mutation.
+func (m *TaskParentMutation) Ending() (r json.RawMessage, exists bool) {
+	v := m.ending
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnding returns the old "ending" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldEnding(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnding is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnding requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnding: %w", err)
+	}
+	return oldValue.Ending, nil
+}
+
+// AppendEnding adds jm to the "ending" field.
+func (m *TaskParentMutation) AppendEnding(jm json.RawMessage) {
+	m.appendending = append(m.appendending, jm...)
+}
+
+// AppendedEnding returns the list of values that were appended to the "ending" field in this mutation.
+func (m *TaskParentMutation) AppendedEnding() (json.RawMessage, bool) {
+	if len(m.appendending) == 0 {
+		return nil, false
+	}
+	return m.appendending, true
+}
+
+// ClearEnding clears the value of the "ending" field.
+func (m *TaskParentMutation) ClearEnding() {
+	m.ending = nil
+	m.appendending = nil
+	m.clearedFields[taskparent.FieldEnding] = struct{}{}
+}
+
+// EndingCleared returns if the "ending" field was cleared in this mutation.
+func (m *TaskParentMutation) EndingCleared() bool {
+	_, ok := m.clearedFields[taskparent.FieldEnding]
+	return ok
+}
+
+// ResetEnding resets all changes to the "ending" field.
+func (m *TaskParentMutation) ResetEnding() {
+	m.ending = nil
+	m.appendending = nil
+	delete(m.clearedFields, taskparent.FieldEnding)
+}
+
+// SetMemo sets the "memo" field.
+func (m *TaskParentMutation) SetMemo(jm json.RawMessage) {
+	m.memo = &jm
+	m.appendmemo = nil
+}
+
+// Memo returns the value of the "memo" field in the mutation.
+func (m *TaskParentMutation) Memo() (r json.RawMessage, exists bool) {
+	v := m.memo
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMemo returns the old "memo" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldMemo(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMemo is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMemo requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMemo: %w", err)
+	}
+	return oldValue.Memo, nil
+}
+
+// AppendMemo adds jm to the "memo" field.
+func (m *TaskParentMutation) AppendMemo(jm json.RawMessage) {
+	m.appendmemo = append(m.appendmemo, jm...)
+}
+
+// AppendedMemo returns the list of values that were appended to the "memo" field in this mutation.
+func (m *TaskParentMutation) AppendedMemo() (json.RawMessage, bool) {
+	if len(m.appendmemo) == 0 {
+		return nil, false
+	}
+	return m.appendmemo, true
+}
+
+// ClearMemo clears the value of the "memo" field.
+func (m *TaskParentMutation) ClearMemo() {
+	m.memo = nil
+	m.appendmemo = nil
+	m.clearedFields[taskparent.FieldMemo] = struct{}{}
+}
+
+// MemoCleared returns if the "memo" field was cleared in this mutation.
+func (m *TaskParentMutation) MemoCleared() bool {
+	_, ok := m.clearedFields[taskparent.FieldMemo]
+	return ok
+}
+
+// ResetMemo resets all changes to the "memo" field.
+func (m *TaskParentMutation) ResetMemo() {
+	m.memo = nil
+	m.appendmemo = nil
+	delete(m.clearedFields, taskparent.FieldMemo)
+}
+
+// ClearTask clears the "task" edge to the QueuedTask entity.
+func (m *TaskParentMutation) ClearTask() {
+	m.clearedtask = true
+	m.clearedFields[taskparent.FieldTaskID] = struct{}{}
+}
+
+// TaskCleared reports if the "task" edge to the QueuedTask entity was cleared.
+func (m *TaskParentMutation) TaskCleared() bool {
+	return m.clearedtask
+}
+
+// TaskIDs returns the "task" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// TaskID instead. It exists only for internal usage by the builders.
+func (m *TaskParentMutation) TaskIDs() (ids []uuid.UUID) {
+	if id := m.task; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetTask resets all changes to the "task" edge.
+func (m *TaskParentMutation) ResetTask() {
+	m.task = nil
+	m.clearedtask = false
+}
+
+// Where appends a list predicates to the TaskParentMutation builder.
+func (m *TaskParentMutation) Where(ps ...predicate.TaskParent) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskParentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskParentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskParent, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskParentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskParentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskParent).
+func (m *TaskParentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskParentMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.task != nil {
+		fields = append(fields, taskparent.FieldTaskID)
+	}
+	if m.open_at_most != nil {
+		fields = append(fields, taskparent.FieldOpenAtMost)
+	}
+	if m.on_failure != nil {
+		fields = append(fields, taskparent.FieldOnFailure)
+	}
+	if m.failed_seen != nil {
+		fields = append(fields, taskparent.FieldFailedSeen)
+	}
+	if m.fence != nil {
+		fields = append(fields, taskparent.FieldFence)
+	}
+	if m.checkpoint_seq != nil {
+		fields = append(fields, taskparent.FieldCheckpointSeq)
+	}
+	if m.waits != nil {
+		fields = append(fields, taskparent.FieldWaits)
+	}
+	if m.retry != nil {
+		fields = append(fields, taskparent.FieldRetry)
+	}
+	if m.ending != nil {
+		fields = append(fields, taskparent.FieldEnding)
+	}
+	if m.memo != nil {
+		fields = append(fields, taskparent.FieldMemo)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskParentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskparent.FieldTaskID:
+		return m.TaskID()
+	case taskparent.FieldOpenAtMost:
+		return m.OpenAtMost()
+	case taskparent.FieldOnFailure:
+		return m.OnFailure()
+	case taskparent.FieldFailedSeen:
+		return m.FailedSeen()
+	case taskparent.FieldFence:
+		return m.Fence()
+	case taskparent.FieldCheckpointSeq:
+		return m.CheckpointSeq()
+	case taskparent.FieldWaits:
+		return m.Waits()
+	case taskparent.FieldRetry:
+		return m.Retry()
+	case taskparent.FieldEnding:
+		return m.Ending()
+	case taskparent.FieldMemo:
+		return m.Memo()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskParentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskparent.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case taskparent.FieldOpenAtMost:
+		return m.OldOpenAtMost(ctx)
+	case taskparent.FieldOnFailure:
+		return m.OldOnFailure(ctx)
+	case taskparent.FieldFailedSeen:
+		return m.OldFailedSeen(ctx)
+	case taskparent.FieldFence:
+		return m.OldFence(ctx)
+	case taskparent.FieldCheckpointSeq:
+		return m.OldCheckpointSeq(ctx)
+	case taskparent.FieldWaits:
+		return m.OldWaits(ctx)
+	case taskparent.FieldRetry:
+		return m.OldRetry(ctx)
+	case taskparent.FieldEnding:
+		return m.OldEnding(ctx)
+	case taskparent.FieldMemo:
+		return m.OldMemo(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskParent field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskParentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskparent.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case taskparent.FieldOpenAtMost:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOpenAtMost(v)
+		return nil
+	case taskparent.FieldOnFailure:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOnFailure(v)
+		return nil
+	case taskparent.FieldFailedSeen:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailedSeen(v)
+		return nil
+	case taskparent.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFence(v)
+		return nil
+	case taskparent.FieldCheckpointSeq:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCheckpointSeq(v)
+		return nil
+	case taskparent.FieldWaits:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWaits(v)
+		return nil
+	case taskparent.FieldRetry:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRetry(v)
+		return nil
+	case taskparent.FieldEnding:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnding(v)
+		return nil
+	case taskparent.FieldMemo:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMemo(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskParent field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskParentMutation) AddedFields() []string {
+	var fields []string
+	if m.addopen_at_most != nil {
+		fields = append(fields, taskparent.FieldOpenAtMost)
+	}
+	if m.addfailed_seen != nil {
+		fields = append(fields, taskparent.FieldFailedSeen)
+	}
+	if m.addfence != nil {
+		fields = append(fields, taskparent.FieldFence)
+	}
+	if m.addcheckpoint_seq != nil {
+		fields = append(fields, taskparent.FieldCheckpointSeq)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskParentMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case taskparent.FieldOpenAtMost:
+		return m.AddedOpenAtMost()
+	case taskparent.FieldFailedSeen:
+		return m.AddedFailedSeen()
+	case taskparent.FieldFence:
+		return m.AddedFence()
+	case taskparent.FieldCheckpointSeq:
+		return m.AddedCheckpointSeq()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskParentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case taskparent.FieldOpenAtMost:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddOpenAtMost(v)
+		return nil
+	case taskparent.FieldFailedSeen:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFailedSeen(v)
+		return nil
+	case taskparent.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFence(v)
+		return nil
+	case taskparent.FieldCheckpointSeq:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCheckpointSeq(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskParent numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskParentMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(taskparent.FieldEnding) {
+		fields = append(fields, taskparent.FieldEnding)
+	}
+	if m.FieldCleared(taskparent.FieldMemo) {
+		fields = append(fields, taskparent.FieldMemo)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskParentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskParentMutation) ClearField(name string) error {
+	switch name {
+	case taskparent.FieldEnding:
+		m.ClearEnding()
+		return nil
+	case taskparent.FieldMemo:
+		m.ClearMemo()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskParent nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskParentMutation) ResetField(name string) error {
+	switch name {
+	case taskparent.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case taskparent.FieldOpenAtMost:
+		m.ResetOpenAtMost()
+		return nil
+	case taskparent.FieldOnFailure:
+		m.ResetOnFailure()
+		return nil
+	case taskparent.FieldFailedSeen:
+		m.ResetFailedSeen()
+		return nil
+	case taskparent.FieldFence:
+		m.ResetFence()
+		return nil
+	case taskparent.FieldCheckpointSeq:
+		m.ResetCheckpointSeq()
+		return nil
+	case taskparent.FieldWaits:
+		m.ResetWaits()
+		return nil
+	case taskparent.FieldRetry:
+		m.ResetRetry()
+		return nil
+	case taskparent.FieldEnding:
+		m.ResetEnding()
+		return nil
+	case taskparent.FieldMemo:
+		m.ResetMemo()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskParent field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskParentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.task != nil {
+		edges = append(edges, taskparent.EdgeTask)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskParentMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case taskparent.EdgeTask:
+		if id := m.task; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskParentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskParentMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskParentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedtask {
+		edges = append(edges, taskparent.EdgeTask)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskParentMutation) EdgeCleared(name string) bool {
+	switch name {
+	case taskparent.EdgeTask:
+		return m.clearedtask
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskParentMutation) ClearEdge(name string) error {
+	switch name {
+	case taskparent.EdgeTask:
+		m.ClearTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskParent unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskParentMutation) ResetEdge(name string) error {
+	switch name {
+	case taskparent.EdgeTask:
+		m.ResetTask()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskParent edge %s", name)
 }
 
 // TaskPlanMutation represents an operation that mutates the TaskPlan nodes in the graph.

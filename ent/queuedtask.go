@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
@@ -133,13 +134,15 @@ type QueuedTaskEdges struct {
 	MergedKeys []*MergedKey `json:"merged_keys,omitempty"`
 	// Plan holds the value of the plan edge.
 	Plan *TaskPlan `json:"plan,omitempty"`
+	// Family holds the value of the family edge.
+	Family *TaskParent `json:"family,omitempty"`
 	// Targets holds the value of the targets edge.
 	Targets []*TaskTarget `json:"targets,omitempty"`
 	// Ledger holds the value of the ledger edge.
 	Ledger []*TaskLedger `json:"ledger,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [8]bool
+	loadedTypes [9]bool
 }
 
 // ItemsOrErr returns the Items value or an error if the edge
@@ -202,10 +205,21 @@ func (e QueuedTaskEdges) PlanOrErr() (*TaskPlan, error) {
 	return nil, &NotLoadedError{edge: "plan"}
 }
 
+// FamilyOrErr returns the Family value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e QueuedTaskEdges) FamilyOrErr() (*TaskParent, error) {
+	if e.Family != nil {
+		return e.Family, nil
+	} else if e.loadedTypes[6] {
+		return nil, &NotFoundError{label: taskparent.Label}
+	}
+	return nil, &NotLoadedError{edge: "family"}
+}
+
 // TargetsOrErr returns the Targets value or an error if the edge
 // was not loaded in eager-loading.
 func (e QueuedTaskEdges) TargetsOrErr() ([]*TaskTarget, error) {
-	if e.loadedTypes[6] {
+	if e.loadedTypes[7] {
 		return e.Targets, nil
 	}
 	return nil, &NotLoadedError{edge: "targets"}
@@ -214,7 +228,7 @@ func (e QueuedTaskEdges) TargetsOrErr() ([]*TaskTarget, error) {
 // LedgerOrErr returns the Ledger value or an error if the edge
 // was not loaded in eager-loading.
 func (e QueuedTaskEdges) LedgerOrErr() ([]*TaskLedger, error) {
-	if e.loadedTypes[7] {
+	if e.loadedTypes[8] {
 		return e.Ledger, nil
 	}
 	return nil, &NotLoadedError{edge: "ledger"}
@@ -595,6 +609,11 @@ func (_m *QueuedTask) QueryMergedKeys() *MergedKeyQuery {
 // QueryPlan queries the "plan" edge of the QueuedTask entity.
 func (_m *QueuedTask) QueryPlan() *TaskPlanQuery {
 	return NewQueuedTaskClient(_m.config).QueryPlan(_m)
+}
+
+// QueryFamily queries the "family" edge of the QueuedTask entity.
+func (_m *QueuedTask) QueryFamily() *TaskParentQuery {
+	return NewQueuedTaskClient(_m.config).QueryFamily(_m)
 }
 
 // QueryTargets queries the "targets" edge of the QueuedTask entity.

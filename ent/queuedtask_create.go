@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
@@ -690,6 +691,25 @@ func (_c *QueuedTaskCreate) SetPlan(v *TaskPlan) *QueuedTaskCreate {
 	return _c.SetPlanID(v.ID)
 }
 
+// SetFamilyID sets the "family" edge to the TaskParent entity by ID.
+func (_c *QueuedTaskCreate) SetFamilyID(id uuid.UUID) *QueuedTaskCreate {
+	_c.mutation.SetFamilyID(id)
+	return _c
+}
+
+// SetNillableFamilyID sets the "family" edge to the TaskParent entity by ID if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableFamilyID(id *uuid.UUID) *QueuedTaskCreate {
+	if id != nil {
+		_c = _c.SetFamilyID(*id)
+	}
+	return _c
+}
+
+// SetFamily sets the "family" edge to the TaskParent entity.
+func (_c *QueuedTaskCreate) SetFamily(v *TaskParent) *QueuedTaskCreate {
+	return _c.SetFamilyID(v.ID)
+}
+
 // AddTargetIDs adds the "targets" edge to the TaskTarget entity by IDs.
 func (_c *QueuedTaskCreate) AddTargetIDs(ids ...uuid.UUID) *QueuedTaskCreate {
 	_c.mutation.AddTargetIDs(ids...)
@@ -1230,6 +1250,23 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 			},
 		}
 		edge.Schema = _c.schemaConfig.TaskPlan
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.FamilyIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.FamilyTable,
+			Columns: []string{queuedtask.FamilyColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskparent.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _c.schemaConfig.TaskParent
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

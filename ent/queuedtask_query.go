@@ -20,6 +20,7 @@ import (
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
@@ -39,6 +40,7 @@ type QueuedTaskQuery struct {
 	withRate           *TaskRateQuery
 	withMergedKeys     *MergedKeyQuery
 	withPlan           *TaskPlanQuery
+	withFamily         *TaskParentQuery
 	withTargets        *TaskTargetQuery
 	withLedger         *TaskLedgerQuery
 	// intermediate query (i.e. traversal path).
@@ -221,6 +223,31 @@ func (_q *QueuedTaskQuery) QueryPlan() *TaskPlanQuery {
 		schemaConfig := _q.schemaConfig
 		step.To.Schema = schemaConfig.TaskPlan
 		step.Edge.Schema = schemaConfig.TaskPlan
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryFamily chains the current query on the "family" edge.
+func (_q *QueuedTaskQuery) QueryFamily() *TaskParentQuery {
+	query := (&TaskParentClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(queuedtask.Table, queuedtask.FieldID, selector),
+			sqlgraph.To(taskparent.Table, taskparent.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, queuedtask.FamilyTable, queuedtask.FamilyColumn),
+		)
+		schemaConfig := _q.schemaConfig
+		step.To.Schema = schemaConfig.TaskParent
+		step.Edge.Schema = schemaConfig.TaskParent
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
 	}
@@ -475,6 +502,7 @@ func (_q *QueuedTaskQuery) Clone() *QueuedTaskQuery {
 		withRate:           _q.withRate.Clone(),
 		withMergedKeys:     _q.withMergedKeys.Clone(),
 		withPlan:           _q.withPlan.Clone(),
+		withFamily:         _q.withFamily.Clone(),
 		withTargets:        _q.withTargets.Clone(),
 		withLedger:         _q.withLedger.Clone(),
 		// clone intermediate query.
@@ -546,6 +574,17 @@ func (_q *QueuedTaskQuery) WithPlan(opts ...func(*TaskPlanQuery)) *QueuedTaskQue
 		opt(query)
 	}
 	_q.withPlan = query
+	return _q
+}
+
+// WithFamily tells the query-builder to eager-load the nodes that are connected to
+// the "family" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *QueuedTaskQuery) WithFamily(opts ...func(*TaskParentQuery)) *QueuedTaskQuery {
+	query := (&TaskParentClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withFamily = query
 	return _q
 }
 
@@ -649,13 +688,14 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	var (
 		nodes       = []*QueuedTask{}
 		_spec       = _q.querySpec()
-		loadedTypes = [8]bool{
+		loadedTypes = [9]bool{
 			_q.withItems != nil,
 			_q.withFailedAttempts != nil,
 			_q.withResult != nil,
 			_q.withRate != nil,
 			_q.withMergedKeys != nil,
 			_q.withPlan != nil,
+			_q.withFamily != nil,
 			_q.withTargets != nil,
 			_q.withLedger != nil,
 		}
@@ -716,6 +756,12 @@ func (_q *QueuedTaskQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Q
 	if query := _q.withPlan; query != nil {
 		if err := _q.loadPlan(ctx, query, nodes, nil,
 			func(n *QueuedTask, e *TaskPlan) { n.Edges.Plan = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withFamily; query != nil {
+		if err := _q.loadFamily(ctx, query, nodes, nil,
+			func(n *QueuedTask, e *TaskParent) { n.Edges.Family = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -892,6 +938,33 @@ func (_q *QueuedTaskQuery) loadPlan(ctx context.Context, query *TaskPlanQuery, n
 	}
 	query.Where(predicate.TaskPlan(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(queuedtask.PlanColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.TaskID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "task_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *QueuedTaskQuery) loadFamily(ctx context.Context, query *TaskParentQuery, nodes []*QueuedTask, init func(*QueuedTask), assign func(*QueuedTask, *TaskParent)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[uuid.UUID]*QueuedTask)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(taskparent.FieldTaskID)
+	}
+	query.Where(predicate.TaskParent(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(queuedtask.FamilyColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

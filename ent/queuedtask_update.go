@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
@@ -754,6 +755,25 @@ func (_u *QueuedTaskUpdate) SetPlan(v *TaskPlan) *QueuedTaskUpdate {
 	return _u.SetPlanID(v.ID)
 }
 
+// SetFamilyID sets the "family" edge to the TaskParent entity by ID.
+func (_u *QueuedTaskUpdate) SetFamilyID(id uuid.UUID) *QueuedTaskUpdate {
+	_u.mutation.SetFamilyID(id)
+	return _u
+}
+
+// SetNillableFamilyID sets the "family" edge to the TaskParent entity by ID if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableFamilyID(id *uuid.UUID) *QueuedTaskUpdate {
+	if id != nil {
+		_u = _u.SetFamilyID(*id)
+	}
+	return _u
+}
+
+// SetFamily sets the "family" edge to the TaskParent entity.
+func (_u *QueuedTaskUpdate) SetFamily(v *TaskParent) *QueuedTaskUpdate {
+	return _u.SetFamilyID(v.ID)
+}
+
 // AddTargetIDs adds the "targets" edge to the TaskTarget entity by IDs.
 func (_u *QueuedTaskUpdate) AddTargetIDs(ids ...uuid.UUID) *QueuedTaskUpdate {
 	_u.mutation.AddTargetIDs(ids...)
@@ -867,6 +887,12 @@ func (_u *QueuedTaskUpdate) RemoveMergedKeys(v ...*MergedKey) *QueuedTaskUpdate 
 // ClearPlan clears the "plan" edge to the TaskPlan entity.
 func (_u *QueuedTaskUpdate) ClearPlan() *QueuedTaskUpdate {
 	_u.mutation.ClearPlan()
+	return _u
+}
+
+// ClearFamily clears the "family" edge to the TaskParent entity.
+func (_u *QueuedTaskUpdate) ClearFamily() *QueuedTaskUpdate {
+	_u.mutation.ClearFamily()
 	return _u
 }
 
@@ -1395,6 +1421,37 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			},
 		}
 		edge.Schema = _u.schemaConfig.TaskPlan
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.FamilyCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.FamilyTable,
+			Columns: []string{queuedtask.FamilyColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskparent.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskParent
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.FamilyIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.FamilyTable,
+			Columns: []string{queuedtask.FamilyColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskparent.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskParent
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
@@ -2231,6 +2288,25 @@ func (_u *QueuedTaskUpdateOne) SetPlan(v *TaskPlan) *QueuedTaskUpdateOne {
 	return _u.SetPlanID(v.ID)
 }
 
+// SetFamilyID sets the "family" edge to the TaskParent entity by ID.
+func (_u *QueuedTaskUpdateOne) SetFamilyID(id uuid.UUID) *QueuedTaskUpdateOne {
+	_u.mutation.SetFamilyID(id)
+	return _u
+}
+
+// SetNillableFamilyID sets the "family" edge to the TaskParent entity by ID if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableFamilyID(id *uuid.UUID) *QueuedTaskUpdateOne {
+	if id != nil {
+		_u = _u.SetFamilyID(*id)
+	}
+	return _u
+}
+
+// SetFamily sets the "family" edge to the TaskParent entity.
+func (_u *QueuedTaskUpdateOne) SetFamily(v *TaskParent) *QueuedTaskUpdateOne {
+	return _u.SetFamilyID(v.ID)
+}
+
 // AddTargetIDs adds the "targets" edge to the TaskTarget entity by IDs.
 func (_u *QueuedTaskUpdateOne) AddTargetIDs(ids ...uuid.UUID) *QueuedTaskUpdateOne {
 	_u.mutation.AddTargetIDs(ids...)
@@ -2344,6 +2420,12 @@ func (_u *QueuedTaskUpdateOne) RemoveMergedKeys(v ...*MergedKey) *QueuedTaskUpda
 // ClearPlan clears the "plan" edge to the TaskPlan entity.
 func (_u *QueuedTaskUpdateOne) ClearPlan() *QueuedTaskUpdateOne {
 	_u.mutation.ClearPlan()
+	return _u
+}
+
+// ClearFamily clears the "family" edge to the TaskParent entity.
+func (_u *QueuedTaskUpdateOne) ClearFamily() *QueuedTaskUpdateOne {
+	_u.mutation.ClearFamily()
 	return _u
 }
 
@@ -2902,6 +2984,37 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 			},
 		}
 		edge.Schema = _u.schemaConfig.TaskPlan
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.FamilyCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.FamilyTable,
+			Columns: []string{queuedtask.FamilyColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskparent.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskParent
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.FamilyIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   queuedtask.FamilyTable,
+			Columns: []string{queuedtask.FamilyColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(taskparent.FieldID, field.TypeUUID),
+			},
+		}
+		edge.Schema = _u.schemaConfig.TaskParent
 		for _, k := range nodes {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}

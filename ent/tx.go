@@ -28,6 +28,8 @@ type Tx struct {
 	TaskItem *TaskItemClient
 	// TaskLedger is the client for interacting with the TaskLedger builders.
 	TaskLedger *TaskLedgerClient
+	// TaskParent is the client for interacting with the TaskParent builders.
+	TaskParent *TaskParentClient
 	// TaskPlan is the client for interacting with the TaskPlan builders.
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
@@ -176,6 +178,7 @@ func (tx *Tx) init() {
 	tx.TaskEvent = NewTaskEventClient(tx.config)
 	tx.TaskItem = NewTaskItemClient(tx.config)
 	tx.TaskLedger = NewTaskLedgerClient(tx.config)
+	tx.TaskParent = NewTaskParentClient(tx.config)
 	tx.TaskPlan = NewTaskPlanClient(tx.config)
 	tx.TaskProcess = NewTaskProcessClient(tx.config)
 	tx.TaskRate = NewTaskRateClient(tx.config)

@@ -93,6 +93,18 @@ func (f TaskLedgerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskLedgerMutation", m)
 }
 
+// The TaskParentFunc type is an adapter to allow the use of ordinary
+// function as TaskParent mutator.
+type TaskParentFunc func(context.Context, *ent.TaskParentMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskParentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskParentMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskParentMutation", m)
+}
+
 // The TaskPlanFunc type is an adapter to allow the use of ordinary
 // function as TaskPlan mutator.
 type TaskPlanFunc func(context.Context, *ent.TaskPlanMutation) (ent.Value, error)

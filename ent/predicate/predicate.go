@@ -27,6 +27,9 @@ type TaskItem func(*sql.Selector)
 // TaskLedger is the predicate function for taskledger builders.
 type TaskLedger func(*sql.Selector)
 
+// TaskParent is the predicate function for taskparent builders.
+type TaskParent func(*sql.Selector)
+
 // TaskPlan is the predicate function for taskplan builders.
 type TaskPlan func(*sql.Selector)
 

@@ -118,6 +118,8 @@ const (
 	EdgeMergedKeys = "merged_keys"
 	// EdgePlan holds the string denoting the plan edge name in mutations.
 	EdgePlan = "plan"
+	// EdgeFamily holds the string denoting the family edge name in mutations.
+	EdgeFamily = "family"
 	// EdgeTargets holds the string denoting the targets edge name in mutations.
 	EdgeTargets = "targets"
 	// EdgeLedger holds the string denoting the ledger edge name in mutations.
@@ -166,6 +168,13 @@ const (
 	PlanInverseTable = "taskkit_task_plan"
 	// PlanColumn is the table column denoting the plan relation/edge.
 	PlanColumn = "task_id"
+	// FamilyTable is the table that holds the family relation/edge.
+	FamilyTable = "taskkit_task_parent"
+	// FamilyInverseTable is the table name for the TaskParent entity.
+	// It exists in this package in order to avoid circular dependency with the "taskparent" package.
+	FamilyInverseTable = "taskkit_task_parent"
+	// FamilyColumn is the table column denoting the family relation/edge.
+	FamilyColumn = "task_id"
 	// TargetsTable is the table that holds the targets relation/edge.
 	TargetsTable = "taskkit_task_target"
 	// TargetsInverseTable is the table name for the TaskTarget entity.
@@ -577,6 +586,13 @@ func ByPlanField(field string, opts ...sql.OrderTermOption) OrderOption {
 	}
 }
 
+// ByFamilyField orders the results by family field.
+func ByFamilyField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newFamilyStep(), sql.OrderByField(field, opts...))
+	}
+}
+
 // ByTargetsCount orders the results by targets count.
 func ByTargetsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -644,6 +660,13 @@ func newPlanStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(PlanInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2O, false, PlanTable, PlanColumn),
+	)
+}
+func newFamilyStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(FamilyInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2O, false, FamilyTable, FamilyColumn),
 	)
 }
 func newTargetsStep() *sqlgraph.Step {

@@ -2642,6 +2642,35 @@ func HasPlanWith(preds ...predicate.TaskPlan) predicate.QueuedTask {
 	})
 }
 
+// HasFamily applies the HasEdge predicate on the "family" edge.
+func HasFamily() predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, FamilyTable, FamilyColumn),
+		)
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskParent
+		step.Edge.Schema = schemaConfig.TaskParent
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasFamilyWith applies the HasEdge predicate on the "family" edge with a given conditions (other predicates).
+func HasFamilyWith(preds ...predicate.TaskParent) predicate.QueuedTask {
+	return predicate.QueuedTask(func(s *sql.Selector) {
+		step := newFamilyStep()
+		schemaConfig := internal.SchemaConfigFromContext(s.Context())
+		step.To.Schema = schemaConfig.TaskParent
+		step.Edge.Schema = schemaConfig.TaskParent
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // HasTargets applies the HasEdge predicate on the "targets" edge.
 func HasTargets() predicate.QueuedTask {
 	return predicate.QueuedTask(func(s *sql.Selector) {

@@ -6,6 +6,7 @@ import (
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/schema"
 	"taskkit.dev/ent/taskitem"
+	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskprocess"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/internal/lifecycle"
@@ -81,6 +82,36 @@ func init() {
 	taskitemDescPosition := taskitemFields[3].Descriptor()
 	// taskitem.DefaultPosition holds the default value on creation for the position field.
 	taskitem.DefaultPosition = taskitemDescPosition.Default.(int64)
+	taskparentFields := schema.TaskParent{}.Fields()
+	_ = taskparentFields
+	// taskparentDescOpenAtMost is the schema descriptor for open_at_most field.
+	taskparentDescOpenAtMost := taskparentFields[2].Descriptor()
+	// taskparent.DefaultOpenAtMost holds the default value on creation for the open_at_most field.
+	taskparent.DefaultOpenAtMost = taskparentDescOpenAtMost.Default.(int64)
+	// taskparentDescOnFailure is the schema descriptor for on_failure field.
+	taskparentDescOnFailure := taskparentFields[3].Descriptor()
+	// taskparent.DefaultOnFailure holds the default value on creation for the on_failure field.
+	taskparent.DefaultOnFailure = taskparentDescOnFailure.Default.(string)
+	// taskparentDescFailedSeen is the schema descriptor for failed_seen field.
+	taskparentDescFailedSeen := taskparentFields[4].Descriptor()
+	// taskparent.DefaultFailedSeen holds the default value on creation for the failed_seen field.
+	taskparent.DefaultFailedSeen = taskparentDescFailedSeen.Default.(int64)
+	// taskparentDescFence is the schema descriptor for fence field.
+	taskparentDescFence := taskparentFields[5].Descriptor()
+	// taskparent.DefaultFence holds the default value on creation for the fence field.
+	taskparent.DefaultFence = taskparentDescFence.Default.(int64)
+	// taskparentDescCheckpointSeq is the schema descriptor for checkpoint_seq field.
+	taskparentDescCheckpointSeq := taskparentFields[6].Descriptor()
+	// taskparent.DefaultCheckpointSeq holds the default value on creation for the checkpoint_seq field.
+	taskparent.DefaultCheckpointSeq = taskparentDescCheckpointSeq.Default.(int64)
+	// taskparentDescWaits is the schema descriptor for waits field.
+	taskparentDescWaits := taskparentFields[7].Descriptor()
+	// taskparent.DefaultWaits holds the default value on creation for the waits field.
+	taskparent.DefaultWaits = taskparentDescWaits.Default.(bool)
+	// taskparentDescRetry is the schema descriptor for retry field.
+	taskparentDescRetry := taskparentFields[8].Descriptor()
+	// taskparent.DefaultRetry holds the default value on creation for the retry field.
+	taskparent.DefaultRetry = taskparentDescRetry.Default.(bool)
 	taskprocessFields := schema.TaskProcess{}.Fields()
 	_ = taskprocessFields
 	// taskprocessDescBusy is the schema descriptor for busy field.

@@ -160,6 +160,7 @@ func (QueuedTask) Edges() []ent.Edge {
 		edge.To("rate", TaskRate.Type).Unique().Annotations(cascade),
 		edge.To("merged_keys", MergedKey.Type).Annotations(cascade),
 		edge.To("plan", TaskPlan.Type).Unique().Annotations(cascade),
+		edge.To("family", TaskParent.Type).Unique().Annotations(cascade),
 		edge.To("targets", TaskTarget.Type).Annotations(cascade),
 		edge.To("ledger", TaskLedger.Type).Annotations(cascade),
 	}
@@ -200,13 +201,16 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("execution_component_name", "reference").
 			StorageKey("taskkit_waiting_reference").
 			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED'")),
-		// Three of the few tasks that have them: who has none pays nothing.
+		// Four of the few tasks that have them: who has none pays nothing.
 		index.Fields("parent_id", "id").
 			StorageKey("taskkit_child").
 			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),
 		index.Fields("parent_id").
 			StorageKey("taskkit_open_child").
 			Annotations(entsql.IndexWhere("parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")),
+		index.Fields("parent_id").
+			StorageKey("taskkit_failed_child").
+			Annotations(entsql.IndexWhere("parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR')")),
 		index.Fields("follows_id", "id").
 			StorageKey("taskkit_follows").
 			Annotations(entsql.IndexWhere("follows_id IS NOT NULL")),

@@ -72,6 +72,8 @@ type Found struct {
 	// Served: a live worker process serves the task's queue, kind and revision.
 	// It matters for waiting tasks only.
 	Served bool
+	// HasOpenChildren: the task must not end before these.
+	HasOpenChildren bool
 	// Conditions are those of the task, with the stop policy that the request sets, and
 	// Progress is how far the task is.
 	Conditions Conditions
@@ -87,8 +89,11 @@ func (f Found) Abandoned() bool { return f.Status.InFlight() && !f.WorkerAlive }
 
 // unattended reports whether no worker needs to see a request: the task waits,
 // and either it has never been claimed, so that there is nothing to clean up,
-// or no live process would claim it.
-func (f Found) unattended() bool { return f.Status == Queued && (f.Fence == 0 || !f.Served) }
+// or no live process would claim it. A task with open children must be seen, since it ends
+// after them.
+func (f Found) unattended() bool {
+	return f.Status == Queued && (f.Fence == 0 || !f.Served) && !f.HasOpenChildren
+}
 
 // Effect is what a request does to a task's row.
 type Effect int
@@ -119,6 +124,14 @@ const (
 	ReasonRetried    = "retried"
 	ReasonWorkerLeft = "its worker left"
 	ReasonWorkerLost = "its worker was lost"
+	// ReasonChildren and ReasonEndingChildren are those of a parent that waits: for its
+	// children, and for them to end before it ends itself.
+	ReasonChildren       = "waits for its children"
+	ReasonEndingChildren = "waits for its children to end"
+	// ReasonChildrenEnded is that of a parent whose wait is over.
+	ReasonChildrenEnded = "its children have ended"
+	// ReasonParent is why a child is paused, stopped or deleted by the request on its parent.
+	ReasonParent = "requested of its parent"
 
 	descStopped    = "stopped while no worker had it"
 	descUnattended = "stopped while no live worker could run it"

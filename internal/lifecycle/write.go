@@ -73,6 +73,12 @@ func (r Row) RemovedBy(w Write) bool {
 	return w.To.Terminal() && r.Control == Delete
 }
 
+// Wake returns the row of a parent that waits for its children after its wait was over.
+func (r Row) Wake(now time.Time) Row {
+	r.NotBefore, r.WaitingReason = now, ReasonChildrenEnded
+	return r
+}
+
 // Write returns the row after a write that it accepts, and false if the row is
 // removed.
 func (r Row) Write(w Write, now time.Time) (Row, bool) {
@@ -123,7 +129,8 @@ func (r Row) checkpoint(w Write) Row {
 }
 
 // wait returns the row after a write that gives the task back. A task that is
-// to end goes to the front of the queue whatever delay the write asks for.
+// to end goes to the front of the queue whatever delay the write asks for, unless it
+// waits for its children to end first.
 func (r Row) wait(w Write, now time.Time) Row {
 	switch {
 	case !w.At.IsZero():
@@ -132,7 +139,10 @@ func (r Row) wait(w Write, now time.Time) Row {
 		r.NotBefore = now.Add(w.Delay.Truncate(time.Millisecond))
 	}
 	if r.Control.Ends() {
-		r.NotBefore, r.Stalled = now, true
+		r.Stalled = true
+		if w.Reason != ReasonEndingChildren {
+			r.NotBefore = now
+		}
 	}
 	r.WaitingReason = w.Reason
 	return r

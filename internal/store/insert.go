@@ -136,16 +136,18 @@ type inserter struct {
 	paused *PausedError // the first task that is paused and took a submission
 }
 
-// all stores tasks of any kind: those with a reference or with a plan one
+// all stores tasks of any kind: those with a reference or with pages of targets one
 // by one, the others many a statement.
 func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
-	var plain []*NewTask
+	var plain, planned []*NewTask
 	for _, t := range tasks {
 		switch {
-		case t.HasPlan():
+		case t.hasTargetPages():
 			if err := i.withPlan(ctx, t); err != nil {
 				return err
 			}
+		case t.HasPlan():
+			planned = append(planned, t)
 		case t.Reference != "":
 			if err := i.coalesce(ctx, t); err != nil {
 				return err
@@ -160,6 +162,13 @@ func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
 			return err
 		}
 		plain = plain[n:]
+	}
+	for len(planned) > 0 {
+		n := fit(planned)
+		if err := i.withPlans(ctx, planned[:n]); err != nil {
+			return err
+		}
+		planned = planned[n:]
 	}
 	return nil
 }

@@ -18,32 +18,64 @@ const (
 // maxPages bounds the pages of one statement. It is a power of two.
 const maxPages = 16
 
+// maxPlans bounds the plans of one statement, and is a power of two. planColumns is how many
+// parameters each has.
+const (
+	maxPlans    = 64
+	planColumns = 7
+)
+
+// hasTargetPages reports whether targets are stored with the task.
+func (t *NewTask) hasTargetPages() bool { return t.Targets != nil && !t.Targets.Finding }
+
 // withPlan stores a task with its plan and its frozen targets.
 func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
-	var where, field, total any
-	switch {
-	case t.Targets == nil || t.Targets.Finding:
-		if err := i.many(ctx, []*NewTask{t}); err != nil {
-			return err
-		}
-		if t.Targets != nil {
-			where, field, total = TargetsFinding, t.Targets.Field, int64(0)
-		}
-	default:
-		if err := i.withTargets(ctx, t); err != nil {
-			return err
-		}
-		where, field, total = TargetsFrozen, t.Targets.Field, t.Total
-	}
-	options, err := t.Options.encode()
-	if err != nil {
+	if err := i.withTargets(ctx, t); err != nil {
 		return err
 	}
-	_, err = i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
-		" (id, task_id, targets, targets_field, targets_total, spec, options)\nVALUES ($1, $2, $3, $4, $5, $6, $7)",
-		NewID().String(), t.ID.String(), where, field, total, orNull(string(t.Spec)), orNull(options))
+	return i.plans(ctx, []*NewTask{t})
+}
+
+// withPlans stores tasks with plans, and without pages of targets.
+func (i *inserter) withPlans(ctx context.Context, tasks []*NewTask) error {
+	if err := i.many(ctx, tasks); err != nil {
+		return err
+	}
+	for len(tasks) > 0 {
+		n := maxPlans
+		for n > len(tasks) {
+			n /= 2
+		}
+		if err := i.plans(ctx, tasks[:n]); err != nil {
+			return err
+		}
+		tasks = tasks[n:]
+	}
+	return nil
+}
+
+// plans stores the plans of tasks. Their number is a power of two, so that there are few
+// texts of the statement to prepare.
+func (i *inserter) plans(ctx context.Context, tasks []*NewTask) error {
+	args := make([]any, 0, planColumns*len(tasks))
+	for _, t := range tasks {
+		options, err := t.Options.encode()
+		if err != nil {
+			return err
+		}
+		var where, field, total any
+		switch {
+		case t.hasTargetPages():
+			where, field, total = TargetsFrozen, t.Targets.Field, t.Total
+		case t.Targets != nil:
+			where, field, total = TargetsFinding, t.Targets.Field, int64(0)
+		}
+		args = append(args, NewID().String(), t.ID.String(), where, field, total, orNull(string(t.Spec)), orNull(options))
+	}
+	_, err := i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
+		" (id, task_id, targets, targets_field, targets_total, spec, options)\nVALUES "+rowsOf(len(tasks), planColumns), args...)
 	if err != nil {
-		return fmt.Errorf("store the plan of task %s: %w", t.ID, err)
+		return fmt.Errorf("store the plans of %d tasks, the first is %s: %w", len(tasks), tasks[0].ID, err)
 	}
 	return nil
 }
@@ -118,18 +150,24 @@ func (i *inserter) pages(ctx context.Context, t *NewTask, from *targetPages) err
 
 // insertPages is the text of an INSERT of n pages.
 func insertPages(table string, n int) string {
+	return "INSERT INTO " + table + " (id, task_id, page, keys)\nVALUES " + rowsOf(n, 4)
+}
+
+// rowsOf are the parameters of n rows of some columns.
+func rowsOf(n, columns int) string {
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + table + " (id, task_id, page, keys)\nVALUES ")
-	for j := range n {
-		if j > 0 {
-			b.WriteString(", ")
+	for j := range n * columns {
+		switch {
+		case j == 0:
+			b.WriteString("($")
+		case j%columns == 0:
+			b.WriteString("), ($")
+		default:
+			b.WriteString(", $")
 		}
-		for c, before := range []string{"($", ", $", ", $", ", $"} {
-			b.WriteString(before + strconv.Itoa(4*j+c+1))
-		}
-		b.WriteString(")")
+		b.WriteString(strconv.Itoa(j + 1))
 	}
-	return b.String()
+	return b.String() + ")"
 }
 
 // beside is another table of the schema.

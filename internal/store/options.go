@@ -22,17 +22,22 @@ type Options struct {
 	// ChangeLimits are how many rows the preview may change at most. An empty table is all
 	// tables together, and an empty verb all verbs.
 	ChangeLimits []Change `json:"change_limits,omitempty"`
+	// Child says whose child the task is; nil: nobody's.
+	Child *Child `json:"child,omitempty"`
+	// MaxParallel is how many buckets of the task may be open at once; 0: the default.
+	MaxParallel int `json:"max_parallel,omitempty"`
 }
 
 // given reports whether there is an option.
 func (o *Options) given() bool {
-	return o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0
+	return o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
+		o.Child != nil || o.MaxParallel != 0
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
 // it cannot do so to avoid an approval.
 func (o *Options) inherited() Options {
-	return Options{Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}}
+	return Options{Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel}
 }
 
 // encode returns the options as they are stored; "" for none.

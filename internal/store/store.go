@@ -130,6 +130,7 @@ type Operator interface {
 	// rollback undoes. It returns the id of the new task.
 	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
 	Rates
+	Parents
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner
@@ -279,6 +280,19 @@ type Write struct {
 	// StopAfter, that of its kind. Not with an end.
 	Check     bool
 	StopAfter lifecycle.StopPolicy
+
+	// Wait, To QUEUED: what the task waits for, of a kind that may have children. At is
+	// [Forever] then, and Reason is [lifecycle.ReasonChildren] or, if the task ends next,
+	// [lifecycle.ReasonEndingChildren].
+	Wait *Wait
+	// Pause, with Wait: why the task is paused by the write, unless another request stands on
+	// it; "": it is not.
+	Pause string
+	// Memo is what the task remembers of its children, only with Checkpoint; nil leaves it.
+	Memo json.RawMessage
+	// HasChildren, with an end: the task may have children. While one of them is open the
+	// write is not applied.
+	HasChildren bool
 }
 
 // Applied is the outcome of a Write.
@@ -289,6 +303,8 @@ type Applied struct {
 	Control lifecycle.Control
 	// Renewed: the commit has renewed the heartbeat, because of Write.Renew.
 	Renewed bool
+	// Open: it is not OK because children of the task are open.
+	Open bool
 }
 
 // Position is the status and the position of a task.
@@ -329,6 +345,8 @@ type Reaped struct {
 	Dead     []string    // processes declared dead
 	Released []uuid.UUID // tasks that no live process held
 	Ended    []uuid.UUID // tasks ended or removed because that was requested
+	Woken    []uuid.UUID // parents whose wait was over
+	Passed   []uuid.UUID // children to which the request of their parent was passed on
 }
 
 // NewTask is one task to insert.

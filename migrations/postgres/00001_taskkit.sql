@@ -8,10 +8,20 @@ SET LOCAL lock_timeout = '5s';
 
 -- Planned from ent/schema by internal/cmd/schemaplan.
 
--- Create "taskkit_event_prune" table
-CREATE TABLE "{schema}"."taskkit_event_prune" (
-  "id" uuid NOT NULL,
-  "before_date" timestamptz NOT NULL,
+-- Create "taskkit_task_process" table
+CREATE TABLE "{schema}"."taskkit_task_process" (
+  "id" text NOT NULL,
+  "version" text NOT NULL,
+  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "dead_after_ms" bigint NOT NULL,
+  "kinds" json NOT NULL,
+  "queues" json NOT NULL,
+  "slots" bigint NOT NULL,
+  "busy" bigint NOT NULL DEFAULT '0',
+  "draining" boolean NOT NULL DEFAULT (false),
+  "ended_date" timestamptz NULL,
+  "ended_reason" text NULL,
   PRIMARY KEY ("id")
 );
 -- Create "taskkit_queued_task" table
@@ -84,8 +94,16 @@ CREATE INDEX "taskkit_waiting_reference" ON "{schema}"."taskkit_queued_task" ("e
 CREATE INDEX "taskkit_child" ON "{schema}"."taskkit_queued_task" ("parent_id", "id") WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_open_child" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_failed_child" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_failed_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
+  "id" uuid NOT NULL,
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
+);
 -- Create "taskkit_task_event" table
 CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
@@ -99,22 +117,6 @@ CREATE TABLE "{schema}"."taskkit_task_event" (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
--- Create "taskkit_task_process" table
-CREATE TABLE "{schema}"."taskkit_task_process" (
-  "id" text NOT NULL,
-  "version" text NOT NULL,
-  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "dead_after_ms" bigint NOT NULL,
-  "kinds" json NOT NULL,
-  "queues" json NOT NULL,
-  "slots" bigint NOT NULL,
-  "busy" bigint NOT NULL DEFAULT '0',
-  "draining" boolean NOT NULL DEFAULT (false),
-  "ended_date" timestamptz NULL,
-  "ended_reason" text NULL,
-  PRIMARY KEY ("id")
-);
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (
   "id" uuid NOT NULL,
@@ -177,6 +179,27 @@ CREATE TABLE "{schema}"."taskkit_task_ledger" (
 );
 -- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
 CREATE UNIQUE INDEX "taskkit_ledger_batch" ON "{schema}"."taskkit_task_ledger" ("task_id", "batch");
+-- Create "taskkit_task_parent" table
+CREATE TABLE "{schema}"."taskkit_task_parent" (
+  "id" uuid NOT NULL,
+  "open_at_most" bigint NOT NULL DEFAULT '0',
+  "on_failure" text NOT NULL DEFAULT 'continue',
+  "failed_seen" bigint NOT NULL DEFAULT '0',
+  "fence" bigint NOT NULL DEFAULT '-1',
+  "checkpoint_seq" bigint NOT NULL DEFAULT '-1',
+  "waits" boolean NOT NULL DEFAULT (false),
+  "retry" boolean NOT NULL DEFAULT (false),
+  "ending" json NULL,
+  "memo" json NULL,
+  "task_id" uuid NOT NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_task_parent_taskkit_queued_task_family" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE,
+  CONSTRAINT "taskkit_on_failure" CHECK (on_failure IN ('continue', 'pause', 'fail'))
+);
+-- Create index "taskkit_task_parent_task_id_key" to table: "taskkit_task_parent"
+CREATE UNIQUE INDEX "taskkit_task_parent_task_id_key" ON "{schema}"."taskkit_task_parent" ("task_id");
+-- Create index "taskkit_waiting_parent" to table: "taskkit_task_parent"
+CREATE INDEX "taskkit_waiting_parent" ON "{schema}"."taskkit_task_parent" ("task_id") WHERE waits;
 -- Create "taskkit_task_plan" table
 CREATE TABLE "{schema}"."taskkit_task_plan" (
   "id" uuid NOT NULL,

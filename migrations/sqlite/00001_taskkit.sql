@@ -99,6 +99,8 @@ CREATE INDEX `taskkit_waiting_reference` ON `taskkit_queued_task` (`execution_co
 CREATE INDEX `taskkit_child` ON `taskkit_queued_task` (`parent_id`, `id`) WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_open_child" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_open_child` ON `taskkit_queued_task` (`parent_id`) WHERE parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_failed_child" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_failed_child` ON `taskkit_queued_task` (`parent_id`) WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_follows` ON `taskkit_queued_task` (`follows_id`, `id`) WHERE follows_id IS NOT NULL;
 -- Create "taskkit_task_attempt" table
@@ -163,6 +165,27 @@ CREATE TABLE `taskkit_task_ledger` (
 );
 -- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
 CREATE UNIQUE INDEX `taskkit_ledger_batch` ON `taskkit_task_ledger` (`task_id`, `batch`);
+-- Create "taskkit_task_parent" table
+CREATE TABLE `taskkit_task_parent` (
+  `id` uuid NOT NULL,
+  `open_at_most` integer NOT NULL DEFAULT ('0'),
+  `on_failure` text NOT NULL DEFAULT ('continue'),
+  `failed_seen` integer NOT NULL DEFAULT ('0'),
+  `fence` integer NOT NULL DEFAULT ('-1'),
+  `checkpoint_seq` integer NOT NULL DEFAULT ('-1'),
+  `waits` bool NOT NULL DEFAULT (false),
+  `retry` bool NOT NULL DEFAULT (false),
+  `ending` text NULL,
+  `memo` text NULL,
+  `task_id` uuid NOT NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_task_parent_taskkit_queued_task_family` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE,
+  CONSTRAINT `taskkit_on_failure` CHECK (CASE on_failure WHEN 'continue' THEN 1 WHEN 'pause' THEN 1 WHEN 'fail' THEN 1 ELSE 0 END)
+);
+-- Create index "taskkit_task_parent_task_id_key" to table: "taskkit_task_parent"
+CREATE UNIQUE INDEX `taskkit_task_parent_task_id_key` ON `taskkit_task_parent` (`task_id`);
+-- Create index "taskkit_waiting_parent" to table: "taskkit_task_parent"
+CREATE INDEX `taskkit_waiting_parent` ON `taskkit_task_parent` (`task_id`) WHERE waits;
 -- Create "taskkit_task_plan" table
 CREATE TABLE `taskkit_task_plan` (
   `id` uuid NOT NULL,

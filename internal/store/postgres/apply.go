@@ -61,7 +61,7 @@ const (
   workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
   scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
   not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before
-    WHEN q.control IN ('STOP', 'DELETE') THEN {now}
+    WHEN q.control IN ('STOP', 'DELETE') AND w.reason <> '` + lifecycle.ReasonEndingChildren + `' THEN {now}
     WHEN w.due <> '' THEN w.due::timestamptz
     WHEN w.delay < 0 THEN q.not_before
     ELSE {now} + w.delay * interval '1 millisecond' END,
@@ -132,8 +132,41 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 }
 
 // apply makes writes of different tasks, and records what came with those that
-// took effect. A task that was removed has no records.
+// took effect. A task that was removed has no records. The end of a task with open children
+// is not made.
 func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Write) ([]store.Applied, error) {
+	open, err := s.OpenParents(ctx, q, writes)
+	if err != nil {
+		return nil, err
+	}
+	if len(open) == 0 {
+		return s.applyAll(ctx, q, writes)
+	}
+	var (
+		applied = make([]store.Applied, len(writes))
+		rest    []*store.Write
+		at      []int
+	)
+	for i, w := range writes {
+		if applied[i].Open = open[w.ID]; !applied[i].Open {
+			rest, at = append(rest, w), append(at, i)
+		}
+	}
+	if len(rest) == 0 {
+		return applied, nil
+	}
+	done, err := s.applyAll(ctx, q, rest)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range done {
+		applied[at[i]] = a
+	}
+	return applied, nil
+}
+
+// applyAll is apply for writes of tasks without open children.
+func (s *Store) applyAll(ctx context.Context, q store.Querier, writes []*store.Write) ([]store.Applied, error) {
 	applied := make([]store.Applied, len(writes))
 	l := newUpdatePlan(writes)
 	if err := update(ctx, q, s.applySQL(l), l.args(writes), func(i int, a store.Applied) { applied[i] = a }); err != nil {

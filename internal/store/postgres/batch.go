@@ -136,7 +136,7 @@ func (t *batchTx) Commit(ctx context.Context, w store.Write) (store.Applied, err
 	}
 	if !applied[0].OK {
 		t.Rollback()
-		return store.Applied{}, nil
+		return applied[0], nil
 	}
 	t.over = true
 	deadline := time.AfterFunc(commitWithin, t.end)

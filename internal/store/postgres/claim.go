@@ -94,13 +94,14 @@ var claimRequestedQuery = takeQuery(`picked AS MATERIALIZED (
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
 )`, "SELECT -1::bigint AS wait")
 
-// requestedWhere is the condition on a task that it waits and is to end. The
-// index's own condition is repeated word for word.
+// requestedWhere is the condition on a task that it waits and is to end, but not for its
+// children to end first. The index's own condition is repeated word for word.
 func requestedWhere(queues, kinds string) string {
 	return `
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.workflow_status` + sqlbase.AsExpression + ` = 'QUEUED' AND q.queue` + sqlbase.AsExpression + ` = ANY (` + queues + `::text[])
-    AND q.execution_component_name || ' ' || q.codec_revision = ANY(` + kinds + `::text[])`
+    AND q.execution_component_name || ' ' || q.codec_revision = ANY(` + kinds + `::text[])
+    AND q.not_before < '9999-01-01 00:00:00+00'`
 }
 
 // takeQuery is a claim of the tasks in the table expression picked; next says

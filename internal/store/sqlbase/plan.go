@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Plan implements [store.Store].
+// Plan implements [store.Store]. A bucket has the spec of its parent.
 func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	var (
 		p     store.Plan
@@ -35,6 +35,13 @@ WHERE q.id = $1`), []any{id.String()},
 	}
 	if p.Options, err = store.DecodeOptions(text); err != nil {
 		return store.Plan{}, fmt.Errorf("read the plan of task %s: %w", id, err)
+	}
+	if c := p.Options.Child; p.Spec == nil && c != nil && c.Segment != nil {
+		parent, err := b.Plan(ctx, c.Parent)
+		if err != nil {
+			return store.Plan{}, err
+		}
+		p.Spec = parent.Spec
 	}
 	if field.Valid {
 		p.Frozen = &store.FrozenTargets{Field: field.String, Total: total.Int64, Finding: where.String == store.TargetsFinding}

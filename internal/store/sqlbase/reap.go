@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -37,9 +38,54 @@ func (b *Base) Reap(ctx context.Context) (store.Reaped, error) {
 		}
 		r.Ended = append(r.Ended, ended...)
 		if len(ended) < page {
-			return r, nil
+			break
 		}
 	}
+	return r, b.reapParents(ctx, &r)
+}
+
+// reapParents makes the check of each waiting parent that a worker which died may not have
+// made, and passes requests on that have not reached all children.
+func (b *Base) reapParents(ctx context.Context, r *store.Reaped) error {
+	for after := uuid.Nil; ; {
+		parents, err := sqlrows.IDs(ctx, b.q, b.SQL(`SELECT task_id FROM {s}taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2`), after.String(), int64(page))
+		if err != nil {
+			return fmt.Errorf("look for waiting parents: %w", err)
+		}
+		if len(parents) == 0 {
+			return nil
+		}
+		after = parents[len(parents)-1]
+		woken, err := b.WakeParents(ctx, parents)
+		if err != nil {
+			return err
+		}
+		r.Woken = append(r.Woken, woken...)
+		if parents, err = b.differing(ctx, parents); err != nil {
+			return err
+		}
+		passed, _, err := b.PassOn(ctx, parents, page)
+		if err != nil {
+			return err
+		}
+		r.Passed = append(r.Passed, passed...)
+	}
+}
+
+// differing returns those of these parents with a child that the request on them may not
+// have reached.
+func (b *Base) differing(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error) {
+	var conditions []string
+	for _, c := range lifecycle.Controls() {
+		conditions = append(conditions, "q.control = '"+string(c)+"' AND "+differs("c", c))
+	}
+	ids, err := sqlrows.IDs(ctx, b.q, b.SQL(`SELECT q.id FROM {s}taskkit_queued_task q
+WHERE q.id `+b.anyID("$1")+` AND EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isOpenOf("c")+`
+  AND (`+strings.Join(conditions, " OR ")+"))"), b.idsArg(parents))
+	if err != nil {
+		return nil, fmt.Errorf("look for children that a request has not reached: %w", err)
+	}
+	return ids, nil
 }
 
 // silent is the condition that a process p has said nothing for longer than it
@@ -111,10 +157,13 @@ func (b *Base) applyRequests(ctx context.Context, q store.Querier) ([]uuid.UUID,
 	removed, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE q.control = 'DELETE' AND (q.workflow_status`+AsExpression+` IN (`)+TerminalStatuses()+b.SQL(`)
-    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`))
+    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`)) AND NOT `+b.hasOpenChildren("q.id")+`
   ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
 )
 DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(page))
+	if err == nil {
+		err = b.removeChildren(ctx, q, removed)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +171,7 @@ DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING 
 	stopped, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
-    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`)
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`) AND NOT `+b.hasOpenChildren("q.id")+`
   ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}

@@ -133,7 +133,7 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Passed != (store.Passed{}))
+	return w.Wait != nil || w.HasChildren || w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Passed != (store.Passed{}))
 }
 
 // Record stores what came with writes that took effect: outcomes of items, ledgers,
@@ -211,6 +211,11 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 	}
 	if err := t.recordRates(ctx, q, writes); err != nil {
 		return nil, err
+	}
+	for _, w := range writes {
+		if err := t.recordParent(ctx, q, w); err != nil {
+			return nil, err
+		}
 	}
 	return t.checkConditions(ctx, q, checked, options)
 }

@@ -25,10 +25,11 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 	})
 	if err != nil {
 		var (
-			state *store.StateError
-			dup   *store.DuplicateError
+			state  *store.StateError
+			dup    *store.DuplicateError
+			parent *store.ParentError
 		)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) {
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) {
 			return store.Task{}, err
 		}
 		return store.Task{}, fmt.Errorf("%s task %s: %w", r.Action, id, err)
@@ -65,6 +66,11 @@ func (l *lockedTask) decided(r store.Request) (lifecycle.Found, error) {
 // request makes the request in the caller's transaction.
 func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request) (store.Task, error) {
 	in := within(q, b.Schema(), b.Dialect())
+	if r.Action == lifecycle.ActRetry && b.Dialect() == dialect.Postgres {
+		if err := b.lockParent(ctx, q, id); err != nil {
+			return store.Task{}, err
+		}
+	}
 	row, err := b.lock(ctx, q, id)
 	if err != nil {
 		return store.Task{}, err
@@ -97,6 +103,14 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		if err := b.keyIsFree(ctx, q, id, row); err != nil {
 			return store.Task{}, err
 		}
+		if b.Dialect() == dialect.SQLite { // the caller is the only writer by now
+			if err := b.lockParent(ctx, q, id); err != nil {
+				return store.Task{}, err
+			}
+		}
+		if err := b.markRetry(ctx, q, id); err != nil {
+			return store.Task{}, err
+		}
 		if r.Skip {
 			if err := b.skipItem(ctx, q, id); err != nil {
 				return store.Task{}, err
@@ -117,6 +131,9 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 		if _, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id = $1"), id.String()); err != nil {
+			return store.Task{}, err
+		}
+		if err := b.removeChildren(ctx, q, []uuid.UUID{id}); err != nil {
 			return store.Task{}, err
 		}
 		t.Control, t.ControlBy, t.ControlReason = change.Control, r.Actor, classify.Clean(r.Reason)
@@ -149,9 +166,7 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
   items_done, items_failed, items_skipped`
 	query := "SELECT " + columns + " FROM {s}taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE"
 	if b.Dialect() == dialect.SQLite {
-		// A write, so that this transaction is a writer from its beginning: one
-		// that finds out later cannot wait for the lock.
-		query = "UPDATE taskkit_queued_task SET modified_date = modified_date WHERE id = $1 RETURNING " + columns
+		query = writerFirst("id = $1", columns)
 	}
 	var row lockedTask
 	n, err := sqlrows.Query(ctx, q, b.SQL(query), []any{id.String()}, func(rows *sql.Rows) error {
@@ -167,11 +182,28 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 	_, err = sqlrows.Query(ctx, q, b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`,
   (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2),
-  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `)+b.hasOpenChildren("q.id")+b.SQL(`
 FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.ContinuationKey(id)}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued, sqlrows.JSON(&row.options))
+		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued, sqlrows.JSON(&row.options), &row.HasOpenChildren)
 	})
 	return row, err
+}
+
+// lockParent keeps the parent of a task from ending until the transaction ends, for a retry
+// that makes the task open again. It is an error if the parent has ended. On PostgreSQL it
+// comes before the lock of the task, as everywhere.
+func (b *Base) lockParent(ctx context.Context, q store.Querier, id uuid.UUID) error {
+	parents, err := sqlrows.IDs(ctx, q, b.SQL("SELECT parent_id FROM {s}taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL"), id.String())
+	if err != nil || len(parents) == 0 {
+		return err
+	}
+	var status lifecycle.Status
+	_, err = sqlrows.Query(ctx, q, b.SQL("SELECT workflow_status FROM {s}taskkit_queued_task q WHERE id = $1 "+b.lockRow("q")),
+		[]any{parents[0].String()}, func(rows *sql.Rows) error { return rows.Scan(&status) })
+	if err == nil && !status.Live() {
+		err = &store.ParentError{ID: id, Parent: parents[0], Status: status}
+	}
+	return err
 }
 
 // assignments is the SQL of what a request sets on a task's row, as
@@ -247,9 +279,8 @@ WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN (
 // wakeWorkers notifies workers that a waiting task may be claimed. Requests are rare
 // enough for a notification each.
 func (b *Base) wakeWorkers(ctx context.Context, q store.Querier, row lockedTask, a lifecycle.Action, c lifecycle.Change) error {
-	if b.Dialect() == dialect.SQLite || row.Status.InFlight() || c.Control == lifecycle.Pause {
+	if row.Status.InFlight() || c.Control == lifecycle.Pause {
 		return nil
 	}
-	_, err := q.ExecContext(ctx, "SELECT pg_notify($1, $2)", store.NotifyChannel(b.Schema()), string(a))
-	return err
+	return b.notify(ctx, q, string(a))
 }

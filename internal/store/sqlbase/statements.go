@@ -1,6 +1,7 @@
 package sqlbase
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // Statements writes the text of statements for one database. In a text, {s}
@@ -84,6 +86,48 @@ func (t Statements) skipLocked() string {
 		return ""
 	}
 	return "FOR UPDATE SKIP LOCKED"
+}
+
+// lockRow locks the rows of a table expression against every other change, and waits for
+// those that are locked. A batch in progress holds a weaker lock. SQLite needs none: a
+// writer is alone.
+func (t Statements) lockRow(alias string) string {
+	if t.dialect == dialect.SQLite {
+		return ""
+	}
+	return "FOR NO KEY UPDATE OF " + alias
+}
+
+// lockRowSkipping is lockRow without waiting: it skips rows that others have locked.
+func (t Statements) lockRowSkipping(alias string) string {
+	if t.dialect == dialect.SQLite {
+		return ""
+	}
+	return t.lockRow(alias) + " SKIP LOCKED"
+}
+
+// writerFirst is a query of tasks on SQLite that also writes, so that its transaction is a
+// writer from its beginning: one that finds out later cannot wait for the lock.
+func writerFirst(where, columns string) string {
+	return "UPDATE taskkit_queued_task SET modified_date = modified_date WHERE " + where + " RETURNING " + columns
+}
+
+// id is the SQL of an id that is a parameter, where its type is not known by a column.
+func (t Statements) id(param string) string {
+	if t.dialect == dialect.SQLite {
+		return param
+	}
+	return param + "::text::uuid"
+}
+
+// notify notifies workers that tasks may have become claimable, when the transaction
+// commits.
+func (t Statements) notify(ctx context.Context, q store.Querier, payload string) error {
+	if t.dialect == dialect.SQLite {
+		return nil
+	}
+	_, err := q.ExecContext(ctx, "SELECT pg_notify($1, $2)", store.NotifyChannel(t.schema), payload)
+	return err
 }
 
 // anyID is the condition, after a column, that it is one of the ids of a

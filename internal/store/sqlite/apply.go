@@ -38,7 +38,7 @@ const applyTemplate = `UPDATE taskkit_queued_task SET
   items_skipped = CASE WHEN $5 THEN $12 ELSE items_skipped END,
   attempts = $13,
   not_before = CASE WHEN $4 <> 'QUEUED' THEN not_before
-    WHEN control IN ('STOP', 'DELETE') THEN {now}
+    WHEN control IN ('STOP', 'DELETE') AND $16 <> '` + lifecycle.ReasonEndingChildren + `' THEN {now}
     WHEN typeof($14) = 'text' THEN $14
     WHEN $14 < 0 THEN not_before
     ELSE strftime('%Y-%m-%d %H:%M:%f', {now}, printf('+%.3f seconds', $14 / 1000.0)) END,
@@ -87,7 +87,14 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write
 			return nil, context.Cause(ctx)
 		}
 		w := &writes[i]
-		var err error
+		open, err := s.OpenParents(ctx, q, []*store.Write{w})
+		if err != nil {
+			return nil, err
+		}
+		if len(open) > 0 {
+			applied[i].Open = true
+			continue
+		}
 		if applied[i], err = s.applyOne(detached, q, w, now); err != nil {
 			return nil, err
 		}

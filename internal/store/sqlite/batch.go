@@ -189,7 +189,7 @@ func (t *batchTx) Commit(ctx context.Context, w store.Write) (store.Applied, err
 	}
 	if !a.OK {
 		t.w.rollback()
-		return store.Applied{}, nil
+		return a, nil
 	}
 	if err := t.w.commit(ctx); err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}

@@ -32,7 +32,8 @@ const claimProbe = `SELECT * FROM (
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)`
 
-// requestedProbe finds waiting tasks that are to end, with the same parameters.
+// requestedProbe finds waiting tasks that are to end, but not those that wait for their
+// children to end first, with the same parameters.
 // The condition of the index taskkit_requested is repeated, since SQLite does not
 // conclude it.
 const requestedProbe = `SELECT * FROM (
@@ -40,6 +41,7 @@ const requestedProbe = `SELECT * FROM (
   WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP', 'DELETE')
     AND workflow_status` + sqlbase.AsExpression + ` = 'QUEUED' AND queue` + sqlbase.AsExpression + ` IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+    AND not_before < '9999'
   ORDER BY control, id LIMIT $3 + 0)`
 
 // dueProbe finds the next task of one rank and queue that is due later. $1 are

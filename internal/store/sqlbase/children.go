@@ -1,0 +1,298 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// Conditions on a child, word for word those of the indexes taskkit_open_child and
+// taskkit_failed_child.
+const (
+	isOpen   = "parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"
+	isFailed = "parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR')"
+)
+
+// hasOpenChildren is the condition that a child of the task is open, given the SQL of its id.
+func (t Statements) hasOpenChildren(id string) string {
+	return t.SQL("EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE c.parent_id = " + id + " AND " + isOpen + ")")
+}
+
+// Family implements [store.Parents].
+func (b *Base) Family(ctx context.Context, l store.Lease) (f store.Family, err error) {
+	var (
+		open, seen, seq sql.NullInt64
+		policy          sql.NullString
+		waits, retry    sql.NullBool
+		ending          json.RawMessage
+	)
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT (SELECT count(*) FROM {s}taskkit_queued_task WHERE parent_id = $1 AND `+isOpen+`),
+  (SELECT count(*) FROM {s}taskkit_queued_task WHERE parent_id = $1 AND `+isFailed+`),
+  p.open_at_most, p.on_failure, p.failed_seen, p.checkpoint_seq, p.waits, p.retry, p.ending, p.memo
+FROM (SELECT 1 AS one) o LEFT JOIN {s}taskkit_task_parent p ON p.task_id = $1`), []any{l.ID.String()}, func(rows *sql.Rows) error {
+		return rows.Scan(&f.Open, &f.Failed, &open, &policy, &seen, &seq, &waits, &retry, sqlrows.JSON(&ending), sqlrows.JSON(&f.Memo))
+	})
+	if err == nil && len(ending) > 0 {
+		f.Ending = new(store.Ending)
+		err = json.Unmarshal(ending, f.Ending)
+	}
+	if err != nil {
+		return store.Family{}, fmt.Errorf("read the children of task %s: %w", l.ID, err)
+	}
+	f.Retry = retry.Bool
+	if waits.Bool && seq.Int64 == l.Seq {
+		f.Wait = &store.Wait{OpenAtMost: open.Int64, OnFailure: store.OnFailure(policy.String), Seen: seen.Int64, Ending: f.Ending}
+	}
+	return f, nil
+}
+
+// Children implements [store.Parents].
+func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error) {
+	state := "NULL"
+	if states {
+		state = "q.execution_state"
+	}
+	var children []store.ChildTask
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
+  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped, q.first_started_date, q.workflow_stopped_date, p.options
+FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
+WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 ORDER BY q.id LIMIT $3`),
+		[]any{parent.String(), after.String(), int64(limit)}, func(rows *sql.Rows) error {
+			var (
+				c       store.ChildTask
+				options json.RawMessage
+				at      [2]sql.NullTime
+			)
+			err := rows.Scan(&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision,
+				&c.Progress.Total, &c.Progress.Taken, &c.Progress.Done, &c.Progress.Failed, &c.Progress.Skipped,
+				nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options))
+			if err != nil {
+				return err
+			}
+			o, err := store.DecodeOptions(options)
+			if o.Child != nil {
+				c.Child = *o.Child
+			}
+			if at[0].Valid {
+				c.Started = &at[0].Time
+			}
+			if at[1].Valid {
+				c.Stopped = &at[1].Time
+			}
+			children = append(children, c)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("list the children of task %s: %w", parent, err)
+	}
+	return children, nil
+}
+
+// nullTime scans a time that may be null, in the form of either database.
+type nullTime struct{ to *sql.NullTime }
+
+// Scan implements [sql.Scanner].
+func (n nullTime) Scan(v any) error {
+	if v == nil {
+		return nil
+	}
+	n.to.Valid = true
+	return sqlrows.Time(&n.to.Time).Scan(v)
+}
+
+// WakeParents implements [store.Parents]. The wait is over when it is that of the task's
+// fence and checkpoint_seq: a statement that waited for the row of a task that has gone on
+// since does not find it. The rows are locked in the order of their ids, and none is stepped
+// over: see docs/adr/0021-children.md.
+func (b *Base) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []uuid.UUID, err error) {
+	if len(parents) == 0 {
+		return nil, nil
+	}
+	err = b.write(ctx, func(q store.Querier) (err error) {
+		woken, err = sqlrows.IDs(ctx, q, b.SQL(`WITH over AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id
+  WHERE q.id `+b.anyID("$1")+` AND p.waits AND q.fence = p.fence AND q.checkpoint_seq = p.checkpoint_seq
+    AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.waiting_reason IN ('`+lifecycle.ReasonChildren+`', '`+lifecycle.ReasonEndingChildren+`')
+    AND ((SELECT count(*) FROM (SELECT 1 FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isOpenOf("c")+` LIMIT p.open_at_most + 1) n) <= p.open_at_most
+      OR p.on_failure = 'pause' AND (SELECT count(*) FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isFailedOf("c")+`) > p.failed_seen)
+  ORDER BY q.id `+b.lockRow("q")+`
+)
+UPDATE {s}taskkit_queued_task SET not_before = {now}, waiting_reason = '`+lifecycle.ReasonChildrenEnded+`', modified_date = {now}
+WHERE id IN (SELECT id FROM over) RETURNING id`), b.idsArg(parents))
+		if err != nil || len(woken) == 0 {
+			return err
+		}
+		return b.notify(ctx, q, "children")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wake %d parents: %w", len(parents), err)
+	}
+	return woken, nil
+}
+
+// isOpenOf and isFailedOf are isOpen and isFailed of a table alias, after the alias and a dot.
+func isOpenOf(alias string) string {
+	return "parent_id IS NOT NULL AND " + alias + ".workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"
+}
+
+func isFailedOf(alias string) string {
+	return "parent_id IS NOT NULL AND " + alias + ".workflow_status IN ('FAILURE', 'ERROR')"
+}
+
+// RetryChildren implements [store.Parents].
+func (b *Base) RetryChildren(ctx context.Context, l store.Lease, limit int) (retried int, err error) {
+	err = b.write(ctx, func(q store.Querier) error {
+		where := "id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status" + AsExpression + " IN ('SCHEDULING', 'EXECUTING')"
+		query := "SELECT 1 FROM {s}taskkit_queued_task q WHERE " + where + " " + b.lockRow("q")
+		if b.Dialect() == dialect.SQLite {
+			query = writerFirst(where, "1")
+		}
+		n, err := sqlrows.Count(ctx, q, b.SQL(query), l.ID.String(), l.Fence, l.Seq)
+		if err == nil && n == 0 {
+			err = store.ErrLost
+		}
+		if err != nil {
+			return err
+		}
+		change, err := lifecycle.Decide(lifecycle.Found{Status: lifecycle.Failure}, lifecycle.ActRetry)
+		if err != nil {
+			return err
+		}
+		ids, err := sqlrows.IDs(ctx, q, b.SQL(`WITH failed AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q WHERE q.parent_id = $1 AND q.`+isFailedOf("q")+` AND q.control <> 'DELETE'
+    AND (q.unique_key IS NULL OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
+      AND o.unique_key = q.unique_key AND o.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')))
+  ORDER BY q.id LIMIT $2 `+b.lockRow("q")+`
+)
+UPDATE {s}taskkit_queued_task SET `+assignments(change)+`, modified_date = {now} WHERE id IN (SELECT id FROM failed) RETURNING id`), l.ID.String(), int64(limit))
+		if err != nil {
+			return err
+		}
+		retried = len(ids)
+		for _, id := range ids {
+			if err := b.markRetry(ctx, q, id); err != nil {
+				return err
+			}
+		}
+		if err := b.recordEvents(ctx, q, ids, lifecycle.ActRetry, uuid.Nil, lifecycle.Failure); err != nil {
+			return err
+		}
+		if retried < limit {
+			_, err = q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_task_parent SET retry = false WHERE task_id = $1"), l.ID.String())
+		}
+		if err != nil || retried == 0 {
+			return err
+		}
+		return b.notify(ctx, q, "children")
+	})
+	if err != nil {
+		return 0, fmt.Errorf("retry the failed children of task %s: %w", l.ID, err)
+	}
+	return retried, nil
+}
+
+// markRetry records, with the retry of a task, that its failed children are to be retried by
+// the session that comes next.
+func (t Statements) markRetry(ctx context.Context, q store.Querier, id uuid.UUID) error {
+	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, retry)
+SELECT `+t.id("$1")+`, `+t.id("$2")+`, true WHERE EXISTS (SELECT 1 FROM {s}taskkit_queued_task WHERE parent_id = `+t.id("$2")+` AND parent_id IS NOT NULL)
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL`), store.NewID().String(), id.String())
+	return err
+}
+
+// recordParent stores what a write says of the children of its task.
+func (t Statements) recordParent(ctx context.Context, q store.Querier, w *store.Write) error {
+	task := w.ID.String()
+	switch {
+	case w.Wait != nil:
+		ending, err := encodeEnding(w.Wait.Ending)
+		if err != nil {
+			return err
+		}
+		seq := w.Seq
+		if w.Checkpoint {
+			seq++
+		}
+		_, err = q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent
+  (id, task_id, open_at_most, on_failure, failed_seen, fence, checkpoint_seq, waits, ending, memo)
+VALUES ($1, $2, $3, $4, $5, $6, $7, true, $8, $9)
+ON CONFLICT (task_id) DO UPDATE SET open_at_most = excluded.open_at_most, on_failure = excluded.on_failure,
+  failed_seen = excluded.failed_seen, fence = excluded.fence, checkpoint_seq = excluded.checkpoint_seq, waits = true,
+  ending = excluded.ending, memo = coalesce(excluded.memo, taskkit_task_parent.memo)`),
+			store.NewID().String(), task, w.Wait.OpenAtMost, string(w.Wait.OnFailure), w.Wait.Seen, w.Fence, seq, ending, jsonArg(w.Memo))
+		if err != nil {
+			return fmt.Errorf("record for what task %s waits: %w", w.ID, err)
+		}
+		if w.Pause == "" {
+			return nil
+		}
+		if _, err := t.pause(ctx, q, w, w.Pause); err != nil {
+			return fmt.Errorf("pause task %s: %w", w.ID, err)
+		}
+	case w.Memo != nil && w.Checkpoint:
+		_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, memo) VALUES ($1, $2, $3)
+ON CONFLICT (task_id) DO UPDATE SET memo = excluded.memo`), store.NewID().String(), task, jsonArg(w.Memo))
+		if err != nil {
+			return fmt.Errorf("record what task %s remembers of its children: %w", w.ID, err)
+		}
+	}
+	if w.HasChildren && w.To.Terminal() {
+		if _, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_parent SET waits = false WHERE task_id = $1 AND waits"), task); err != nil {
+			return fmt.Errorf("end the wait of task %s: %w", w.ID, err)
+		}
+	}
+	return nil
+}
+
+func encodeEnding(e *store.Ending) (any, error) {
+	if e == nil {
+		return nil, nil //nolint:nilnil // NULL
+	}
+	text, err := json.Marshal(e)
+	return string(text), err
+}
+
+// jsonArg is JSON as a parameter; none is NULL.
+func jsonArg(j json.RawMessage) any {
+	if j == nil {
+		return nil
+	}
+	return string(j)
+}
+
+// OpenParents returns which of the tasks that are to end, of those that may have children,
+// have open ones. It locks their rows in a statement before the one that reads the children:
+// one statement that waited for the lock would still see the children as they were.
+func (t Statements) OpenParents(ctx context.Context, q store.Querier, writes []*store.Write) (map[uuid.UUID]bool, error) {
+	var ids []uuid.UUID
+	for _, w := range writes {
+		if w.HasChildren && w.To.Terminal() {
+			ids = append(ids, w.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if t.dialect == dialect.Postgres { // on SQLite the caller is the only writer
+		if _, err := sqlrows.Count(ctx, q, t.SQL("SELECT 1 FROM {s}taskkit_queued_task q WHERE q.id "+t.anyID("$1")+" ORDER BY q.id "+t.lockRow("q")), t.idsArg(ids)); err != nil {
+			return nil, fmt.Errorf("lock %d parents: %w", len(ids), err)
+		}
+	}
+	found, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE parent_id "+t.anyID("$1")+" AND "+isOpen), t.idsArg(ids))
+	if err != nil {
+		return nil, fmt.Errorf("look for open children of %d tasks: %w", len(ids), err)
+	}
+	open := make(map[uuid.UUID]bool, len(found))
+	for _, id := range found {
+		open[id] = true
+	}
+	return open, nil
+}

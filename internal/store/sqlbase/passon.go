@@ -1,0 +1,230 @@
+package sqlbase
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// PassOn implements [store.Parents]. The rows of the parents stay locked until the page is
+// committed, so that no request comes between what stands on them and what becomes of
+// their children. A child whose row is locked is stepped over, since to wait for it could be a deadlock with
+// a group commit; there is more to change then.
+func (b *Base) PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error) {
+	if len(parents) == 0 {
+		return nil, false, nil
+	}
+	err = b.write(ctx, func(q store.Querier) error {
+		changed, more = nil, false
+		requested, err := b.lockParents(ctx, q, parents)
+		if err != nil {
+			return err
+		}
+		for _, r := range requested {
+			left := limit - len(changed)
+			if left <= 0 {
+				more = true
+				return nil
+			}
+			ids, rest, err := b.passOn(ctx, q, r, left)
+			if err != nil {
+				return err
+			}
+			changed, more = append(changed, ids...), more || rest
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("pass the requests on %d tasks on to their children: %w", len(parents), err)
+	}
+	return changed, more, nil
+}
+
+// requestedOf are parents with the same request, by the same person.
+type requestedOf struct {
+	control lifecycle.Control
+	actor   uuid.UUID
+	ids     []uuid.UUID
+}
+
+// lockParents reads what is requested of parents.
+func (b *Base) lockParents(ctx context.Context, q store.Querier, parents []uuid.UUID) ([]*requestedOf, error) {
+	query := "SELECT id, control, control_by FROM {s}taskkit_queued_task WHERE id " + b.anyID("$1") + " ORDER BY id FOR SHARE"
+	if b.Dialect() == dialect.SQLite {
+		query = writerFirst("id "+b.anyID("$1"), "id, control, control_by")
+	}
+	var all []*requestedOf
+	_, err := sqlrows.Query(ctx, q, b.SQL(query),
+		[]any{b.idsArg(parents)}, func(rows *sql.Rows) error {
+			var (
+				id      uuid.UUID
+				control lifecycle.Control
+				actor   uuid.NullUUID
+			)
+			if err := rows.Scan(&id, &control, &actor); err != nil {
+				return err
+			}
+			for _, r := range all {
+				if r.control == control && r.actor == actor.UUID {
+					r.ids = append(r.ids, id)
+					return nil
+				}
+			}
+			all = append(all, &requestedOf{control, actor.UUID, []uuid.UUID{id}})
+			return nil
+		})
+	return all, err
+}
+
+// differs is the condition on an open child, of an alias, that the request on its parent has
+// not reached it: where [lifecycle.PassOn] changes it.
+func differs(alias string, c lifecycle.Control) string {
+	switch c {
+	case lifecycle.Stop:
+		return alias + ".control NOT IN ('STOP', 'DELETE')"
+	case lifecycle.Delete:
+		return alias + ".control <> 'DELETE'"
+	case lifecycle.Pause:
+		return alias + ".control = ''"
+	default:
+		return alias + ".control = 'PAUSE' AND coalesce(" + alias + ".control_reason, '') = '" + lifecycle.ReasonParent + "'"
+	}
+}
+
+// passedChange is a change by a request that was passed on, and to which children.
+type passedChange struct {
+	lifecycle.Change
+	action lifecycle.Action
+	was    lifecycle.Status
+}
+
+// passOn passes one request on.
+func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limit int) (changed []uuid.UUID, more bool, err error) {
+	groups := make(map[passedChange][]uuid.UUID)
+	var order []passedChange
+	where := " WHERE q.parent_id " + b.anyID("$1") + " AND q." + isOpenOf("q") + " AND " + differs("q", r.control)
+	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, '') FROM {s}taskkit_queued_task q"+where+
+		" ORDER BY id LIMIT $2 "+b.lockRowSkipping("q")), []any{b.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
+		var (
+			id     uuid.UUID
+			f      lifecycle.Found
+			reason string
+		)
+		if err := rows.Scan(&id, &f.Status, &f.Control, &f.Fence, &reason); err != nil {
+			return err
+		}
+		change, action := lifecycle.PassOn(r.control, f, reason == lifecycle.ReasonParent)
+		g := passedChange{change, action, f.Status}
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], id)
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	for _, g := range order {
+		if err := b.changeAll(ctx, q, r, g, groups[g]); err != nil {
+			return nil, false, err
+		}
+		changed = append(changed, groups[g]...)
+	}
+	if n < limit && r.control == lifecycle.Delete {
+		gone, err := sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task WHERE parent_id "+
+			b.anyID("$1")+" AND parent_id IS NOT NULL AND workflow_status IN ("+TerminalStatuses()+") ORDER BY id LIMIT $2 "+b.skipLocked()+") RETURNING id"),
+			b.idsArg(r.ids), int64(limit-n))
+		if err == nil {
+			err = b.removeChildren(ctx, q, gone)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		n += len(gone)
+	}
+	if n >= limit {
+		return changed, true, nil
+	}
+	if b.Dialect() == dialect.SQLite {
+		return changed, false, nil // a writer is alone
+	}
+	left, err := sqlrows.Count(ctx, q, b.SQL("SELECT 1 FROM {s}taskkit_queued_task q"+where+" LIMIT 1"), b.idsArg(r.ids))
+	return changed, left > 0, err
+}
+
+// changeAll makes a change of children that are locked.
+func (b *Base) changeAll(ctx context.Context, q store.Querier, r *requestedOf, g passedChange, ids []uuid.UUID) error {
+	if err := b.recordEvents(ctx, q, ids, g.action, r.actor, g.was); err != nil {
+		return err
+	}
+	if g.Effect == lifecycle.Removed {
+		_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id "+b.anyID("$1")), b.idsArg(ids))
+		return err
+	}
+	args := []any{b.idsArg(ids), r.actor.String()}
+	if g.Control != lifecycle.None {
+		args = append(args, optionalID(r.actor), cmp.Or(g.Reason, lifecycle.ReasonParent))
+	}
+	if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(g.Change)+", modified_date = {now}, modified_by = $2 WHERE id "+b.anyID("$1")), args...); err != nil {
+		return err
+	}
+	if g.was.InFlight() || g.Control == lifecycle.Pause {
+		return nil
+	}
+	return b.notify(ctx, q, string(g.action))
+}
+
+// removeChildren removes the children of tasks that were removed, to any depth. They have
+// ended, since their parents had.
+func (t Statements) removeChildren(ctx context.Context, q store.Querier, parents []uuid.UUID) error {
+	for len(parents) > 0 {
+		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE parent_id "+t.anyID("$1")+" AND parent_id IS NOT NULL RETURNING id"), t.idsArg(parents))
+		if err != nil {
+			return err
+		}
+		parents = gone
+	}
+	return nil
+}
+
+// eventRow is an event of a child.
+type eventRow struct {
+	task   string
+	action lifecycle.Action
+	actor  uuid.UUID
+	was    lifecycle.Status
+}
+
+var recordedEvents = newRecorded("events", "taskkit_task_event", "",
+	sqlrows.Text("id", func(*eventRow) string { return store.NewID().String() }).As("uuid"),
+	sqlrows.Text("task_id", func(e *eventRow) string { return e.task }).As("uuid"),
+	sqlrows.Text("action", func(e *eventRow) string { return string(e.action) }),
+	sqlrows.Text("actor", func(e *eventRow) string { return textID(e.actor) }).As("uuid").OrNull(),
+	sqlrows.Text("reason", func(*eventRow) string { return lifecycle.ReasonParent }),
+	sqlrows.Text("was", func(e *eventRow) string { return string(e.was) }),
+)
+
+// recordEvents appends a request that was passed on to children to the log of events.
+func (t Statements) recordEvents(ctx context.Context, q store.Querier, ids []uuid.UUID, a lifecycle.Action, actor uuid.UUID, was lifecycle.Status) error {
+	rows := make([]*eventRow, len(ids))
+	for i, id := range ids {
+		rows[i] = &eventRow{id.String(), a, actor, was}
+	}
+	return recordRows(ctx, t, q, &recordedEvents, rows)
+}
+
+// textID is an id as text; "" for the zero id.
+func textID(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
