@@ -5,6 +5,7 @@ package classify
 const (
 	CodeBatchTimeout  = "batch_timeout"   // the batch took longer than Config.BatchTimeout
 	CodeBatchTooLarge = "batch_too_large" // a statement exceeds a limit of the database even for one item
+	CodeChildFailed   = "child_failed"    // a child of the task failed
 	CodeCrashLoop     = "crash_loop"      // the task was running each time that its workers died
 	CodeDatabase      = "database"        // a database error that is not marked
 	CodeDeferred      = "deferred"        // an item that was deferred without a code of its own

@@ -34,7 +34,7 @@ func (s *session) batch() flow {
 	limit := s.conditions.Limit(s.limit.size, s.progress)
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
-		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(),
+		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family,
 	}, s.progress)
 	step.skip = s.skip
 	var (
@@ -47,6 +47,9 @@ func (s *session) batch() flow {
 		next, state, err = s.call.Execute(ctx, step, s.state)
 		if err == nil {
 			err = step.misused()
+		}
+		if err == nil && next.Done && tx.submittedChildren() {
+			err = errDoneWithChildren
 		}
 		another = next.Done && step.endsPass()
 		if err == nil && next.Done && !another && s.kind.HasReport {
@@ -72,6 +75,7 @@ func (s *session) batch() flow {
 		s.discard(ctx, tx, step, started, err)
 		return s.react(ctx, err, limit)
 	}
+	w.Memo = step.memo
 	s.passes(&w, step, next.Done)
 	if next == (Next{}) {
 		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
@@ -122,7 +126,11 @@ func (s *session) next(w *store.Write, next Next, another, progressed bool) flow
 	case another:
 		s.nextPass(w)
 	case next.Done:
-		w.To = lifecycle.Completed
+		w.To, w.HasChildren = lifecycle.Completed, s.hasChildren()
+	case next.AwaitChildren:
+		w.To, w.At, w.Reason = lifecycle.Queued, store.Forever, lifecycle.ReasonChildren
+		w.Wait = &store.Wait{OpenAtMost: next.OpenAtMost, OnFailure: next.OnFailure, Seen: s.family.Failed}
+		w.Attempts = lifecycle.AfterLater(s.stored, progressed)
 	case next.later():
 		w.To, w.Delay, w.At, w.Reason = lifecycle.Queued, next.Wait, next.At, cmp.Or(next.Reason, reasonLater)
 		w.Attempts = lifecycle.AfterLater(s.stored, progressed)

@@ -102,6 +102,8 @@ func (s *session) write(w store.Write) flow {
 	case err == nil && a.OK:
 		s.reportWritten(w, a.Control)
 		return endSession
+	case err == nil && a.Open:
+		return s.waitAgain(store.Wait{OnFailure: store.FailureContinues}, "")
 	case err == nil:
 		return s.reconcile(w)
 	case errors.Is(err, classify.ErrLost):
@@ -122,7 +124,12 @@ var errEndNotWritten = errors.New("the end of the task was not committed")
 // The session continues when a commit that seemed not to have happened turns out
 // to have been late: then the batch that failed was not the next one, and its
 // error does not count.
+//
+// A task with open children waits for them first.
 func (s *session) end(e ending) flow {
+	if waits, after := s.awaitEnd(e); waits {
+		return after
+	}
 	var problem error
 	seq := s.lease.Seq
 	advanced := func() bool { return e.how == EndFailed && s.lease.Seq != seq }
@@ -130,6 +137,9 @@ func (s *session) end(e ending) flow {
 		f, err := s.tryEnd(e)
 		if f == endSession {
 			return endSession
+		}
+		if errors.Is(err, errOpenChildren) {
+			return s.end(e)
 		}
 		if advanced() {
 			return continueSession
@@ -165,7 +175,7 @@ func (s *session) end(e ending) flow {
 
 // endWrite is the terminal write of an ending.
 func (s *session) endWrite(e ending) store.Write {
-	w := store.Write{Lease: s.lease, To: e.status, Attempts: s.tries, Partial: e.how == EndStop}
+	w := store.Write{Lease: s.lease, To: e.status, Attempts: s.tries, Partial: e.how == EndStop, HasChildren: s.hasChildren()}
 	if e.class.Code != "" {
 		w.StatusDetail = classify.Clean(e.class.Code + ": " + e.class.Detail)
 		w.Attempt = s.attempt(e.class)
@@ -180,7 +190,7 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	defer cancel()
 	tx := s.newTx()
 	step := newStep(s.task, Env{
-		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil,
+		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: &s.family,
 	}, s.progress)
 
 	var result json.RawMessage

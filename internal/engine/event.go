@@ -100,6 +100,7 @@ const (
 	CallDeregister  = "deregister"
 	CallReap        = "reap"
 	CallClean       = "remove_old"
+	CallWakeParents = "wake parents"
 	CallCheckClaims = "check_claims"
 )
 

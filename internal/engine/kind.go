@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // Kind is a registered bulk action without its types. Package taskkit makes one
@@ -34,8 +35,10 @@ type Kind struct {
 	// FindsTargets: the executor finds the targets of tasks that are submitted without,
 	// and its calls are each a [Targeter].
 	FindsTargets bool
-	HasAbort     bool
-	HasReport    bool
+	// Children: tasks of the kind may have children.
+	Children  bool
+	HasAbort  bool
+	HasReport bool
 	// Open decodes the spec of a task. The call belongs to one session. An error
 	// is one of the runtime, not of the executor, and ends the task in ERROR.
 	Open func(t Task, spec json.RawMessage) (Call, error)
@@ -81,6 +84,10 @@ type Next struct {
 	Wait   time.Duration // positive: another batch after that long
 	At     time.Time     // not zero: another batch no sooner than then
 	Reason string        // why the task waits; "" is a default
+	// AwaitChildren: another batch when at most OpenAtMost children of the task are open.
+	AwaitChildren bool
+	OpenAtMost    int64
+	OnFailure     store.OnFailure
 }
 
 // later reports whether the task is released until its next batch.
@@ -112,4 +119,8 @@ type Env struct {
 	// Deferred are the deferred items to take; nil: the task goes over its whole list.
 	Deferred *Deferred
 	LastPass bool // there is none after it: what is deferred fails
+	// Child says whose child the task is; nil: nobody's. Family are the task's own children,
+	// before this batch; zero: its kind has none.
+	Child  *store.Child
+	Family *store.Family
 }

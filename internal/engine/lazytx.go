@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/txchanges"
 	"taskkit.dev/internal/store/txguard"
@@ -24,12 +26,14 @@ type LazyTx struct {
 	store   Store
 	lease   store.Lease
 	limits  store.TxTimeouts
+	parent  bool               // the task may have children
 	changes *txchanges.Counter // nil unless it is that of a preview
 
 	mu        sync.Mutex
 	beginning chan struct{} // nil unless somebody begins now; closed after that
 	tx        *txguard.Tx
 	failed    error // it did not begin: the batch cannot succeed any more
+	children  bool  // see [LazyTx.SubmitsChildren]
 	closed    bool
 }
 
@@ -43,6 +47,25 @@ func newPreviewTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
 	t := newLazyTx(s, lease, l)
 	t.changes = txchanges.New(s.Dialect())
 	return t
+}
+
+// Task returns the task of the batch.
+func (t *LazyTx) Task() uuid.UUID { return t.lease.ID }
+
+// SubmitsChildren reports whether the task may have children, and notes that the batch
+// submits some.
+func (t *LazyTx) SubmitsChildren() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.children = t.children || t.parent
+	return t.parent
+}
+
+// submittedChildren reports whether the batch has submitted children.
+func (t *LazyTx) submittedChildren() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.children
 }
 
 // isPreview reports whether the transaction is that of a preview.

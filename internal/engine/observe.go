@@ -118,6 +118,8 @@ func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "cannot check for lost claims", []any{"error", e.Err}
 	case CallClean:
 		return slog.LevelWarn, "cannot remove what was kept for long enough", []any{"error", e.Err}
+	case CallWakeParents:
+		return slog.LevelWarn, "cannot wake parents whose children have ended", []any{"try", e.Try, "error", e.Err}
 	default:
 		return slog.LevelWarn, "cannot " + e.Call, []any{"error", e.Err}
 	}

@@ -64,7 +64,9 @@ func (s *session) newTx() *LazyTx {
 	if s.preview != nil {
 		return newPreviewTx(s.store, s.lease, s.config.limits())
 	}
-	return newLazyTx(s.store, s.lease, s.config.limits())
+	tx := newLazyTx(s.store, s.lease, s.config.limits())
+	tx.parent = s.hasChildren()
+	return tx
 }
 
 // refreshReport reads the report that was committed, if the session does not know it.

@@ -36,6 +36,8 @@ func (r *reaper) run(ctx context.Context) {
 		case err == nil && len(found.Dead)+len(found.Released)+len(found.Ended) > 0:
 			r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
 			r.wakeups.taskWaiting()
+		case len(found.Woken)+len(found.Passed) > 0:
+			r.wakeups.taskWaiting()
 		}
 		t.Reset(r.every - r.every/8 + rand.N(r.every/4))
 	}

@@ -25,8 +25,9 @@ type registration struct {
 	reaper    *reaper
 	cleaner   *cleaner
 	listener  *listener
+	parents   *parents
 
-	background sync.WaitGroup // heartbeat, reaper, cleaner and listener
+	background sync.WaitGroup // heartbeat, reaper, cleaner, listener and parents
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -37,8 +38,9 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	deadline := newHeartbeatDeadline(c.heartbeatDeadline(), sent)
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()
+	parents := newParents(w.store, c.Call, wakeups, events)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, sessionDeps{
-		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events,
+		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents,
 	})
 	return &registration{
 		store: w.store, config: c, process: p.ID, events: events,
@@ -50,6 +52,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 		reaper:   &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events},
 		cleaner:  &cleaner{store: w.store, config: c, events: events},
 		listener: &listener{store: w.store, poll: c.Poll, wakeups: wakeups, events: events},
+		parents:  parents,
 	}
 }
 
@@ -72,6 +75,7 @@ func (r *registration) run(ctx context.Context) error {
 	r.background.Go(func() { r.reaper.run(writes) })
 	r.background.Go(func() { r.cleaner.run(writes) })
 	r.background.Go(func() { r.listener.run(writes) })
+	r.background.Go(func() { r.parents.run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots
 	claims, endClaims := context.WithCancel(writes)

@@ -24,6 +24,7 @@ func (s *session) ref() TaskRef {
 // the session is still the one before it. Control is the request that stands on the
 // task after the write.
 func (s *session) reportWritten(w store.Write, control lifecycle.Control) {
+	s.checkFamily(w)
 	seq, progress := s.lease.Seq, s.progress
 	if w.Checkpoint {
 		seq, progress = seq+1, w.Progress
@@ -78,6 +79,7 @@ func (s *session) reportFailedBatch(ctx context.Context, step *Step, started tim
 // leased by this session any more. A row that is gone was removed by an end: that of
 // this session, if one of unknown outcome fits its position.
 func (s *session) reportGone(w store.Write, found lifecycle.Position) {
+	s.checkFamily(w) // whatever has become of it
 	switch {
 	case !found.Exists && s.unknownEnd != nil && s.unknownEnd.Seq == s.lease.Seq:
 		s.reportWritten(*s.unknownEnd, lifecycle.Delete)

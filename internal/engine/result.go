@@ -49,12 +49,17 @@ func (s *session) handleWriteResult(w store.Write, a store.Applied, err error, t
 		return endSession, nil
 	case err != nil:
 		return continueSession, err
+	case a.Open:
+		return continueSession, errOpenChildren
 	case !a.OK:
 		return s.reconcile(w), nil
 	}
 	s.advance(w, a)
 	return then, nil
 }
+
+// errOpenChildren: a task cannot end while a child of it is open. Nothing was written.
+var errOpenChildren = errors.New("a child of the task is open")
 
 // maxUnanswered is how many commits of one batch in a row may have no answer and
 // not happen before that counts as a failure of the batch.
@@ -79,7 +84,13 @@ func (s *session) refusal(err error) error {
 
 // orFailed returns what the session does after a write of a batch. A write that the
 // database has refused is a failure of the batch.
+//
+// A task whose end was refused because of open children waits for them, and the batch is
+// executed again after that.
 func (s *session) orFailed(f flow, refused error) flow {
+	if errors.Is(refused, errOpenChildren) {
+		return s.waitAgain(store.Wait{OnFailure: store.FailureContinues}, "")
+	}
 	if refused != nil {
 		return s.failed(s.ctx, refused)
 	}

@@ -20,6 +20,7 @@ type sessionDeps struct {
 	deadline *heartbeatDeadline // the commit of a batch may renew it
 	pool     scheduler
 	events   *observer
+	parents  *parents
 }
 
 // scheduler is what a session needs of the pool that runs it.
@@ -77,6 +78,8 @@ type session struct {
 	frozen  *frozenTargets // nil: the task has none
 	search  *search        // nil: the task does not find its targets, or has found them
 	preview *preview       // nil: the task is none
+	child   *store.Child   // nil: the task is none
+	family  store.Family   // of a task that may have children, before the present batch
 	// conditions are as they were when the session began. Only the store knows
 	// changes since.
 	conditions lifecycle.Conditions
@@ -117,7 +120,7 @@ func (s *session) run(c store.ClaimedTask) {
 		s.failed(s.ctx, err)
 		return
 	}
-	s.conditions = plan.Options.Conditions
+	s.conditions, s.child = plan.Options.Conditions, plan.Options.Child
 	s.call, err = s.open(plan)
 	s.skip = s.search == nil && s.atPoisonItem(c)
 	switch {
@@ -157,6 +160,9 @@ func (s *session) start() flow {
 func (s *session) loop() {
 	s.worktime.restart(s.progress)
 	for s.batchBoundary() == continueSession {
+		if s.hasChildren() && s.joinFamily() == endSession {
+			return
+		}
 		next := s.batch
 		if s.search != nil {
 			next = s.find

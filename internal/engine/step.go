@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -29,6 +30,7 @@ type Step struct {
 	skip      bool   // Take gives up the next element, see [session.skipItem]
 	didSkip   bool   // Take did
 	misuse    error
+	memo      json.RawMessage // see [Step.Remember]
 	savepoint int
 	closed    bool
 }
@@ -254,6 +256,15 @@ func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
 		return failed, fmt.Errorf("release savepoint: %w", err)
 	}
 	return failed, nil
+}
+
+// Remember sets what the task remembers of its children, which comes back in Family.Memo.
+func (s *Step) Remember(memo json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.memo = memo
+	}
 }
 
 // finish closes the step and returns what to write: the rows of items, and the keys of

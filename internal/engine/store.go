@@ -34,6 +34,14 @@ type Store interface {
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error)
 
+	// The children of a task.
+	Family(ctx context.Context, l store.Lease) (store.Family, error)
+	FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error)
+	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error)
+	WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error)
+	PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error)
+	RetryChildren(ctx context.Context, l store.Lease, limit int) (int, error)
+
 	Reap(ctx context.Context) (store.Reaped, error)
 	Processes(ctx context.Context, since time.Duration) ([]store.Process, error)
 	store.Cleaner

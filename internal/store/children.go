@@ -102,6 +102,9 @@ type Parents interface {
 	// Children lists the children of a task after one of them (the zero id: all), in the
 	// order of their ids, at most limit; with their states or without.
 	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]ChildTask, error)
+	// FailedChild returns the first child of a task that has ended in FAILURE or ERROR;
+	// ErrNotFound when there is none.
+	FailedChild(ctx context.Context, parent uuid.UUID) (ChildTask, error)
 	// WakeParents makes those of these tasks due whose wait is over, and returns them. It
 	// is called after the commit that may have ended the wait, never before.
 	WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -56,44 +57,60 @@ FROM (SELECT 1 AS one) o LEFT JOIN {s}taskkit_task_parent p ON p.task_id = $1`),
 
 // Children implements [store.Parents].
 func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error) {
-	state := "NULL"
-	if states {
-		state = "q.execution_state"
-	}
-	var children []store.ChildTask
-	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
-  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped, q.first_started_date, q.workflow_stopped_date, p.options
-FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
-WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 ORDER BY q.id LIMIT $3`),
-		[]any{parent.String(), after.String(), int64(limit)}, func(rows *sql.Rows) error {
-			var (
-				c       store.ChildTask
-				options json.RawMessage
-				at      [2]sql.NullTime
-			)
-			err := rows.Scan(&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision,
-				&c.Progress.Total, &c.Progress.Taken, &c.Progress.Done, &c.Progress.Failed, &c.Progress.Skipped,
-				nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options))
-			if err != nil {
-				return err
-			}
-			o, err := store.DecodeOptions(options)
-			if o.Child != nil {
-				c.Child = *o.Child
-			}
-			if at[0].Valid {
-				c.Started = &at[0].Time
-			}
-			if at[1].Valid {
-				c.Stopped = &at[1].Time
-			}
-			children = append(children, c)
-			return err
-		})
+	children, err := b.children(ctx, "q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2", states,
+		parent.String(), after.String(), int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("list the children of task %s: %w", parent, err)
 	}
 	return children, nil
+}
+
+// FailedChild implements [store.Parents].
+func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
+	children, err := b.children(ctx, "q.parent_id = $1 AND q."+isFailedOf("q")+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))
+	switch {
+	case err != nil:
+		return store.ChildTask{}, fmt.Errorf("read a failed child of task %s: %w", parent, err)
+	case len(children) == 0:
+		return store.ChildTask{}, store.ErrNotFound
+	}
+	return children[0], nil
+}
+
+// children lists the children of a condition, in the order of their ids. $3 is their most.
+func (b *Base) children(ctx context.Context, where string, states bool, args ...any) (children []store.ChildTask, err error) {
+	state := "NULL"
+	if states {
+		state = "q.execution_state"
+	}
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
+  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped, q.first_started_date, q.workflow_stopped_date, p.options
+FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
+WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
+		var (
+			c       store.ChildTask
+			options json.RawMessage
+			at      [2]sql.NullTime
+		)
+		err := rows.Scan(&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision,
+			&c.Progress.Total, &c.Progress.Taken, &c.Progress.Done, &c.Progress.Failed, &c.Progress.Skipped,
+			nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options))
+		if err != nil {
+			return err
+		}
+		o, err := store.DecodeOptions(options)
+		if o.Child != nil {
+			c.Child = *o.Child
+		}
+		for i, to := range []**time.Time{&c.Started, &c.Stopped} {
+			if at[i].Valid {
+				*to = &at[i].Time
+			}
+		}
+		children = append(children, c)
+		return err
+	})
+	return children, err
 }
 
 // nullTime scans a time that may be null, in the form of either database.

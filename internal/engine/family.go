@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// familyPage is how many children one statement changes.
+const familyPage = 500
+
+// hasChildren reports whether the task of the session may have children. A bucket has the
+// kind of its parent, and no children.
+func (s *session) hasChildren() bool {
+	return s.kind.Children && (s.child == nil || s.child.Segment == nil)
+}
+
+// joinFamily reads the children of the task before a batch, and does what they require: the
+// task may end, be retried with them, or wait again, since it is also claimed after a
+// resume, a retry and the loss of its worker. The session continues if the batch may be
+// executed.
+func (s *session) joinFamily() flow {
+	f, err := s.readFamily()
+	if err == nil && f.Retry {
+		if err = s.retryChildren(); err == nil {
+			f, err = s.readFamily()
+		}
+	}
+	if err != nil {
+		return s.failed(s.ctx, err)
+	}
+	s.family = f
+	if e := f.Ending; e != nil {
+		return s.end(ending{status: e.Status, how: EndFailed, class: classify.Classification{
+			Class: lifecycle.Class(e.Class), Code: e.Code, Detail: e.Detail,
+		}})
+	}
+	w := f.Wait
+	switch {
+	case w == nil:
+		return continueSession
+	case w.OnFailure == store.FailureFails && f.Failed > 0 && f.Open > 0:
+		return s.waitAgain(store.Wait{OnFailure: w.OnFailure}, "")
+	case w.OnFailure == store.FailureFails && f.Failed > 0:
+		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: s.childFailed(f)})
+	case w.OnFailure == store.FailurePauses && f.Failed > w.Seen:
+		again := *w
+		again.Seen = f.Failed
+		return s.waitAgain(again, fmt.Sprintf("%d of its children have failed: retry them, and resume it", f.Failed))
+	case f.Open > w.OpenAtMost:
+		return s.waitAgain(*w, "")
+	}
+	return continueSession
+}
+
+func (s *session) readFamily() (store.Family, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	defer cancel()
+	return s.store.Family(ctx, s.lease)
+}
+
+// retryChildren retries the failed children of a task that was retried, in pages.
+func (s *session) retryChildren() error {
+	for {
+		ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+		n, err := s.store.RetryChildren(ctx, s.lease, familyPage)
+		cancel()
+		if err != nil || n < familyPage {
+			return err
+		}
+	}
+}
+
+// childFailed is the classification of a parent that fails because of its children. It
+// names one of them.
+func (s *session) childFailed(f store.Family) classify.Classification {
+	detail := fmt.Sprintf("%d of its children failed: retry the task, and it retries these", f.Failed)
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	defer cancel()
+	if c, err := s.store.FailedChild(ctx, s.task.ID); err == nil {
+		detail += fmt.Sprintf("; the first is %s: %s", c.ID, c.StatusDetail)
+	}
+	return classify.Classification{Class: lifecycle.Permanent, Code: classify.CodeChildFailed, Detail: classify.Clean(detail)}
+}
+
+// waitAgain makes the task wait for its children without a batch. Pause is why it is paused
+// with that; "": it is not.
+func (s *session) waitAgain(w store.Wait, pause string) flow {
+	reason := lifecycle.ReasonChildren
+	if w.Ends {
+		reason = lifecycle.ReasonEndingChildren
+	}
+	return s.write(store.Write{
+		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored),
+		At: store.Forever, Reason: reason, Wait: &w, Pause: pause,
+	})
+}
+
+// awaitEnd makes a task that is to end wait until no child of it is open, and reports
+// whether it does. A stop and a delete are passed on to the children first; a failure
+// leaves them to end by themselves, so that a retry of the task finds them done.
+func (s *session) awaitEnd(e ending) (waits bool, after flow) {
+	if !s.hasChildren() {
+		return false, endSession
+	}
+	if e.how == EndStop || e.how == EndDelete {
+		if err := s.passOn(); err != nil {
+			return true, s.failed(s.ctx, err)
+		}
+	}
+	f, err := s.readFamily()
+	if err != nil {
+		return true, s.failed(s.ctx, err)
+	}
+	if f.Open == 0 {
+		return false, endSession
+	}
+	wait := store.Wait{OnFailure: store.FailureContinues, Ends: true}
+	if e.how == EndFailed {
+		wait.Ending = &store.Ending{Status: e.status, Class: string(e.class.Class), Code: e.class.Code, Detail: e.class.Detail}
+	}
+	return true, s.waitAgain(wait, "")
+}
+
+// passOn passes the request that stands on the task on to its children, in pages. Theirs
+// are reached by their own sessions.
+func (s *session) passOn() error {
+	for try := 1; ; {
+		ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+		changed, more, err := s.store.PassOn(ctx, []uuid.UUID{s.task.ID}, familyPage)
+		cancel()
+		switch {
+		case err != nil:
+			return err
+		case !more:
+			return nil
+		case len(changed) > 0:
+			continue
+		case try == maxPassOn:
+			return nil // the reaper passes it on
+		}
+		// The rows of some children are locked, by writes that take no longer than this.
+		sleep(s.ctx, time.Duration(try)*10*time.Millisecond)
+		try++
+	}
+}
+
+// maxPassOn is how many pages may change nothing.
+const maxPassOn = 5
+
+// errDoneWithChildren: a batch has submitted children and returned Done.
+var errDoneWithChildren = &classify.MarkedError{
+	Class: lifecycle.Permanent, Code: classify.CodeMisuse,
+	Err: errors.New("Execute submitted children and returned Done: return AwaitChildren, and Done when they have ended"),
+}
+
+// checkFamily makes the check of the parents that a committed write of this task may
+// have to be followed by: that of its parent after its end, and its own after its wait. It is
+// made too often rather than too seldom.
+func (s *session) checkFamily(w store.Write) {
+	if w.To.Terminal() && s.child != nil {
+		s.parents.check(s.child.Parent)
+	}
+	if w.Wait != nil {
+		s.parents.check(s.task.ID)
+	}
+}
