@@ -24,9 +24,8 @@ func (s *session) hasChildren() bool {
 
 // joinFamily reads the children of the task before a batch, and does what they require: the
 // task may end, be retried with them, or wait again, since it is also claimed after a
-// resume, a retry and the loss of its worker. The session continues if the batch may be
-// executed.
-func (s *session) joinFamily() flow {
+// resume, a retry and the loss of its worker. It reports whether the batch may be executed.
+func (s *session) joinFamily() (execute bool, after flow) {
 	f, err := s.readFamily()
 	if err == nil && f.Retry {
 		if err = s.retryChildren(); err == nil {
@@ -34,30 +33,29 @@ func (s *session) joinFamily() flow {
 		}
 	}
 	if err != nil {
-		return s.failed(s.ctx, err)
+		return false, s.failed(s.ctx, err)
 	}
 	s.family = f
 	if e := f.Ending; e != nil {
-		return s.end(ending{status: e.Status, how: EndFailed, class: classify.Classification{
+		return false, s.end(ending{status: e.Status, how: EndFailed, class: classify.Classification{
 			Class: lifecycle.Class(e.Class), Code: e.Code, Detail: e.Detail,
 		}})
 	}
 	w := f.Wait
 	switch {
 	case w == nil:
-		return continueSession
 	case w.OnFailure == store.FailureFails && f.Failed > 0 && f.Open > 0:
-		return s.waitAgain(store.Wait{OnFailure: w.OnFailure}, "")
+		return false, s.waitAgain(store.Wait{OnFailure: w.OnFailure}, "")
 	case w.OnFailure == store.FailureFails && f.Failed > 0:
-		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: s.childFailed(f)})
+		return false, s.end(ending{status: lifecycle.Failure, how: EndFailed, class: s.childFailed(f)})
 	case w.OnFailure == store.FailurePauses && f.Failed > w.Seen:
 		again := *w
 		again.Seen = f.Failed
-		return s.waitAgain(again, fmt.Sprintf("%d of its children have failed: retry them, and resume it", f.Failed))
+		return false, s.waitAgain(again, fmt.Sprintf("%d of its children have failed: retry them, and resume it", f.Failed))
 	case f.Open > w.OpenAtMost:
-		return s.waitAgain(*w, "")
+		return false, s.waitAgain(*w, "")
 	}
-	return continueSession
+	return true, continueSession
 }
 
 func (s *session) readFamily() (store.Family, error) {

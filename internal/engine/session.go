@@ -160,8 +160,14 @@ func (s *session) start() flow {
 func (s *session) loop() {
 	s.worktime.restart(s.progress)
 	for s.batchBoundary() == continueSession {
-		if s.hasChildren() && s.joinFamily() == endSession {
-			return
+		if s.hasChildren() {
+			execute, f := s.joinFamily()
+			if f == endSession {
+				return
+			}
+			if !execute {
+				continue
+			}
 		}
 		next := s.batch
 		if s.search != nil {
