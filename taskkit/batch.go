@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/itemkey"
+	"taskkit.dev/taskkit/segment"
 )
 
 // ID identifies a task. It is a UUIDv7, so ids sort by time of submission.
@@ -30,9 +31,14 @@ type Batch[Spec, State any] struct {
 	// Preview: the task is a preview, see [Preview]. What is written through Tx is
 	// rolled back; the executor must leave out every other effect, such as a mail.
 	Preview bool
-	Limit   int          // the number of items to process at most
-	Attempt int          // counts the attempts of this batch, from 1
-	Log     *slog.Logger // has the task's id and kind as attributes
+	// Segment is the part of the work that a bucket has, and builds the predicate for it. It
+	// is the zero Segment for other tasks; see [Segmenter].
+	Segment segment.Segment
+	// Children are those of the task before the batch, of a kind that may have children.
+	Children BatchChildren
+	Limit    int          // the number of items to process at most
+	Attempt  int          // counts the attempts of this batch, from 1
+	Log      *slog.Logger // has the task's id and kind as attributes
 
 	step *engine.Step
 }

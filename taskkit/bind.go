@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/store"
 )
 
 // bind returns a kind without type parameters that calls a typed executor. The
@@ -20,6 +21,9 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	if finder := k.def.Targets.finder; finder != nil {
 		targets, _ = finder(x).(targetsFunc[Spec, State])
 	}
+	segmenter, _ := find[Segmenter[Spec, State]](x)
+	merger, _ := find[Merger[State]](x)
+	stager, _ := find[Stager[Spec, State]](x)
 	bound := &engine.Kind{
 		Name:       k.def.Name,
 		Revision:   k.def.Revision,
@@ -32,12 +36,16 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Ledger:     k.def.Ledger,
 		StopAfter:  k.stopAfter,
 		Passes:     k.def.DeferDelays,
+		Children:   k.def.Children,
 		HasAbort:   aborts,
 
-		FindsTargets: targets != nil,
+		FindsTargets: targets != nil || segmenter != nil,
 		HasReport:    report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
-			c := &call[Spec, State, Result]{kind: k, x: x, aborter: aborter, report: report, targets: targets, raw: raw}
+			c := &call[Spec, State, Result]{
+				kind: k, x: x, aborter: aborter, report: report, targets: targets,
+				segmenter: segmenter, merger: merger, stager: stager, raw: raw,
+			}
 			if raw == nil {
 				return c, nil
 			}
@@ -46,6 +54,13 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 			}
 			return c, nil
 		},
+	}
+	if segmenter != nil {
+		bound.DecodeTargets = func(_ engine.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
+			var parts []json.RawMessage
+			err := json.Unmarshal(keys, &parts)
+			return parts, len(parts), err
+		}
 	}
 	if k.def.Targets.get != nil {
 		bound.DecodeTargets = func(t engine.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
@@ -57,13 +72,16 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 
 // call is an executor with the decoded spec of one task.
 type call[Spec, State, Result any] struct {
-	kind    *Kind[Spec, State, Result]
-	x       Executor[Spec, State]
-	aborter Aborter[Spec, State]                                       // nil: there is none
-	report  func(context.Context, *Batch[Spec, State]) (Result, error) // nil: there is none
-	targets targetsFunc[Spec, State]                                   // nil: it finds none
-	spec    Spec
-	raw     json.RawMessage // the stored spec
+	kind      *Kind[Spec, State, Result]
+	x         Executor[Spec, State]
+	aborter   Aborter[Spec, State]                                       // nil: there is none
+	report    func(context.Context, *Batch[Spec, State]) (Result, error) // nil: there is none
+	targets   targetsFunc[Spec, State]                                   // nil: it finds none
+	segmenter Segmenter[Spec, State]                                     // nil: there is none
+	merger    Merger[State]                                              // nil: there is none
+	stager    Stager[Spec, State]                                        // nil: there is none
+	spec      Spec
+	raw       json.RawMessage // the stored spec
 }
 
 // batch returns a batch for the executor, with the state decoded anew.
@@ -75,16 +93,40 @@ func (c *call[Spec, State, Result]) batch(s *engine.Step, state json.RawMessage)
 	if err := c.kind.readState(s.Task.Revision, state, &b.State); err != nil {
 		return nil, Permanent("undecodable_state", err)
 	}
+	if f := s.Family; f != nil {
+		b.Children = BatchChildren{Open: int(f.Open), Failed: int(f.Failed)}
+	}
+	if child := s.Child; child != nil && child.Segment != nil {
+		if err := json.Unmarshal(child.Segment, &b.Segment); err != nil {
+			return nil, Permanent("undecodable_segment", err)
+		}
+	}
 	return b, nil
 }
 
+// isBucket reports whether a step is one of a bucket.
+func isBucket(s *engine.Step) bool { return s.Child != nil && s.Child.Segment != nil }
+
 // Execute implements [engine.Call].
 func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	switch {
+	case c.segmenter != nil && !isBucket(s):
+		return c.runBuckets(ctx, s, state)
+	case c.stager != nil:
+		complete, next, out, err := c.runStages(ctx, s, state)
+		if err != nil || !complete {
+			return next, out, err
+		}
+		state = out
+	}
 	b, err := c.batch(s, state)
 	if err != nil {
 		return engine.Next{}, nil, err
 	}
 	next, err := c.x.Execute(ctx, b)
+	if err == nil {
+		err = next.check()
+	}
 	if err != nil {
 		return engine.Next{}, nil, err
 	}
@@ -103,7 +145,10 @@ func (c *call[Spec, State, Result]) encodeState(b *Batch[Spec, State]) (json.Raw
 
 // engineNext converts what an executor returns.
 func engineNext(next Next) engine.Next {
-	return engine.Next{Done: next.done, Wait: next.wait, At: next.at, Reason: next.reason}
+	return engine.Next{
+		Done: next.done, Wait: next.wait, At: next.at, Reason: next.reason,
+		AwaitChildren: next.await, OpenAtMost: int64(next.atMost), OnFailure: store.OnFailure(next.onFailure),
+	}
 }
 
 // Abort implements [engine.Call].

@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -68,13 +69,17 @@ type Targeter[Spec, State, Target any] interface {
 }
 
 // Next is what happens after a successful batch: [More], [Done] or
-// the value of [Later] or [LaterAt]. In each case the batch is committed. Values of
+// the value of [Later], [LaterAt] or [AwaitChildren]. In each case the batch is committed. Values of
 // Next can be compared; the zero value is More.
 type Next struct {
 	done   bool
 	wait   time.Duration
 	at     time.Time
 	reason string
+
+	await     bool // see [AwaitChildren]
+	atMost    int
+	onFailure ChildFailure
 }
 
 var (
@@ -117,6 +122,8 @@ func (n Next) String() string {
 	switch {
 	case n.done:
 		return "done"
+	case n.await:
+		return fmt.Sprintf("await children, at most %d open", n.atMost)
 	case n.wait > 0:
 		return "later " + n.wait.String()
 	case !n.at.IsZero():

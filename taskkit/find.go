@@ -41,6 +41,9 @@ func anyList[T any](list []T, next Next, err error) (any, Next, error) { return 
 
 // finds reports whether a task finds its targets, given its spec and options.
 func (k *Kind[Spec, State, Result]) finds(s *submission, spec *Spec) bool {
+	if k.def.Segments {
+		return true // they are the targets of the task
+	}
 	t := k.def.Targets
 	return t.finder != nil && s.over == nil && t.length(spec) == 0
 }
@@ -73,6 +76,9 @@ func errFinding(t *store.Task, p *store.Plan) *ItemsError {
 
 // Targets implements [engine.Targeter].
 func (c *call[Spec, State, Result]) Targets(ctx context.Context, s *engine.Step, field string, state json.RawMessage) ([][]byte, engine.Next, json.RawMessage, error) {
+	if c.segmenter != nil {
+		return c.findSegments(ctx, s, state)
+	}
 	b, err := c.batch(s, state)
 	if err != nil {
 		return nil, engine.Next{}, nil, err

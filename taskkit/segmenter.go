@@ -28,20 +28,19 @@ import (
 // each when it ends without being done. Neither Segments nor Merge processes items: the
 // items of the task are those of its buckets.
 //
-// What Segments leaves in b.State is the state that the task has while its buckets run, and
-// the total from which Merge starts. It is the zero State unless Segments sets it. Errors
-// and the end of the context mean what they mean for Execute, so after a transient error
-// Segments is called again.
+// The state of the task while its buckets run, from which Merge starts, is the zero State.
+// Errors and the end of the context mean what they mean for Execute, so after a transient
+// error Segments is called again.
 type Segmenter[Spec, State any] interface {
 	Segments(ctx context.Context, b *Batch[Spec, State]) (*segment.Plan, error)
 }
 
 // Merger is a [Segmenter] that folds the states of the buckets into one, so that Report can
-// sum up the whole task. Without it the state stays as Segments has left it.
+// sum up the whole task. Without it the state stays the zero State.
 //
 // Merge adds the state of one bucket to the total. It is called when all buckets have
-// ended, for each of them in the order in which they were submitted, which is that of their
-// segments. Report sees the total in b.State. A bucket that was stopped or has failed takes
+// ended, for each of them in the order of their ids, which is that of their segments unless the
+// clocks of the workers that submitted them differ. Report sees the total in b.State. A bucket that was stopped or has failed takes
 // part with the state of its last checkpoint.
 //
 // The states are read in pages, and the total is written with a checkpoint after each page.

@@ -54,7 +54,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if len(specs) == 0 {
 		return nil, nil
 	}
-	s, err := k.submission(opts)
+	s, err := k.submission(tx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,11 @@ func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 }
 
 // submission applies options to the kind's defaults, for a task of its own.
-func (k *Kind[Spec, State, Result]) submission(opts []SubmitOption) (*submission, error) {
+func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (*submission, error) {
 	s := k.options(opts)
+	if err := s.adopt(tx); err != nil {
+		return nil, err
+	}
 	if !s.owned {
 		s.fail("Submit", "the task has no owner: add OwnedBy(person), or System() if no person asked for it")
 	}
@@ -149,6 +152,9 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 		return err
 	}
 	if err := k.checkPreview(s); err != nil {
+		return err
+	}
+	if err := k.checkChildren(s); err != nil {
 		return err
 	}
 	if k.def.Children && s.Reference != "" {

@@ -34,7 +34,7 @@ func (s *session) batch() flow {
 	limit := s.conditions.Limit(s.limit.size, s.progress)
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
-		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family,
+		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren,
 	}, s.progress)
 	step.skip = s.skip
 	var (
@@ -52,7 +52,7 @@ func (s *session) batch() flow {
 			err = errDoneWithChildren
 		}
 		another = next.Done && step.endsPass()
-		if err == nil && next.Done && !another && s.kind.HasReport {
+		if err == nil && next.Done && !another && s.hasReport() {
 			// The state is what Execute has just returned.
 			step.Ending, step.Task.Revision = EndDone, s.kind.Revision
 			result, err = s.call.Report(ctx, step, state)
@@ -77,7 +77,7 @@ func (s *session) batch() flow {
 	}
 	w.Memo = step.memo
 	s.passes(&w, step, next.Done)
-	if next == (Next{}) {
+	if next == (Next{}) && w.Memo == nil {
 		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
 			s.discard(ctx, tx, step, started, err)
 			return s.failed(ctx, err)

@@ -190,12 +190,12 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	defer cancel()
 	tx := s.newTx()
 	step := newStep(s.task, Env{
-		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: &s.family,
+		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren,
 	}, s.progress)
 
 	var result json.RawMessage
 	abort := s.call != nil && s.kind.HasAbort && s.preview == nil // a preview leaves nothing to clean up
-	report := s.call != nil && s.kind.HasReport && e.how == EndStop
+	report := s.call != nil && s.hasReport() && e.how == EndStop
 	if abort || report {
 		if err := s.refreshSearch(); err != nil {
 			return continueSession, err

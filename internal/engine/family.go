@@ -64,6 +64,19 @@ func (s *session) readFamily() (store.Family, error) {
 	return s.store.Family(ctx, s.lease)
 }
 
+// listChildren lists the children of the task for a batch.
+func (s *session) listChildren(ctx context.Context, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Call)
+	defer cancel()
+	return s.store.Children(ctx, s.task.ID, after, limit, states)
+}
+
+// hasReport reports whether the task has a result. A bucket has none: that of the whole task is
+// its parent's.
+func (s *session) hasReport() bool {
+	return s.kind.HasReport && (s.child == nil || s.child.Segment == nil)
+}
+
 // retryChildren retries the failed children of a task that was retried, in pages.
 func (s *session) retryChildren() error {
 	for {

@@ -57,6 +57,8 @@ type Task struct {
 	SpecRevision int
 	Owner        uuid.UUID
 	RunAs        uuid.UUID
+	Queue        string
+	Priority     int
 }
 
 // Call is an executor bound to one task. Every method is given the state as
@@ -123,4 +125,8 @@ type Env struct {
 	// before this batch; zero: its kind has none.
 	Child  *store.Child
 	Family *store.Family
+	// Options are those of the task; nil: none.
+	Options *store.Options
+	// Children lists the children of the task, see [store.Parents].
+	Children func(ctx context.Context, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error)
 }

@@ -27,6 +27,7 @@ type LazyTx struct {
 	lease   store.Lease
 	limits  store.TxTimeouts
 	parent  bool               // the task may have children
+	people  [2]uuid.UUID       // the owner of the task, and as whom it runs
 	changes *txchanges.Counter // nil unless it is that of a preview
 
 	mu        sync.Mutex
@@ -51,6 +52,22 @@ func newPreviewTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
 
 // Task returns the task of the batch.
 func (t *LazyTx) Task() uuid.UUID { return t.lease.ID }
+
+// Owner returns the owner of the task.
+func (t *LazyTx) Owner() uuid.UUID { return t.people[0] }
+
+// RunAs returns the person as whom the task runs.
+func (t *LazyTx) RunAs() uuid.UUID { return t.people[1] }
+
+// Insert stores children of the task, and notifies workers of them.
+func (t *LazyTx) Insert(ctx context.Context, tasks []store.NewTask) error {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	t.SubmitsChildren()
+	return tx.Insert(ctx, tasks, true)
+}
 
 // SubmitsChildren reports whether the task may have children, and notes that the batch
 // submits some.

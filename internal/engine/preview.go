@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -65,7 +67,7 @@ func (s *session) newTx() *LazyTx {
 		return newPreviewTx(s.store, s.lease, s.config.limits())
 	}
 	tx := newLazyTx(s.store, s.lease, s.config.limits())
-	tx.parent = s.hasChildren()
+	tx.parent, tx.people = s.hasChildren(), [2]uuid.UUID{s.task.Owner, s.task.RunAs}
 	return tx
 }
 

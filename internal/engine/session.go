@@ -78,8 +78,9 @@ type session struct {
 	frozen  *frozenTargets // nil: the task has none
 	search  *search        // nil: the task does not find its targets, or has found them
 	preview *preview       // nil: the task is none
-	child   *store.Child   // nil: the task is none
-	family  store.Family   // of a task that may have children, before the present batch
+	options store.Options
+	child   *store.Child // nil: the task is none
+	family  store.Family // of a task that may have children, before the present batch
 	// conditions are as they were when the session began. Only the store knows
 	// changes since.
 	conditions lifecycle.Conditions
@@ -92,7 +93,7 @@ type session struct {
 func newSession(ctx context.Context, d sessionDeps, k *Kind, c store.ClaimedTask) *session {
 	return &session{
 		sessionDeps: d, ctx: ctx, kind: k,
-		task:            Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs},
+		task:            Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs, Queue: c.Queue, Priority: c.Priority},
 		log:             d.events.log.With("task", c.ID, "kind", c.Kind),
 		lease:           c.Lease,
 		state:           c.State,
@@ -120,7 +121,7 @@ func (s *session) run(c store.ClaimedTask) {
 		s.failed(s.ctx, err)
 		return
 	}
-	s.conditions, s.child = plan.Options.Conditions, plan.Options.Child
+	s.options, s.conditions, s.child = plan.Options, plan.Options.Conditions, plan.Options.Child
 	s.call, err = s.open(plan)
 	s.skip = s.search == nil && s.atPoisonItem(c)
 	switch {

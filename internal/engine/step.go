@@ -96,6 +96,13 @@ func (s *Step) skipTaken(i int, position int64) {
 	runtime.Goexit()
 }
 
+// Position returns how many elements of a list of n have been taken.
+func (s *Step) Position(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(min(lifecycle.PassesOf(s.before.Taken).Position, int64(n)))
+}
+
 // tookAll reports whether this step called Take after all elements had been taken.
 func (s *Step) tookAll() bool {
 	s.mu.Lock()

@@ -30,6 +30,14 @@ func (r Row) Rank() int {
 	return LowestPriority + r.Priority
 }
 
+// RankPriority returns the priority of the tasks that have the rank of this number.
+func RankPriority(number int) int {
+	if number <= LowestPriority {
+		return number
+	}
+	return number - LowestPriority
+}
+
 // StalledRank reports whether stalled tasks have the rank of this number.
 func StalledRank(number int) bool { return number <= LowestPriority }
 

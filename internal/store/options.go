@@ -26,18 +26,20 @@ type Options struct {
 	Child *Child `json:"child,omitempty"`
 	// MaxParallel is how many buckets of the task may be open at once; 0: the default.
 	MaxParallel int `json:"max_parallel,omitempty"`
+	// OnFailure says what a bucket that fails means for the task; "": [FailureFails].
+	OnFailure OnFailure `json:"on_failure,omitempty"`
 }
 
 // given reports whether there is an option.
 func (o *Options) given() bool {
 	return o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
-		o.Child != nil || o.MaxParallel != 0
+		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != ""
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
 // it cannot do so to avoid an approval.
 func (o *Options) inherited() Options {
-	return Options{Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel}
+	return Options{Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure}
 }
 
 // encode returns the options as they are stored; "" for none.

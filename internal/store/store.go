@@ -150,6 +150,8 @@ type Tx interface {
 	// would. Where there is one it is the driver's own: ent sets its session
 	// variables on a *sql.Tx and on nothing that wraps one.
 	Handle(query string) (Querier, error)
+	// Insert stores tasks as [Insert] does.
+	Insert(ctx context.Context, tasks []NewTask, notify bool) error
 	// Savepoint marks the present point of the transaction. The name must be an
 	// SQL identifier that needs no quotes.
 	Savepoint(ctx context.Context, name string) error
@@ -216,6 +218,7 @@ type ClaimedTask struct {
 	RunAs        uuid.UUID
 	Spec         json.RawMessage // nil: too large to come along, or null in the database; read it with Plan
 	State        json.RawMessage
+	Priority     int // of a claim of Requested tasks: the highest
 	Attempts     int // this claim included
 	Stalled      bool
 	Control      lifecycle.Control

@@ -109,6 +109,11 @@ func (t *batchTx) QueryContext(ctx context.Context, query string, args ...any) (
 	return t.tx.QueryContext(ctx, query, args...)
 }
 
+// Insert implements [store.Tx].
+func (t *batchTx) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
+	return store.Insert(ctx, t, t.store.Schema(), tasks, notify)
+}
+
 // Savepoint implements [store.Tx].
 func (t *batchTx) Savepoint(ctx context.Context, name string) error {
 	return sqlbase.Savepoint(ctx, t, name)

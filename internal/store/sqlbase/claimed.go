@@ -54,7 +54,7 @@ func RankValues[T comparable](property func(lifecycle.Rank) T) []T {
 func (r *ClaimedRow) Task() store.ClaimedTask {
 	return store.ClaimedTask{
 		Lease: store.Lease{ID: r.ID.UUID, Fence: r.fence.Int64, Seq: r.seq.Int64},
-		Kind:  r.kind.String, Revision: int(r.revision.Int64), SpecRevision: int(r.specRevision.Int64), Queue: r.queue.String,
+		Kind:  r.kind.String, Revision: int(r.revision.Int64), SpecRevision: int(r.specRevision.Int64), Queue: r.queue.String, Priority: lifecycle.RankPriority(int(r.Rank.Int64)),
 		Owner: r.owner.UUID, RunAs: r.runAs.UUID,
 		Spec: r.spec, State: r.state,
 		Attempts: int(r.attempts.Int64), Stalled: lifecycle.StalledRank(int(r.Rank.Int64)),

@@ -158,6 +158,11 @@ func (t *batchTx) verifyOpen() error {
 	return nil
 }
 
+// Insert implements [store.Tx].
+func (t *batchTx) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
+	return store.Insert(ctx, t, "", tasks, notify)
+}
+
 // Savepoint implements [store.Tx].
 func (t *batchTx) Savepoint(ctx context.Context, name string) error {
 	return sqlbase.Savepoint(ctx, t, name)

@@ -60,6 +60,16 @@ func New(tx store.Tx, d dialect.Name) *Tx {
 	return &Tx{Tx: tx, dialect: d, failed: make([]error, 1)}
 }
 
+// Insert implements [store.Tx].
+func (t *Tx) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
+	if err := t.Failed(); err != nil {
+		return &SpoiledError{err}
+	}
+	err := t.Tx.Insert(ctx, tasks, notify)
+	t.Record("INSERT", err)
+	return err
+}
+
 // NeverCommit makes the transaction one of a preview, whose Commit is refused. It is
 // called before the transaction is used.
 func (t *Tx) NeverCommit() { t.never = true }

@@ -1,0 +1,180 @@
+package taskkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/segment"
+)
+
+// DefaultBuckets is how many buckets of a task are open at once unless [MaxParallel] says
+// otherwise. More are submitted when half of them have ended.
+const DefaultBuckets = 64
+
+// codeSegments is the code of a plan of segments that cannot be used.
+const codeSegments = "segments"
+
+// mergePage is how many states of buckets one batch merges.
+const mergePage = 100
+
+// findSegments calls the method Segments, proves its plan and returns the segments as JSON.
+// They are stored as the targets of the task.
+func (c *call[Spec, State, Result]) findSegments(ctx context.Context, s *engine.Step, state json.RawMessage) (keys [][]byte, next engine.Next, out json.RawMessage, err error) {
+	b, err := c.batch(s, state)
+	if err != nil {
+		return nil, engine.Next{}, nil, err
+	}
+	plan, err := c.segmenter.Segments(ctx, b)
+	if err == nil && plan == nil {
+		err = Permanent(codeSegments, errors.New("the method Segments returned nil: return the Plan of a division"))
+	}
+	if err == nil {
+		err = plan.Verify(s.Tx.Dialect())
+	}
+	if err != nil {
+		return nil, engine.Next{}, nil, segmentsError(err)
+	}
+	keys = make([][]byte, 0, plan.Len())
+	for _, part := range plan.All() {
+		key, err := json.Marshal(part)
+		if err != nil {
+			return nil, engine.Next{}, nil, segmentsError(err)
+		}
+		keys = append(keys, key)
+	}
+	out, err = c.encodeState(b)
+	return keys, engine.Next{Done: true}, out, err
+}
+
+// segmentsError gives the errors of package segment their code. Others stay as they are.
+func segmentsError(err error) error {
+	var (
+		parameter   *segment.ParameterError
+		coverage    *segment.CoverageError
+		unsupported *segment.UnsupportedError
+	)
+	if errors.As(err, &parameter) || errors.As(err, &coverage) || errors.As(err, &unsupported) {
+		return Permanent(codeSegments, err)
+	}
+	return err
+}
+
+// bucketMemo is what a task with buckets remembers of them.
+type bucketMemo struct {
+	Merged uuid.UUID `json:"merged"` // the last bucket whose state is in the total
+}
+
+// runBuckets is the batch of a task whose work is done by buckets: it submits more of them,
+// waits, and merges their states when all have ended.
+func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	t := s.Targets
+	if t == nil {
+		return engine.Next{}, nil, Permanent(codeSegments, errors.New("the task was submitted before its kind had a method Segments: submit it again"))
+	}
+	if t.Err != nil {
+		return engine.Next{}, nil, t.Err
+	}
+	window, refill := DefaultBuckets, DefaultBuckets/2
+	if n := s.Options.MaxParallel; n > 0 {
+		window, refill = n, n-1
+	}
+	parts := segmentsOf(t)
+	room := max(window-int(s.Family.Open), 0)
+	from, to := t.Total, t.Total
+	if room > 0 {
+		from, to = s.Take(t.Total, min(room, t.Most), func(i int) string { return string(parts[i-t.From]) })
+	} else {
+		from, to = s.Position(t.Total), s.Position(t.Total)
+	}
+	if to > from {
+		tasks := make([]store.NewTask, to-from)
+		for i := range tasks {
+			tasks[i] = c.bucket(s, parts[from+i-t.From], int64(from+i)+1)
+		}
+		if err := s.Tx.Insert(ctx, tasks); err != nil {
+			return engine.Next{}, nil, fmt.Errorf("submit the buckets %d to %d: %w", from+1, to, err)
+		}
+	}
+	open := int(s.Family.Open) + to - from
+	next := engine.Next{AwaitChildren: true, OnFailure: s.Options.OnFailure}
+	if next.OnFailure == "" {
+		next.OnFailure = store.FailureFails
+	}
+	switch {
+	case to < t.Total && open < window:
+		return engine.Next{}, state, nil // the next page of segments
+	case to < t.Total:
+		next.OpenAtMost = int64(refill)
+		return next, state, nil
+	case open > 0:
+		return next, state, nil
+	}
+	return c.mergeBuckets(ctx, s, state)
+}
+
+// segmentsOf are the segments that were read for a batch.
+func segmentsOf(t *engine.Targets) []json.RawMessage {
+	var parts []json.RawMessage
+	for _, l := range t.Lists {
+		page, _ := l.([]json.RawMessage)
+		parts = append(parts, page...)
+	}
+	return parts
+}
+
+// bucket returns the task of a segment.
+func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage, number int64) store.NewTask {
+	t := s.Task
+	return store.NewTask{
+		ID: store.NewID(), Kind: c.kind.def.Name, Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
+		Start:   store.Start{SpecRevision: t.SpecRevision},
+		Options: store.Options{Child: &store.Child{Parent: t.ID, Segment: part, Number: number}},
+		Owner:   t.Owner, RunAs: t.RunAs, Queue: t.Queue, Priority: min(t.Priority+1, int(PriorityIdle)),
+		Total: -1, Parent: t.ID,
+	}
+}
+
+// mergeBuckets adds the states of the next buckets to the total, if there is a [Merger].
+func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	done := engine.Next{Done: true}
+	if c.merger == nil {
+		return done, state, nil
+	}
+	var memo bucketMemo
+	if s.Family.Memo != nil {
+		if err := json.Unmarshal(s.Family.Memo, &memo); err != nil {
+			return engine.Next{}, nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its buckets: %w", err))
+		}
+	}
+	buckets, err := s.Children(ctx, memo.Merged, mergePage, true)
+	if err != nil || len(buckets) == 0 {
+		return done, state, err
+	}
+	b, err := c.batch(s, state)
+	if err != nil {
+		return engine.Next{}, nil, err
+	}
+	for _, bucket := range buckets {
+		var part State
+		if err := c.kind.readState(bucket.Revision, bucket.State, &part); err != nil {
+			return engine.Next{}, nil, Permanent("undecodable_state", fmt.Errorf("the state of bucket %s: %w", bucket.ID, err))
+		}
+		if err := c.merger.Merge(&b.State, part); err != nil {
+			return engine.Next{}, nil, err
+		}
+		memo.Merged = bucket.ID
+	}
+	out, err := c.encodeState(b)
+	if err != nil || len(buckets) < mergePage {
+		return done, out, err
+	}
+	text, err := json.Marshal(memo)
+	s.Remember(text)
+	return engine.Next{}, out, err
+}

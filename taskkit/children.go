@@ -1,0 +1,149 @@
+package taskkit
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/store"
+)
+
+// ChildOf submits the task as a child of the one whose batch submits it:
+//
+//	taskkit.Submit(ctx, b.Tx, kind, spec, taskkit.ChildOf(b.Task))
+//
+// The handle must be b.Tx of that batch, so that the child exists if the batch is
+// committed, and the directive of the parent's kind needs the word children. Anything else
+// is an *[OptionError]. Owner and run-as are those of the parent unless the options name
+// others. A child is an ordinary task of any kind; it may have children itself.
+//
+// The parent waits for its children by returning [AwaitChildren], and does not end before
+// they have. A stop, a pause, a resume and a delete of the parent reach its open children,
+// to any depth. Each of these can also be requested of a child alone. A retry of a parent that has failed retries
+// its failed children, and those only.
+func ChildOf(parent ID) SubmitOption {
+	return submitOption(func(s *submission) {
+		if parent == uuid.Nil {
+			s.fail("ChildOf", "the zero id is no task: give it b.Task")
+		}
+		s.NewTask.Parent, s.Options.Child = parent, &store.Child{Parent: parent}
+	})
+}
+
+// adopt completes the submission of a child, whose handle must be the transaction of a
+// batch of its parent.
+func (s *submission) adopt(tx Execer) error {
+	if s.NewTask.Parent == uuid.Nil {
+		return nil
+	}
+	batch, ok := tx.(*engine.LazyTx)
+	switch {
+	case !ok || batch.Task() != s.NewTask.Parent:
+		return &OptionError{"ChildOf", "a child is submitted in a batch of its parent and by its transaction: give Submit b.Tx, and ChildOf b.Task"}
+	case s.Reference != "":
+		return &OptionError{"WithCoalescing", "used together with ChildOf: a child belongs to one parent, and cannot replace a waiting task"}
+	case !batch.SubmitsChildren():
+		return &OptionError{"ChildOf", "tasks of the parent's kind have no children: add the word children to the directive of its executor, and run go generate"}
+	}
+	if !s.owned {
+		s.Owner, s.owned = batch.Owner(), true
+		if s.NewTask.RunAs == uuid.Nil {
+			s.NewTask.RunAs = batch.RunAs()
+		}
+	}
+	return nil
+}
+
+// AwaitChildren requests another batch when at most n children of the task are open: 0 waits
+// for all of them. The worker releases the task meanwhile, and no attempt is spent. A
+// child is open until it is COMPLETED, in FAILURE or in ERROR; a failed one that is retried
+// is open again. Negative numbers are 0.
+//
+// If a child has failed, the task submits no more: it waits until none is open and ends in
+// FAILURE with the code child_failed. [Next.OnChildFailure] chooses otherwise.
+//
+// Execute returns Done only when no child is open; a task whose batch submits children and
+// returns [Done] fails with the code misuse.
+func AwaitChildren(n int) Next {
+	return Next{await: true, atMost: max(n, 0), onFailure: FailParent}
+}
+
+// ChildFailure is what a child that ends in FAILURE or ERROR means for its parent.
+type ChildFailure string
+
+// What it can mean.
+const (
+	// FailParent ends the parent in FAILURE when no child is open any more. It is the default.
+	FailParent ChildFailure = "fail"
+	// PauseParent pauses the parent for each child that has failed. The others go on. Retry the
+	// child, or leave it, and resume the parent.
+	PauseParent ChildFailure = "pause"
+	// ContinueParent means nothing: b.Children says how many have failed.
+	ContinueParent ChildFailure = "continue"
+)
+
+// OnChildFailure returns the request of [AwaitChildren] with another meaning of a failed
+// child. It changes nothing of other values of Next.
+func (n Next) OnChildFailure(f ChildFailure) Next {
+	if n.await {
+		n.onFailure = f
+	}
+	return n
+}
+
+// check returns the error of a value of Next that no task can follow.
+func (n Next) check() error {
+	switch n.onFailure {
+	case "", FailParent, PauseParent, ContinueParent:
+		return nil
+	}
+	return misuse(fmt.Errorf("%q is no meaning of a failed child: use FailParent, PauseParent or ContinueParent", shorten(string(n.onFailure))))
+}
+
+// BatchChildren are the children of a task before a batch.
+type BatchChildren struct {
+	Open   int // neither ended nor removed
+	Failed int // in FAILURE or ERROR
+}
+
+// WithChildFailure says what a bucket or a stage that fails means for the task. With
+// [FailParent], which is the default, no more buckets begin, and the task fails when those that
+// run have ended. With [ContinueParent] all buckets are run, and the task is complete although
+// some have failed. [PauseParent] pauses the task for each.
+//
+// It is an *[OptionError] for a kind without Segments. A task with stages always fails when a
+// stage has failed.
+func WithChildFailure(f ChildFailure) SubmitOption {
+	return submitOption(func(s *submission) {
+		if (Next{onFailure: f}).check() != nil || f == "" {
+			s.fail("WithChildFailure", fmt.Sprintf("%q is not FailParent, PauseParent or ContinueParent", shorten(string(f))))
+		}
+		s.Options.OnFailure = store.OnFailure(f)
+	})
+}
+
+// MaxParallel bounds how many buckets of the task are open at once, over all workers. It can be
+// changed while the task runs, see [Client.SetMaxParallel]. Less than 1 is an *[OptionError],
+// and so is a kind without Segments. Defaults to [DefaultBuckets].
+func MaxParallel(n int) SubmitOption {
+	return submitOption(func(s *submission) {
+		if n < 1 {
+			s.fail("MaxParallel", fmt.Sprintf("%d: at least 1 bucket must be able to run", n))
+		}
+		s.Options.MaxParallel = n
+	})
+}
+
+// checkChildren refuses options that are for tasks with buckets.
+func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
+	if k.def.Segments {
+		return nil
+	}
+	for name, given := range map[string]bool{"MaxParallel": s.Options.MaxParallel != 0, "WithChildFailure": s.Options.OnFailure != ""} {
+		if given {
+			return &OptionError{name, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package taskkit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Codes of composite tasks that fail.
+const (
+	codeStages      = "stages"       // the stages cannot be used
+	codeStageFailed = "stage_failed" // a stage has failed, or was stopped
+)
+
+// stageMemo is what a composite task remembers of its stages: all of them.
+type stageMemo struct {
+	Stages []storedStage `json:"stages"`
+}
+
+// storedStage is a [Stage] as it is stored.
+type storedStage struct {
+	Name         string          `json:"name"`
+	After        []int           `json:"after,omitempty"` // positions in the list
+	Kind         string          `json:"kind"`
+	Revision     int             `json:"revision"`
+	Spec         json.RawMessage `json:"spec"`
+	Secrets      string          `json:"secrets,omitempty"`
+	TargetsField string          `json:"targets_field,omitempty"`
+	Finding      bool            `json:"finding,omitempty"` // it finds its targets, or its segments
+	Options      store.Options   `json:"options,omitzero"`
+	Ledger       bool            `json:"ledger,omitempty"`
+	Owner        uuid.UUID       `json:"owner,omitzero"`
+	RunAs        uuid.UUID       `json:"run_as,omitzero"`
+	Actor        uuid.UUID       `json:"actor,omitzero"`
+	Queue        string          `json:"queue,omitempty"`
+	Priority     int             `json:"priority"`
+	Reason       string          `json:"reason,omitempty"`
+	Total        int64           `json:"total"`
+	Traceparent  string          `json:"traceparent,omitempty"`
+}
+
+// storeStages returns stages that have been checked as they are stored.
+func storeStages(stages []Stage) []storedStage {
+	before := stagesBefore(stages)
+	stored := make([]storedStage, len(stages))
+	for i, s := range stages {
+		t := s.task
+		stored[i] = storedStage{
+			Name: s.name, After: before[i], Kind: t.Kind, Revision: t.Revision, Spec: t.Spec, Secrets: t.Secrets,
+			TargetsField: t.TargetsField, Finding: t.Targets != nil && t.Targets.Finding, Options: t.Options, Ledger: t.Ledger,
+			Owner: t.Owner, RunAs: t.RunAs, Actor: t.Actor, Queue: t.Queue, Priority: t.Priority, Reason: t.Reason,
+			Total: t.Total, Traceparent: t.Traceparent,
+		}
+	}
+	return stored
+}
+
+// newTask returns the task of a stage, of a composite task.
+func (s *storedStage) newTask(parent *engine.Task) store.NewTask {
+	t := store.NewTask{
+		ID: store.NewID(), Kind: s.Kind, Revision: s.Revision, Spec: s.Spec, Secrets: s.Secrets, TargetsField: s.TargetsField,
+		Options: s.Options, Ledger: s.Ledger, Owner: s.Owner, RunAs: s.RunAs, Actor: s.Actor,
+		Queue: cmp.Or(s.Queue, parent.Queue), Priority: s.Priority, Reason: s.Reason, Total: s.Total, Traceparent: s.Traceparent,
+		Parent: parent.ID,
+	}
+	if s.Owner == uuid.Nil {
+		t.Owner = parent.Owner
+		t.RunAs = cmp.Or(s.RunAs, parent.RunAs)
+	}
+	if s.Finding {
+		t.Targets = &store.NewTargets{Field: s.TargetsField, Finding: true}
+	}
+	t.Options.Child = &store.Child{Parent: parent.ID, Stage: s.Name}
+	return t
+}
+
+// runStages is the batch of a composite task: it submits the stages whose turn it is, and
+// waits. It reports whether all are complete, and with that nothing else.
+func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *engine.Step, state json.RawMessage) (complete bool, next engine.Next, out json.RawMessage, err error) {
+	var memo stageMemo
+	out = state
+	if s.Family.Memo == nil {
+		b, err := c.batch(s, state)
+		if err != nil {
+			return false, next, nil, err
+		}
+		stages, err := c.stager.Stages(ctx, b)
+		if err != nil {
+			return false, next, nil, err
+		}
+		if err := checkStages(stages); err != nil {
+			return false, next, nil, Permanent(codeStages, err)
+		}
+		memo.Stages = storeStages(stages)
+		text, err := json.Marshal(memo)
+		if err == nil {
+			s.Remember(text)
+			out, err = c.encodeState(b)
+		}
+		if err != nil {
+			return false, next, nil, err
+		}
+	} else if err := json.Unmarshal(s.Family.Memo, &memo); err != nil {
+		return false, next, nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its stages: %w", err))
+	}
+	children, err := s.Children(ctx, uuid.Nil, MaxStages, false)
+	if err != nil {
+		return false, next, nil, err
+	}
+	turn := nextStages(memo.Stages, children)
+	tasks := make([]store.NewTask, len(turn.submit))
+	for i, n := range turn.submit {
+		tasks[i] = memo.Stages[n].newTask(&s.Task)
+	}
+	if len(tasks) > 0 {
+		if err := s.Tx.Insert(ctx, tasks); err != nil {
+			return false, next, nil, fmt.Errorf("submit %d stages: %w", len(tasks), err)
+		}
+	}
+	open := turn.open + len(tasks)
+	switch {
+	case open > 0: // another batch for each stage that ends
+		return false, engine.Next{AwaitChildren: true, OpenAtMost: int64(open - 1), OnFailure: store.FailureContinues}, out, nil
+	case len(turn.failed) > 0:
+		return false, next, nil, Permanent(codeStageFailed, errors.New(strings.Join(turn.failed, "; ")))
+	}
+	return true, next, out, nil
+}
+
+// stageTurn is what is next for a composite task.
+type stageTurn struct {
+	submit []int // positions in the list
+	open   int
+	failed []string // what is wrong with each stage that is not complete and has ended
+}
+
+// nextStages decides what is next, given the stages and those that were submitted. It is pure.
+func nextStages(stages []storedStage, children []store.ChildTask) stageTurn {
+	var turn stageTurn
+	submitted := make(map[string]*store.ChildTask, len(children))
+	for i := range children {
+		submitted[children[i].Stage] = &children[i]
+	}
+	complete := make([]bool, len(stages))
+	for i := range stages {
+		c := submitted[stages[i].Name]
+		switch {
+		case c == nil:
+		case c.Status.Live():
+			turn.open++
+		case c.Status == lifecycle.Completed && !c.Partial:
+			complete[i] = true
+		case c.Status == lifecycle.Completed:
+			turn.failed = append(turn.failed, fmt.Sprintf("stage %s, task %s, was stopped before it was done: submit the work again", c.Stage, c.ID))
+		default:
+			turn.failed = append(turn.failed, fmt.Sprintf("stage %s, task %s, ended in %s: %s", c.Stage, c.ID, c.Status, c.StatusDetail))
+		}
+	}
+	for i := range stages {
+		ready := submitted[stages[i].Name] == nil
+		for _, n := range stages[i].After {
+			ready = ready && complete[n]
+		}
+		if ready {
+			turn.submit = append(turn.submit, i)
+		}
+	}
+	return turn
+}
