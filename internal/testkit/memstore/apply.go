@@ -21,7 +21,7 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 	defer s.mu.Unlock()
 	for i := 0; i < len(writes); {
 		r, w := s.tasks[writes[i].ID], writes[i].Lifecycle()
-		if r != nil && r.Accepts(w) && mustWait(r, w, nil) {
+		if r != nil && (r.Accepts(w) && mustWait(r, w, nil) || writes[i].HasChildren && written(r)) {
 			if err := s.await(ctx, r); err != nil {
 				return nil, err
 			}
@@ -35,6 +35,10 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 	for i := range writes {
 		w := &writes[i]
 		r := s.tasks[w.ID]
+		if s.keepsOpen(w) {
+			applied = append(applied, store.Applied{Open: true})
+			continue
+		}
 		if r == nil || !r.Accepts(w.Lifecycle()) {
 			applied = append(applied, store.Applied{})
 			continue
@@ -79,6 +83,9 @@ func (s *Store) after(r *row, write *store.Write) (*Task, error) {
 		return nil, nil //nolint:nilnil // no row is an answer
 	}
 	t.Modified, t.ModifiedBy = now, t.RunAs
+	if pauses(write, t.Control) {
+		t.Row = t.Pause(write.Pause)
+	}
 	s.checkConditions(&t, write)
 	return &t, checkChange(&r.Task, &t)
 }
@@ -92,13 +99,17 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	// A batch has prepared the row, and no request has come since: its row was locked.
 	before := *t
 	before.Row.Control = r.Control
+	waitPauses := pauses(w, r.Control)
+	if waitPauses {
+		before.Row.Control = lifecycle.Pause
+	}
 	conditions, reached, paused := s.checkConditions(&before, w)
 	s.install(commit, by, r, t)
 	now := s.now()
 	if reached {
 		s.setConditions(w.ID, conditions)
 	}
-	if paused {
+	if paused || waitPauses {
 		s.events = append(s.events, event{task: w.ID, Event: store.Event{
 			Created: now, Action: string(lifecycle.ActPause), Reason: t.ControlReason, FromStatus: w.To,
 		}})
@@ -116,6 +127,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.find(w.ID, w.Found)
 		s.log[len(s.log)-1].Found = w.Found
 	}
+	s.recordParent(w)
 	if w.Attempt != nil {
 		a := *w.Attempt
 		a.Created = now

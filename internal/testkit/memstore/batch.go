@@ -252,6 +252,10 @@ func (t *Tx) Prepare(ctx context.Context, w store.Write) (store.Applied, error) 
 	}
 	for err == nil {
 		r := t.store.tasks[w.ID]
+		if r != nil && t.store.keepsOpen(&w) && (r.writer == nil || r.writer == t) {
+			t.end()
+			return store.Applied{Open: true}, nil
+		}
 		if r == nil || !r.Accepts(rules) {
 			t.end()
 			return store.Applied{}, nil

@@ -111,6 +111,7 @@ func (s *Store) remove(commit int64, by string, r *row) {
 	delete(s.results, r.ID)
 	delete(s.plans, r.ID)
 	delete(s.rates, r.ID)
+	delete(s.families, r.ID)
 	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, Before: &before})
 	r.unlock()
 }

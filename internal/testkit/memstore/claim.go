@@ -28,7 +28,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	var due []*row
 	for _, id := range s.order {
 		r := s.tasks[id]
-		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && !r.Control.Ends() {
+		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && (!r.Control.Ends() || !r.NotBefore.Before(forever)) {
 			continue
 		}
 		if wait := r.NotBefore.Sub(now); wait > 0 && !c.Requested {
@@ -89,7 +89,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	for _, id := range s.order {
 		r := s.tasks[id]
 		if r.Claimable() && slices.Contains(c.Queues, r.Queue) &&
-			(c.Requested && r.Control.Ends() || !c.Requested && !r.NotBefore.After(now)) &&
+			(c.Requested && r.Control.Ends() && r.NotBefore.Before(forever) || !c.Requested && !r.NotBefore.After(now)) &&
 			slices.Contains(c.Kinds[r.Kind], r.Revision) {
 			return true, nil
 		}
@@ -162,13 +162,20 @@ func (s *Store) wake() {
 
 // Reap implements [store.Store].
 func (s *Store) Reap(ctx context.Context) (store.Reaped, error) {
+	r, err := s.reap(ctx)
+	if err == nil {
+		err = s.reapParents(ctx, &r)
+	}
+	return r, err
+}
+
+// reap takes back what dead processes had, and acts on requests.
+func (s *Store) reap(ctx context.Context) (r store.Reaped, err error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Reaped{}, err
 	}
 	defer s.mu.Unlock()
 	commit := s.commit()
-	var r store.Reaped
-	var err error
 	r.Dead, r.Released, err = s.release(commit)
 	if err != nil {
 		return store.Reaped{}, err
@@ -206,7 +213,7 @@ func (s *Store) release(commit int64) (dead []string, released []uuid.UUID, err 
 func (s *Store) applyRequests(commit int64) (ended []uuid.UUID, err error) {
 	for _, id := range slices.Clone(s.order) {
 		r := s.tasks[id]
-		if r.locked() {
+		if r == nil || r.locked() || !r.Control.Ends() { // nil: removed with its parent
 			continue
 		}
 		c := lifecycle.DecideUnattended(s.found(&r.Task))
@@ -216,9 +223,12 @@ func (s *Store) applyRequests(commit int64) (ended []uuid.UUID, err error) {
 		t := r.Task
 		var exists bool
 		if t.Row, exists = t.Request(c, t.ControlBy, t.ControlReason, s.now()); !exists {
-			s.remove(commit, "Reap", r)
+			s.removeWithChildren(commit, "Reap", r)
 		} else if err := s.change(commit, "Reap", r, &t); err != nil {
 			return ended, err
+		}
+		if c.Effect == lifecycle.Ended {
+			s.endWait(id)
 		}
 		ended = append(ended, id)
 	}

@@ -57,14 +57,24 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		return store.Plan{Spec: slices.Clone(r.Spec)}, nil
 	}
 	found := store.Plan{Spec: slices.Clone(p.spec), Options: p.options, Report: slices.Clone(p.report)}
-	if r.Spec != nil {
-		found.Spec = slices.Clone(r.Spec)
-	}
+	found.Spec = s.spec(r)
 	if p.frozen != nil {
 		frozen := *p.frozen
 		found.Frozen = &frozen
 	}
 	return found, nil
+}
+
+// spec is that of a task. A bucket has that of its parent.
+func (s *Store) spec(r *row) json.RawMessage {
+	p := s.plans[r.ID]
+	switch {
+	case r.Spec != nil || p == nil:
+		return slices.Clone(r.Spec)
+	case p.spec != nil || p.options.Child == nil || p.options.Child.Segment == nil || s.tasks[p.options.Child.Parent] == nil:
+		return slices.Clone(p.spec)
+	}
+	return s.spec(s.tasks[p.options.Child.Parent])
 }
 
 // Targets implements [store.Store].

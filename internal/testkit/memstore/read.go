@@ -38,7 +38,7 @@ func (s *Store) read(r *row) store.Task {
 		Parent: r.Parent, Follows: r.Follows, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
 	}
 	if p := s.plans[r.ID]; p != nil {
-		t.Spec = slices.Clone(p.spec)
+		t.Spec = s.spec(r)
 		if f := s.finding(r.ID); f != nil {
 			found := f.Total
 			t.Found = &found

@@ -24,6 +24,12 @@ func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (sto
 			return store.Task{}, store.ErrNotFound
 		}
 		c, err := lifecycle.Decide(s.decided(&r.Task, q), q.Action)
+		if p := s.tasks[r.Parent]; q.Action == lifecycle.ActRetry && p != nil && p.writer != nil {
+			if err := s.await(ctx, p); err != nil {
+				return store.Task{}, fmt.Errorf("%s task %s: %w", q.Action, id, err)
+			}
+			continue
+		}
 		// A removal waits for a batch in progress.
 		if r.writer == nil && (len(r.share) == 0 || err != nil || c.Effect != lifecycle.Removed) {
 			return s.request(r, q)
@@ -39,7 +45,7 @@ func (s *Store) found(t *Task) lifecycle.Found {
 	p := s.procs[t.Process]
 	return lifecycle.Found{
 		Status: t.Status, Control: t.Control, Fence: t.Fence,
-		WorkerAlive: p != nil && p.Ended == nil && !s.silent(p), Served: s.served(t),
+		WorkerAlive: p != nil && p.Ended == nil && !s.silent(p), Served: s.served(t), HasOpenChildren: s.hasOpenChildren(t.ID),
 	}
 }
 
@@ -78,6 +84,13 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		if dup := s.taken(&t, "unique_key", t.UniqueKey, nil); dup != nil {
 			return store.Task{}, dup
 		}
+		if p := s.tasks[t.Parent]; t.Parent != uuid.Nil && (p == nil || !p.Status.Live()) {
+			ended := &store.ParentError{ID: t.ID, Parent: t.Parent}
+			if p != nil {
+				ended.Status = p.Status
+			}
+			return store.Task{}, ended
+		}
 		if q.Skip && (!t.CanSkip() || s.finding(t.ID) != nil) {
 			return store.Task{}, store.ErrNoSkip
 		}
@@ -93,7 +106,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	after, exists := t.Request(change, q.Actor, reason, s.now())
 	if !exists {
 		got := s.read(r)
-		s.remove(commit, "Request", r)
+		s.removeWithChildren(commit, "Request", r)
 		got.Control, got.ControlBy, got.ControlReason = change.Control, q.Actor, reason
 		return got, nil
 	}
@@ -104,6 +117,13 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	inFlight := r.Status.InFlight()
 	if err := s.change(commit, "Request", r, &t); err != nil {
 		return store.Task{}, err
+	}
+	switch change.Effect {
+	case lifecycle.Ended:
+		s.endWait(t.ID)
+	case lifecycle.Requeued:
+		s.markRetry(t.ID)
+	case lifecycle.Unchanged, lifecycle.Recorded, lifecycle.Expedited, lifecycle.Removed:
 	}
 	if q.Skip {
 		s.record(t.ID, store.SkippedItem(after.Progress.Taken))

@@ -28,6 +28,7 @@ type Store struct {
 	attempts map[uuid.UUID][]store.Attempt
 	results  map[uuid.UUID]*result
 	plans    map[uuid.UUID]*plan
+	families map[uuid.UUID]*family
 	rates    map[uuid.UUID]rate
 	events   []event
 	rows     []Row
@@ -113,7 +114,7 @@ func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*store.Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), rates: make(map[uuid.UUID]rate), known: make(map[string]bool), watchers: make(map[int]func()),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), known: make(map[string]bool), watchers: make(map[int]func()),
 	}
 }
 
