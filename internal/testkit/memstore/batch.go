@@ -24,14 +24,21 @@ type Tx struct {
 	killed  bool
 	aborted bool // a statement has failed
 	rows    []Row
+	inserts []insertion
 	saved   []savepoint
 	write   *store.Write // prepared
 	after   *Task
 }
 
 type savepoint struct {
-	name string
-	rows int
+	name          string
+	rows, inserts int
+}
+
+// insertion is a task that the transaction stores when it is committed.
+type insertion struct {
+	task store.NewTask
+	plan *plan
 }
 
 var (
@@ -174,7 +181,7 @@ func (t *Tx) savepoint(name string) error {
 	if t.aborted {
 		return errAborted
 	}
-	t.saved = append(t.saved, savepoint{name, len(t.rows)})
+	t.saved = append(t.saved, savepoint{name, len(t.rows), len(t.inserts)})
 	return nil
 }
 
@@ -197,6 +204,32 @@ func (t *Tx) release(name string) error {
 		t.saved = t.saved[:i]
 	}
 	return err
+}
+
+// Insert implements [store.Tx]. The tasks must have no keys and no reference: nobody sees them
+// before the commit, which cannot fail because of them.
+func (t *Tx) Insert(ctx context.Context, tasks []store.NewTask, _ bool) error {
+	made := make([]insertion, len(tasks))
+	for i, n := range tasks {
+		err := check(&n)
+		if err == nil && (n.UniqueKey != "" || n.IdempotencyKey != "" || n.Reference != "") {
+			err = errors.New("the store in memory inserts no task with a key in a batch")
+		}
+		if err == nil {
+			made[i].plan, err = newPlan(&n)
+		}
+		if err != nil {
+			return err
+		}
+		made[i].task = n
+	}
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	t.inserts = append(t.inserts, made...)
+	return nil
 }
 
 // find returns the index of the last open savepoint with a name.
@@ -299,8 +332,16 @@ func (t *Tx) Finish() error {
 		r.Commit, r.At = commit, at
 		t.store.rows = append(t.store.rows, r)
 	}
+	for _, i := range t.inserts {
+		if err := t.store.insert(commit, &i.task, i.plan); err != nil {
+			panic("memstore: insert in a batch: " + err.Error())
+		}
+	}
 	t.store.make(commit, "Commit", t.row, t.after, t.write)
 	t.end()
+	if len(t.inserts) > 0 {
+		t.store.wake()
+	}
 	return nil
 }
 

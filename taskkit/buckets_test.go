@@ -1,0 +1,148 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"sync/atomic"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/segment"
+)
+
+// rowsSpec says how many rows the table has, and into how many buckets it is split.
+type rowsSpec struct {
+	Rows    int `json:"rows"`
+	Buckets int `json:"buckets"`
+}
+
+// rowsState is what a bucket has counted, and after a merge what all have.
+type rowsState struct {
+	After   int   `json:"after"`
+	Rows    int   `json:"rows"`
+	Sum     int64 `json:"sum"`
+	Buckets int   `json:"buckets"`
+}
+
+type rowsBatch = taskkit.Batch[rowsSpec, rowsState]
+
+func rowsKind(name string) *taskkit.Kind[rowsSpec, rowsState, string] {
+	return taskkit.NewKind(taskkit.Definition[rowsSpec, rowsState, string]{Name: name, BatchSize: 10, Segments: true})
+}
+
+// rowsExecutor adds up the rows of a table in buckets.
+type rowsExecutor struct {
+	table  string
+	plan   func(b *rowsBatch) (*segment.Plan, error)
+	before func(ctx context.Context, b *rowsBatch) error
+	splits atomic.Int32
+}
+
+func (x *rowsExecutor) Segments(_ context.Context, b *rowsBatch) (*segment.Plan, error) {
+	x.splits.Add(1)
+	if x.plan != nil {
+		return x.plan(b)
+	}
+	return segment.Numeric{To: big.NewInt(int64(b.Spec.Rows)), Count: b.Spec.Buckets}.Plan()
+}
+
+func (x *rowsExecutor) Execute(ctx context.Context, b *rowsBatch) (taskkit.Next, error) {
+	if x.before != nil {
+		if err := x.before(ctx, b); err != nil {
+			return taskkit.More, err
+		}
+	}
+	where, args, err := b.Segment.SQL(dialectOf(b), "n", 3)
+	if err != nil {
+		return taskkit.More, err
+	}
+	rows, err := b.Tx.QueryContext(ctx, "SELECT n FROM "+x.table+" WHERE n > $1 AND "+where+" ORDER BY n LIMIT $2",
+		append([]any{b.State.After, b.Limit}, args...)...)
+	if err != nil {
+		return taskkit.More, err
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		if err := rows.Scan(&b.State.After); err != nil {
+			return taskkit.More, err
+		}
+		b.State.Sum += int64(b.State.After)
+		n++
+	}
+	b.State.Rows += n
+	b.State.Buckets = 1
+	b.Advance(n)
+	if err := rows.Err(); err != nil || n == b.Limit {
+		return taskkit.More, err
+	}
+	return taskkit.Done, nil
+}
+
+func (x *rowsExecutor) Merge(total *rowsState, part rowsState) error {
+	total.Rows += part.Rows
+	total.Sum += part.Sum
+	total.Buckets += part.Buckets
+	return nil
+}
+
+func (x *rowsExecutor) Report(_ context.Context, b *rowsBatch) (string, error) {
+	return fmt.Sprintf("%d rows, sum %d, %d buckets", b.State.Rows, b.State.Sum, b.State.Buckets), nil
+}
+
+func dialectOf(b *rowsBatch) string { return b.EntDriver().Dialect() }
+
+// numberTable makes a table with the numbers from 1 to n.
+func numberTable(tb testing.TB, db *testdb.DB, table string, n int) {
+	tb.Helper()
+	for _, q := range []string{
+		"CREATE TABLE " + table + " (n integer PRIMARY KEY)",
+		fmt.Sprintf("INSERT INTO %s WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) SELECT i FROM c", table, n),
+	} {
+		if _, err := db.DB.ExecContext(tb.Context(), q); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// A task with segments is done by buckets, side by side, whose states are merged.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		numberTable(t, db, "bucket_rows", 2000)
+		k, x := rowsKind("rows"), &rowsExecutor{table: "bucket_rows"}
+		started(t, db, registered(k, x), quick(t, db))
+		for _, buckets := range []int{1, 2, 16, 150} {
+			id := submitted(t, db, k, rowsSpec{Rows: 2000, Buckets: buckets})
+			if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
+				t.Fatalf("%d buckets: the task ended in %s: %s", buckets, task.Status, task.StatusDetail)
+			}
+			got, err := taskkit.Fetch(t.Context(), clientOf(db), k, id)
+			if want := fmt.Sprintf("2000 rows, sum %d, %d buckets", 2000*2001/2, buckets); err != nil || got != want {
+				t.Errorf("%d buckets: the result is %q (%v), want %q", buckets, got, err, want)
+			}
+		}
+		if n := x.splits.Load(); n != 4 {
+			t.Errorf("Segments was called %d times for 4 tasks", n)
+		}
+	})
+}
+
+// A plan with a gap ends the task before its first bucket.
+func TestBucketsIncomplete(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := rowsKind("gap")
+		x := &rowsExecutor{table: "none", plan: func(*rowsBatch) (*segment.Plan, error) {
+			return segment.Explicit{Segments: []segment.Segment{segment.Below(segment.Int(1)).OrNull(), segment.AtLeast(segment.Int(3))}}.Plan()
+		}, before: func(context.Context, *rowsBatch) error { return errors.New("a bucket was executed") }}
+		started(t, db, registered(k, x), quick(t, db))
+		task := ended(t, db, submitted(t, db, k, rowsSpec{}))
+		t.Log(task.StatusDetail)
+	})
+}
