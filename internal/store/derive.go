@@ -71,14 +71,15 @@ func (o *Origin) targetsField() string {
 
 // Idempotency keys of the tasks that are made from another.
 const (
-	continuation = "taskkit.continue."
-	retry        = "taskkit.retry."
-	application  = "taskkit.apply."
+	// ContinuationPrefix is what the key of a [ContinuationKey] has before the id.
+	ContinuationPrefix = "taskkit.continue."
+	retry              = "taskkit.retry."
+	application        = "taskkit.apply."
 )
 
 // ContinuationKey is the idempotency key of the task that continues another. There is
 // at most one, and the other is not retried any more.
-func ContinuationKey(id uuid.UUID) string { return continuation + id.String() }
+func ContinuationKey(id uuid.UUID) string { return ContinuationPrefix + id.String() }
 
 // RetryKey is the idempotency key of the task that retries the failed items of another,
 // unless it was given another key.

@@ -138,7 +138,8 @@ func (b *Base) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []uu
   SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id
   WHERE q.id `+b.anyID("$1")+` AND p.waits AND q.fence = p.fence AND q.checkpoint_seq = p.checkpoint_seq
     AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.waiting_reason IN ('`+lifecycle.ReasonChildren+`', '`+lifecycle.ReasonEndingChildren+`')
-    AND ((SELECT count(*) FROM (SELECT 1 FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isOpenOf("c")+` LIMIT p.open_at_most + 1) n) <= p.open_at_most
+    AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isOpenOf("c")+`) <= p.open_at_most
+        ELSE NOT `+b.hasOpenChildren("q.id")+` END
       OR p.on_failure = 'pause' AND (SELECT count(*) FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isFailedOf("c")+`) > p.failed_seen)
   ORDER BY q.id `+b.lockRow("q")+`
 )
@@ -183,30 +184,22 @@ func (b *Base) RetryChildren(ctx context.Context, l store.Lease, limit int) (ret
 		if err != nil {
 			return err
 		}
-		ids, err := sqlrows.IDs(ctx, q, b.SQL(`WITH failed AS MATERIALIZED (
-  SELECT q.id FROM {s}taskkit_queued_task q WHERE q.parent_id = $1 AND q.`+isFailedOf("q")+` AND q.control <> 'DELETE'
-    AND (q.unique_key IS NULL OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
-      AND o.unique_key = q.unique_key AND o.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')))
-  ORDER BY q.id LIMIT $2 `+b.lockRow("q")+`
-)
-UPDATE {s}taskkit_queued_task SET `+assignments(change)+`, modified_date = {now} WHERE id IN (SELECT id FROM failed) RETURNING id`), l.ID.String(), int64(limit))
+		failed, err := b.lockFailed(ctx, q, l.ID, limit)
 		if err != nil {
 			return err
 		}
-		retried = len(ids)
-		for _, id := range ids {
-			if err := b.markRetry(ctx, q, id); err != nil {
+		if retried = len(failed[lifecycle.Failure]) + len(failed[lifecycle.Error]); retried < limit {
+			if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_task_parent SET retry = false WHERE task_id = $1"), l.ID.String()); err != nil {
 				return err
 			}
 		}
-		if err := b.recordEvents(ctx, q, ids, lifecycle.ActRetry, uuid.Nil, lifecycle.Failure); err != nil {
-			return err
+		if retried == 0 {
+			return nil
 		}
-		if retried < limit {
-			_, err = q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_task_parent SET retry = false WHERE task_id = $1"), l.ID.String())
-		}
-		if err != nil || retried == 0 {
-			return err
+		for _, was := range []lifecycle.Status{lifecycle.Failure, lifecycle.Error} {
+			if err := b.requeue(ctx, q, failed[was], change, was); err != nil {
+				return err
+			}
 		}
 		return b.notify(ctx, q, "children")
 	})
@@ -214,6 +207,61 @@ UPDATE {s}taskkit_queued_task SET `+assignments(change)+`, modified_date = {now}
 		return 0, fmt.Errorf("retry the failed children of task %s: %w", l.ID, err)
 	}
 	return retried, nil
+}
+
+// lockFailed locks the failed children of a task that may be retried, at most limit, and
+// returns them by their status. What continues a child, or has its unique key, forbids it. Of
+// failed ones with the same key it is the last.
+func (t Statements) lockFailed(ctx context.Context, q store.Querier, parent uuid.UUID, limit int) (map[lifecycle.Status][]uuid.UUID, error) {
+	failed := make(map[lifecycle.Status][]uuid.UUID)
+	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT q.id, q.workflow_status FROM {s}taskkit_queued_task q WHERE q.parent_id = $1 AND q.`+isFailedOf("q")+` AND q.control <> 'DELETE'
+  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
+    AND o.idempotency_key = $2 || CAST(q.id AS text))
+  AND (q.unique_key IS NULL
+    OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
+      AND o.unique_key = q.unique_key AND o.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
+    AND NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.parent_id = $1 AND o.`+isFailedOf("o")+`
+      AND o.execution_component_name = q.execution_component_name AND o.unique_key = q.unique_key AND o.id > q.id))
+ORDER BY q.id LIMIT $3 `+t.lockRow("q")), []any{parent.String(), store.ContinuationPrefix, int64(limit)}, func(rows *sql.Rows) error {
+		var (
+			id  uuid.UUID
+			was lifecycle.Status
+		)
+		err := rows.Scan(&id, &was)
+		failed[was] = append(failed[was], id)
+		return err
+	})
+	return failed, err
+}
+
+// requeue makes tasks open again that had ended in a status.
+func (t Statements) requeue(ctx context.Context, q store.Querier, ids []uuid.UUID, change lifecycle.Change, was lifecycle.Status) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(change)+", modified_date = {now} WHERE id "+t.anyID("$1")), t.idsArg(ids))
+	if err != nil {
+		return err
+	}
+	parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE parent_id "+t.anyID("$1")+" AND parent_id IS NOT NULL"), t.idsArg(ids))
+	if err != nil {
+		return err
+	}
+	for _, id := range parents {
+		if err := t.markRetry(ctx, q, id); err != nil {
+			return err
+		}
+	}
+	return t.recordEvents(ctx, q, ids, lifecycle.ActRetry, uuid.Nil, was)
+}
+
+// endWaits records that tasks have ended, which have waited for their children perhaps.
+func (t Statements) endWaits(ctx context.Context, q store.Querier, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_parent SET waits = false WHERE task_id "+t.anyID("$1")+" AND waits"), t.idsArg(ids))
+	return err
 }
 
 // markRetry records, with the retry of a task, that its failed children are to be retried by
@@ -225,14 +273,15 @@ ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL`), store.NewID()
 	return err
 }
 
-// recordParent stores what a write says of the children of its task.
-func (t Statements) recordParent(ctx context.Context, q store.Querier, w *store.Write) error {
+// recordParent stores what a write says of the children of its task, and pauses the task if
+// it says so. It reports whether it did.
+func (t Statements) recordParent(ctx context.Context, q store.Querier, w *store.Write) (paused bool, err error) {
 	task := w.ID.String()
 	switch {
 	case w.Wait != nil:
 		ending, err := encodeEnding(w.Wait.Ending)
 		if err != nil {
-			return err
+			return false, err
 		}
 		seq := w.Seq
 		if w.Checkpoint {
@@ -246,27 +295,27 @@ ON CONFLICT (task_id) DO UPDATE SET open_at_most = excluded.open_at_most, on_fai
   ending = excluded.ending, memo = coalesce(excluded.memo, taskkit_task_parent.memo)`),
 			store.NewID().String(), task, w.Wait.OpenAtMost, string(w.Wait.OnFailure), w.Wait.Seen, w.Fence, seq, ending, jsonArg(w.Memo))
 		if err != nil {
-			return fmt.Errorf("record for what task %s waits: %w", w.ID, err)
+			return false, fmt.Errorf("record for what task %s waits: %w", w.ID, err)
 		}
 		if w.Pause == "" {
-			return nil
+			return false, nil
 		}
-		if _, err := t.pause(ctx, q, w, w.Pause); err != nil {
-			return fmt.Errorf("pause task %s: %w", w.ID, err)
+		if paused, err = t.pause(ctx, q, w, w.Pause); err != nil {
+			return false, fmt.Errorf("pause task %s: %w", w.ID, err)
 		}
 	case w.Memo != nil && w.Checkpoint:
 		_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, memo) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET memo = excluded.memo`), store.NewID().String(), task, jsonArg(w.Memo))
 		if err != nil {
-			return fmt.Errorf("record what task %s remembers of its children: %w", w.ID, err)
+			return false, fmt.Errorf("record what task %s remembers of its children: %w", w.ID, err)
 		}
 	}
 	if w.HasChildren && w.To.Terminal() {
-		if _, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_parent SET waits = false WHERE task_id = $1 AND waits"), task); err != nil {
-			return fmt.Errorf("end the wait of task %s: %w", w.ID, err)
+		if err := t.endWaits(ctx, q, []uuid.UUID{w.ID}); err != nil {
+			return false, fmt.Errorf("end the wait of task %s: %w", w.ID, err)
 		}
 	}
-	return nil
+	return paused, nil
 }
 
 func encodeEnding(e *store.Ending) (any, error) {

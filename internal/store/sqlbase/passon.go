@@ -111,14 +111,14 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 	groups := make(map[passedChange][]uuid.UUID)
 	var order []passedChange
 	where := " WHERE q.parent_id " + b.anyID("$1") + " AND q." + isOpenOf("q") + " AND " + differs("q", r.control)
-	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, '') FROM {s}taskkit_queued_task q"+where+
+	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+b.hasOpenChildren("q.id")+" FROM {s}taskkit_queued_task q"+where+
 		" ORDER BY id LIMIT $2 "+b.lockRowSkipping("q")), []any{b.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			id     uuid.UUID
 			f      lifecycle.Found
 			reason string
 		)
-		if err := rows.Scan(&id, &f.Status, &f.Control, &f.Fence, &reason); err != nil {
+		if err := rows.Scan(&id, &f.Status, &f.Control, &f.Fence, &reason, &f.HasOpenChildren); err != nil {
 			return err
 		}
 		change, action := lifecycle.PassOn(r.control, f, reason == lifecycle.ReasonParent)
@@ -175,6 +175,11 @@ func (b *Base) changeAll(ctx context.Context, q store.Querier, r *requestedOf, g
 	}
 	if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(g.Change)+", modified_date = {now}, modified_by = $2 WHERE id "+b.anyID("$1")), args...); err != nil {
 		return err
+	}
+	if g.Effect == lifecycle.Ended {
+		if err := b.endWaits(ctx, q, ids); err != nil {
+			return err
+		}
 	}
 	if g.was.InFlight() || g.Control == lifecycle.Pause {
 		return nil

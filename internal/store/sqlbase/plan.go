@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -38,7 +39,7 @@ WHERE q.id = $1`), []any{id.String()},
 	}
 	if c := p.Options.Child; p.Spec == nil && c != nil && c.Segment != nil {
 		parent, err := b.Plan(ctx, c.Parent)
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // an ended bucket may outlive its parent
 			return store.Plan{}, err
 		}
 		p.Spec = parent.Spec

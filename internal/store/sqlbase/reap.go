@@ -176,5 +176,8 @@ DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING 
 )
 UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}
 WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(max(page-len(removed), 1)))
+	if err == nil {
+		err = b.endWaits(ctx, q, stopped)
+	}
 	return append(removed, stopped...), err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -212,12 +213,21 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 	if err := t.recordRates(ctx, q, writes); err != nil {
 		return nil, err
 	}
+	waitPaused := make(map[uuid.UUID]bool)
 	for _, w := range writes {
-		if err := t.recordParent(ctx, q, w); err != nil {
+		is, err := t.recordParent(ctx, q, w)
+		if err != nil {
 			return nil, err
 		}
+		if is {
+			waitPaused[w.ID] = true
+		}
 	}
-	return t.checkConditions(ctx, q, checked, options)
+	if paused, err = t.checkConditions(ctx, q, checked, options); err != nil || len(waitPaused) == 0 {
+		return paused, err
+	}
+	maps.Copy(waitPaused, paused)
+	return waitPaused, nil
 }
 
 // keptMillis is a period of [store.Retention] in milliseconds: negative for ever.

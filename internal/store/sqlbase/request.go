@@ -66,8 +66,10 @@ func (l *lockedTask) decided(r store.Request) (lifecycle.Found, error) {
 // request makes the request in the caller's transaction.
 func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request) (store.Task, error) {
 	in := within(q, b.Schema(), b.Dialect())
+	var parent *store.ParentError
 	if r.Action == lifecycle.ActRetry && b.Dialect() == dialect.Postgres {
-		if err := b.lockParent(ctx, q, id); err != nil {
+		var err error
+		if parent, err = b.lockParent(ctx, q, id); err != nil {
 			return store.Task{}, err
 		}
 	}
@@ -104,17 +106,20 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 		if b.Dialect() == dialect.SQLite { // the caller is the only writer by now
-			if err := b.lockParent(ctx, q, id); err != nil {
+			if parent, err = b.lockParent(ctx, q, id); err != nil {
 				return store.Task{}, err
 			}
 		}
-		if err := b.markRetry(ctx, q, id); err != nil {
-			return store.Task{}, err
+		if parent != nil {
+			return store.Task{}, parent
 		}
 		if r.Skip {
 			if err := b.skipItem(ctx, q, id); err != nil {
 				return store.Task{}, err
 			}
+		}
+		if err := b.markRetry(ctx, q, id); err != nil {
+			return store.Task{}, err
 		}
 	}
 	if err := b.recordEvent(ctx, q, id, r, row.Status); err != nil {
@@ -151,6 +156,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		}
 		if err != nil {
 			return store.Task{}, err
+		}
+		if change.Effect == lifecycle.Ended {
+			if err := b.endWaits(ctx, q, []uuid.UUID{id}); err != nil {
+				return store.Task{}, err
+			}
 		}
 		if err := b.wakeWorkers(ctx, q, row, r.Action, change); err != nil {
 			return store.Task{}, err
@@ -190,20 +200,20 @@ FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.Contin
 }
 
 // lockParent keeps the parent of a task from ending until the transaction ends, for a retry
-// that makes the task open again. It is an error if the parent has ended. On PostgreSQL it
-// comes before the lock of the task, as everywhere.
-func (b *Base) lockParent(ctx context.Context, q store.Querier, id uuid.UUID) error {
+// that makes the task open again. It returns why the parent forbids that; nil: it does not. On
+// PostgreSQL it comes before the lock of the task, as everywhere.
+func (b *Base) lockParent(ctx context.Context, q store.Querier, id uuid.UUID) (forbids *store.ParentError, err error) {
 	parents, err := sqlrows.IDs(ctx, q, b.SQL("SELECT parent_id FROM {s}taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL"), id.String())
 	if err != nil || len(parents) == 0 {
-		return err
+		return nil, err
 	}
 	var status lifecycle.Status
 	_, err = sqlrows.Query(ctx, q, b.SQL("SELECT workflow_status FROM {s}taskkit_queued_task q WHERE id = $1 "+b.lockRow("q")),
 		[]any{parents[0].String()}, func(rows *sql.Rows) error { return rows.Scan(&status) })
-	if err == nil && !status.Live() {
-		err = &store.ParentError{ID: id, Parent: parents[0], Status: status}
+	if err != nil || status.Live() {
+		return nil, err
 	}
-	return err
+	return &store.ParentError{ID: id, Parent: parents[0], Status: status}, nil
 }
 
 // assignments is the SQL of what a request sets on a task's row, as
