@@ -79,6 +79,12 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ConditionsStopPolicy": conditionsStopPolicy, "ConditionsYield": conditionsYield, "ConditionsRequests": conditionsRequests, "ConditionsApproval": conditionsApproval,
 		"RequestOrphan": requestOrphan, "RequestInTransaction": requestInTransaction, "RequestNotFound": requestNotFound,
 
+		"ChildrenWait": childrenWait, "ChildrenWakeTwice": childrenWakeTwice, "ChildrenFail": childrenFail, "ChildrenWakeGuards": childrenWakeGuards, "ChildrenRequested": childrenRequested,
+		"ChildrenPause": childrenPause, "ChildrenEnd": childrenEnd, "ChildrenInserted": childrenInserted, "ChildrenEndTogether": childrenEndTogether,
+		"ChildrenRetried": childrenRetried, "ChildRetried": childRetried, "ChildrenKept": childrenKept, "BucketOutlivesParent": bucketOutlivesParent,
+		"PassOnEvery": passOnEvery, "PassOnPages": passOnPages, "PassOnDeleted": passOnDeleted, "PassOnPause": passOnPause, "PassOnBegun": passOnBegun,
+		"RemovedWithParent": removedWithParent, "UnservedParent": unservedParent, "ReapParents": reapParents,
+
 		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
 		"PruneEvents": pruneEvents, "EraseResults": eraseResults, "RemoveEnded": removeEnded, "RemoveGuarded": removeGuarded, "RemoveIdle": removeIdle, "RemovePages": removePages,
 		"Watch": watch, "WatchEnds": watchEnds,
