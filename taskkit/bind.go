@@ -3,6 +3,7 @@ package taskkit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"taskkit.dev/internal/engine"
@@ -110,6 +111,9 @@ func isBucket(s *engine.Step) bool { return s.Child != nil && s.Child.Segment !=
 // Execute implements [engine.Call].
 func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
 	switch {
+	case isBucket(s) && c.segmenter == nil:
+		// It would do the work of all buckets.
+		return engine.Next{}, nil, Permanent(codeSegments, errors.New("the task is a bucket, and this worker's executor has no method Segments: put it back, and retry the task"))
 	case c.segmenter != nil && !isBucket(s):
 		return c.runBuckets(ctx, s, state)
 	case c.stager != nil:

@@ -174,6 +174,11 @@ type testTx struct{ *sql.Tx }
 // Handle implements [store.Tx].
 func (t testTx) Handle(string) (store.Querier, error) { return t.Tx, nil }
 
+// Insert implements [store.Tx].
+func (t testTx) Insert(ctx context.Context, tasks []store.NewTask, _ bool) error {
+	return store.Insert(ctx, t.Tx, "", tasks, false)
+}
+
 // Savepoint implements [store.Tx].
 func (t testTx) Savepoint(ctx context.Context, name string) error {
 	return t.exec(ctx, "SAVEPOINT "+name)

@@ -189,7 +189,8 @@ func (t *Tx) savepoint(name string) error {
 func (t *Tx) rollbackTo(name string) error {
 	i, err := t.find(name)
 	if err == nil {
-		t.rows, t.saved, t.aborted = t.rows[:t.saved[i].rows], t.saved[:i+1], false
+		t.rows, t.inserts = t.rows[:t.saved[i].rows], t.inserts[:t.saved[i].inserts]
+		t.saved, t.aborted = t.saved[:i+1], false
 	}
 	return err
 }

@@ -140,19 +140,38 @@ func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int
 		if len(found) == limit {
 			break
 		}
-		c := store.ChildTask{
-			ID: r.ID, Kind: r.Kind, Status: r.Status, Partial: r.Partial, StatusDetail: r.Desc,
-			Revision: r.Revision, Progress: r.Progress, Started: r.FirstStarted, Stopped: r.Stopped,
-		}
-		if states {
-			c.State = slices.Clone(r.State)
-		}
-		if of := s.options(r.ID).Child; of != nil {
-			c.Child = *of
-		}
-		found = append(found, c)
+		found = append(found, s.childTask(r, states))
 	}
 	return found, nil
+}
+
+// FailedChild implements [store.Parents].
+func (s *Store) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.ChildTask{}, err
+	}
+	defer s.mu.Unlock()
+	for _, r := range s.children(parent) {
+		if failedStatus(r.Status) {
+			return s.childTask(r, false), nil
+		}
+	}
+	return store.ChildTask{}, store.ErrNotFound
+}
+
+// childTask is a child as its parent reads it.
+func (s *Store) childTask(r *row, state bool) store.ChildTask {
+	c := store.ChildTask{
+		ID: r.ID, Kind: r.Kind, Status: r.Status, Partial: r.Partial, StatusDetail: r.Desc,
+		Revision: r.Revision, Progress: r.Progress, Started: r.FirstStarted, Stopped: r.Stopped,
+	}
+	if state {
+		c.State = slices.Clone(r.State)
+	}
+	if of := s.options(r.ID).Child; of != nil {
+		c.Child = *of
+	}
+	return c
 }
 
 // WakeParents implements [store.Parents].
