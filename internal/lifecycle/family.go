@@ -15,6 +15,9 @@ func PassOn(parent Control, child Found, passed bool) (Change, Action) {
 		}
 	case Delete:
 		action = ActDelete
+		if open && child.Control == Delete {
+			return Change{Effect: Unchanged, Control: child.Control}, action
+		}
 	case Pause:
 		action = ActPause
 		if !open || child.Control != None {

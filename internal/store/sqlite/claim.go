@@ -41,7 +41,7 @@ const requestedProbe = `SELECT * FROM (
   WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP', 'DELETE')
     AND workflow_status` + sqlbase.AsExpression + ` = 'QUEUED' AND queue` + sqlbase.AsExpression + ` IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-    AND not_before < '9999'
+    AND not_before < '9999-01-01'
   ORDER BY control, id LIMIT $3 + 0)`
 
 // dueProbe finds the next task of one rank and queue that is due later. $1 are

@@ -15,7 +15,8 @@ UPDATE "taskkit".taskkit_queued_task q SET
       'FAILURE') THEN clock_timestamp() END,
   scheduled_by_process = CASE WHEN 'EXECUTING'::text = 'EXECUTING' THEN q.scheduled_by_process END,
   not_before = CASE WHEN 'EXECUTING'::text <> 'QUEUED' THEN q.not_before
-    WHEN q.control IN ('STOP', 'DELETE') THEN clock_timestamp()
+    WHEN q.control IN ('STOP', 'DELETE')
+        AND $9::text <> 'waits for its children to end' THEN clock_timestamp()
     WHEN $8::text <> '' THEN $8::text::timestamptz
     WHEN $7::bigint < 0 THEN q.not_before
     ELSE clock_timestamp() + $7::bigint * interval '1 millisecond' END,

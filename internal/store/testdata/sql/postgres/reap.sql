@@ -35,6 +35,8 @@ WITH asked AS MATERIALIZED (
         AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue))))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
@@ -45,9 +47,15 @@ WITH asked AS MATERIALIZED (
     AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue)))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '',
     control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
     workflow_status_desc = 'stopped while no live worker could run it', modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
+
+SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;

@@ -16,7 +16,9 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
     AND p.queues::jsonb @> to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
-  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -60,5 +62,10 @@ ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 1;
 
 DELETE FROM "taskkit".taskkit_queued_task WHERE id = $1;
+
+DELETE
+FROM "taskkit".taskkit_queued_task
+WHERE parent_id = ANY($1::text[]::uuid[]) AND parent_id IS NOT NULL
+RETURNING id;
 
 commit;

@@ -4,6 +4,8 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
+SELECT parent_id FROM "taskkit".taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
+
 SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id,
     run_as_id,
   items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
@@ -16,7 +18,9 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
     AND p.queues::jsonb @> to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
-  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 UPDATE "taskkit".taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
@@ -32,6 +36,12 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
     detail = excluded.detail,
     position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
     attempt = excluded.attempt, created_date = excluded.created_date;
+
+INSERT INTO "taskkit".taskkit_task_parent (id, task_id, retry)
+SELECT $1::text::uuid, $2::text::uuid,
+    true WHERE EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task WHERE parent_id = $2::text::uuid
+    AND parent_id IS NOT NULL)
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

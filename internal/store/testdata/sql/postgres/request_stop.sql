@@ -16,7 +16,9 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
     AND p.queues::jsonb @> to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
-  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -26,6 +28,8 @@ UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial 
     control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
     workflow_status_desc = 'stopped while no worker had it',
   modified_date = clock_timestamp(), modified_by = $2 WHERE id = $1;
+
+UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
 
 SELECT pg_notify($1, $2);
 

@@ -25,7 +25,7 @@ UPDATE taskkit_queued_task SET
   items_skipped = CASE WHEN $5 THEN $12 ELSE items_skipped END,
   attempts = $13,
   not_before = CASE WHEN $4 <> 'QUEUED' THEN not_before
-    WHEN control IN ('STOP', 'DELETE') THEN $18
+    WHEN control IN ('STOP', 'DELETE') AND $16 <> 'waits for its children to end' THEN $18
     WHEN typeof($14) = 'text' THEN $14
     WHEN $14 < 0 THEN not_before
     ELSE strftime('%Y-%m-%d %H:%M:%f', $18, printf('+%.3f seconds', $14 / 1000.0)) END,

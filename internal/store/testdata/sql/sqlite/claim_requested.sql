@@ -7,6 +7,7 @@ SELECT * FROM (
       'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+    AND not_before < '9999-01-01'
   ORDER BY control, id LIMIT $3 + 0)
 );
 
@@ -25,6 +26,7 @@ SELECT * FROM (
       'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+    AND not_before < '9999-01-01'
   ORDER BY control, id LIMIT $3 + 0)
 ) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at
 WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3 + 0;

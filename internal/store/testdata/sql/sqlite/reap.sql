@@ -31,6 +31,8 @@ WITH asked AS MATERIALIZED (
         json_each(p.kinds) k, json_each(k.value) r
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))))
+        AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+        AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
   ORDER BY q.id LIMIT $1
 )
 DELETE FROM taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
@@ -42,6 +44,8 @@ WITH asked AS MATERIALIZED (
         json_each(p.kinds) k, json_each(k.value) r
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)))
+        AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+        AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
   ORDER BY q.id LIMIT $1
 )
 UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL,
@@ -49,3 +53,7 @@ UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, co
     workflow_status_desc = 'stopped while no live worker could run it', modified_date = datetime('now',
     'subsec')
 WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+UPDATE taskkit_task_parent SET waits = false WHERE task_id IN (SELECT value FROM json_each($1)) AND waits;
+
+SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;

@@ -14,8 +14,12 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
   (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
-  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
 FROM taskkit_queued_task q WHERE q.id = $1;
+
+SELECT parent_id FROM taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
 
 UPDATE taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
 WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
@@ -28,6 +32,11 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
     detail = excluded.detail,
     position = CASE WHEN excluded.position > 0 THEN excluded.position ELSE taskkit_task_item.position END,
     attempt = excluded.attempt, created_date = excluded.created_date;
+
+INSERT INTO taskkit_task_parent (id, task_id, retry)
+SELECT $1, $2, true WHERE EXISTS (SELECT 1 FROM taskkit_queued_task WHERE parent_id = $2
+    AND parent_id IS NOT NULL)
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -14,12 +14,21 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
   (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
-  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
 FROM taskkit_queued_task q WHERE q.id = $1;
 
 SELECT id FROM taskkit_queued_task
 WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING',
     'EXECUTING') AND id <> $3;
+
+SELECT parent_id FROM taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
+
+INSERT INTO taskkit_task_parent (id, task_id, retry)
+SELECT $1, $2, true WHERE EXISTS (SELECT 1 FROM taskkit_queued_task WHERE parent_id = $2
+    AND parent_id IS NOT NULL)
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

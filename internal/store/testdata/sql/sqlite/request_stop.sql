@@ -14,7 +14,9 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
   (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
-  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id)
+  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
 FROM taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -24,6 +26,8 @@ UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, co
     control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = datetime('now', 'subsec'),
     workflow_status_desc = 'stopped while no worker had it',
   modified_date = datetime('now', 'subsec'), modified_by = $2 WHERE id = $1;
+
+UPDATE taskkit_task_parent SET waits = false WHERE task_id IN (SELECT value FROM json_each($1)) AND waits;
 
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,

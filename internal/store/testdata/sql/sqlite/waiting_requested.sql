@@ -7,5 +7,6 @@ SELECT * FROM (
       'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
+    AND not_before < '9999-01-01'
   ORDER BY control, id LIMIT $3 + 0)
 );

@@ -1,0 +1,125 @@
+package dbstore_test
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// children records what parents and their children need.
+func (c *calls) children() {
+	ctx, s := c.Context(), c.s
+	p := store.Process{ID: "family", Version: "v", Kinds: map[string][]int{"parent": {1}, "part": {1}}, Queues: []string{"parents", "parts"}, Slots: 1, DeadAfter: time.Hour}
+	c.ok(s.RegisterWorker(ctx, p))
+	parent := c.newParent()
+	child := func(t *store.NewTask) {
+		t.Kind, t.Queue, t.Parent = "part", "parts", parent.ID
+		t.Options.Child = &store.Child{Parent: parent.ID, Segment: json.RawMessage("1")}
+	}
+	c.insert("insert_child", false, newTask(child))
+	ids := c.insert("insert_children", false, newTask(child), newTask(child), newTask(child), newTask(child), newTask(child))
+	c.record("plan_of_bucket", func() error { _, err := s.Plan(ctx, ids[0]); return err })
+	c.record("family", func() error { _, err := s.Family(ctx, parent.Lease); return err })
+	c.record("children", func() error { _, err := s.Children(ctx, parent.ID, uuid.Nil, 10, false); return err })
+	c.record("children_with_states", func() error { _, err := s.Children(ctx, parent.ID, ids[0], 10, true); return err })
+
+	parts := c.claims("parts", 3)
+	apply := func(name string, writes ...store.Write) {
+		c.Helper()
+		c.record(name, func() error { _, err := s.Apply(ctx, p.ID, writes); return err })
+	}
+	memo := store.Write{Lease: parent.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), Memo: json.RawMessage("{}")}
+	apply("apply_memo", memo)
+	parent.Seq++
+	apply("apply_end_with_open_child", store.Write{Lease: parent.Lease, To: lifecycle.Completed, HasChildren: true})
+	wait := memo
+	wait.Lease, wait.To, wait.At, wait.Reason = parent.Lease, lifecycle.Queued, store.Forever, lifecycle.ReasonChildren
+	wait.Wait, wait.Pause = &store.Wait{OpenAtMost: 5, OnFailure: store.FailurePauses}, "a child has failed"
+	apply("apply_wait", wait)
+	parent.Seq++
+	c.ok(c.ended(parts[0], lifecycle.Failure), c.ended(parts[1], lifecycle.Error))
+	c.record("request_retry_of_child", func() error {
+		_, err := s.Request(ctx, parts[1].ID, store.Request{Action: lifecycle.ActRetry})
+		return err
+	})
+	passOn := func(name string, control lifecycle.Action) {
+		c.Helper()
+		if control != "" {
+			_, err := s.Request(ctx, parent.ID, store.Request{Action: control, Actor: uuid.Max})
+			c.ok(err)
+		}
+		c.record(name, func() error { _, _, err := s.PassOn(ctx, []uuid.UUID{parent.ID}, 100); return err })
+	}
+	passOn("pass_on_pause", "")
+	passOn("pass_on_resume", lifecycle.ActResume)
+	c.record("wake_parents", func() error { _, err := s.WakeParents(ctx, []uuid.UUID{parent.ID}); return err })
+	parent = c.claims("parents", 1)[0]
+	c.record("retry_children", func() error {
+		n, err := s.RetryChildren(ctx, parent.Lease, 100)
+		if err == nil && n != 1 {
+			err = errors.New("not one child was retried")
+		}
+		return err
+	})
+	passOn("pass_on_stop", lifecycle.ActStop)
+	c.ok(c.insertInto([]store.NewTask{newTask(child)}, false)) // one that is removed at once
+	passOn("pass_on_delete", lifecycle.ActDelete)
+	c.ok(c.ended(parts[2], lifecycle.Completed))
+
+	ending := c.newParent()
+	apply("apply_end_with_children", store.Write{Lease: ending.Lease, To: lifecycle.Failure, HasChildren: true})
+	c.record("reap_parents", func() error {
+		waiting := c.newParent()
+		w := wait
+		w.Lease, w.Pause = waiting.Lease, ""
+		if _, err := s.Apply(ctx, p.ID, []store.Write{w}); err != nil {
+			return err
+		}
+		c.rec.take()
+		r, err := s.Reap(ctx)
+		if err == nil && len(r.Woken) != 1 {
+			err = errors.New("no parent was woken")
+		}
+		return err
+	})
+}
+
+// ok fails the test on an error.
+func (c *calls) ok(errs ...error) {
+	c.Helper()
+	if err := errors.Join(errs...); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// newParent returns a new parent that is EXECUTING.
+func (c *calls) newParent() store.ClaimedTask {
+	c.Helper()
+	c.ok(c.insertInto([]store.NewTask{newTask(func(t *store.NewTask) { t.Kind, t.Queue = "parent", "parents" })}, false))
+	parent := c.claims("parents", 1)[0]
+	_, err := c.s.Apply(c.Context(), "family", []store.Write{{Lease: parent.Lease, To: lifecycle.Executing}})
+	c.ok(err)
+	return parent
+}
+
+// claims claims n tasks of a queue.
+func (c *calls) claims(queue string, n int) []store.ClaimedTask {
+	c.Helper()
+	r, err := c.s.Claim(c.Context(), store.Claim{Process: "family", Queues: []string{queue}, Kinds: map[string][]int{"parent": {1}, "part": {1}}, Limit: n})
+	c.ok(err)
+	if len(r.Tasks) != n {
+		c.Fatalf("claimed %d tasks of %s, want %d", len(r.Tasks), queue, n)
+	}
+	return r.Tasks
+}
+
+// ended ends a task.
+func (c *calls) ended(t store.ClaimedTask, to lifecycle.Status) error {
+	_, err := c.s.Apply(c.Context(), "family", []store.Write{{Lease: t.Lease, To: to}})
+	return err
+}

@@ -1,0 +1,38 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+SELECT id, control, control_by
+FROM "taskkit".taskkit_queued_task
+WHERE id = ANY($1::text[]::uuid[])
+ORDER BY id FOR SHARE;
+
+SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
+FROM "taskkit".taskkit_queued_task c
+WHERE c.parent_id = q.id AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING',
+    'EXECUTING'))
+FROM "taskkit".taskkit_queued_task q
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING') AND q.control = ''
+ORDER BY id
+LIMIT $2 FOR NO KEY UPDATE OF q SKIP LOCKED;
+
+INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
+SELECT id::uuid, task_id::uuid, action, nullif(actor, '')::uuid, reason, was
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) AS r(id, task_id, action,
+    actor, reason, was);
+
+UPDATE "taskkit".taskkit_queued_task
+SET control = 'PAUSE', control_by = $3, control_reason = nullif($4, ''), modified_date = clock_timestamp(),
+    modified_by = $2
+WHERE id = ANY($1::text[]::uuid[]);
+
+SELECT 1
+FROM "taskkit".taskkit_queued_task q
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING') AND q.control = ''
+LIMIT 1;
+
+commit;

@@ -1,0 +1,5 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report
+FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id = $1;

@@ -1,0 +1,89 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+WITH silent AS MATERIALIZED (
+  SELECT p.id FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL
+      AND p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' ORDER BY p.id FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
+    ended_reason = 'silent for longer than it said it may be', busy = 0
+WHERE id IN (SELECT id FROM silent) RETURNING id;
+
+WITH lost AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = q.scheduled_by_process
+        AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
+    stalled = true,
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
+      not_before = clock_timestamp(), waiting_reason = 'its worker was lost',
+      modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM lost) RETURNING id;
+
+commit;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN ('COMPLETED', 'ERROR', 'FAILURE')
+    OR q.workflow_status || '' = 'QUEUED'
+        AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue))))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
+  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue)))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
+  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '',
+    control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
+    workflow_status_desc = 'stopped while no live worker could run it', modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
+
+WITH over AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_parent p ON p.task_id = q.id
+  WHERE q.id = ANY($1::text[]::uuid[]) AND p.waits AND q.fence = p.fence
+      AND q.checkpoint_seq = p.checkpoint_seq
+    AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
+        'waits for its children to end')
+    AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING')) <= p.open_at_most
+        ELSE NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+            AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) END
+      OR p.on_failure = 'pause'
+          AND (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+          AND c.parent_id IS NOT NULL AND c.workflow_status IN ('FAILURE', 'ERROR')) > p.failed_seen)
+  ORDER BY q.id FOR NO KEY UPDATE OF q
+)
+UPDATE "taskkit".taskkit_queued_task SET not_before = clock_timestamp(),
+    waiting_reason = 'its children have ended', modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM over) RETURNING id;
+
+SELECT pg_notify($1, $2);
+
+SELECT q.id FROM "taskkit".taskkit_queued_task q
+WHERE q.id = ANY($1::text[]::uuid[])
+    AND EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+    AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+  AND (q.control = '' AND c.control = 'PAUSE' AND coalesce(c.control_reason,
+      '') = 'requested of its parent' OR q.control = 'STOP' AND c.control NOT IN ('STOP',
+      'DELETE') OR q.control = 'PAUSE' AND c.control = '' OR q.control = 'DELETE' AND c.control <> 'DELETE'));

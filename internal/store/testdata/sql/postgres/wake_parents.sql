@@ -1,0 +1,29 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+WITH over AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_parent p ON p.task_id = q.id
+  WHERE q.id = ANY($1::text[]::uuid[]) AND p.waits AND q.fence = p.fence
+      AND q.checkpoint_seq = p.checkpoint_seq
+    AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
+        'waits for its children to end')
+    AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING')) <= p.open_at_most
+        ELSE NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+            AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) END
+      OR p.on_failure = 'pause'
+          AND (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+          AND c.parent_id IS NOT NULL AND c.workflow_status IN ('FAILURE', 'ERROR')) > p.failed_seen)
+  ORDER BY q.id FOR NO KEY UPDATE OF q
+)
+UPDATE "taskkit".taskkit_queued_task SET not_before = clock_timestamp(),
+    waiting_reason = 'its children have ended', modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM over) RETURNING id;
+
+SELECT pg_notify($1, $2);
+
+commit;

@@ -1,0 +1,30 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+UPDATE taskkit_queued_task
+SET modified_date = modified_date
+WHERE id IN (SELECT value
+FROM json_each($1))
+RETURNING id, control, control_by;
+
+SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
+FROM taskkit_queued_task c
+WHERE c.parent_id = q.id AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING',
+    'EXECUTING'))
+FROM taskkit_queued_task q
+WHERE q.parent_id IN (SELECT value
+FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND q.control = 'PAUSE' AND coalesce(q.control_reason, '') = 'requested of its parent'
+ORDER BY id
+LIMIT $2;
+
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);
+
+UPDATE taskkit_queued_task
+SET control = '', control_by = NULL, control_reason = NULL, modified_date = datetime('now', 'subsec'),
+    modified_by = $2
+WHERE id IN (SELECT value
+FROM json_each($1));
+
+COMMIT;

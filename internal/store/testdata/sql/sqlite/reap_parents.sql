@@ -1,0 +1,84 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+WITH silent AS MATERIALIZED (
+  SELECT p.id FROM taskkit_task_process p WHERE p.ended_date IS NULL
+      AND (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms ORDER BY p.id
+)
+UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'),
+    ended_reason = 'silent for longer than it said it may be', busy = 0
+WHERE id IN (SELECT id FROM silent) RETURNING id;
+
+WITH lost AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $1
+)
+UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
+      not_before = datetime('now', 'subsec'), waiting_reason = 'its worker was lost',
+      modified_date = datetime('now', 'subsec')
+WHERE id IN (SELECT id FROM lost) RETURNING id;
+
+COMMIT;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q
+  WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN ('COMPLETED', 'ERROR', 'FAILURE')
+    OR q.workflow_status || '' = 'QUEUED' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
+        json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))))
+        AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+        AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
+  ORDER BY q.id LIMIT $1
+)
+DELETE FROM taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
+        json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)))
+        AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
+        AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
+  ORDER BY q.id LIMIT $1
+)
+UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL,
+    control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = datetime('now', 'subsec'),
+    workflow_status_desc = 'stopped while no live worker could run it', modified_date = datetime('now',
+    'subsec')
+WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
+
+WITH over AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q JOIN taskkit_task_parent p ON p.task_id = q.id
+  WHERE q.id IN (SELECT value FROM json_each($1)) AND p.waits AND q.fence = p.fence
+      AND q.checkpoint_seq = p.checkpoint_seq
+    AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
+        'waits for its children to end')
+    AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING')) <= p.open_at_most
+        ELSE NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
+            AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) END
+      OR p.on_failure = 'pause' AND (SELECT count(*) FROM taskkit_queued_task c WHERE c.parent_id = q.id
+          AND c.parent_id IS NOT NULL AND c.workflow_status IN ('FAILURE', 'ERROR')) > p.failed_seen)
+  ORDER BY q.id
+)
+UPDATE taskkit_queued_task SET not_before = datetime('now', 'subsec'),
+    waiting_reason = 'its children have ended', modified_date = datetime('now', 'subsec')
+WHERE id IN (SELECT id FROM over) RETURNING id;
+
+SELECT q.id FROM taskkit_queued_task q
+WHERE q.id IN (SELECT value FROM json_each($1))
+    AND EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
+    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+  AND (q.control = '' AND c.control = 'PAUSE' AND coalesce(c.control_reason,
+      '') = 'requested of its parent' OR q.control = 'STOP' AND c.control NOT IN ('STOP',
+      'DELETE') OR q.control = 'PAUSE' AND c.control = '' OR q.control = 'DELETE' AND c.control <> 'DELETE'));
