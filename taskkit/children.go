@@ -31,9 +31,9 @@ func ChildOf(parent ID) SubmitOption {
 	})
 }
 
-// adopt completes the submission of a child, whose handle must be the transaction of a
+// completeChild completes the submission of a child, whose handle must be the transaction of a
 // batch of its parent.
-func (s *submission) adopt(tx Execer) error {
+func (s *submission) completeChild(tx Execer) error {
 	if s.NewTask.Parent == uuid.Nil {
 		return nil
 	}

@@ -43,6 +43,7 @@ type tables interface {
 	LedgerItems(ctx context.Context, id ID) (int64, error)
 	Derive(ctx context.Context, from ID, notify bool, makes func(store.Origin) (store.NewTask, error)) (ID, error)
 	store.Rates
+	store.Parents
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
@@ -97,11 +98,17 @@ func (c *Client) Task(ctx context.Context, id ID) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := op.Task(ctx, id)
+	found, err := op.Task(ctx, id)
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
-	return fromStore(t), nil
+	t := fromStore(found)
+	if found.HasChildren {
+		if err := withChildren(ctx, op, t); err != nil {
+			return nil, c.public(ctx, err)
+		}
+	}
+	return t, nil
 }
 
 // Filter selects tasks. Zero fields do not filter. A list may have at most 10,000

@@ -3,6 +3,8 @@ package taskkit
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -89,6 +91,16 @@ func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, op
 	t, err := op.Request(ctx, id, r.Request)
 	if err != nil {
 		return nil, c.public(ctx, err)
+	}
+	if t.HasOpenChildren {
+		passOn(ctx, op, []ID{id})
+	}
+	if t.Parent != uuid.Nil && (t.Status.Terminal() || t.Control == lifecycle.Delete) || r.MaxParallel > 0 {
+		parent := t.Parent
+		if r.MaxParallel > 0 {
+			parent = id
+		}
+		_, _ = op.WakeParents(ctx, []ID{parent}) // the workers do it otherwise
 	}
 	return fromStore(t), nil
 }

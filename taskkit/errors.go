@@ -316,6 +316,7 @@ func public(err error) error {
 		paused  *store.PausedError
 		schema  *migrate.SchemaError
 		targets *store.TargetsError
+		parent  *store.ParentError
 		spec    *SpecError
 	)
 	switch {
@@ -338,6 +339,8 @@ func public(err error) error {
 		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
 	case errors.Is(err, store.ErrCannotQuery):
 		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
+	case errors.As(err, &parent):
+		return &ParentEndedError{ID: parent.ID, Parent: parent.Parent, Status: Status(parent.Status)}
 	case errors.As(err, &targets):
 		return &TargetsError{Problem: targets.Problem, Keys: targets.Keys, Positions: targets.Positions}
 	case errors.As(err, &spec):

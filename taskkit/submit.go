@@ -120,7 +120,7 @@ func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 // submission applies options to the kind's defaults, for a task of its own.
 func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (*submission, error) {
 	s := k.options(opts)
-	if err := s.adopt(tx); err != nil {
+	if err := s.completeChild(tx); err != nil {
 		return nil, err
 	}
 	if !s.owned {

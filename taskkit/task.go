@@ -82,7 +82,10 @@ type Task struct {
 	// WaitingReason is why it waits, if it is QUEUED and was not just submitted.
 	WaitingReason string `json:"waiting_reason,omitempty"`
 	UniqueKey     string `json:"unique_key,omitempty"`
-	Parent        ID     `json:"parent,omitzero"` // of which it is a child; no task has one yet
+	Parent        ID     `json:"parent,omitzero"` // of which it is a child, see [ChildOf]
+	// Children are those of the task; nil if it has none, and in lists. Progress is then the
+	// sum of theirs.
+	Children *ChildCounts `json:"children,omitempty"`
 	// Follows is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
 	// or Apply has made this one, or that of the option Follows.
 	Follows     ID     `json:"follows,omitzero"`

@@ -28,6 +28,7 @@ type scriptWorker struct {
 	ended  chan struct{}
 
 	store.Cleaner // no script cleans
+	store.Parents // no task of a script has children
 
 	mu            sync.Mutex
 	cut, dead     bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"taskkit.dev/internal/lifecycle"
@@ -63,6 +64,22 @@ func DecodeOptions(text []byte) (o Options, err error) {
 		return o, fmt.Errorf("decode the options of a task: %w", err)
 	}
 	return o, nil
+}
+
+// WithMaxParallel returns stored options with another bound of the open buckets.
+func WithMaxParallel(text []byte, n int) (string, error) {
+	stored := make(map[string]json.RawMessage)
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &stored); err != nil {
+			return "", fmt.Errorf("decode the options of a task: %w", err)
+		}
+	}
+	stored["max_parallel"] = json.RawMessage(strconv.Itoa(n))
+	encoded, err := json.Marshal(stored)
+	if err != nil {
+		return "", fmt.Errorf("encode the options of a task: %w", err)
+	}
+	return string(encoded), nil
 }
 
 // WithConditions returns stored options with other conditions. It keeps what it does not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -421,6 +422,8 @@ type Task struct {
 	Follows               uuid.UUID
 	Traceparent           string
 	TargetsField          string        // the list of targets in the spec; "": the kind had none
+	HasChildren           bool          // not in lists
+	HasOpenChildren       bool          // only of a task to which a request was made: when it was
 	Found                 *int64        // targets found so far while the task finds them, else nil; not in lists
 	Elapsed               time.Duration // from created to stopped, or to the database's now
 	ResultExpires         *time.Time    // nil: there is no result, or it is kept for ever
@@ -453,14 +456,21 @@ type Request struct {
 	// StopAfter is the new stop policy of the task; none leaves it as it is. It is only for
 	// requests that let the task go on, and for ActLimit.
 	StopAfter lifecycle.StopPolicy
+	// MaxParallel, with ActLimit, is the new bound of the open buckets of the task; 0 leaves it.
+	MaxParallel int
 }
 
 // EventReason is the reason as it is recorded in the events of the task.
 func (r *Request) EventReason() string {
-	if r.StopAfter == (lifecycle.StopPolicy{}) {
+	var limit string
+	switch {
+	case r.MaxParallel > 0:
+		limit = fmt.Sprintf("max parallel %d", r.MaxParallel)
+	case r.StopAfter != (lifecycle.StopPolicy{}):
+		limit = "limit " + r.StopAfter.String()
+	default:
 		return r.Reason
 	}
-	limit := "limit " + r.StopAfter.String()
 	if r.Reason == "" {
 		return limit
 	}

@@ -65,6 +65,37 @@ func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int,
 	return children, nil
 }
 
+// CountChildren implements [store.Parents].
+func (b *Base) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
+	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
+	unknown := false
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END), sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
+  CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint), CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint)
+FROM {s}taskkit_queued_task WHERE parent_id = $1 AND parent_id IS NOT NULL GROUP BY workflow_status`), []any{parent.String()}, func(rows *sql.Rows) error {
+		var (
+			status                     lifecycle.Status
+			n, partial, without        int64
+			total, done, fail, skipped int64
+		)
+		if err := rows.Scan(&status, &n, &partial, &without, &total, &done, &fail, &skipped); err != nil {
+			return err
+		}
+		counts.Statuses[status] = n
+		counts.Stopped += partial
+		unknown = unknown || without > 0
+		p := &counts.Progress
+		p.Total, p.Done, p.Failed, p.Skipped = p.Total+total, p.Done+done, p.Failed+fail, p.Skipped+skipped
+		return nil
+	})
+	if err != nil {
+		return store.ChildCounts{}, fmt.Errorf("count the children of task %s: %w", parent, err)
+	}
+	if unknown {
+		counts.Progress.Total = -1
+	}
+	return counts, nil
+}
+
 // FailedChild implements [store.Parents].
 func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	children, err := b.children(ctx, "q.parent_id = $1 AND q."+isFailedOf("q")+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))
@@ -270,6 +301,20 @@ func (t Statements) markRetry(ctx context.Context, q store.Querier, id uuid.UUID
 	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, retry)
 SELECT `+t.id("$1")+`, `+t.id("$2")+`, true WHERE EXISTS (SELECT 1 FROM {s}taskkit_queued_task WHERE parent_id = `+t.id("$2")+` AND parent_id IS NOT NULL)
 ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL`), store.NewID().String(), id.String())
+	return err
+}
+
+// setMaxParallel stores how many buckets of a task may be open, and makes a wait for fewer of
+// them end accordingly. The caller has locked the row of the task.
+func (t Statements) setMaxParallel(ctx context.Context, q store.Querier, id uuid.UUID, text []byte, n int) error {
+	changed, err := store.WithMaxParallel(text, n)
+	if err != nil {
+		return err
+	}
+	if _, err = q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_plan SET options = $2 WHERE task_id = $1"), id.String(), changed); err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_parent SET open_at_most = $2 WHERE task_id = $1 AND waits"), id.String(), int64(n-1))
 	return err
 }
 

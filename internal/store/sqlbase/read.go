@@ -49,6 +49,7 @@ func (b *Base) withNow() predicate.QueuedTask {
 const (
 	resultExpiry = "result_expiry"
 	resultErased = "result_erased"
+	hasChildren  = "has_children" // only of a whole task
 )
 
 // withResult adds these columns to an ent query. A task that is not completed costs no lookup.
@@ -64,6 +65,14 @@ func (b *Base) withResult() predicate.QueuedTask {
 		}
 		s.AppendSelectExprAs(of(expiry), resultExpiry)
 		s.AppendSelectExprAs(of("CASE WHEN r.result IS NULL THEN 1 ELSE 0 END"), resultErased)
+	}
+}
+
+// withChildren adds a column that says whether the task has children.
+func (b *Base) withChildren() predicate.QueuedTask {
+	return func(s *entsql.Selector) {
+		s.AppendSelectExprAs(entsql.Raw("CAST(CASE WHEN EXISTS (SELECT 1 FROM "+b.SQL("{s}taskkit_queued_task c WHERE c.parent_id = ")+s.C(queuedtask.FieldID)+
+			" AND c.parent_id IS NOT NULL) THEN 1 ELSE 0 END AS bigint)"), hasChildren)
 	}
 }
 
@@ -154,6 +163,9 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	if f.Owner != uuid.Nil {
 		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
 	}
+	if whole {
+		where = append(where, b.withChildren())
+	}
 	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow(), b.withResult())...).
 		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit))
 	if !whole {
@@ -167,6 +179,13 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	for i, r := range rows {
 		if tasks[i], err = taskOf(r); err != nil {
 			return nil, fmt.Errorf("list tasks: %w", err)
+		}
+		if whole {
+			v, err := r.Value(hasChildren)
+			if err != nil {
+				return nil, fmt.Errorf("list tasks: %w", err)
+			}
+			tasks[i].HasChildren = v == int64(1)
 		}
 	}
 	return tasks, nil

@@ -130,6 +130,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
+	if r.MaxParallel > 0 {
+		if err := b.setMaxParallel(ctx, q, id, row.options, r.MaxParallel); err != nil {
+			return store.Task{}, err
+		}
+	}
 	if change.Effect == lifecycle.Removed {
 		t, err := in.Task(ctx, id)
 		if err != nil {
@@ -166,7 +171,9 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
-	return in.Task(ctx, id)
+	t, err := in.Task(ctx, id)
+	t.HasOpenChildren = row.HasOpenChildren
+	return t, err
 }
 
 // lock reads a task's row and keeps it from changing until the transaction ends.

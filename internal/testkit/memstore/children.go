@@ -145,6 +145,29 @@ func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int
 	return found, nil
 }
 
+// CountChildren implements [store.Parents].
+func (s *Store) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
+	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
+	if err := s.enter(ctx); err != nil {
+		return counts, err
+	}
+	defer s.mu.Unlock()
+	unknown, p := false, &counts.Progress
+	for _, r := range s.children(parent) {
+		counts.Statuses[r.Status]++
+		if r.Partial {
+			counts.Stopped++
+		}
+		unknown = unknown || r.Progress.Total < 0
+		p.Total += max(r.Progress.Total, 0)
+		p.Done, p.Failed, p.Skipped = p.Done+r.Progress.Done, p.Failed+r.Progress.Failed, p.Skipped+r.Progress.Skipped
+	}
+	if unknown {
+		p.Total = -1
+	}
+	return counts, nil
+}
+
 // FailedChild implements [store.Parents].
 func (s *Store) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	if err := s.enter(ctx); err != nil {

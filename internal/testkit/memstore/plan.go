@@ -170,6 +170,17 @@ func (s *Store) setConditions(id uuid.UUID, c lifecycle.Conditions) {
 	p.options.Conditions = c
 }
 
+// setMaxParallel stores how many buckets of a task may be open, and makes a wait for fewer of
+// them end accordingly.
+func (s *Store) setMaxParallel(id uuid.UUID, n int) {
+	if p := s.plans[id]; p != nil {
+		p.options.MaxParallel = n
+	}
+	if f := s.families[id]; f != nil && f.waits {
+		f.wait.OpenAtMost = int64(n - 1)
+	}
+}
+
 // checkConditions returns the conditions that a write is checked against, and pauses the row after it if these
 // say so and no other request stands on it.
 func (s *Store) checkConditions(t *Task, w *store.Write) (c lifecycle.Conditions, reached, paused bool) {

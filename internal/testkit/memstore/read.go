@@ -71,7 +71,9 @@ func (s *Store) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	if r == nil {
 		return store.Task{}, store.ErrNotFound
 	}
-	return s.read(r), nil
+	t := s.read(r)
+	t.HasChildren = len(s.children(id)) > 0
+	return t, nil
 }
 
 // Tasks implements [store.Operator].

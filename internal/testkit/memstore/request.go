@@ -100,8 +100,13 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	s.events = append(s.events, event{task: t.ID, Event: store.Event{
 		Created: s.now(), Action: string(q.Action), Actor: q.Actor, Reason: classify.Clean(q.EventReason()), FromStatus: t.Status,
 	}})
+	if q.MaxParallel > 0 {
+		s.setMaxParallel(t.ID, q.MaxParallel)
+	}
 	if change.Effect == lifecycle.Unchanged {
-		return s.read(r), nil
+		got := s.read(r)
+		got.HasOpenChildren = found.HasOpenChildren
+		return got, nil
 	}
 	after, exists := t.Request(change, q.Actor, reason, s.now())
 	if !exists {
@@ -131,5 +136,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	if !inFlight && change.Control != lifecycle.Pause {
 		s.wake()
 	}
-	return s.read(r), nil
+	got := s.read(r)
+	got.HasOpenChildren = found.HasOpenChildren
+	return got, nil
 }

@@ -1,0 +1,382 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// familySpec says how many children a parent has.
+type familySpec struct {
+	Children int `json:"children"`
+}
+
+type familyState struct {
+	Submitted bool `json:"submitted"`
+}
+
+type familyBatch = taskkit.Batch[familySpec, familyState]
+
+func familyKind(name string) *taskkit.Kind[familySpec, familyState, string] {
+	return taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: name, BatchSize: 10, Children: true})
+}
+
+// family is a parent with children of one kind.
+type family struct {
+	parent *taskkit.Kind[familySpec, familyState, string]
+	child  *taskkit.Kind[countSpec, countState, string]
+	reg    taskkit.Registry
+}
+
+// newFamily returns a family of which each child does what execute says, and the parent
+// waits for all of them.
+func newFamily(db *testdb.DB, name string, failure taskkit.ChildFailure, execute func(context.Context, *taskkit.Batch[countSpec, countState]) (taskkit.Next, error)) *family {
+	f := &family{parent: familyKind(name), child: newKind[countSpec, countState](name+"_child", 10)}
+	taskkit.Register(&f.reg, f.child, &funcs[countSpec, countState]{execute: execute})
+	taskkit.Register(&f.reg, f.parent, &funcs[familySpec, familyState]{execute: f.execute(db, failure)})
+	return f
+}
+
+// execute is the Execute of the parent.
+func (f *family) execute(db *testdb.DB, failure taskkit.ChildFailure) func(context.Context, *familyBatch) (taskkit.Next, error) {
+	return func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
+		if b.State.Submitted {
+			return taskkit.Done, nil
+		}
+		b.State.Submitted = true
+		specs := make([]countSpec, b.Spec.Children)
+		for i := range specs {
+			specs[i].Items = i + 1
+		}
+		_, err := taskkit.SubmitMany(ctx, b.Tx, f.child, specs, taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+		return taskkit.AwaitChildren(0).OnChildFailure(failure), err
+	}
+}
+
+// childrenOf lists the children of a task.
+func childrenOf(tb testing.TB, db *testdb.DB, id taskkit.ID) []*taskkit.Child {
+	tb.Helper()
+	children, err := clientOf(db).Children(tb.Context(), id, taskkit.ID{}, 1000)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return children
+}
+
+// A parent waits for its children, sums up their progress, and goes on when they have ended.
+func TestParentWaits(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		makeTouch(t, db.DB)
+		f := newFamily(db, "waits", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			return count(ctx, b, "w")
+		})
+		started(t, db, &f.reg, quick(t, db))
+		owner := taskkit.SystemOwner
+		id := submitted(t, db, f.parent, familySpec{Children: 20})
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusCompleted || task.Children == nil || task.Children.Completed != 20 {
+			t.Fatalf("the parent is %s %+v (%s)", task.Status, task.Children, task.StatusDetail)
+		}
+		if want := (taskkit.Progress{Total: 210, Done: 210}); task.Progress != want {
+			t.Errorf("its progress is %+v, want the sum %+v", task.Progress, want)
+		}
+		for i, c := range childrenOf(t, db, id) {
+			checkTouched(t, db.DB, c.ID, i+1)
+			child, err := clientOf(db).Task(t.Context(), c.ID)
+			if err != nil || child.Parent != id || child.Owner != owner {
+				t.Errorf("the child is %+v (%v)", child, err)
+			}
+			if child.Stopped.After(*task.Stopped) {
+				t.Errorf("child %s ended after its parent", c.ID)
+			}
+		}
+	})
+}
+
+// A parent whose child fails does what it chose. A retry of it retries the failed children only.
+func TestChildFails(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		var (
+			mu     sync.Mutex
+			broken = true
+			runs   = make(map[taskkit.ID]int)
+		)
+		execute := func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			runs[b.Task]++
+			if b.Spec.Items == 3 && broken {
+				return taskkit.More, taskkit.Permanent("planned", errPlanned)
+			}
+			return taskkit.Done, nil
+		}
+		fail, pause, goOn := newFamily(db, "fails", taskkit.FailParent, execute), newFamily(db, "pauses", taskkit.PauseParent, execute), newFamily(db, "goes_on", taskkit.ContinueParent, execute)
+		for f, failure := range map[*family]taskkit.ChildFailure{pause: taskkit.PauseParent, goOn: taskkit.ContinueParent} {
+			taskkit.Register(&fail.reg, f.parent, &funcs[familySpec, familyState]{execute: f.execute(db, failure)})
+			taskkit.Register(&fail.reg, f.child, &funcs[countSpec, countState]{execute: execute})
+		}
+		started(t, db, &fail.reg, quick(t, db))
+		c := clientOf(db)
+		continued := ended(t, db, submitted(t, db, goOn.parent, familySpec{Children: 5}))
+		if continued.Status != taskkit.StatusCompleted || continued.Children.Failed != 1 {
+			t.Errorf("a parent that goes on ended in %s with %+v", continued.Status, continued.Children)
+		}
+		paused := submitted(t, db, pause.parent, familySpec{Children: 5})
+		until(t, "the parent is paused", func() bool {
+			task, err := c.Task(t.Context(), paused)
+			return err == nil && task.Control == taskkit.ControlPause && task.Children.Open == 0
+		})
+		id := submitted(t, db, fail.parent, familySpec{Children: 5})
+		failed := ended(t, db, id)
+		if failed.Status != taskkit.StatusFailure || !strings.Contains(failed.StatusDetail, "child_failed: 1 of its children failed") {
+			t.Fatalf("the parent ended in %s: %s", failed.Status, failed.StatusDetail)
+		}
+		mu.Lock()
+		broken = false
+		mu.Unlock()
+		if _, err := c.Resume(t.Context(), paused); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, paused); task.Status != taskkit.StatusCompleted || task.Children.Failed != 1 {
+			t.Errorf("the resumed parent ended in %s with %+v", task.Status, task.Children)
+		}
+		var lone *taskkit.Child
+		for _, child := range childrenOf(t, db, id) {
+			if child.Status == taskkit.StatusFailure {
+				lone = child
+			}
+		}
+		var refused *taskkit.ParentEndedError
+		if _, err := c.Retry(t.Context(), lone.ID); !errors.As(err, &refused) || refused.Parent != id {
+			t.Errorf("the retry of a child whose parent has ended: %v", err)
+		}
+		if _, err := c.Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || task.Children.Completed != 5 {
+			t.Errorf("the retried parent ended in %s with %+v (%s)", task.Status, task.Children, task.StatusDetail)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, child := range childrenOf(t, db, id) {
+			if want := map[bool]int{true: 2, false: 1}[child.ID == lone.ID]; runs[child.ID] != want {
+				t.Errorf("child %s was executed %d times, want %d", child.ID, runs[child.ID], want)
+			}
+		}
+	})
+}
+
+// Requests on a parent reach its children; one on a child stays its own.
+func TestRequestsReachChildren(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		execute := func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			b.State.Next++
+			return taskkit.Later(1), nil // until it is stopped
+		}
+		f := newFamily(db, "endless", taskkit.FailParent, execute)
+		started(t, db, &f.reg, quick(t, db))
+		c := clientOf(db)
+		begun := func(id taskkit.ID) {
+			t.Helper()
+			until(t, "the children run", func() bool {
+				children := childrenOf(t, db, id)
+				for _, child := range children {
+					if child.Started == nil {
+						return false
+					}
+				}
+				return len(children) == 8
+			})
+		}
+		controls := func(id taskkit.ID) map[taskkit.Control]int {
+			t.Helper()
+			n := make(map[taskkit.Control]int)
+			for _, child := range childrenOf(t, db, id) {
+				task, err := c.Task(t.Context(), child.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n[task.Control]++
+			}
+			return n
+		}
+		id := submitted(t, db, f.parent, familySpec{Children: 8})
+		begun(id)
+		own := childrenOf(t, db, id)[0].ID
+		if _, err := c.Pause(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Pause(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "all are paused", func() bool { return controls(id)[taskkit.ControlPause] == 8 })
+		if _, err := c.Resume(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "all go on but the one that a person has paused", func() bool { return controls(id)[taskkit.ControlPause] == 1 })
+		alone := childrenOf(t, db, id)[1].ID
+		if _, err := c.Stop(t.Context(), alone); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, alone); !task.Partial {
+			t.Errorf("the stopped child is %+v", task)
+		}
+		if task, err := c.Task(t.Context(), id); err != nil || task.Ended() || task.Children.Open != 7 || task.Children.Stopped != 1 {
+			t.Errorf("the parent after the stop of a child: %+v (%v)", task, err)
+		}
+		if _, err := c.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, id); !task.Partial || task.Children.Stopped != 8 {
+			t.Errorf("the stopped parent is %s, partial %t, %+v (%s)", task.Status, task.Partial, task.Children, task.StatusDetail)
+		}
+
+		gone := submitted(t, db, f.parent, familySpec{Children: 8})
+		begun(gone)
+		if _, err := c.Delete(t.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "all are removed", func() bool {
+			_, err := c.Task(t.Context(), gone)
+			return errors.Is(err, taskkit.ErrNotFound) && len(childrenOf(t, db, gone)) == 0
+		})
+	})
+}
+
+// Children cannot be submitted but by the batch of a parent whose kind may have some.
+func TestChildOfRefused(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		child := newKind[countSpec, countState]("lone", 10)
+		parent := newKind[familySpec, familyState]("childless", 10)
+		var refused error
+		var reg taskkit.Registry
+		taskkit.Register(&reg, parent, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
+			_, refused = taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+			return taskkit.Done, nil
+		}})
+		careless := familyKind("careless")
+		taskkit.Register(&reg, careless, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
+			_, err := taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+			return taskkit.Done, err
+		}})
+		started(t, db, &reg, quick(t, db))
+		id := submitted(t, db, parent, familySpec{})
+		ended(t, db, id)
+		var option *taskkit.OptionError
+		if !errors.As(refused, &option) || option.Option != "ChildOf" {
+			t.Errorf("a child of a kind without the word: %v", refused)
+		}
+		_, err := taskkit.Submit(t.Context(), db.DB, child, countSpec{}, taskkit.System(), taskkit.ChildOf(id), taskkit.WithSchema(schemaOf(db)))
+		if option = nil; !errors.As(err, &option) || option.Option != "ChildOf" {
+			t.Errorf("a child outside of a batch: %v", err)
+		}
+		task := ended(t, db, submitted(t, db, careless, familySpec{}))
+		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "misuse: ") || task.Children != nil {
+			t.Errorf("Done with a child that was just submitted: %s %s %+v", task.Status, task.StatusDetail, task.Children)
+		}
+	})
+}
+
+// A composite task runs its stages in their order, and those only whose turn comes.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		var (
+			mu     sync.Mutex
+			ran    []string
+			broken = map[string]bool{"c": true, "e": true}
+		)
+		step := newKind[stepSpec, countState]("stage_step", 10)
+		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "stage_all", BatchSize: 10, Stages: true})
+		var reg taskkit.Registry
+		taskkit.Register(&reg, step, &funcs[stepSpec, countState]{execute: func(_ context.Context, b *taskkit.Batch[stepSpec, countState]) (taskkit.Next, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken[b.Spec.Name] {
+				return taskkit.More, taskkit.Permanent("planned", errPlanned)
+			}
+			ran = append(ran, b.Spec.Name)
+			return taskkit.Done, nil
+		}})
+		taskkit.Register(&reg, composite, &staged{step: step, ran: func(s string) { mu.Lock(); ran = append(ran, s); mu.Unlock() }})
+		started(t, db, &reg, quick(t, db))
+		id := submitted(t, db, composite, familySpec{})
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "stage c,") || !strings.Contains(task.StatusDetail, "stage e,") {
+			t.Fatalf("the composite ended in %s: %s", task.Status, task.StatusDetail)
+		}
+		check := func(want string) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			if got := strings.Join(ran, " "); got != want {
+				t.Errorf("ran %q, want %q", got, want)
+			}
+			ran = nil
+		}
+		// a; b, c and e after a; d after b and c; f after d and e.
+		check("a b")
+		mu.Lock()
+		broken = nil
+		mu.Unlock()
+		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
+			t.Fatalf("the retried composite ended in %s: %s", task.Status, task.StatusDetail)
+		}
+		mu.Lock()
+		sorted := strings.Join(ran, " ")
+		mu.Unlock()
+		if sorted != "c e d f all" && sorted != "e c d f all" && sorted != "c d e f all" {
+			t.Errorf("the retry ran %q", sorted)
+		}
+		names := ""
+		for _, c := range childrenOf(t, db, id) {
+			names += c.Stage
+		}
+		if len(names) != 6 || !strings.HasPrefix(names, "a") || !strings.HasSuffix(names, "f") {
+			t.Errorf("the stages are %q", names)
+		}
+	})
+}
+
+type stepSpec struct {
+	Name string `json:"name"`
+}
+
+// staged is a composite of six stages.
+type staged struct {
+	step *taskkit.Kind[stepSpec, countState, string]
+	ran  func(string)
+}
+
+func (x *staged) Stages(_ context.Context, b *familyBatch) ([]taskkit.Stage, error) {
+	if b.Spec.Children < 0 {
+		return nil, fmt.Errorf("%d children", b.Spec.Children)
+	}
+	stage := func(name string) taskkit.Stage { return taskkit.NewStage(name, x.step, stepSpec{name}) }
+	return []taskkit.Stage{
+		stage("a"), stage("b"), stage("c").After("a"), stage("d").After("b", "c"), stage("e").After("a"), stage("f").After("d", "e"),
+	}, nil
+}
+
+func (x *staged) Execute(context.Context, *familyBatch) (taskkit.Next, error) {
+	x.ran("all")
+	return taskkit.Done, nil
+}

@@ -1,0 +1,149 @@
+package taskkit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/segment"
+)
+
+// Child is a child of a task: a bucket, a stage, or what a batch has submitted with [ChildOf].
+type Child struct {
+	ID           ID              `json:"id"`
+	Kind         string          `json:"kind"`
+	Stage        string          `json:"stage,omitempty"`  // its name; "": it is none
+	Bucket       int             `json:"bucket,omitempty"` // its number, from 1; 0: it is none
+	Segment      segment.Segment `json:"segment,omitzero"` // of a bucket
+	Status       Status          `json:"status"`
+	Partial      bool            `json:"partial"` // it was stopped before it was done
+	StatusDetail string          `json:"status_detail,omitempty"`
+	Progress     Progress        `json:"progress"`
+	Started      *time.Time      `json:"started,omitempty"` // for the first time
+	Ended        *time.Time      `json:"ended,omitempty"`
+}
+
+// ChildCounts are the children of a task by what has become of them. The sum of the
+// counts is their number.
+type ChildCounts struct {
+	Open      int64 `json:"open"` // not ended
+	Completed int64 `json:"completed"`
+	Stopped   int64 `json:"stopped"` // COMPLETED, and partial
+	Failed    int64 `json:"failed"`  // in FAILURE or ERROR
+	// Progress is the sum of theirs. The total is that of the children which exist, and -1 while
+	// one of them does not know its own.
+	Progress Progress `json:"progress"`
+}
+
+// Children lists the children of a task after one of them, in the order of their ids, which is
+// mostly that in which they were submitted. The zero ID begins with the first, and a limit of
+// less than 1 is 100; at most 1,000 are returned. A task that does not exist has none.
+func (c *Client) Children(ctx context.Context, parent, after ID, limit int) ([]*Child, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if limit < 1 {
+		limit = 100
+	}
+	found, err := op.Children(ctx, parent, after, min(limit, 1000), false)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	children := make([]*Child, len(found))
+	for i := range found {
+		f := &found[i]
+		children[i] = &Child{
+			ID: f.ID, Kind: f.Kind, Stage: f.Stage, Bucket: int(f.Number), Status: Status(f.Status), Partial: f.Partial,
+			StatusDetail: f.StatusDetail, Progress: progress(f.Progress), Started: f.Started, Ended: f.Stopped,
+		}
+		if f.Segment != nil {
+			if err := json.Unmarshal(f.Segment, &children[i].Segment); err != nil {
+				return nil, fmt.Errorf("taskkit: the segment of task %s: %w", f.ID, err)
+			}
+		}
+	}
+	return children, nil
+}
+
+// withChildren fills in what is said of the children of a task.
+func withChildren(ctx context.Context, op store.Parents, t *Task) error {
+	counts, err := op.CountChildren(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	t.Children = &ChildCounts{Stopped: counts.Stopped, Progress: progress(counts.Progress)}
+	for status, n := range counts.Statuses {
+		switch {
+		case status.Live():
+			t.Children.Open += n
+		case status == lifecycle.Completed:
+			t.Children.Completed += n - counts.Stopped
+		default:
+			t.Children.Failed += n
+		}
+	}
+	t.Progress = t.Children.Progress
+	return nil
+}
+
+// SetMaxParallel changes how many buckets of a task are open at once, see [MaxParallel]. More
+// begin at once; fewer take effect as buckets end. It returns an *[OptionError] for less
+// than 1 and for a task without buckets, and a *[StateError] when the task has ended or is to
+// end.
+func (c *Client) SetMaxParallel(ctx context.Context, id ID, n int, opts ...RequestOption) (*Task, error) {
+	if n < 1 {
+		return nil, &OptionError{"SetMaxParallel", fmt.Sprintf("%d: at least 1 bucket must be able to run; to hold the task, pause it", n)}
+	}
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := op.Plan(ctx, id)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	if plan.Frozen == nil || plan.Frozen.Field != "" {
+		return nil, &OptionError{"SetMaxParallel", fmt.Sprintf("task %s has no buckets", id)}
+	}
+	set := requestOption(func(r *requestOptions) { r.MaxParallel = n })
+	return c.request(ctx, id, lifecycle.ActLimit, append([]RequestOption{set}, opts...))
+}
+
+// passOnPage is how many children one statement changes.
+const passOnPage = 1000
+
+// passOn passes a request on to the open children of a task, to any depth, and wakes parents
+// whose wait has ended with that. What it does not reach, the workers do: see docs/fan-out.md. So
+// no error of it is one of the request, which has been made.
+func passOn(ctx context.Context, op store.Parents, parents []uuid.UUID) {
+	for len(parents) > 0 {
+		var next []uuid.UUID
+		for idle := 0; idle < 5; {
+			changed, more, err := op.PassOn(ctx, parents, passOnPage)
+			if err != nil {
+				return
+			}
+			if next = append(next, changed...); !more {
+				break
+			}
+			if len(changed) == 0 { // their rows are locked for a moment
+				idle++
+				select {
+				case <-ctx.Done():
+					return
+				case <-time.After(time.Duration(idle) * 10 * time.Millisecond):
+				}
+			}
+		}
+		if _, err := op.WakeParents(ctx, parents); err != nil {
+			return
+		}
+		parents = next
+	}
+}
