@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -183,7 +184,7 @@ func TestRequestsReachChildren(t *testing.T) {
 		migrated(t, db)
 		execute := func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			b.State.Next++
-			return taskkit.Later(1), nil // until it is stopped
+			return taskkit.Later(20 * time.Millisecond), nil // until it is stopped
 		}
 		f := newFamily(db, "endless", taskkit.FailParent, execute)
 		started(t, db, &f.reg, quick(t, db))
@@ -193,7 +194,7 @@ func TestRequestsReachChildren(t *testing.T) {
 			until(t, "the children run", func() bool {
 				children := childrenOf(t, db, id)
 				for _, child := range children {
-					if child.Started == nil {
+					if task, err := c.Task(t.Context(), child.ID); err != nil || task.Checkpoints == 0 {
 						return false
 					}
 				}
