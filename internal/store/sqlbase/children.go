@@ -15,18 +15,6 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Conditions on a child, word for word those of the indexes taskkit_open_child and
-// taskkit_failed_child.
-const (
-	isOpen   = "parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"
-	isFailed = "parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR')"
-)
-
-// hasOpenChildren is the condition that a child of the task is open, given the SQL of its id.
-func (t Statements) hasOpenChildren(id string) string {
-	return t.SQL("EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE c.parent_id = " + id + " AND " + isOpen + ")")
-}
-
 // Family implements [store.Parents].
 func (b *Base) Family(ctx context.Context, l store.Lease) (f store.Family, err error) {
 	var (
@@ -35,10 +23,10 @@ func (b *Base) Family(ctx context.Context, l store.Lease) (f store.Family, err e
 		waits, retry    sql.NullBool
 		ending          json.RawMessage
 	)
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT (SELECT count(*) FROM {s}taskkit_queued_task WHERE parent_id = $1 AND `+isOpen+`),
-  (SELECT count(*) FROM {s}taskkit_queued_task WHERE parent_id = $1 AND `+isFailed+`),
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT `+b.countChildren("o.id", openStatuses)+`,
+  `+b.countChildren("o.id", failedStatuses)+`,
   p.open_at_most, p.on_failure, p.failed_seen, p.checkpoint_seq, p.waits, p.retry, p.ending, p.memo
-FROM (SELECT 1 AS one) o LEFT JOIN {s}taskkit_task_parent p ON p.task_id = $1`), []any{l.ID.String()}, func(rows *sql.Rows) error {
+FROM (SELECT `+b.id("$1")+` AS id) o LEFT JOIN {s}taskkit_task_parent p ON p.task_id = o.id`), []any{l.ID.String()}, func(rows *sql.Rows) error {
 		return rows.Scan(&f.Open, &f.Failed, &open, &policy, &seen, &seq, &waits, &retry, sqlrows.JSON(&ending), sqlrows.JSON(&f.Memo))
 	})
 	if err == nil && len(ending) > 0 {
@@ -169,9 +157,9 @@ func (b *Base) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []uu
   SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id
   WHERE q.id `+b.anyID("$1")+` AND p.waits AND q.fence = p.fence AND q.checkpoint_seq = p.checkpoint_seq
     AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.waiting_reason IN ('`+lifecycle.ReasonChildren+`', '`+lifecycle.ReasonEndingChildren+`')
-    AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isOpenOf("c")+`) <= p.open_at_most
+    AND (CASE WHEN p.open_at_most > 0 THEN `+b.countChildren("q.id", openStatuses)+` <= p.open_at_most
         ELSE NOT `+b.hasOpenChildren("q.id")+` END
-      OR p.on_failure = 'pause' AND (SELECT count(*) FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isFailedOf("c")+`) > p.failed_seen)
+      OR p.on_failure = 'pause' AND `+b.countChildren("q.id", failedStatuses)+` > p.failed_seen)
   ORDER BY q.id `+b.lockRow("q")+`
 )
 UPDATE {s}taskkit_queued_task SET not_before = {now}, waiting_reason = '`+lifecycle.ReasonChildrenEnded+`', modified_date = {now}
@@ -185,15 +173,6 @@ WHERE id IN (SELECT id FROM over) RETURNING id`), b.idsArg(parents))
 		return nil, fmt.Errorf("wake %d parents: %w", len(parents), err)
 	}
 	return woken, nil
-}
-
-// isOpenOf and isFailedOf are isOpen and isFailed of a table alias, after the alias and a dot.
-func isOpenOf(alias string) string {
-	return "parent_id IS NOT NULL AND " + alias + ".workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')"
-}
-
-func isFailedOf(alias string) string {
-	return "parent_id IS NOT NULL AND " + alias + ".workflow_status IN ('FAILURE', 'ERROR')"
 }
 
 // RetryChildren implements [store.Parents].
@@ -245,13 +224,13 @@ func (b *Base) RetryChildren(ctx context.Context, l store.Lease, limit int) (ret
 // failed ones with the same key it is the last.
 func (t Statements) lockFailed(ctx context.Context, q store.Querier, parent uuid.UUID, limit int) (map[lifecycle.Status][]uuid.UUID, error) {
 	failed := make(map[lifecycle.Status][]uuid.UUID)
-	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT q.id, q.workflow_status FROM {s}taskkit_queued_task q WHERE q.parent_id = $1 AND q.`+isFailedOf("q")+` AND q.control <> 'DELETE'
+	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT q.id, q.workflow_status FROM {s}taskkit_queued_task q WHERE `+t.childOf("q", "$1")+` AND `+inStatus("q", failedStatuses)+` AND q.control <> 'DELETE'
   AND NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
     AND o.idempotency_key = $2 || CAST(q.id AS text))
   AND (q.unique_key IS NULL
     OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
       AND o.unique_key = q.unique_key AND o.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
-    AND NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE o.parent_id = $1 AND o.`+isFailedOf("o")+`
+    AND NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task o WHERE `+t.childOf("o", "$1")+` AND `+inStatus("o", failedStatuses)+`
       AND o.execution_component_name = q.execution_component_name AND o.unique_key = q.unique_key AND o.id > q.id))
 ORDER BY q.id LIMIT $3 `+t.lockRow("q")), []any{parent.String(), store.ContinuationPrefix, int64(limit)}, func(rows *sql.Rows) error {
 		var (
@@ -274,7 +253,7 @@ func (t Statements) requeue(ctx context.Context, q store.Querier, ids []uuid.UUI
 	if err != nil {
 		return err
 	}
-	parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE parent_id "+t.anyID("$1")+" AND parent_id IS NOT NULL"), t.idsArg(ids))
+	parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id "+t.anyID("$1")+" AND EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE "+t.childOf("c", "q.id")+" LIMIT 1 OFFSET 0)"), t.idsArg(ids))
 	if err != nil {
 		return err
 	}
@@ -299,7 +278,7 @@ func (t Statements) endWaits(ctx context.Context, q store.Querier, ids []uuid.UU
 // the session that comes next.
 func (t Statements) markRetry(ctx context.Context, q store.Querier, id uuid.UUID) error {
 	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, retry)
-SELECT `+t.id("$1")+`, `+t.id("$2")+`, true WHERE EXISTS (SELECT 1 FROM {s}taskkit_queued_task WHERE parent_id = `+t.id("$2")+` AND parent_id IS NOT NULL)
+SELECT `+t.id("$1")+`, `+t.id("$2")+`, true WHERE EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE `+t.childOf("c", t.id("$2"))+`)
 ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL`), store.NewID().String(), id.String())
 	return err
 }
@@ -397,7 +376,7 @@ func (t Statements) OpenParents(ctx context.Context, q store.Querier, writes []*
 			return nil, fmt.Errorf("lock %d parents: %w", len(ids), err)
 		}
 	}
-	found, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE parent_id "+t.anyID("$1")+" AND "+isOpen), t.idsArg(ids))
+	found, err := sqlrows.IDs(ctx, q, t.SQL("SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id "+t.anyID("$1")+" AND "+t.hasOpenChildren("q.id")), t.idsArg(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look for open children of %d tasks: %w", len(ids), err)
 	}

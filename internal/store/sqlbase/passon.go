@@ -1,10 +1,12 @@
 package sqlbase
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -108,11 +110,14 @@ type passedChange struct {
 
 // passOn passes one request on.
 func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limit int) (changed []uuid.UUID, more bool, err error) {
-	groups := make(map[passedChange][]uuid.UUID)
-	var order []passedChange
-	where := " WHERE q.parent_id " + b.anyID("$1") + " AND q." + isOpenOf("q") + " AND " + differs("q", r.control)
+	type child struct {
+		id     uuid.UUID
+		change passedChange
+	}
+	var children []child
+	where := " WHERE " + b.childOfAny("q", "$1") + " AND " + inStatus("q", openStatuses) + " AND " + differs("q", r.control)
 	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+b.hasOpenChildren("q.id")+" FROM {s}taskkit_queued_task q"+where+
-		" ORDER BY id LIMIT $2 "+b.lockRowSkipping("q")), []any{b.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
+		" LIMIT $2 "+b.lockRowSkipping("q")), []any{b.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			id     uuid.UUID
 			f      lifecycle.Found
@@ -122,15 +127,20 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 			return err
 		}
 		change, action := lifecycle.PassOn(r.control, f, reason == lifecycle.ReasonParent)
-		g := passedChange{change, action, f.Status}
-		if groups[g] == nil {
-			order = append(order, g)
-		}
-		groups[g] = append(groups[g], id)
+		children = append(children, child{id, passedChange{change, action, f.Status}})
 		return nil
 	})
 	if err != nil {
 		return nil, false, err
+	}
+	slices.SortFunc(children, func(a, b child) int { return bytes.Compare(a.id[:], b.id[:]) })
+	groups := make(map[passedChange][]uuid.UUID)
+	var order []passedChange
+	for _, c := range children {
+		if groups[c.change] == nil {
+			order = append(order, c.change)
+		}
+		groups[c.change] = append(groups[c.change], c.id)
 	}
 	for _, g := range order {
 		if err := b.changeAll(ctx, q, r, g, groups[g]); err != nil {
@@ -139,8 +149,8 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 		changed = append(changed, groups[g]...)
 	}
 	if n < limit && r.control == lifecycle.Delete {
-		gone, err := sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task WHERE parent_id "+
-			b.anyID("$1")+" AND parent_id IS NOT NULL AND workflow_status IN ("+TerminalStatuses()+") ORDER BY id LIMIT $2 "+b.skipLocked()+") RETURNING id"),
+		gone, err := sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+
+			b.childOfAny("q", "$1")+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" LIMIT $2 "+b.skipLocked()+") RETURNING id"),
 			b.idsArg(r.ids), int64(limit-n))
 		if err == nil {
 			err = b.removeChildren(ctx, q, gone)
@@ -191,7 +201,7 @@ func (b *Base) changeAll(ctx context.Context, q store.Querier, r *requestedOf, g
 // ended, since their parents had.
 func (t Statements) removeChildren(ctx context.Context, q store.Querier, parents []uuid.UUID) error {
 	for len(parents) > 0 {
-		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE parent_id "+t.anyID("$1")+" AND parent_id IS NOT NULL RETURNING id"), t.idsArg(parents))
+		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+t.childOfAny("q", "$1")+") RETURNING id"), t.idsArg(parents))
 		if err != nil {
 			return err
 		}

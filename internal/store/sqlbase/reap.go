@@ -80,8 +80,8 @@ func (b *Base) differing(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID,
 		conditions = append(conditions, "q.control = '"+string(c)+"' AND "+differs("c", c))
 	}
 	ids, err := sqlrows.IDs(ctx, b.q, b.SQL(`SELECT q.id FROM {s}taskkit_queued_task q
-WHERE q.id `+b.anyID("$1")+` AND EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE c.parent_id = q.id AND c.`+isOpenOf("c")+`
-  AND (`+strings.Join(conditions, " OR ")+"))"), b.idsArg(parents))
+WHERE q.id `+b.anyID("$1")+` AND EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE `+b.childOf("c", "q.id")+` AND `+inStatus("c", openStatuses)+`
+  AND (`+strings.Join(conditions, " OR ")+") LIMIT 1 OFFSET 0)"), b.idsArg(parents))
 	if err != nil {
 		return nil, fmt.Errorf("look for children that a request has not reached: %w", err)
 	}

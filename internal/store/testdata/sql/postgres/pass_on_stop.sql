@@ -11,12 +11,15 @@ ORDER BY id FOR SHARE;
 
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM "taskkit".taskkit_queued_task c
-WHERE c.parent_id = q.id AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING',
-    'EXECUTING'))
+WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text
+    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING')
+LIMIT 1 OFFSET 0)
 FROM "taskkit".taskkit_queued_task q
-WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED',
-    'SCHEDULING', 'EXECUTING') AND q.control NOT IN ('STOP', 'DELETE')
-ORDER BY id
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL
+    AND q.parent_id::text = ANY($1::text[]) AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control NOT IN ('STOP',
+    'DELETE')
 LIMIT $2 FOR NO KEY UPDATE OF q SKIP LOCKED;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -32,11 +35,6 @@ WHERE id = ANY($1::text[]::uuid[]);
 SELECT pg_notify($1, $2);
 
 UPDATE "taskkit".taskkit_queued_task
-SET control = 'STOP', control_by = $3, control_reason = nullif($4, ''), modified_date = clock_timestamp(),
-    modified_by = $2
-WHERE id = ANY($1::text[]::uuid[]);
-
-UPDATE "taskkit".taskkit_queued_task
 SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL, control_reason = NULL,
     waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
     workflow_status_desc = 'stopped while no worker had it', modified_date = clock_timestamp(),
@@ -45,10 +43,17 @@ WHERE id = ANY($1::text[]::uuid[]);
 
 UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
 
+UPDATE "taskkit".taskkit_queued_task
+SET control = 'STOP', control_by = $3, control_reason = nullif($4, ''), modified_date = clock_timestamp(),
+    modified_by = $2
+WHERE id = ANY($1::text[]::uuid[]);
+
 SELECT 1
 FROM "taskkit".taskkit_queued_task q
-WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED',
-    'SCHEDULING', 'EXECUTING') AND q.control NOT IN ('STOP', 'DELETE')
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL
+    AND q.parent_id::text = ANY($1::text[]) AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control NOT IN ('STOP',
+    'DELETE')
 LIMIT 1;
 
 commit;

@@ -17,8 +17,10 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
   (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id),
-      EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id AND parent_id IS NOT NULL
-      AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
+      EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+      AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
+      'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+      'EXECUTING') LIMIT 1 OFFSET 0)
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)

@@ -10,13 +10,13 @@ RETURNING id, control, control_by;
 
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM taskkit_queued_task c
-WHERE c.parent_id = q.id AND parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING',
-    'EXECUTING'))
+WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING',
+    'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+LIMIT 1 OFFSET 0)
 FROM taskkit_queued_task q
 WHERE q.parent_id IN (SELECT value
 FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-    AND q.control = ''
-ORDER BY id
+    AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control = ''
 LIMIT $2;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);
