@@ -86,7 +86,7 @@ FROM {s}taskkit_queued_task WHERE parent_id = $1 AND parent_id IS NOT NULL GROUP
 
 // FailedChild implements [store.Parents].
 func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
-	children, err := b.children(ctx, "q.parent_id = $1 AND q."+isFailedOf("q")+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))
+	children, err := b.children(ctx, b.childOf("q", "$1")+" AND "+inStatus("q", failedStatuses)+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))
 	switch {
 	case err != nil:
 		return store.ChildTask{}, fmt.Errorf("read a failed child of task %s: %w", parent, err)

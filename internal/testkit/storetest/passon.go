@@ -173,7 +173,7 @@ func passOnDeleted(e *env) {
 		}
 	}
 	kept := e.claimedChild(parent.ID)
-	stays := e.one()
+	other := e.one()
 	_, err := e.request(parent.ID, lifecycle.ActDelete)
 	e.ok(err)
 	is(e, "changed", e.passOn(2, parent.ID), []uuid.UUID{kept.ID})
@@ -181,7 +181,7 @@ func passOnDeleted(e *env) {
 		e.gone(id)
 	}
 	is(e, "in flight", e.read(kept.ID).Control, lifecycle.Delete)
-	e.read(stays)
+	e.read(other)
 }
 
 // removedWithParent: the children of an ended task are removed with it.
@@ -209,7 +209,7 @@ func removedWithParent(e *env) {
 }
 
 // passOnPause: a pause and its end reach all generations, by whom they were requested. A child
-// that a person has paused stays so.
+// that a person has paused other so.
 func passOnPause(e *env) {
 	e.registerFamily()
 	parent, children := e.withChildren(3)
