@@ -2,9 +2,12 @@ package taskkit_test
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -144,5 +147,36 @@ func TestBucketsIncomplete(t *testing.T) {
 		started(t, db, registered(k, x), quick(t, db))
 		task := ended(t, db, submitted(t, db, k, rowsSpec{}))
 		t.Log(task.StatusDetail)
+	})
+}
+
+// The report of the buckets has a line for each.
+func TestWriteBuckets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		numberTable(t, db, "report_rows", 100)
+		k := rowsKind("report_rows")
+		started(t, db, registered(k, &rowsExecutor{table: "report_rows"}), quick(t, db))
+		id := submitted(t, db, k, rowsSpec{Rows: 100, Buckets: 4})
+		ended(t, db, id)
+		var text strings.Builder
+		if err := clientOf(db).WriteBuckets(t.Context(), id, &text); err != nil {
+			t.Fatal(err)
+		}
+		lines, err := csv.NewReader(strings.NewReader(text.String())).ReadAll()
+		if err != nil || len(lines) != 5 {
+			t.Fatalf("the report has %d lines (%v):\n%s", len(lines), err, text.String())
+		}
+		done := 0
+		for i, l := range lines[1:] {
+			n, _ := strconv.Atoi(l[6])
+			if done += n; l[0] != strconv.Itoa(i+1) || l[3] != "COMPLETED" || l[12] == "" {
+				t.Errorf("line %d: %q", i+1, l)
+			}
+		}
+		if done != 100 || lines[2][2] != "from 25 to below 50" {
+			t.Errorf("%d rows in all:\n%s", done, text.String())
+		}
 	})
 }
