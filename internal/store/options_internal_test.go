@@ -12,7 +12,7 @@ func TestOptionsGiven(t *testing.T) {
 	t.Parallel()
 	all := Options{
 		Conditions: lifecycle.Conditions{Canary: 1}, Preview: true, Previewed: 2, ChangeLimits: []Change{{Verb: "delete"}},
-		Child: &Child{Number: 1}, MaxParallel: 2,
+		Child: &Child{Number: 1}, MaxParallel: 2, OnFailure: FailurePauses,
 	}
 	for i := range reflect.TypeFor[Options]().NumField() {
 		var one Options

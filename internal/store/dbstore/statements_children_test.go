@@ -3,6 +3,7 @@ package dbstore_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,17 @@ func (c *calls) children() {
 	ids := c.insert("insert_children", false, newTask(child), newTask(child), newTask(child), newTask(child), newTask(child))
 	c.record("plan_of_bucket", func() error { _, err := s.Plan(ctx, ids[0]); return err })
 	c.record("family", func() error { _, err := s.Family(ctx, parent.Lease); return err })
+	c.record("count_children", func() error { _, err := s.CountChildren(ctx, parent.ID); return err })
+	c.record("failed_child", func() error {
+		if _, err := s.FailedChild(ctx, parent.ID); !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("got %v, want ErrNotFound", err)
+		}
+		return nil
+	})
+	c.record("request_max_parallel", func() error {
+		_, err := s.Request(ctx, parent.ID, store.Request{Action: lifecycle.ActLimit, MaxParallel: 3})
+		return err
+	})
 	c.record("children", func() error { _, err := s.Children(ctx, parent.ID, uuid.Nil, 10, false); return err })
 	c.record("children_with_states", func() error { _, err := s.Children(ctx, parent.ID, ids[0], 10, true); return err })
 

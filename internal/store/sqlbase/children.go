@@ -59,7 +59,7 @@ func (b *Base) CountChildren(ctx context.Context, parent uuid.UUID) (store.Child
 	unknown := false
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END), sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
   CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint), CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint)
-FROM {s}taskkit_queued_task WHERE parent_id = $1 AND parent_id IS NOT NULL GROUP BY workflow_status`), []any{parent.String()}, func(rows *sql.Rows) error {
+FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_status`), []any{parent.String()}, func(rows *sql.Rows) error {
 		var (
 			status                     lifecycle.Status
 			n, partial, without        int64

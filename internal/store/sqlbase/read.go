@@ -71,8 +71,8 @@ func (b *Base) withResult() predicate.QueuedTask {
 // withChildren adds a column that says whether the task has children.
 func (b *Base) withChildren() predicate.QueuedTask {
 	return func(s *entsql.Selector) {
-		s.AppendSelectExprAs(entsql.Raw("CAST(CASE WHEN EXISTS (SELECT 1 FROM "+b.SQL("{s}taskkit_queued_task c WHERE c.parent_id = ")+s.C(queuedtask.FieldID)+
-			" AND c.parent_id IS NOT NULL) THEN 1 ELSE 0 END AS bigint)"), hasChildren)
+		s.AppendSelectExprAs(entsql.Raw("CAST(CASE WHEN EXISTS (SELECT 1 FROM "+b.SQL("{s}taskkit_queued_task c WHERE ")+b.childOf("c", s.C(queuedtask.FieldID))+
+			" LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint)"), hasChildren)
 	}
 }
 

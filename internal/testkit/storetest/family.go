@@ -313,3 +313,45 @@ func childrenEndTogether(e *env) {
 		e.removeTasks()
 	}
 }
+
+// childrenCounted: the children of a task by their status, with the sum of their progress; the
+// first that has failed; and a new bound of the open ones, which also ends a wait.
+func childrenCounted(e *env) {
+	e.registerFamily()
+	parent, children := e.withChildren(5)
+	counts := func() store.ChildCounts {
+		e.Helper()
+		c, err := e.s.CountChildren(e.ctx(), parent.ID)
+		e.ok(err)
+		return c
+	}
+	if _, err := e.s.FailedChild(e.ctx(), parent.ID); !errors.Is(err, store.ErrNotFound) {
+		e.Fatalf("a failed child where none has failed: got %v, want ErrNotFound", err)
+	}
+	is(e, "has children", [2]bool{e.read(parent.ID).HasChildren, e.read(children[0].ID).HasChildren}, [2]bool{true, false})
+	e.wait(parent.Lease, store.Wait{})
+	for i, to := range []lifecycle.Status{lifecycle.Completed, lifecycle.Completed, lifecycle.Failure, lifecycle.Error} {
+		w := checkpoint(children[i].Lease)
+		w.To, w.Partial, w.Progress = to, i == 1, lifecycle.Progress{Total: 10, Done: 5, Failed: int64(i), Skipped: 1}
+		is(e, "ended", e.apply(w).OK, true)
+	}
+	is(e, "counts, of one the total is unknown", fmt.Sprint(counts()), fmt.Sprint(store.ChildCounts{
+		Statuses: map[lifecycle.Status]int64{lifecycle.Completed: 2, lifecycle.Failure: 1, lifecycle.Error: 1, lifecycle.Executing: 1},
+		Stopped:  1, Progress: lifecycle.Progress{Total: -1, Done: 20, Failed: 6, Skipped: 4},
+	}))
+	failed, err := e.s.FailedChild(e.ctx(), parent.ID)
+	e.ok(err)
+	is(e, "the first that has failed", failed.ID, children[2].ID)
+	is(e, "woken", len(e.woken(parent.ID)), 0)
+	_, err = e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActLimit, MaxParallel: 2})
+	e.ok(err)
+	is(e, "events", e.events(parent.ID), "limit: max parallel 2")
+	is(e, "woken when more may be open", len(e.woken(parent.ID)), 1)
+	w := checkpoint(children[4].Lease)
+	w.Progress = lifecycle.Progress{Total: 3}
+	is(e, "written", e.apply(w).OK, true)
+	is(e, "total", counts().Progress.Total, int64(43))
+	none, err := e.s.CountChildren(e.ctx(), children[0].ID)
+	e.ok(err)
+	is(e, "of none", fmt.Sprint(none), fmt.Sprint(store.ChildCounts{Statuses: map[lifecycle.Status]int64{}}))
+}

@@ -35,6 +35,11 @@ WHERE id = ANY($1::text[]::uuid[]);
 SELECT pg_notify($1, $2);
 
 UPDATE "taskkit".taskkit_queued_task
+SET control = 'STOP', control_by = $3, control_reason = nullif($4, ''), modified_date = clock_timestamp(),
+    modified_by = $2
+WHERE id = ANY($1::text[]::uuid[]);
+
+UPDATE "taskkit".taskkit_queued_task
 SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL, control_reason = NULL,
     waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
     workflow_status_desc = 'stopped while no worker had it', modified_date = clock_timestamp(),
@@ -42,11 +47,6 @@ SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NU
 WHERE id = ANY($1::text[]::uuid[]);
 
 UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
-
-UPDATE "taskkit".taskkit_queued_task
-SET control = 'STOP', control_by = $3, control_reason = nullif($4, ''), modified_date = clock_timestamp(),
-    modified_by = $2
-WHERE id = ANY($1::text[]::uuid[]);
 
 SELECT 1
 FROM "taskkit".taskkit_queued_task q

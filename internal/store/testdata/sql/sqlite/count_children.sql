@@ -1,0 +1,7 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END),
+    sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
+  CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint),
+      CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint)
+FROM taskkit_queued_task q WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL GROUP BY workflow_status;
