@@ -217,6 +217,11 @@ func TestRetryFailed(t *testing.T) {
 		if got := itemNumbers(t, db, again, taskkit.OutcomeUnprocessed); !slices.Equal(got, itemNumbers(t, db, retry, taskkit.OutcomeFailed)) {
 			t.Errorf("a retry of the retry is over %v", head(got))
 		}
+		for _, left := range []taskkit.ID{again, other} { // the workers of the next subtest would take them
+			if _, err := c.Delete(t.Context(), left); err != nil {
+				t.Fatal(err)
+			}
+		}
 	})
 }
 
