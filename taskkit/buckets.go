@@ -86,11 +86,10 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *engine.St
 	}
 	parts := segmentsOf(t)
 	room := max(window-int(s.Family.Open), 0)
-	from, to := t.Total, t.Total
+	from := s.Position(t.Total)
+	to := from
 	if room > 0 {
 		from, to = s.Take(t.Total, min(room, t.Most), func(i int) string { return string(parts[i-t.From]) })
-	} else {
-		from, to = s.Position(t.Total), s.Position(t.Total)
 	}
 	if to > from {
 		tasks := make([]store.NewTask, to-from)

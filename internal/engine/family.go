@@ -169,7 +169,7 @@ const maxPassOn = 5
 // errDoneWithChildren: a batch has submitted children and returned Done.
 var errDoneWithChildren = &classify.MarkedError{
 	Class: lifecycle.Permanent, Code: classify.CodeMisuse,
-	Err: errors.New("Execute submitted children and returned Done: return AwaitChildren, and Done when they have ended"),
+	Err: errors.New("the batch submitted children and returned Done: return AwaitChildren, and Done when they have ended"),
 }
 
 // checkFamily makes the check of the parents that a committed write of this task may

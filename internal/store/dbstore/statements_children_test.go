@@ -28,10 +28,11 @@ func (c *calls) children() {
 	c.record("family", func() error { _, err := s.Family(ctx, parent.Lease); return err })
 	c.record("count_children", func() error { _, err := s.CountChildren(ctx, parent.ID); return err })
 	c.record("failed_child", func() error {
-		if _, err := s.FailedChild(ctx, parent.ID); !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("got %v, want ErrNotFound", err)
+		_, err := s.FailedChild(ctx, parent.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
 		}
-		return nil
+		return fmt.Errorf("there is no failed child, and the error is not ErrNotFound: %w", err)
 	})
 	c.record("request_max_parallel", func() error {
 		_, err := s.Request(ctx, parent.ID, store.Request{Action: lifecycle.ActLimit, MaxParallel: 3})
@@ -119,7 +120,7 @@ func (c *calls) newParent() store.ClaimedTask {
 	return parent
 }
 
-// claims claims n tasks of a queue.
+// claims takes n tasks of a queue.
 func (c *calls) claims(queue string, n int) []store.ClaimedTask {
 	c.Helper()
 	r, err := c.s.Claim(c.Context(), store.Claim{Process: "family", Queues: []string{queue}, Kinds: map[string][]int{"parent": {1}, "part": {1}}, Limit: n})

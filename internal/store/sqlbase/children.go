@@ -158,7 +158,7 @@ func (b *Base) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []uu
   WHERE q.id `+b.anyID("$1")+` AND p.waits AND q.fence = p.fence AND q.checkpoint_seq = p.checkpoint_seq
     AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.waiting_reason IN ('`+lifecycle.ReasonChildren+`', '`+lifecycle.ReasonEndingChildren+`')
     AND (CASE WHEN p.open_at_most > 0 THEN `+b.countChildren("q.id", openStatuses)+` <= p.open_at_most
-        ELSE NOT `+b.hasOpenChildren("q.id")+` END
+        ELSE NOT `+b.hasOpenChildren()+` END
       OR p.on_failure = 'pause' AND `+b.countChildren("q.id", failedStatuses)+` > p.failed_seen)
   ORDER BY q.id `+b.lockRow("q")+`
 )
@@ -376,7 +376,7 @@ func (t Statements) OpenParents(ctx context.Context, q store.Querier, writes []*
 			return nil, fmt.Errorf("lock %d parents: %w", len(ids), err)
 		}
 	}
-	found, err := sqlrows.IDs(ctx, q, t.SQL("SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id "+t.anyID("$1")+" AND "+t.hasOpenChildren("q.id")), t.idsArg(ids))
+	found, err := sqlrows.IDs(ctx, q, t.SQL("SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id "+t.anyID("$1")+" AND "+t.hasOpenChildren()), t.idsArg(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look for open children of %d tasks: %w", len(ids), err)
 	}

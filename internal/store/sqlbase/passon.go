@@ -116,7 +116,7 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 	}
 	var children []child
 	where := " WHERE " + b.childOfAny("q", "$1") + " AND " + inStatus("q", openStatuses) + " AND " + differs("q", r.control)
-	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+b.hasOpenChildren("q.id")+" FROM {s}taskkit_queued_task q"+where+
+	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+b.hasOpenChildren()+" FROM {s}taskkit_queued_task q"+where+
 		" LIMIT $2 "+b.lockRowSkipping("q")), []any{b.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			id     uuid.UUID

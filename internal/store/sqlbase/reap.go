@@ -157,7 +157,7 @@ func (b *Base) applyRequests(ctx context.Context, q store.Querier) ([]uuid.UUID,
 	removed, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE q.control = 'DELETE' AND (q.workflow_status`+AsExpression+` IN (`)+TerminalStatuses()+b.SQL(`)
-    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`)) AND NOT `+b.hasOpenChildren("q.id")+`
+    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`)) AND NOT `+b.hasOpenChildren()+`
   ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
 )
 DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(page))
@@ -171,7 +171,7 @@ DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING 
 	stopped, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
-    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`) AND NOT `+b.hasOpenChildren("q.id")+`
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`) AND NOT `+b.hasOpenChildren()+`
   ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}

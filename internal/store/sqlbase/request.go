@@ -199,7 +199,7 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 	_, err = sqlrows.Query(ctx, q, b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`,
   (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2),
-  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `)+b.hasOpenChildren("q.id")+b.SQL(`
+  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `)+b.hasOpenChildren()+b.SQL(`
 FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.ContinuationKey(id)}, func(rows *sql.Rows) error {
 		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued, sqlrows.JSON(&row.options), &row.HasOpenChildren)
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,9 +64,9 @@ func ofChildren(c *store.Claim) {
 func onlyRequested(c *store.Claim) { c.Requested = true }
 
 // withChildren returns a parent that is EXECUTING, and n children of it that are.
-func (e *env) withChildren(n int, change ...func(*store.NewTask)) (parent store.ClaimedTask, children []store.ClaimedTask) {
+func (e *env) withChildren(n int) (parent store.ClaimedTask, children []store.ClaimedTask) {
 	e.Helper()
-	parent = e.executes(e.claimedTask(change...))
+	parent = e.executes(e.claimedTask())
 	for range n {
 		children = append(children, e.executes(e.claimedChild(parent.ID)))
 	}
@@ -93,11 +94,10 @@ func waits(l store.Lease, w store.Wait) store.Write {
 	}
 }
 
-// wait makes a parent wait, and returns its row.
-func (e *env) wait(l store.Lease, w store.Wait) store.Task {
+// wait makes a parent wait.
+func (e *env) wait(l store.Lease, w store.Wait) {
 	e.Helper()
 	is(e, "written", e.apply(waits(l, w)).OK, true)
-	return e.read(l.ID)
 }
 
 // woken returns which of these parents are woken.
@@ -358,14 +358,11 @@ func (e *env) events(id uuid.UUID) string {
 	e.Helper()
 	es, err := e.s.Events(e.ctx(), id, 10)
 	e.ok(err)
-	text := ""
+	texts := make([]string, len(es))
 	for i, event := range es {
-		if i > 0 {
-			text += ", "
-		}
-		text += event.Action + ": " + event.Reason
+		texts[i] = event.Action + ": " + event.Reason
 	}
-	return text
+	return strings.Join(texts, ", ")
 }
 
 // childrenEnd: a task that may have children does not end while one of them is open.
