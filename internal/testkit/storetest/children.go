@@ -358,11 +358,11 @@ func (e *env) events(id uuid.UUID) string {
 	e.Helper()
 	es, err := e.s.Events(e.ctx(), id, 10)
 	e.ok(err)
-	texts := make([]string, len(es))
+	lines := make([]string, len(es))
 	for i, event := range es {
-		texts[i] = event.Action + ": " + event.Reason
+		lines[i] = event.Action + ": " + event.Reason
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(lines, ", ")
 }
 
 // childrenEnd: a task that may have children does not end while one of them is open.
