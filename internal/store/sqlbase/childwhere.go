@@ -39,7 +39,7 @@ func inStatus(alias, statuses string) string {
 	return alias + ".workflow_status IN " + statuses + " AND " + alias + ".workflow_status" + AsExpression + " IN " + statuses
 }
 
-// hasOpenChildren is the condition that a child of task q is open.
+// hasOpenChildren is the condition that a child of the task q is open.
 // PostgreSQL makes no join of it because of the OFFSET, so that it reads one row of the index.
 func (t Statements) hasOpenChildren() string {
 	return t.SQL("EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE " + t.childOf("c", "q.id") + " AND " + inStatus("c", openStatuses) + " LIMIT 1 OFFSET 0)")

@@ -77,14 +77,14 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 		call    func(*sqlbase.Base, *explainer) error
 		indexes []string
 	}{
-		"WakeParents": {
-			func(b *sqlbase.Base, _ *explainer) error { _, err := b.WakeParents(t.Context(), ids); return err },
-			[]string{"taskkit_open_child (parent_id=?)", "taskkit_failed_child (parent_id=?)"},
-		},
-		"Family": {
-			func(b *sqlbase.Base, _ *explainer) error { _, err := b.Family(t.Context(), lease); return err },
-			[]string{"taskkit_open_child (parent_id=?)", "taskkit_failed_child (parent_id=?)"},
-		},
+		"WakeParents": {func(b *sqlbase.Base, _ *explainer) error {
+			_, err := b.WakeParents(t.Context(), ids)
+			return err
+		}, []string{"taskkit_open_child (parent_id=?)", "taskkit_failed_child (parent_id=?)"}},
+		"Family": {func(b *sqlbase.Base, _ *explainer) error {
+			_, err := b.Family(t.Context(), lease)
+			return err
+		}, []string{"taskkit_open_child (parent_id=?)", "taskkit_failed_child (parent_id=?)"}},
 		"OpenParents": {func(b *sqlbase.Base, q *explainer) error {
 			_, err := b.OpenParents(t.Context(), q, []*store.Write{{Lease: lease, To: lifecycle.Completed, HasChildren: true}})
 			return err
@@ -93,10 +93,10 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 			_, err := b.Children(t.Context(), parent.ID, uuid.Nil, 10, true)
 			return err
 		}, []string{"taskkit_child (parent_id=? AND id>?)"}},
-		"PassOn": {
-			func(b *sqlbase.Base, _ *explainer) error { _, _, err := b.PassOn(t.Context(), ids, 10); return err },
-			[]string{"taskkit_open_child (parent_id=?)", "taskkit_child (parent_id=?)"},
-		},
+		"PassOn": {func(b *sqlbase.Base, _ *explainer) error {
+			_, _, err := b.PassOn(t.Context(), ids, 10)
+			return err
+		}, []string{"taskkit_open_child (parent_id=?)", "taskkit_child (parent_id=?)"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tx, err := db.BeginTx(t.Context(), nil)

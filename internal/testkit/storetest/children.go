@@ -358,11 +358,11 @@ func (e *env) events(id uuid.UUID) string {
 	e.Helper()
 	es, err := e.s.Events(e.ctx(), id, 10)
 	e.ok(err)
-	lines := make([]string, len(es))
+	said := make([]string, len(es))
 	for i, event := range es {
-		lines[i] = event.Action + ": " + event.Reason
+		said[i] = event.Action + ": " + event.Reason
 	}
-	return strings.Join(lines, ", ")
+	return strings.Join(said, ", ")
 }
 
 // childrenEnd: a task that may have children does not end while one of them is open.
