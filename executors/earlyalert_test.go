@@ -27,10 +27,10 @@ func alertSpec(who targets.Targets) earlyalert.Spec {
 func TestEarlyAlertUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
-		tasktest.TestExecutor(t, tasktest.Case[earlyalert.Spec, earlyalert.State, struct{}]{
+		tasktest.TestExecutor(t, tasktest.Case[earlyalert.Spec, earlyalert.State, earlyalert.Result]{
 			Kind: earlyalerttask.Kind, Open: open, Setup: setup, Limit: limit,
 			New: func(testing.TB, *sql.DB) taskkit.Executor[earlyalert.Spec, earlyalert.State] {
-				return &earlyalert.Executor{SubmitMail: sendemailtask.Submit}
+				return &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize}
 			},
 			Spec: alertSpec(everyone()),
 			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
@@ -57,10 +57,10 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		db, c, people := filled(t, open0)
 		me := uuid.New()
-		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit},
+		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize},
 			alertSpec(targets.Targets{People: append([]uuid.UUID{uuid.New()}, people[:45]...)}),
 			tasktest.WithDB(db), tasktest.WithLimit(limit), tasktest.WithSubmitOptions(taskkit.OwnedBy(me)))
-		completed(t, o, 45, 1, 0)
+		completedBuckets(t, o, 1, 45, 1) // a list is not divided
 		clean(t, c, caseload.ActionAlert, o.Task.ID, people[:45])
 
 		tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
@@ -84,9 +84,9 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 func TestEarlyAlertForNobodyTellsNobody(t *testing.T) {
 	t.Parallel()
 	db, _, _ := filled(t, tasktest.Open)
-	o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit},
+	o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize},
 		alertSpec(targets.Targets{Query: &targets.Query{Coach: "nobody"}}), tasktest.WithDB(db))
-	completed(t, o, 0, 0, 0)
+	completedBuckets(t, o, 1, 0, 0)
 	if tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}}); err != nil || len(tasks) != 0 {
 		t.Errorf("%d mail tasks, %v; want none", len(tasks), err)
 	}

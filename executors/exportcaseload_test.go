@@ -62,7 +62,7 @@ func TestExportUnderFaults(t *testing.T) {
 			},
 			New: func(tb testing.TB, db *sql.DB) taskkit.Executor[exportcaseload.Spec, exportcaseload.State] {
 				c, _ := open(tb, db)
-				return &exportcaseload.Executor{Caseload: c, Dir: dir}
+				return &exportcaseload.Executor{Caseload: c, Dir: dir, BucketSize: bucketSize}
 			},
 			Spec: exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV},
 			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
@@ -94,13 +94,13 @@ func TestExportUnderFaults(t *testing.T) {
 	})
 }
 
-// failing is an export that fails for good after two parts, and leaves a file
+// failing is an export of which each bucket fails for good after a part, and leaves a file
 // as a worker does that is killed while it writes one.
 type failing struct{ *exportcaseload.Executor }
 
 func (x failing) Execute(ctx context.Context, b *taskkit.Batch[exportcaseload.Spec, exportcaseload.State]) (taskkit.Next, error) {
-	if b.State.Parts == 2 {
-		if err := os.WriteFile(filepath.Join(x.Dir, "."+b.Task.String()+"-1"), nil, 0o600); err != nil {
+	if b.State.Parts == 1 {
+		if err := os.WriteFile(filepath.Join(x.Dir, "."+b.Parent.String()+"-1"), nil, 0o600); err != nil {
 			return taskkit.More, err
 		}
 		return taskkit.More, taskkit.Permanent("planned", nil)
@@ -113,7 +113,7 @@ func TestExportThatFailsLeavesNothing(t *testing.T) {
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
 		db, c, _ := filled(t, open0)
 		dir := t.TempDir()
-		o := tasktest.Run(t, exportcaseloadtask.Kind, failing{&exportcaseload.Executor{Caseload: c, Dir: dir}},
+		o := tasktest.Run(t, exportcaseloadtask.Kind, failing{&exportcaseload.Executor{Caseload: c, Dir: dir, BucketSize: bucketSize}},
 			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, tasktest.WithDB(db), tasktest.WithLimit(limit))
 		if o.Task.Status != taskkit.StatusFailure {
 			t.Errorf("ended in %s (%s), want FAILURE", o.Task.Status, o.Task.StatusDetail)
@@ -132,7 +132,7 @@ func TestExport(t *testing.T) {
 				// What spreadsheets take for formulas and what CSV must quote.
 				c.Person.UpdateOneID(people[0]).SetLastName(`=1+1,"x"` + "\nÅ").ExecX(t.Context())
 				dir := t.TempDir()
-				x := &exportcaseload.Executor{Caseload: c, Dir: dir}
+				x := &exportcaseload.Executor{Caseload: c, Dir: dir, BucketSize: bucketSize}
 				if err := os.WriteFile(filepath.Join(dir, "another.csv"), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestExport(t *testing.T) {
 				o := tasktest.Run(t, exportcaseloadtask.Kind, x, exportcaseload.Spec{
 					Targets: targets.Targets{People: some}, Format: format,
 				}, tasktest.WithDB(db), tasktest.WithLimit(limit))
-				completed(t, o, len(people), 1, 0)
+				completedBuckets(t, o, 1, len(people), 1)
 				r, err := exportcaseloadtask.Fetch(t.Context(), o.Client, o.Task.ID)
 				if err != nil {
 					t.Fatal(err)

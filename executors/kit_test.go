@@ -52,9 +52,11 @@ func onEach(t *testing.T, databases map[string]func(testing.TB) *sql.DB, f func(
 }
 
 // population is how many people the tests act on: five batches of 20 and a bit.
+// Where there are buckets, each has about 40 people.
 const (
 	population = 107
 	limit      = 20
+	bucketSize = 40
 )
 
 // setup makes the domain and fills it.
@@ -143,6 +145,34 @@ func clean(t *testing.T, c *ent.Client, action string, task taskkit.ID, people [
 	if !f.Clean() || f.Touched != len(people) {
 		t.Errorf("%s: %v; want %d touched", action, f, len(people))
 	}
+}
+
+// completedBuckets fails the test unless the task has completed, and its buckets with this
+// progress in all. It returns the keys of the items that failed, with their codes.
+func completedBuckets[Spec, State, Result any](t *testing.T, o *tasktest.Outcome[Spec, State, Result], buckets, done, failed int) (failures []string) {
+	t.Helper()
+	children, err := o.Client.Tasks(t.Context(), taskkit.Filter{Parent: o.Task.ID, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p taskkit.Progress
+	for _, c := range children {
+		if c.Status != taskkit.StatusCompleted || c.Progress.Total != c.Progress.Processed() {
+			t.Errorf("a bucket is %s with %+v: %s", c.Status, c.Progress, c.StatusDetail)
+		}
+		p.Done, p.Failed, p.Skipped = p.Done+c.Progress.Done, p.Failed+c.Progress.Failed, p.Skipped+c.Progress.Skipped
+		for i, err := range o.Client.Items(t.Context(), c.ID, taskkit.OutcomeFailed) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			failures = append(failures, i.Text()+" "+i.Code)
+		}
+	}
+	if o.Task.Status != taskkit.StatusCompleted || int(p.Done) != done || int(p.Failed) != failed || p.Skipped != 0 || len(children) != buckets {
+		t.Errorf("%s (%s) with %d buckets and %+v; want COMPLETED with %d, %d done, %d failed",
+			o.Task.Status, o.Task.StatusDetail, len(children), p, buckets, done, failed)
+	}
+	return failures
 }
 
 // completed fails the test unless the task has completed with this progress.

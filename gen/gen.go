@@ -7,6 +7,10 @@ import (
 	"taskkit.dev/gen/earlyalerttask"
 	"taskkit.dev/gen/exportcaseloadtask"
 	"taskkit.dev/gen/programstatustask"
+	"taskkit.dev/gen/reconcileapplytask"
+	"taskkit.dev/gen/reconcilecaseloadtask"
+	"taskkit.dev/gen/reconcilecomparetask"
+	"taskkit.dev/gen/reconcileloadtask"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/taskkit"
@@ -20,11 +24,15 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 // Executors holds an executor for each kind. All of them are needed: a worker
 // does not start without, and says which is missing.
 type Executors struct {
-	EarlyAlert     taskkit.Executor[earlyalerttask.Spec, earlyalerttask.State]
-	ExportCaseload taskkit.Executor[exportcaseloadtask.Spec, exportcaseloadtask.State]
-	ProgramStatus  taskkit.Executor[programstatustask.Spec, programstatustask.State]
-	SendEmail      taskkit.Executor[sendemailtask.Spec, sendemailtask.State]
-	Watch          taskkit.Executor[watchtask.Spec, watchtask.State]
+	EarlyAlert        taskkit.Executor[earlyalerttask.Spec, earlyalerttask.State]
+	ExportCaseload    taskkit.Executor[exportcaseloadtask.Spec, exportcaseloadtask.State]
+	ProgramStatus     taskkit.Executor[programstatustask.Spec, programstatustask.State]
+	ReconcileApply    taskkit.Executor[reconcileapplytask.Spec, reconcileapplytask.State]
+	ReconcileCaseload taskkit.Executor[reconcilecaseloadtask.Spec, reconcilecaseloadtask.State]
+	ReconcileCompare  taskkit.Executor[reconcilecomparetask.Spec, reconcilecomparetask.State]
+	ReconcileLoad     taskkit.Executor[reconcileloadtask.Spec, reconcileloadtask.State]
+	SendEmail         taskkit.Executor[sendemailtask.Spec, sendemailtask.State]
+	Watch             taskkit.Executor[watchtask.Spec, watchtask.State]
 }
 
 // Register registers the executors for a worker.
@@ -32,6 +40,10 @@ func (x Executors) Register(r *taskkit.Registry) {
 	taskkit.Register(r, earlyalerttask.Kind, x.EarlyAlert)
 	taskkit.Register(r, exportcaseloadtask.Kind, x.ExportCaseload)
 	taskkit.Register(r, programstatustask.Kind, x.ProgramStatus)
+	taskkit.Register(r, reconcileapplytask.Kind, x.ReconcileApply)
+	taskkit.Register(r, reconcilecaseloadtask.Kind, x.ReconcileCaseload)
+	taskkit.Register(r, reconcilecomparetask.Kind, x.ReconcileCompare)
+	taskkit.Register(r, reconcileloadtask.Kind, x.ReconcileLoad)
 	taskkit.Register(r, sendemailtask.Kind, x.SendEmail)
 	taskkit.Register(r, watchtask.Kind, x.Watch)
 }
@@ -42,6 +54,10 @@ func Kinds() []string {
 		"early_alert",
 		"export_caseload",
 		"program_status",
+		"reconcile_apply",
+		"reconcile_caseload",
+		"reconcile_compare",
+		"reconcile_load",
 		"send_email",
 		"watch",
 	}

@@ -19,11 +19,14 @@ type ID = uuid.UUID
 // for concurrent use. The runtime makes it; in a unit test, tasktest.NewBatch
 // does.
 type Batch[Spec, State any] struct {
-	Task  ID
-	Owner uuid.UUID // the person who submitted the task
-	RunAs uuid.UUID // the person as whom the work executes
-	Spec  Spec      // validated, read-only
-	State State     // as the last committed batch left it; may be changed
+	Task ID
+	// Parent is the task of which this one is a child: of a bucket the task that was divided,
+	// of a stage the composite task. It is zero for a task that is no child.
+	Parent ID
+	Owner  uuid.UUID // the person who submitted the task
+	RunAs  uuid.UUID // the person as whom the work executes
+	Spec   Spec      // validated, read-only
+	State  State     // as the last committed batch left it; may be changed
 	// Tx is the batch's transaction. It begins with its first statement, so a
 	// batch that is busy elsewhere keeps none open. The executor cannot commit it.
 	// See [Batch.EntDriver] for an ent client that works in it.

@@ -97,8 +97,11 @@ func (c *call[Spec, State, Result]) batch(s *engine.Step, state json.RawMessage)
 	if f := s.Family; f != nil {
 		b.Children = BatchChildren{Open: int(f.Open), Failed: int(f.Failed)}
 	}
-	if child := s.Child; child != nil && child.Segment != nil {
-		if err := json.Unmarshal(child.Segment, &b.Segment); err != nil {
+	if child := s.Child; child != nil {
+		b.Parent = child.Parent
+	}
+	if isBucket(s) {
+		if err := json.Unmarshal(s.Child.Segment, &b.Segment); err != nil {
 			return nil, Permanent("undecodable_segment", err)
 		}
 	}

@@ -5,11 +5,14 @@ package earlyalert
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/segment"
 )
 
 // Spec says for whom to raise an alert, and why.
@@ -35,31 +38,46 @@ func (s *Spec) Validate() error {
 	return s.Targets.ValidateSome()
 }
 
-// State counts the alerts that were raised.
+// State is how far a bucket is, and counts the alerts that were raised.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
 	Raised int            `json:"raised,omitempty"`
 }
 
-// Executor raises early alerts.
+// Result sums up the buckets.
+type Result struct {
+	// Raised counts the alerts.
+	Raised int `json:"raised"`
+	// Mail is the task that tells whom they are about, if there is one.
+	Mail uuid.UUID `json:"mail,omitzero"`
+}
+
+// Executor raises early alerts, in buckets over the people.
 //
-//taskkit:executor early_alert batch=200 targets=targets.people preview
+//taskkit:executor early_alert batch=200
 type Executor struct {
 	// SubmitMail submits a task that sends mail. Wiring sets it to the generated
 	// sendemailtask.Submit, which this package cannot import: generated code
 	// imports executors. Required.
 	SubmitMail func(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error)
+	// BucketSize is about how many people a bucket has. Defaults to [targets.BucketSize].
+	BucketSize int
 }
 
-// Execute implements [taskkit.Executor]. The mail task is submitted in the
-// transaction of the last batch: it exists if, and only if, all alerts do.
-func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
+// Segments implements [taskkit.Segmenter].
+func (x *Executor) Segments(ctx context.Context, b *taskkit.Batch[Spec, State]) (*segment.Plan, error) {
+	return b.Spec.Targets.Segments(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Tx, x.BucketSize)
+}
+
+// Execute implements [taskkit.Executor]. The alerts are those of the whole task, not of the
+// bucket.
+func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
 	if err != nil {
 		return next, err
 	}
-	out, err := caseload.RaiseAlerts(ctx, c, b.Task, b.RunAs, caseload.Concern{Category: b.Spec.Category, Reason: b.Spec.Reason}, people)
+	out, err := caseload.RaiseAlerts(ctx, c, b.Parent, b.RunAs, caseload.Concern{Category: b.Spec.Category, Reason: b.Spec.Reason}, people)
 	if err != nil {
 		return next, err
 	}
@@ -67,11 +85,27 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 		b.Fail(person, taskkit.Permanent("no_such_person", nil))
 	}
 	b.State.Raised += len(people) - len(out.Missing)
-	if next == taskkit.Done && b.Spec.Mail != nil && b.State.Raised > 0 {
-		// Not the targets of this task: a query of its own would choose anew.
-		alerted := targets.Targets{Query: &targets.Query{Alert: b.Task}}
-		_, err = x.SubmitMail(ctx, b.Tx, sendemail.Spec{Targets: alerted, Letter: *b.Spec.Mail},
-			taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.Follows(b.Task), taskkit.WithTotal(b.State.Raised))
+	return next, nil
+}
+
+// Merge implements [taskkit.Merger].
+func (*Executor) Merge(total *State, part State) error {
+	total.Raised += part.Raised
+	return nil
+}
+
+// Report implements [taskkit.Reporter]. The mail task is submitted in the transaction that
+// ends the task: it exists if, and only if, all alerts do. A task that was stopped tells
+// nobody.
+func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
+	r := Result{Raised: b.State.Raised}
+	if b.Ending() != taskkit.EndDone || b.Spec.Mail == nil || r.Raised == 0 {
+		return r, nil
 	}
-	return next, err
+	// Not the targets of this task: a query of its own would choose anew.
+	alerted := targets.Targets{Query: &targets.Query{Alert: b.Task}}
+	var err error
+	r.Mail, err = x.SubmitMail(ctx, b.Tx, sendemail.Spec{Targets: alerted, Letter: *b.Spec.Mail},
+		taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.Follows(b.Task), taskkit.WithTotal(r.Raised))
+	return r, err
 }

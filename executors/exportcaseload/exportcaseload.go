@@ -11,10 +11,13 @@ import (
 	"context"
 	"errors"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/segment"
 )
 
 // The formats of a file.
@@ -34,18 +37,19 @@ type Spec struct {
 // Validate checks what tags cannot say.
 func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
-// State counts what has been written.
+// State counts what a bucket has written, and after the merge what all have.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
-	Parts  int            `json:"parts,omitempty"`
-	Rows   int            `json:"rows,omitempty"`
-	// Complete says that no part is missing, only the whole.
-	Complete bool `json:"complete,omitempty"`
+	// First is the first person of a bucket over a query. It says where in the file its parts
+	// belong.
+	First uuid.UUID `json:"first,omitzero"`
+	Parts int       `json:"parts,omitempty"`
+	Rows  int       `json:"rows,omitempty"`
 }
 
 // Result says where the file is.
 type Result struct {
-	// Where is its path. A preview writes no file.
+	// Where is its path.
 	Where string `json:"where"`
 	// Rows counts the people in it.
 	Rows int `json:"rows"`
@@ -53,27 +57,33 @@ type Result struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Executor exports people.
+// Executor exports people, in buckets.
 //
-//taskkit:executor export_caseload batch=1000 targets=targets.people preview
+//taskkit:executor export_caseload batch=1000
 type Executor struct {
 	// Caseload is a client outside of any transaction. Required.
 	Caseload *ent.Client
 	// Dir is where the files go. All workers must see the same. Required.
 	Dir string
+	// BucketSize is about how many people a bucket has. Defaults to [targets.BucketSize].
+	BucketSize int
 }
 
-// Execute implements [taskkit.Executor]. A batch is one part. The last batch
-// writes none, so that [Executor.Report] finds all parts committed and can read
-// them with no transaction open.
+// Segments implements [taskkit.Segmenter].
+func (x *Executor) Segments(ctx context.Context, b *taskkit.Batch[Spec, State]) (*segment.Plan, error) {
+	return b.Spec.Targets.Segments(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Tx, x.BucketSize)
+}
+
+// Execute implements [taskkit.Executor]. A batch is one part. The parts of all buckets belong
+// to the task that was divided, in the order of their people.
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
-	if b.State.Complete {
-		return taskkit.Done, nil
-	}
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
-	if err != nil {
+	if err != nil || len(people) == 0 {
 		return next, err
+	}
+	if b.State.Parts == 0 && b.Spec.Targets.Query != nil {
+		b.State.First = people[0]
 	}
 	rows, missing, err := caseload.ExportRows(ctx, c, people)
 	if err != nil {
@@ -87,19 +97,23 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 		return next, err
 	}
 	b.State.Parts, b.State.Rows = b.State.Parts+1, b.State.Rows+len(rows)
-	b.State.Complete = next == taskkit.Done
-	return taskkit.More, caseload.PutPart(ctx, c, b.Task, b.State.Parts, len(rows), data)
+	return next, caseload.PutPart(ctx, c, b.Parent, caseload.Part{First: b.State.First, Number: b.State.Parts, Rows: len(rows), Data: data})
+}
+
+// Merge implements [taskkit.Merger].
+func (*Executor) Merge(total *State, part State) error {
+	total.Parts += part.Parts
+	total.Rows += part.Rows
+	return nil
 }
 
 // Report implements [taskkit.Reporter]: it puts the parts together, those of a
-// stopped task too. The parts are removed through b.Tx before the file is given
+// stopped task too. All buckets have ended, so their parts are committed. The parts are
+// removed through b.Tx before the file is given
 // its name: that statement finds out whether the task is still this worker's,
 // and keeps it until the commit. A worker that was overtaken thus never replaces
-// a file. A preview has neither parts nor a file.
+// a file.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
-	if b.Preview {
-		return Result{Rows: b.State.Rows}, nil
-	}
 	f, err := x.assemble(ctx, b)
 	if err != nil {
 		return Result{}, err
@@ -113,9 +127,9 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 }
 
 // Abort implements [taskkit.Aborter]: nothing is left, unless Report is still to
-// come.
+// come. A bucket leaves its parts to the task, since it can be retried.
 func (x *Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) error {
-	if b.Ending() == taskkit.EndStop {
+	if !b.Segment.IsZero() || b.Ending() == taskkit.EndStop {
 		return nil
 	}
 	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task); err != nil {

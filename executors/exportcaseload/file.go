@@ -58,7 +58,8 @@ func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 		})
 	})
 	if err == nil && parts != b.State.Parts {
-		err = fmt.Errorf("there are %d parts of %d: another worker has finished this task", parts, b.State.Parts)
+		err = taskkit.Permanent("parts_removed", fmt.Errorf("there are %d parts of %d: another worker has finished this task, or it has failed before, which removed them; submit the export again",
+			parts, b.State.Parts))
 	}
 	if err == nil {
 		err = f.Sync()

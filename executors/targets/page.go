@@ -8,6 +8,8 @@ import (
 
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/person"
+	"taskkit.dev/internal/demo/caseload/ent/predicate"
 	"taskkit.dev/taskkit"
 )
 
@@ -45,13 +47,17 @@ type Page struct {
 // Take returns the next people, at most b.Limit: by [taskkit.Take] those of the list,
 // or of the frozen set that stands for it, and otherwise those of the query. It
 // moves the cursor behind them, sets the task's total, and counts them as processed or,
-// of a query, as succeeded.
+// of a query, as succeeded. In a bucket, see [Targets.Segments], they are those of its segment.
 func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
 	if t.Query == nil {
 		people, next := taskkit.Take(b, t.People)
 		return people, next, nil
 	}
-	p, err := t.Query.Page(ctx, c, *cursor, b.Limit)
+	var within []predicate.Person
+	if !b.Segment.IsZero() {
+		within = append(within, b.Segment.Where(person.FieldID))
+	}
+	p, err := t.Query.Page(ctx, c, *cursor, b.Limit, within...)
 	if err != nil {
 		return nil, taskkit.More, err
 	}
@@ -63,17 +69,13 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 	return p.People, p.Next, nil
 }
 
-// Page reads the people after a cursor, at most limit. It counts and changes
-// nothing.
-func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (Page, error) {
+// Page reads the people after a cursor, at most limit. What is given as within must hold
+// of them as well. It counts and changes nothing.
+func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int, within ...predicate.Person) (Page, error) {
 	if !at.Bounded {
 		var err error
-		if at.Total, at.Last, err = caseload.Count(ctx, c, q.filter()); err != nil {
+		if at.Total, at.Last, err = q.count(ctx, c, within...); err != nil {
 			return Page{}, err
-		}
-		if at.Total > q.most() {
-			return Page{}, taskkit.Permanent("too_many_people",
-				fmt.Errorf("the query chooses %d people and its max is %d: narrow it or raise max", at.Total, q.most()))
 		}
 		at.Bounded = true
 	}
@@ -82,7 +84,7 @@ func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (P
 		return p, nil
 	}
 	// One more than asked for tells whether this page is the last.
-	people, err := caseload.People(ctx, c, q.filter(), at.After, at.Last, limit+1)
+	people, err := caseload.People(ctx, c, q.filter(), at.After, at.Last, limit+1, within...)
 	if err != nil || len(people) == 0 {
 		return p, err
 	}
@@ -91,4 +93,13 @@ func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int) (P
 	}
 	p.People, p.After.After = people, people[len(people)-1]
 	return p, nil
+}
+
+// count counts the people and names the last of them. It refuses more than there may be.
+func (q Query) count(ctx context.Context, c *ent.Client, within ...predicate.Person) (n int, last uuid.UUID, err error) {
+	if n, last, err = caseload.Count(ctx, c, q.filter(), within...); err == nil && n > q.most() {
+		err = taskkit.Permanent("too_many_people",
+			fmt.Errorf("the query chooses %d people and its max is %d: narrow it or raise max", n, q.most()))
+	}
+	return n, last, err
 }

@@ -36,8 +36,15 @@ func _() {
 		Cursor targets.Cursor `json:"cursor"`
 		Raised int            `json:"raised,omitempty"`
 	}{})
+	runGoGenerate_typeHasChanged[earlyalert.Result](struct {
+		Raised int       `json:"raised"`
+		Mail   uuid.UUID `json:"mail,omitzero"`
+	}{})
 
 	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*earlyalert.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*earlyalert.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*earlyalert.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Merger[State]]((*earlyalert.Executor)(nil))
 }
 
 // runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
@@ -49,8 +56,8 @@ type (
 	Spec = earlyalert.Spec
 	// State is what a task of kind early_alert remembers between batches.
 	State = earlyalert.State
-	// Result is empty: tasks of kind early_alert have no result.
-	Result = struct{}
+	// Result is what a task of kind early_alert returns to whoever submitted it.
+	Result = earlyalert.Result
 	// Task is a task of kind early_alert as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
@@ -60,18 +67,21 @@ type (
 var (
 	//go:embed spec.schema.json
 	specSchema string
+	//go:embed result.schema.json
+	resultSchema string
 )
 
 // Kind is the kind early_alert.
 var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
-	Name:       "early_alert",
-	Revision:   1,
-	BatchSize:  200,
-	Preview:    true,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	Targets:    taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
-	SpecSchema: []byte(specSchema),
+	Name:         "early_alert",
+	Revision:     1,
+	BatchSize:    200,
+	Segments:     true,
+	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
+	State:        taskjson.NewCodec(appendState, decodeState),
+	Result:       taskjson.NewCodec(appendResult, decodeResult),
+	SpecSchema:   []byte(specSchema),
+	ResultSchema: []byte(resultSchema),
 })
 
 // Submit submits a task of kind early_alert: it will run if tx commits.
@@ -93,4 +103,10 @@ func SubmitMany(
 // Get reads a task of kind early_alert. See [taskkit.Get].
 func Get(ctx context.Context, c *taskkit.Client, id taskkit.ID) (*Task, error) {
 	return taskkit.Get(ctx, c, Kind, id)
+}
+
+// Fetch reads the result of a task of kind early_alert that has ended.
+// See [taskkit.Fetch].
+func Fetch(ctx context.Context, c *taskkit.Client, id taskkit.ID) (Result, error) {
+	return taskkit.Fetch(ctx, c, Kind, id)
 }

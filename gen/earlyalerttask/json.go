@@ -5,6 +5,8 @@
 package earlyalerttask
 
 import (
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/gen/sendemailjson"
@@ -39,6 +41,21 @@ func decodeState(src []byte, v *State) error {
 	d := taskjson.NewDecoder(src)
 	*v = State{}
 	readState(d, v)
+	return d.Finish()
+}
+
+// appendResult appends the JSON of a result to dst.
+func appendResult(dst []byte, v *Result) ([]byte, error) {
+	e := taskjson.NewEncoderSize(dst, 68)
+	writeResult(&e, v)
+	return e.Finish()
+}
+
+// decodeResult reads a result.
+func decodeResult(src []byte, v *Result) error {
+	d := taskjson.NewDecoder(src)
+	*v = Result{}
+	readResult(d, v)
 	return d.Finish()
 }
 
@@ -129,6 +146,38 @@ func readState(d *taskjson.Decoder, v *earlyalert.State) {
 			v.Raised = int(d.Int(0))
 		default:
 			d.Unknown(name, "cursor", "raised")
+		}
+	}
+	d.End()
+}
+
+// writeResult writes a earlyalert.Result.
+func writeResult(e *taskjson.Encoder, v *earlyalert.Result) {
+	e.Open(`{"raised":`)
+	e.Int(int64(v.Raised))
+	if v.Mail != (uuid.UUID{}) {
+		e.Next(`,"mail":`)
+		e.UUID(v.Mail)
+	}
+	e.EndObject()
+}
+
+// readResult reads a earlyalert.Result.
+func readResult(d *taskjson.Decoder, v *earlyalert.Result) {
+	if !d.BeginObject() {
+		return
+	}
+	var seen uint64
+	for d.More() {
+		switch name := d.Name(); string(name) {
+		case "raised":
+			d.Once(&seen, 0)
+			v.Raised = int(d.Int(0))
+		case "mail":
+			d.Once(&seen, 1)
+			v.Mail = d.UUID()
+		default:
+			d.Unknown(name, "raised", "mail")
 		}
 	}
 	d.End()

@@ -21,5 +21,7 @@ func TestSpecimens(t *testing.T) {
 		{Part: "spec", Revision: 1, JSON: `{"category":"attendance","mail":null,"reason":"text","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":null}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"cursor":{"after":"0190b3a1-7c3e-7000-8000-000000000001","bounded":true,"last":"0190b3a1-7c3e-7000-8000-000000000001","total":1},"raised":1}`},
+		{Part: "result", Revision: 1, JSON: `{}`},
+		{Part: "result", Revision: 1, JSON: `{"mail":"0190b3a1-7c3e-7000-8000-000000000001","raised":1}`},
 	})
 }

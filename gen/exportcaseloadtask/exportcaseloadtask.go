@@ -30,10 +30,10 @@ func _() {
 		Format  string          `json:"format" validate:"required,oneof=csv xlsx"`
 	}{})
 	runGoGenerate_typeHasChanged[exportcaseload.State](struct {
-		Cursor   targets.Cursor `json:"cursor"`
-		Parts    int            `json:"parts,omitempty"`
-		Rows     int            `json:"rows,omitempty"`
-		Complete bool           `json:"complete,omitempty"`
+		Cursor targets.Cursor `json:"cursor"`
+		First  uuid.UUID      `json:"first,omitzero"`
+		Parts  int            `json:"parts,omitempty"`
+		Rows   int            `json:"rows,omitempty"`
 	}{})
 	runGoGenerate_typeHasChanged[exportcaseload.Result](struct {
 		Where string `json:"where"`
@@ -43,6 +43,8 @@ func _() {
 
 	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*exportcaseload.Executor)(nil))
 	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*exportcaseload.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*exportcaseload.Executor)(nil))
+	runGoGenerate_typeHasChanged[taskkit.Merger[State]]((*exportcaseload.Executor)(nil))
 }
 
 // runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
@@ -74,11 +76,10 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Name:         "export_caseload",
 	Revision:     1,
 	BatchSize:    1000,
-	Preview:      true,
+	Segments:     true,
 	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
 	State:        taskjson.NewCodec(appendState, decodeState),
 	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	Targets:      taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
 	SpecSchema:   []byte(specSchema),
 	ResultSchema: []byte(resultSchema),
 })

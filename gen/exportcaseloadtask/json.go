@@ -5,6 +5,8 @@
 package exportcaseloadtask
 
 import (
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/gen/targetsjson"
 	"taskkit.dev/taskkit/taskjson"
@@ -27,7 +29,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 200)
+	e := taskjson.NewEncoderSize(dst, 229)
 	writeState(&e, v)
 	return e.Finish()
 }
@@ -89,6 +91,10 @@ func readSpec(d *taskjson.Decoder, v *exportcaseload.Spec) {
 func writeState(e *taskjson.Encoder, v *exportcaseload.State) {
 	e.Open(`{"cursor":`)
 	targetsjson.WriteCursor(e, &v.Cursor)
+	if v.First != (uuid.UUID{}) {
+		e.Next(`,"first":`)
+		e.UUID(v.First)
+	}
 	if v.Parts != 0 {
 		e.Next(`,"parts":`)
 		e.Int(int64(v.Parts))
@@ -96,10 +102,6 @@ func writeState(e *taskjson.Encoder, v *exportcaseload.State) {
 	if v.Rows != 0 {
 		e.Next(`,"rows":`)
 		e.Int(int64(v.Rows))
-	}
-	if v.Complete {
-		e.Next(`,"complete":`)
-		e.Bool(v.Complete)
 	}
 	e.EndObject()
 }
@@ -115,17 +117,17 @@ func readState(d *taskjson.Decoder, v *exportcaseload.State) {
 		case "cursor":
 			d.Once(&seen, 0)
 			targetsjson.ReadCursor(d, &v.Cursor)
-		case "parts":
+		case "first":
 			d.Once(&seen, 1)
+			v.First = d.UUID()
+		case "parts":
+			d.Once(&seen, 2)
 			v.Parts = int(d.Int(0))
 		case "rows":
-			d.Once(&seen, 2)
-			v.Rows = int(d.Int(0))
-		case "complete":
 			d.Once(&seen, 3)
-			v.Complete = d.Bool()
+			v.Rows = int(d.Int(0))
 		default:
-			d.Unknown(name, "cursor", "parts", "rows", "complete")
+			d.Unknown(name, "cursor", "first", "parts", "rows")
 		}
 	}
 	d.End()

@@ -20,7 +20,7 @@ func TestSpecimens(t *testing.T) {
 		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":{"alert":"0190b3a1-7c3e-7000-8000-000000000001","coach":"text","everyone":true,"max":0,"name":"text","program":"text","status":"active"}}}`},
 		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":null}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
-		{Part: "state", Revision: 1, JSON: `{"complete":true,"cursor":{"after":"0190b3a1-7c3e-7000-8000-000000000001","bounded":true,"last":"0190b3a1-7c3e-7000-8000-000000000001","total":1},"parts":1,"rows":1}`},
+		{Part: "state", Revision: 1, JSON: `{"cursor":{"after":"0190b3a1-7c3e-7000-8000-000000000001","bounded":true,"last":"0190b3a1-7c3e-7000-8000-000000000001","total":1},"first":"0190b3a1-7c3e-7000-8000-000000000001","parts":1,"rows":1}`},
 		{Part: "result", Revision: 1, JSON: `{}`},
 		{Part: "result", Revision: 1, JSON: `{"bytes":1,"rows":1,"where":"text"}`},
 	})

@@ -17,7 +17,7 @@ type faults struct {
 	lostAnswer bool // every commit happens and its answer is lost
 	lostCommit bool // the first commit of every batch does not happen, and nobody knows
 	lateCommit bool // the first commit of every batch happens after the worker has looked whether it had
-	stopAfter  int  // somebody stops the task after so many commits; 0: never
+	stopAfter  int  // somebody stops the task after so many commits, of a divided task those of its buckets; 0: never
 	maxBatches int  // the test fails after so many commits; 0: no bound
 }
 
@@ -30,7 +30,9 @@ type faultyStore struct {
 	faults faults
 	client *taskkit.Client
 	task   taskkit.ID
-	crash  context.CancelFunc
+	// divided says that the task has buckets.
+	divided bool
+	crash   context.CancelFunc
 
 	commits atomic.Int64
 	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped or is late
@@ -122,8 +124,7 @@ func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (stor
 	if err := s.checkProgress(w); err != nil {
 		return store.Applied{}, err
 	}
-	n := s.commits.Add(1)
-	if s.faults.stopAfter > 0 && n == int64(s.faults.stopAfter) {
+	if s.faults.stopAfter > 0 && s.divided != (w.ID == s.task) && s.commits.Add(1) == int64(s.faults.stopAfter) {
 		if _, err := s.client.Stop(ctx, s.task); err != nil {
 			return a, err
 		}

@@ -186,6 +186,7 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 		x.kind.Open = openFailing(x.kind)
 	}
 	x.kind.Passes = slices.Repeat([]time.Duration{time.Millisecond}, len(x.kind.Passes))
+	s.divided = x.kind.Children && x.kind.FindsTargets
 	t, err := client.Task(ctx, id)
 	if err != nil {
 		h.tb.Fatalf("read task: %v", err)

@@ -297,11 +297,13 @@ func TestPartsReplaceThemselves(t *testing.T) {
 		if err != nil || len(rows) != 2 || len(missing) != 1 || rows[0][0] != people[0].String() {
 			t.Fatalf("rows %v, missing %v, %v", rows, missing, err)
 		}
-		for _, p := range []struct {
-			part int
-			data string
-		}{{1, "old"}, {2, "two"}, {1, "one"}} {
-			if err := caseload.PutPart(ctx, c, task, p.part, 1, []byte(p.data)); err != nil {
+		later := people[1]
+		for _, p := range []caseload.Part{
+			{First: later, Number: 1, Data: []byte("three")},
+			{Number: 1, Data: []byte("old")}, {Number: 2, Data: []byte("two")}, {Number: 1, Data: []byte("one")},
+			{First: people[0], Number: 1, Data: []byte("before")}, {First: later, Number: 2, Data: []byte("four")},
+		} {
+			if err := caseload.PutPart(ctx, c, task, p); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -312,8 +314,8 @@ func TestPartsReplaceThemselves(t *testing.T) {
 			}
 			return all
 		}
-		if got := read(); got != "one;two;" {
-			t.Errorf("parts %q, want one;two;", got)
+		if got := read(); got != "one;two;before;three;four;" {
+			t.Errorf("parts %q, want one;two;before;three;four;", got)
 		}
 		if err := caseload.DropParts(ctx, c, task); err != nil || read() != "" {
 			t.Errorf("after dropping: %q, %v", read(), err)

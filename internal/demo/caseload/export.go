@@ -54,10 +54,20 @@ func ExportRows(ctx context.Context, c *ent.Client, people []uuid.UUID) (rows []
 	return rows, missing, nil
 }
 
+// Part is a part of a file. Parts are put together by their First, and those with the same
+// First by their Number, from 1. So several workers can write parts of one file, each from
+// another First.
+type Part struct {
+	First  uuid.UUID
+	Number int
+	Rows   int
+	Data   []byte
+}
+
 // PutPart writes a part of a task's file. A part that exists is replaced.
-func PutPart(ctx context.Context, c *ent.Client, task uuid.UUID, part, rows int, data []byte) error {
-	err := c.ExportPart.Create().SetTask(task).SetPart(part).SetRows(rows).SetData(data).
-		OnConflict(sql.ConflictColumns(exportpart.FieldTask, exportpart.FieldPart), sql.ResolveWithNewValues()).
+func PutPart(ctx context.Context, c *ent.Client, task uuid.UUID, p Part) error {
+	err := c.ExportPart.Create().SetTask(task).SetFirst(p.First).SetPart(p.Number).SetRows(p.Rows).SetData(p.Data).
+		OnConflict(sql.ConflictColumns(exportpart.FieldTask, exportpart.FieldFirst, exportpart.FieldPart), sql.ResolveWithNewValues()).
 		Update(func(u *ent.ExportPartUpsert) { u.UpdateRows().UpdateData() }).Exec(ctx)
 	return wrap("write a part of an export", err)
 }
@@ -65,8 +75,11 @@ func PutPart(ctx context.Context, c *ent.Client, task uuid.UUID, part, rows int,
 // EachPart hands the parts of a task's file to f, in order and one at a time,
 // and stops at f's first error. Only one part is in memory.
 func EachPart(ctx context.Context, c *ent.Client, task uuid.UUID, f func(rows int, data []byte) error) error {
-	for part := 1; ; part++ {
-		p, err := c.ExportPart.Query().Where(exportpart.Task(task), exportpart.Part(part)).Only(ctx)
+	var at Part
+	for {
+		p, err := c.ExportPart.Query().Where(exportpart.Task(task), exportpart.Or(
+			exportpart.FirstGT(at.First), exportpart.And(exportpart.First(at.First), exportpart.PartGT(at.Number)))).
+			Order(ent.Asc(exportpart.FieldFirst, exportpart.FieldPart)).First(ctx)
 		if ent.IsNotFound(err) {
 			return nil
 		}
@@ -76,6 +89,7 @@ func EachPart(ctx context.Context, c *ent.Client, task uuid.UUID, f func(rows in
 		if err := f(p.Rows, p.Data); err != nil {
 			return err
 		}
+		at.First, at.Number = p.First, p.Part
 	}
 }
 

@@ -71,12 +71,13 @@ func (q Query) alerted(s *sql.Selector) {
 
 // Count counts the people that a query chooses now and names the last of them,
 // the zero UUID when there are none. People who come later have greater ids.
-func Count(ctx context.Context, c *ent.Client, q Query) (n int, last uuid.UUID, err error) {
-	n, err = c.Person.Query().Where(q.where()).Count(ctx)
+// What is given as within must hold as well.
+func Count(ctx context.Context, c *ent.Client, q Query, within ...predicate.Person) (n int, last uuid.UUID, err error) {
+	n, err = c.Person.Query().Where(q.where()).Where(within...).Count(ctx)
 	if err != nil || n == 0 {
 		return 0, uuid.Nil, wrap("count people", err)
 	}
-	last, err = c.Person.Query().Where(q.where()).Order(ent.Desc(person.FieldID)).FirstID(ctx)
+	last, err = c.Person.Query().Where(q.where()).Where(within...).Order(ent.Desc(person.FieldID)).FirstID(ctx)
 	if ent.IsNotFound(err) {
 		return 0, uuid.Nil, nil // they have left since
 	}
@@ -85,9 +86,9 @@ func Count(ctx context.Context, c *ent.Client, q Query) (n int, last uuid.UUID, 
 
 // People returns the next people of a query: at most limit, in the order of
 // their ids, after one and up to another, both of which may be the zero UUID for
-// "no bound".
-func People(ctx context.Context, c *ent.Client, q Query, after, last uuid.UUID, limit int) ([]uuid.UUID, error) {
-	query := c.Person.Query().Where(q.where()).Order(ent.Asc(person.FieldID)).Limit(limit)
+// "no bound". What is given as within must hold as well.
+func People(ctx context.Context, c *ent.Client, q Query, after, last uuid.UUID, limit int, within ...predicate.Person) ([]uuid.UUID, error) {
+	query := c.Person.Query().Where(q.where()).Where(within...).Order(ent.Asc(person.FieldID)).Limit(limit)
 	if after != uuid.Nil {
 		query.Where(person.IDGT(after))
 	}

@@ -22,8 +22,10 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/letter"
 	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/program"
+	"taskkit.dev/internal/demo/caseload/ent/registrarrow"
 	"taskkit.dev/internal/demo/caseload/ent/statuschange"
 	"taskkit.dev/internal/demo/caseload/ent/touch"
+	"taskkit.dev/internal/demo/caseload/ent/upload"
 	"taskkit.dev/internal/demo/caseload/ent/watch"
 
 	stdsql "database/sql"
@@ -46,10 +48,14 @@ type Client struct {
 	Person *PersonClient
 	// Program is the client for interacting with the Program builders.
 	Program *ProgramClient
+	// RegistrarRow is the client for interacting with the RegistrarRow builders.
+	RegistrarRow *RegistrarRowClient
 	// StatusChange is the client for interacting with the StatusChange builders.
 	StatusChange *StatusChangeClient
 	// Touch is the client for interacting with the Touch builders.
 	Touch *TouchClient
+	// Upload is the client for interacting with the Upload builders.
+	Upload *UploadClient
 	// Watch is the client for interacting with the Watch builders.
 	Watch *WatchClient
 }
@@ -69,8 +75,10 @@ func (c *Client) init() {
 	c.Letter = NewLetterClient(c.config)
 	c.Person = NewPersonClient(c.config)
 	c.Program = NewProgramClient(c.config)
+	c.RegistrarRow = NewRegistrarRowClient(c.config)
 	c.StatusChange = NewStatusChangeClient(c.config)
 	c.Touch = NewTouchClient(c.config)
+	c.Upload = NewUploadClient(c.config)
 	c.Watch = NewWatchClient(c.config)
 }
 
@@ -170,8 +178,10 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Letter:       NewLetterClient(cfg),
 		Person:       NewPersonClient(cfg),
 		Program:      NewProgramClient(cfg),
+		RegistrarRow: NewRegistrarRowClient(cfg),
 		StatusChange: NewStatusChangeClient(cfg),
 		Touch:        NewTouchClient(cfg),
+		Upload:       NewUploadClient(cfg),
 		Watch:        NewWatchClient(cfg),
 	}, nil
 }
@@ -198,8 +208,10 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Letter:       NewLetterClient(cfg),
 		Person:       NewPersonClient(cfg),
 		Program:      NewProgramClient(cfg),
+		RegistrarRow: NewRegistrarRowClient(cfg),
 		StatusChange: NewStatusChangeClient(cfg),
 		Touch:        NewTouchClient(cfg),
+		Upload:       NewUploadClient(cfg),
 		Watch:        NewWatchClient(cfg),
 	}, nil
 }
@@ -231,7 +243,7 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Alert, c.Enrolment, c.ExportPart, c.Letter, c.Person, c.Program,
-		c.StatusChange, c.Touch, c.Watch,
+		c.RegistrarRow, c.StatusChange, c.Touch, c.Upload, c.Watch,
 	} {
 		n.Use(hooks...)
 	}
@@ -242,7 +254,7 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Alert, c.Enrolment, c.ExportPart, c.Letter, c.Person, c.Program,
-		c.StatusChange, c.Touch, c.Watch,
+		c.RegistrarRow, c.StatusChange, c.Touch, c.Upload, c.Watch,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -263,10 +275,14 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Person.mutate(ctx, m)
 	case *ProgramMutation:
 		return c.Program.mutate(ctx, m)
+	case *RegistrarRowMutation:
+		return c.RegistrarRow.mutate(ctx, m)
 	case *StatusChangeMutation:
 		return c.StatusChange.mutate(ctx, m)
 	case *TouchMutation:
 		return c.Touch.mutate(ctx, m)
+	case *UploadMutation:
+		return c.Upload.mutate(ctx, m)
 	case *WatchMutation:
 		return c.Watch.mutate(ctx, m)
 	default:
@@ -1168,6 +1184,139 @@ func (c *ProgramClient) mutate(ctx context.Context, m *ProgramMutation) (Value, 
 	}
 }
 
+// RegistrarRowClient is a client for the RegistrarRow schema.
+type RegistrarRowClient struct {
+	config
+}
+
+// NewRegistrarRowClient returns a client for the RegistrarRow from the given config.
+func NewRegistrarRowClient(c config) *RegistrarRowClient {
+	return &RegistrarRowClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `registrarrow.Hooks(f(g(h())))`.
+func (c *RegistrarRowClient) Use(hooks ...Hook) {
+	c.hooks.RegistrarRow = append(c.hooks.RegistrarRow, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `registrarrow.Intercept(f(g(h())))`.
+func (c *RegistrarRowClient) Intercept(interceptors ...Interceptor) {
+	c.inters.RegistrarRow = append(c.inters.RegistrarRow, interceptors...)
+}
+
+// Create returns a builder for creating a RegistrarRow entity.
+func (c *RegistrarRowClient) Create() *RegistrarRowCreate {
+	mutation := newRegistrarRowMutation(c.config, OpCreate)
+	return &RegistrarRowCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of RegistrarRow entities.
+func (c *RegistrarRowClient) CreateBulk(builders ...*RegistrarRowCreate) *RegistrarRowCreateBulk {
+	return &RegistrarRowCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *RegistrarRowClient) MapCreateBulk(slice any, setFunc func(*RegistrarRowCreate, int)) *RegistrarRowCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &RegistrarRowCreateBulk{err: fmt.Errorf("calling to RegistrarRowClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*RegistrarRowCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &RegistrarRowCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for RegistrarRow.
+func (c *RegistrarRowClient) Update() *RegistrarRowUpdate {
+	mutation := newRegistrarRowMutation(c.config, OpUpdate)
+	return &RegistrarRowUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *RegistrarRowClient) UpdateOne(_m *RegistrarRow) *RegistrarRowUpdateOne {
+	mutation := newRegistrarRowMutation(c.config, OpUpdateOne, withRegistrarRow(_m))
+	return &RegistrarRowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *RegistrarRowClient) UpdateOneID(id int) *RegistrarRowUpdateOne {
+	mutation := newRegistrarRowMutation(c.config, OpUpdateOne, withRegistrarRowID(id))
+	return &RegistrarRowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for RegistrarRow.
+func (c *RegistrarRowClient) Delete() *RegistrarRowDelete {
+	mutation := newRegistrarRowMutation(c.config, OpDelete)
+	return &RegistrarRowDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *RegistrarRowClient) DeleteOne(_m *RegistrarRow) *RegistrarRowDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *RegistrarRowClient) DeleteOneID(id int) *RegistrarRowDeleteOne {
+	builder := c.Delete().Where(registrarrow.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &RegistrarRowDeleteOne{builder}
+}
+
+// Query returns a query builder for RegistrarRow.
+func (c *RegistrarRowClient) Query() *RegistrarRowQuery {
+	return &RegistrarRowQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeRegistrarRow},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a RegistrarRow entity by its id.
+func (c *RegistrarRowClient) Get(ctx context.Context, id int) (*RegistrarRow, error) {
+	return c.Query().Where(registrarrow.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *RegistrarRowClient) GetX(ctx context.Context, id int) *RegistrarRow {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *RegistrarRowClient) Hooks() []Hook {
+	return c.hooks.RegistrarRow
+}
+
+// Interceptors returns the client interceptors.
+func (c *RegistrarRowClient) Interceptors() []Interceptor {
+	return c.inters.RegistrarRow
+}
+
+func (c *RegistrarRowClient) mutate(ctx context.Context, m *RegistrarRowMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&RegistrarRowCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&RegistrarRowUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&RegistrarRowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&RegistrarRowDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown RegistrarRow mutation op: %q", m.Op())
+	}
+}
+
 // StatusChangeClient is a client for the StatusChange schema.
 type StatusChangeClient struct {
 	config
@@ -1434,6 +1583,139 @@ func (c *TouchClient) mutate(ctx context.Context, m *TouchMutation) (Value, erro
 	}
 }
 
+// UploadClient is a client for the Upload schema.
+type UploadClient struct {
+	config
+}
+
+// NewUploadClient returns a client for the Upload from the given config.
+func NewUploadClient(c config) *UploadClient {
+	return &UploadClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `upload.Hooks(f(g(h())))`.
+func (c *UploadClient) Use(hooks ...Hook) {
+	c.hooks.Upload = append(c.hooks.Upload, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `upload.Intercept(f(g(h())))`.
+func (c *UploadClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Upload = append(c.inters.Upload, interceptors...)
+}
+
+// Create returns a builder for creating a Upload entity.
+func (c *UploadClient) Create() *UploadCreate {
+	mutation := newUploadMutation(c.config, OpCreate)
+	return &UploadCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Upload entities.
+func (c *UploadClient) CreateBulk(builders ...*UploadCreate) *UploadCreateBulk {
+	return &UploadCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *UploadClient) MapCreateBulk(slice any, setFunc func(*UploadCreate, int)) *UploadCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &UploadCreateBulk{err: fmt.Errorf("calling to UploadClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*UploadCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &UploadCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Upload.
+func (c *UploadClient) Update() *UploadUpdate {
+	mutation := newUploadMutation(c.config, OpUpdate)
+	return &UploadUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *UploadClient) UpdateOne(_m *Upload) *UploadUpdateOne {
+	mutation := newUploadMutation(c.config, OpUpdateOne, withUpload(_m))
+	return &UploadUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *UploadClient) UpdateOneID(id uuid.UUID) *UploadUpdateOne {
+	mutation := newUploadMutation(c.config, OpUpdateOne, withUploadID(id))
+	return &UploadUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Upload.
+func (c *UploadClient) Delete() *UploadDelete {
+	mutation := newUploadMutation(c.config, OpDelete)
+	return &UploadDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *UploadClient) DeleteOne(_m *Upload) *UploadDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *UploadClient) DeleteOneID(id uuid.UUID) *UploadDeleteOne {
+	builder := c.Delete().Where(upload.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &UploadDeleteOne{builder}
+}
+
+// Query returns a query builder for Upload.
+func (c *UploadClient) Query() *UploadQuery {
+	return &UploadQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeUpload},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Upload entity by its id.
+func (c *UploadClient) Get(ctx context.Context, id uuid.UUID) (*Upload, error) {
+	return c.Query().Where(upload.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *UploadClient) GetX(ctx context.Context, id uuid.UUID) *Upload {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *UploadClient) Hooks() []Hook {
+	return c.hooks.Upload
+}
+
+// Interceptors returns the client interceptors.
+func (c *UploadClient) Interceptors() []Interceptor {
+	return c.inters.Upload
+}
+
+func (c *UploadClient) mutate(ctx context.Context, m *UploadMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&UploadCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&UploadUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&UploadUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&UploadDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Upload mutation op: %q", m.Op())
+	}
+}
+
 // WatchClient is a client for the Watch schema.
 type WatchClient struct {
 	config
@@ -1586,12 +1868,12 @@ func (c *WatchClient) mutate(ctx context.Context, m *WatchMutation) (Value, erro
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Alert, Enrolment, ExportPart, Letter, Person, Program, StatusChange, Touch,
-		Watch []ent.Hook
+		Alert, Enrolment, ExportPart, Letter, Person, Program, RegistrarRow,
+		StatusChange, Touch, Upload, Watch []ent.Hook
 	}
 	inters struct {
-		Alert, Enrolment, ExportPart, Letter, Person, Program, StatusChange, Touch,
-		Watch []ent.Interceptor
+		Alert, Enrolment, ExportPart, Letter, Person, Program, RegistrarRow,
+		StatusChange, Touch, Upload, Watch []ent.Interceptor
 	}
 )
 

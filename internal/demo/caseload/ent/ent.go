@@ -18,8 +18,10 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/letter"
 	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/program"
+	"taskkit.dev/internal/demo/caseload/ent/registrarrow"
 	"taskkit.dev/internal/demo/caseload/ent/statuschange"
 	"taskkit.dev/internal/demo/caseload/ent/touch"
+	"taskkit.dev/internal/demo/caseload/ent/upload"
 	"taskkit.dev/internal/demo/caseload/ent/watch"
 )
 
@@ -87,8 +89,10 @@ func checkColumn(t, c string) error {
 			letter.Table:       letter.ValidColumn,
 			person.Table:       person.ValidColumn,
 			program.Table:      program.ValidColumn,
+			registrarrow.Table: registrarrow.ValidColumn,
 			statuschange.Table: statuschange.ValidColumn,
 			touch.Table:        touch.ValidColumn,
+			upload.Table:       upload.ValidColumn,
 			watch.Table:        watch.ValidColumn,
 		})
 	})

@@ -19,6 +19,8 @@ type ExportPart struct {
 	ID int `json:"id,omitempty"`
 	// Task holds the value of the "task" field.
 	Task uuid.UUID `json:"task,omitempty"`
+	// orders the parts, before part
+	First uuid.UUID `json:"first,omitempty"`
 	// from 1
 	Part int `json:"part,omitempty"`
 	// Rows holds the value of the "rows" field.
@@ -37,7 +39,7 @@ func (*ExportPart) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case exportpart.FieldID, exportpart.FieldPart, exportpart.FieldRows:
 			values[i] = new(sql.NullInt64)
-		case exportpart.FieldTask:
+		case exportpart.FieldTask, exportpart.FieldFirst:
 			values[i] = new(uuid.UUID)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -65,6 +67,12 @@ func (_m *ExportPart) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field task", values[i])
 			} else if value != nil {
 				_m.Task = *value
+			}
+		case exportpart.FieldFirst:
+			if value, ok := values[i].(*uuid.UUID); !ok {
+				return fmt.Errorf("unexpected type %T for field first", values[i])
+			} else if value != nil {
+				_m.First = *value
 			}
 		case exportpart.FieldPart:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -122,6 +130,9 @@ func (_m *ExportPart) String() string {
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
 	builder.WriteString("task=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Task))
+	builder.WriteString(", ")
+	builder.WriteString("first=")
+	builder.WriteString(fmt.Sprintf("%v", _m.First))
 	builder.WriteString(", ")
 	builder.WriteString("part=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Part))

@@ -28,6 +28,12 @@ func (_c *ExportPartCreate) SetTask(v uuid.UUID) *ExportPartCreate {
 	return _c
 }
 
+// SetFirst sets the "first" field.
+func (_c *ExportPartCreate) SetFirst(v uuid.UUID) *ExportPartCreate {
+	_c.mutation.SetFirst(v)
+	return _c
+}
+
 // SetPart sets the "part" field.
 func (_c *ExportPartCreate) SetPart(v int) *ExportPartCreate {
 	_c.mutation.SetPart(v)
@@ -83,6 +89,9 @@ func (_c *ExportPartCreate) check() error {
 	if _, ok := _c.mutation.Task(); !ok {
 		return &ValidationError{Name: "task", err: errors.New(`ent: missing required field "ExportPart.task"`)}
 	}
+	if _, ok := _c.mutation.First(); !ok {
+		return &ValidationError{Name: "first", err: errors.New(`ent: missing required field "ExportPart.first"`)}
+	}
 	if _, ok := _c.mutation.Part(); !ok {
 		return &ValidationError{Name: "part", err: errors.New(`ent: missing required field "ExportPart.part"`)}
 	}
@@ -122,6 +131,10 @@ func (_c *ExportPartCreate) createSpec() (*ExportPart, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Task(); ok {
 		_spec.SetField(exportpart.FieldTask, field.TypeUUID, value)
 		_node.Task = value
+	}
+	if value, ok := _c.mutation.First(); ok {
+		_spec.SetField(exportpart.FieldFirst, field.TypeUUID, value)
+		_node.First = value
 	}
 	if value, ok := _c.mutation.Part(); ok {
 		_spec.SetField(exportpart.FieldPart, field.TypeInt, value)
@@ -230,6 +243,9 @@ func (u *ExportPartUpsertOne) UpdateNewValues() *ExportPartUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.Task(); exists {
 			s.SetIgnore(exportpart.FieldTask)
+		}
+		if _, exists := u.create.mutation.First(); exists {
+			s.SetIgnore(exportpart.FieldFirst)
 		}
 		if _, exists := u.create.mutation.Part(); exists {
 			s.SetIgnore(exportpart.FieldPart)
@@ -477,6 +493,9 @@ func (u *ExportPartUpsertBulk) UpdateNewValues() *ExportPartUpsertBulk {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.Task(); exists {
 				s.SetIgnore(exportpart.FieldTask)
+			}
+			if _, exists := b.mutation.First(); exists {
+				s.SetIgnore(exportpart.FieldFirst)
 			}
 			if _, exists := b.mutation.Part(); exists {
 				s.SetIgnore(exportpart.FieldPart)

@@ -19,8 +19,10 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/predicate"
 	"taskkit.dev/internal/demo/caseload/ent/program"
+	"taskkit.dev/internal/demo/caseload/ent/registrarrow"
 	"taskkit.dev/internal/demo/caseload/ent/statuschange"
 	"taskkit.dev/internal/demo/caseload/ent/touch"
+	"taskkit.dev/internal/demo/caseload/ent/upload"
 	"taskkit.dev/internal/demo/caseload/ent/watch"
 )
 
@@ -39,8 +41,10 @@ const (
 	TypeLetter       = "Letter"
 	TypePerson       = "Person"
 	TypeProgram      = "Program"
+	TypeRegistrarRow = "RegistrarRow"
 	TypeStatusChange = "StatusChange"
 	TypeTouch        = "Touch"
+	TypeUpload       = "Upload"
 	TypeWatch        = "Watch"
 )
 
@@ -1365,6 +1369,7 @@ type ExportPartMutation struct {
 	typ           string
 	id            *int
 	task          *uuid.UUID
+	first         *uuid.UUID
 	part          *int
 	addpart       *int
 	rows          *int
@@ -1508,6 +1513,42 @@ func (m *ExportPartMutation) OldTask(ctx context.Context) (v uuid.UUID, err erro
 // ResetTask resets all changes to the "task" field.
 func (m *ExportPartMutation) ResetTask() {
 	m.task = nil
+}
+
+// SetFirst sets the "first" field.
+func (m *ExportPartMutation) SetFirst(u uuid.UUID) {
+	m.first = &u
+}
+
+// First returns the value of the "first" field in the mutation.
+func (m *ExportPartMutation) First() (r uuid.UUID, exists bool) {
+	v := m.first
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirst returns the old "first" field's value of the ExportPart entity.
+// If the ExportPart object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ExportPartMutation) OldFirst(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirst is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirst requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirst: %w", err)
+	}
+	return oldValue.First, nil
+}
+
+// ResetFirst resets all changes to the "first" field.
+func (m *ExportPartMutation) ResetFirst() {
+	m.first = nil
 }
 
 // SetPart sets the "part" field.
@@ -1692,9 +1733,12 @@ func (m *ExportPartMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ExportPartMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 5)
 	if m.task != nil {
 		fields = append(fields, exportpart.FieldTask)
+	}
+	if m.first != nil {
+		fields = append(fields, exportpart.FieldFirst)
 	}
 	if m.part != nil {
 		fields = append(fields, exportpart.FieldPart)
@@ -1715,6 +1759,8 @@ func (m *ExportPartMutation) Field(name string) (ent.Value, bool) {
 	switch name {
 	case exportpart.FieldTask:
 		return m.Task()
+	case exportpart.FieldFirst:
+		return m.First()
 	case exportpart.FieldPart:
 		return m.Part()
 	case exportpart.FieldRows:
@@ -1732,6 +1778,8 @@ func (m *ExportPartMutation) OldField(ctx context.Context, name string) (ent.Val
 	switch name {
 	case exportpart.FieldTask:
 		return m.OldTask(ctx)
+	case exportpart.FieldFirst:
+		return m.OldFirst(ctx)
 	case exportpart.FieldPart:
 		return m.OldPart(ctx)
 	case exportpart.FieldRows:
@@ -1753,6 +1801,13 @@ func (m *ExportPartMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTask(v)
+		return nil
+	case exportpart.FieldFirst:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirst(v)
 		return nil
 	case exportpart.FieldPart:
 		v, ok := value.(int)
@@ -1853,6 +1908,9 @@ func (m *ExportPartMutation) ResetField(name string) error {
 	switch name {
 	case exportpart.FieldTask:
 		m.ResetTask()
+		return nil
+	case exportpart.FieldFirst:
+		m.ResetFirst()
 		return nil
 	case exportpart.FieldPart:
 		m.ResetPart()
@@ -3780,6 +3838,692 @@ func (m *ProgramMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Program edge %s", name)
 }
 
+// RegistrarRowMutation represents an operation that mutates the RegistrarRow nodes in the graph.
+type RegistrarRowMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int
+	run           *uuid.UUID
+	line          *int
+	addline       *int
+	student       *string
+	program_id    *string
+	status        *string
+	since         *string
+	outcome       *string
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*RegistrarRow, error)
+	predicates    []predicate.RegistrarRow
+}
+
+var _ ent.Mutation = (*RegistrarRowMutation)(nil)
+
+// registrarrowOption allows management of the mutation configuration using functional options.
+type registrarrowOption func(*RegistrarRowMutation)
+
+// newRegistrarRowMutation creates new mutation for the RegistrarRow entity.
+func newRegistrarRowMutation(c config, op Op, opts ...registrarrowOption) *RegistrarRowMutation {
+	m := &RegistrarRowMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeRegistrarRow,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withRegistrarRowID sets the ID field of the mutation.
+func withRegistrarRowID(id int) registrarrowOption {
+	return func(m *RegistrarRowMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *RegistrarRow
+		)
+		m.oldValue = func(ctx context.Context) (*RegistrarRow, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().RegistrarRow.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withRegistrarRow sets the old RegistrarRow of the mutation.
+func withRegistrarRow(node *RegistrarRow) registrarrowOption {
+	return func(m *RegistrarRowMutation) {
+		m.oldValue = func(context.Context) (*RegistrarRow, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m RegistrarRowMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m RegistrarRowMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *RegistrarRowMutation) ID() (id int, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *RegistrarRowMutation) IDs(ctx context.Context) ([]int, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().RegistrarRow.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetRun sets the "run" field.
+func (m *RegistrarRowMutation) SetRun(u uuid.UUID) {
+	m.run = &u
+}
+
+// Run returns the value of the "run" field in the mutation.
+func (m *RegistrarRowMutation) Run() (r uuid.UUID, exists bool) {
+	v := m.run
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRun returns the old "run" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldRun(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRun is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRun requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRun: %w", err)
+	}
+	return oldValue.Run, nil
+}
+
+// ResetRun resets all changes to the "run" field.
+func (m *RegistrarRowMutation) ResetRun() {
+	m.run = nil
+}
+
+// SetLine sets the "line" field.
+func (m *RegistrarRowMutation) SetLine(i int) {
+	m.line = &i
+	m.addline = nil
+}
+
+// Line returns the value of the "line" field in the mutation.
+func (m *RegistrarRowMutation) Line() (r int, exists bool) {
+	v := m.line
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLine returns the old "line" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldLine(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLine is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLine requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLine: %w", err)
+	}
+	return oldValue.Line, nil
+}
+
+// AddLine adds i to the "line" field.
+func (m *RegistrarRowMutation) AddLine(i int) {
+	if m.addline != nil {
+		*m.addline += i
+	} else {
+		m.addline = &i
+	}
+}
+
+// AddedLine returns the value that was added to the "line" field in this mutation.
+func (m *RegistrarRowMutation) AddedLine() (r int, exists bool) {
+	v := m.addline
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetLine resets all changes to the "line" field.
+func (m *RegistrarRowMutation) ResetLine() {
+	m.line = nil
+	m.addline = nil
+}
+
+// SetStudent sets the "student" field.
+func (m *RegistrarRowMutation) SetStudent(s string) {
+	m.student = &s
+}
+
+// Student returns the value of the "student" field in the mutation.
+func (m *RegistrarRowMutation) Student() (r string, exists bool) {
+	v := m.student
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStudent returns the old "student" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldStudent(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStudent is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStudent requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStudent: %w", err)
+	}
+	return oldValue.Student, nil
+}
+
+// ResetStudent resets all changes to the "student" field.
+func (m *RegistrarRowMutation) ResetStudent() {
+	m.student = nil
+}
+
+// SetProgramID sets the "program_id" field.
+func (m *RegistrarRowMutation) SetProgramID(s string) {
+	m.program_id = &s
+}
+
+// ProgramID returns the value of the "program_id" field in the mutation.
+func (m *RegistrarRowMutation) ProgramID() (r string, exists bool) {
+	v := m.program_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProgramID returns the old "program_id" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldProgramID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProgramID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProgramID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProgramID: %w", err)
+	}
+	return oldValue.ProgramID, nil
+}
+
+// ResetProgramID resets all changes to the "program_id" field.
+func (m *RegistrarRowMutation) ResetProgramID() {
+	m.program_id = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *RegistrarRowMutation) SetStatus(s string) {
+	m.status = &s
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *RegistrarRowMutation) Status() (r string, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldStatus(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *RegistrarRowMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetSince sets the "since" field.
+func (m *RegistrarRowMutation) SetSince(s string) {
+	m.since = &s
+}
+
+// Since returns the value of the "since" field in the mutation.
+func (m *RegistrarRowMutation) Since() (r string, exists bool) {
+	v := m.since
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSince returns the old "since" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldSince(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSince is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSince requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSince: %w", err)
+	}
+	return oldValue.Since, nil
+}
+
+// ResetSince resets all changes to the "since" field.
+func (m *RegistrarRowMutation) ResetSince() {
+	m.since = nil
+}
+
+// SetOutcome sets the "outcome" field.
+func (m *RegistrarRowMutation) SetOutcome(s string) {
+	m.outcome = &s
+}
+
+// Outcome returns the value of the "outcome" field in the mutation.
+func (m *RegistrarRowMutation) Outcome() (r string, exists bool) {
+	v := m.outcome
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutcome returns the old "outcome" field's value of the RegistrarRow entity.
+// If the RegistrarRow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RegistrarRowMutation) OldOutcome(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutcome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
+	}
+	return oldValue.Outcome, nil
+}
+
+// ResetOutcome resets all changes to the "outcome" field.
+func (m *RegistrarRowMutation) ResetOutcome() {
+	m.outcome = nil
+}
+
+// Where appends a list predicates to the RegistrarRowMutation builder.
+func (m *RegistrarRowMutation) Where(ps ...predicate.RegistrarRow) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the RegistrarRowMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *RegistrarRowMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.RegistrarRow, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *RegistrarRowMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *RegistrarRowMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (RegistrarRow).
+func (m *RegistrarRowMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *RegistrarRowMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.run != nil {
+		fields = append(fields, registrarrow.FieldRun)
+	}
+	if m.line != nil {
+		fields = append(fields, registrarrow.FieldLine)
+	}
+	if m.student != nil {
+		fields = append(fields, registrarrow.FieldStudent)
+	}
+	if m.program_id != nil {
+		fields = append(fields, registrarrow.FieldProgramID)
+	}
+	if m.status != nil {
+		fields = append(fields, registrarrow.FieldStatus)
+	}
+	if m.since != nil {
+		fields = append(fields, registrarrow.FieldSince)
+	}
+	if m.outcome != nil {
+		fields = append(fields, registrarrow.FieldOutcome)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *RegistrarRowMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case registrarrow.FieldRun:
+		return m.Run()
+	case registrarrow.FieldLine:
+		return m.Line()
+	case registrarrow.FieldStudent:
+		return m.Student()
+	case registrarrow.FieldProgramID:
+		return m.ProgramID()
+	case registrarrow.FieldStatus:
+		return m.Status()
+	case registrarrow.FieldSince:
+		return m.Since()
+	case registrarrow.FieldOutcome:
+		return m.Outcome()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *RegistrarRowMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case registrarrow.FieldRun:
+		return m.OldRun(ctx)
+	case registrarrow.FieldLine:
+		return m.OldLine(ctx)
+	case registrarrow.FieldStudent:
+		return m.OldStudent(ctx)
+	case registrarrow.FieldProgramID:
+		return m.OldProgramID(ctx)
+	case registrarrow.FieldStatus:
+		return m.OldStatus(ctx)
+	case registrarrow.FieldSince:
+		return m.OldSince(ctx)
+	case registrarrow.FieldOutcome:
+		return m.OldOutcome(ctx)
+	}
+	return nil, fmt.Errorf("unknown RegistrarRow field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RegistrarRowMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case registrarrow.FieldRun:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRun(v)
+		return nil
+	case registrarrow.FieldLine:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLine(v)
+		return nil
+	case registrarrow.FieldStudent:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStudent(v)
+		return nil
+	case registrarrow.FieldProgramID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProgramID(v)
+		return nil
+	case registrarrow.FieldStatus:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case registrarrow.FieldSince:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSince(v)
+		return nil
+	case registrarrow.FieldOutcome:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutcome(v)
+		return nil
+	}
+	return fmt.Errorf("unknown RegistrarRow field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *RegistrarRowMutation) AddedFields() []string {
+	var fields []string
+	if m.addline != nil {
+		fields = append(fields, registrarrow.FieldLine)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *RegistrarRowMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case registrarrow.FieldLine:
+		return m.AddedLine()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *RegistrarRowMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case registrarrow.FieldLine:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLine(v)
+		return nil
+	}
+	return fmt.Errorf("unknown RegistrarRow numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *RegistrarRowMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *RegistrarRowMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *RegistrarRowMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown RegistrarRow nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *RegistrarRowMutation) ResetField(name string) error {
+	switch name {
+	case registrarrow.FieldRun:
+		m.ResetRun()
+		return nil
+	case registrarrow.FieldLine:
+		m.ResetLine()
+		return nil
+	case registrarrow.FieldStudent:
+		m.ResetStudent()
+		return nil
+	case registrarrow.FieldProgramID:
+		m.ResetProgramID()
+		return nil
+	case registrarrow.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case registrarrow.FieldSince:
+		m.ResetSince()
+		return nil
+	case registrarrow.FieldOutcome:
+		m.ResetOutcome()
+		return nil
+	}
+	return fmt.Errorf("unknown RegistrarRow field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *RegistrarRowMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *RegistrarRowMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *RegistrarRowMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *RegistrarRowMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *RegistrarRowMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *RegistrarRowMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *RegistrarRowMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown RegistrarRow unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *RegistrarRowMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown RegistrarRow edge %s", name)
+}
+
 // StatusChangeMutation represents an operation that mutates the StatusChange nodes in the graph.
 type StatusChangeMutation struct {
 	config
@@ -5070,6 +5814,446 @@ func (m *TouchMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *TouchMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Touch edge %s", name)
+}
+
+// UploadMutation represents an operation that mutates the Upload nodes in the graph.
+type UploadMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	name          *string
+	data          *[]byte
+	created_date  *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Upload, error)
+	predicates    []predicate.Upload
+}
+
+var _ ent.Mutation = (*UploadMutation)(nil)
+
+// uploadOption allows management of the mutation configuration using functional options.
+type uploadOption func(*UploadMutation)
+
+// newUploadMutation creates new mutation for the Upload entity.
+func newUploadMutation(c config, op Op, opts ...uploadOption) *UploadMutation {
+	m := &UploadMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeUpload,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withUploadID sets the ID field of the mutation.
+func withUploadID(id uuid.UUID) uploadOption {
+	return func(m *UploadMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Upload
+		)
+		m.oldValue = func(ctx context.Context) (*Upload, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Upload.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withUpload sets the old Upload of the mutation.
+func withUpload(node *Upload) uploadOption {
+	return func(m *UploadMutation) {
+		m.oldValue = func(context.Context) (*Upload, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m UploadMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m UploadMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Upload entities.
+func (m *UploadMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *UploadMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *UploadMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Upload.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetName sets the "name" field.
+func (m *UploadMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *UploadMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the Upload entity.
+// If the Upload object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UploadMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *UploadMutation) ResetName() {
+	m.name = nil
+}
+
+// SetData sets the "data" field.
+func (m *UploadMutation) SetData(b []byte) {
+	m.data = &b
+}
+
+// Data returns the value of the "data" field in the mutation.
+func (m *UploadMutation) Data() (r []byte, exists bool) {
+	v := m.data
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldData returns the old "data" field's value of the Upload entity.
+// If the Upload object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UploadMutation) OldData(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldData is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldData requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldData: %w", err)
+	}
+	return oldValue.Data, nil
+}
+
+// ResetData resets all changes to the "data" field.
+func (m *UploadMutation) ResetData() {
+	m.data = nil
+}
+
+// SetCreatedDate sets the "created_date" field.
+func (m *UploadMutation) SetCreatedDate(t time.Time) {
+	m.created_date = &t
+}
+
+// CreatedDate returns the value of the "created_date" field in the mutation.
+func (m *UploadMutation) CreatedDate() (r time.Time, exists bool) {
+	v := m.created_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedDate returns the old "created_date" field's value of the Upload entity.
+// If the Upload object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UploadMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
+	}
+	return oldValue.CreatedDate, nil
+}
+
+// ResetCreatedDate resets all changes to the "created_date" field.
+func (m *UploadMutation) ResetCreatedDate() {
+	m.created_date = nil
+}
+
+// Where appends a list predicates to the UploadMutation builder.
+func (m *UploadMutation) Where(ps ...predicate.Upload) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the UploadMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *UploadMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Upload, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *UploadMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *UploadMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Upload).
+func (m *UploadMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *UploadMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.name != nil {
+		fields = append(fields, upload.FieldName)
+	}
+	if m.data != nil {
+		fields = append(fields, upload.FieldData)
+	}
+	if m.created_date != nil {
+		fields = append(fields, upload.FieldCreatedDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *UploadMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case upload.FieldName:
+		return m.Name()
+	case upload.FieldData:
+		return m.Data()
+	case upload.FieldCreatedDate:
+		return m.CreatedDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *UploadMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case upload.FieldName:
+		return m.OldName(ctx)
+	case upload.FieldData:
+		return m.OldData(ctx)
+	case upload.FieldCreatedDate:
+		return m.OldCreatedDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown Upload field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *UploadMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case upload.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case upload.FieldData:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetData(v)
+		return nil
+	case upload.FieldCreatedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Upload field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *UploadMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *UploadMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *UploadMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Upload numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *UploadMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *UploadMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *UploadMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Upload nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *UploadMutation) ResetField(name string) error {
+	switch name {
+	case upload.FieldName:
+		m.ResetName()
+		return nil
+	case upload.FieldData:
+		m.ResetData()
+		return nil
+	case upload.FieldCreatedDate:
+		m.ResetCreatedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown Upload field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *UploadMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *UploadMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *UploadMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *UploadMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *UploadMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *UploadMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *UploadMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Upload unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *UploadMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Upload edge %s", name)
 }
 
 // WatchMutation represents an operation that mutates the Watch nodes in the graph.

@@ -5,8 +5,10 @@ package ent
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"taskkit.dev/internal/demo/caseload/ent/alert"
 	"taskkit.dev/internal/demo/caseload/ent/letter"
+	"taskkit.dev/internal/demo/caseload/ent/upload"
 	"taskkit.dev/internal/demo/caseload/schema"
 )
 
@@ -30,4 +32,14 @@ func init() {
 	letterDescSentDate := letterFields[5].Descriptor()
 	// letter.DefaultSentDate holds the default value on creation for the sent_date field.
 	letter.DefaultSentDate = letterDescSentDate.Default.(func() time.Time)
+	uploadFields := schema.Upload{}.Fields()
+	_ = uploadFields
+	// uploadDescCreatedDate is the schema descriptor for created_date field.
+	uploadDescCreatedDate := uploadFields[3].Descriptor()
+	// upload.DefaultCreatedDate holds the default value on creation for the created_date field.
+	upload.DefaultCreatedDate = uploadDescCreatedDate.Default.(func() time.Time)
+	// uploadDescID is the schema descriptor for id field.
+	uploadDescID := uploadFields[0].Descriptor()
+	// upload.DefaultID holds the default value on creation for the id field.
+	upload.DefaultID = uploadDescID.Default.(func() uuid.UUID)
 }

@@ -26,10 +26,14 @@ type Tx struct {
 	Person *PersonClient
 	// Program is the client for interacting with the Program builders.
 	Program *ProgramClient
+	// RegistrarRow is the client for interacting with the RegistrarRow builders.
+	RegistrarRow *RegistrarRowClient
 	// StatusChange is the client for interacting with the StatusChange builders.
 	StatusChange *StatusChangeClient
 	// Touch is the client for interacting with the Touch builders.
 	Touch *TouchClient
+	// Upload is the client for interacting with the Upload builders.
+	Upload *UploadClient
 	// Watch is the client for interacting with the Watch builders.
 	Watch *WatchClient
 
@@ -169,8 +173,10 @@ func (tx *Tx) init() {
 	tx.Letter = NewLetterClient(tx.config)
 	tx.Person = NewPersonClient(tx.config)
 	tx.Program = NewProgramClient(tx.config)
+	tx.RegistrarRow = NewRegistrarRowClient(tx.config)
 	tx.StatusChange = NewStatusChangeClient(tx.config)
 	tx.Touch = NewTouchClient(tx.config)
+	tx.Upload = NewUploadClient(tx.config)
 	tx.Watch = NewWatchClient(tx.config)
 }
 

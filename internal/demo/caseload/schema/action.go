@@ -120,6 +120,7 @@ func (ExportPart) Annotations() []schema.Annotation {
 func (ExportPart) Fields() []ent.Field {
 	return []ent.Field{
 		field.UUID("task", uuid.UUID{}).Immutable(),
+		field.UUID("first", uuid.UUID{}).Immutable().Comment("orders the parts, before part"),
 		field.Int("part").Immutable().Comment("from 1"),
 		field.Int("rows"),
 		field.Bytes("data").Comment("CSV without a header"),
@@ -128,7 +129,57 @@ func (ExportPart) Fields() []ent.Field {
 
 // Indexes implements [ent.Interface].
 func (ExportPart) Indexes() []ent.Index {
-	return []ent.Index{index.Fields("task", "part").Unique().StorageKey("caseload_export_part_once")}
+	return []ent.Index{index.Fields("task", "first", "part").Unique().StorageKey("caseload_export_part_once")}
+}
+
+// Upload is a file that somebody has uploaded, for a task to read.
+type Upload struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (Upload) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "caseload_upload"}}
+}
+
+// Fields implements [ent.Interface].
+func (Upload) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("id", uuid.UUID{}).Immutable().Default(newID),
+		field.Text("name").Immutable(),
+		field.Bytes("data").Immutable(),
+		field.Time("created_date").Immutable().Default(now),
+	}
+}
+
+// newID returns the id of a new row.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// RegistrarRow is one line of a registrar's file while it is compared with the enrolments.
+type RegistrarRow struct{ ent.Schema }
+
+// Annotations implements [ent.Interface].
+func (RegistrarRow) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Annotation{Table: "caseload_registrar_row"}}
+}
+
+// Fields implements [ent.Interface].
+func (RegistrarRow) Fields() []ent.Field {
+	return []ent.Field{
+		field.UUID("run", uuid.UUID{}).Immutable().Comment("the task that compares the file"),
+		field.Int("line").Immutable().Comment("in the file"),
+		field.Text("student").Immutable().Comment("the school id, or the id of the person"),
+		field.Text("program_id").Immutable(),
+		field.Text("status").Immutable(),
+		field.Text("since").Immutable().Comment("a date as 2006-01-02"),
+		field.Text("outcome").Comment("what became of the line"),
+	}
+}
+
+// Indexes implements [ent.Interface].
+func (RegistrarRow) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("run", "line").Unique().StorageKey("caseload_registrar_row_once"),
+		index.Fields("run", "student").StorageKey("caseload_registrar_row_student"),
+	}
 }
 
 // Touch is one line of the ledger: a row of the domain was written for a task.

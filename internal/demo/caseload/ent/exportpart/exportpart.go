@@ -13,6 +13,8 @@ const (
 	FieldID = "id"
 	// FieldTask holds the string denoting the task field in the database.
 	FieldTask = "task"
+	// FieldFirst holds the string denoting the first field in the database.
+	FieldFirst = "first"
 	// FieldPart holds the string denoting the part field in the database.
 	FieldPart = "part"
 	// FieldRows holds the string denoting the rows field in the database.
@@ -27,6 +29,7 @@ const (
 var Columns = []string{
 	FieldID,
 	FieldTask,
+	FieldFirst,
 	FieldPart,
 	FieldRows,
 	FieldData,
@@ -53,6 +56,11 @@ func ByID(opts ...sql.OrderTermOption) OrderOption {
 // ByTask orders the results by the task field.
 func ByTask(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTask, opts...).ToFunc()
+}
+
+// ByFirst orders the results by the first field.
+func ByFirst(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFirst, opts...).ToFunc()
 }
 
 // ByPart orders the results by the part field.

@@ -58,6 +58,11 @@ func Task(v uuid.UUID) predicate.ExportPart {
 	return predicate.ExportPart(sql.FieldEQ(FieldTask, v))
 }
 
+// First applies equality check predicate on the "first" field. It's identical to FirstEQ.
+func First(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldEQ(FieldFirst, v))
+}
+
 // Part applies equality check predicate on the "part" field. It's identical to PartEQ.
 func Part(v int) predicate.ExportPart {
 	return predicate.ExportPart(sql.FieldEQ(FieldPart, v))
@@ -111,6 +116,46 @@ func TaskLT(v uuid.UUID) predicate.ExportPart {
 // TaskLTE applies the LTE predicate on the "task" field.
 func TaskLTE(v uuid.UUID) predicate.ExportPart {
 	return predicate.ExportPart(sql.FieldLTE(FieldTask, v))
+}
+
+// FirstEQ applies the EQ predicate on the "first" field.
+func FirstEQ(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldEQ(FieldFirst, v))
+}
+
+// FirstNEQ applies the NEQ predicate on the "first" field.
+func FirstNEQ(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldNEQ(FieldFirst, v))
+}
+
+// FirstIn applies the In predicate on the "first" field.
+func FirstIn(vs ...uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldIn(FieldFirst, vs...))
+}
+
+// FirstNotIn applies the NotIn predicate on the "first" field.
+func FirstNotIn(vs ...uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldNotIn(FieldFirst, vs...))
+}
+
+// FirstGT applies the GT predicate on the "first" field.
+func FirstGT(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldGT(FieldFirst, v))
+}
+
+// FirstGTE applies the GTE predicate on the "first" field.
+func FirstGTE(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldGTE(FieldFirst, v))
+}
+
+// FirstLT applies the LT predicate on the "first" field.
+func FirstLT(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldLT(FieldFirst, v))
+}
+
+// FirstLTE applies the LTE predicate on the "first" field.
+func FirstLTE(v uuid.UUID) predicate.ExportPart {
+	return predicate.ExportPart(sql.FieldLTE(FieldFirst, v))
 }
 
 // PartEQ applies the EQ predicate on the "part" field.

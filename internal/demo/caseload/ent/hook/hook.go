@@ -81,6 +81,18 @@ func (f ProgramFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ProgramMutation", m)
 }
 
+// The RegistrarRowFunc type is an adapter to allow the use of ordinary
+// function as RegistrarRow mutator.
+type RegistrarRowFunc func(context.Context, *ent.RegistrarRowMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f RegistrarRowFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.RegistrarRowMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.RegistrarRowMutation", m)
+}
+
 // The StatusChangeFunc type is an adapter to allow the use of ordinary
 // function as StatusChange mutator.
 type StatusChangeFunc func(context.Context, *ent.StatusChangeMutation) (ent.Value, error)
@@ -103,6 +115,18 @@ func (f TouchFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TouchMutation", m)
+}
+
+// The UploadFunc type is an adapter to allow the use of ordinary
+// function as Upload mutator.
+type UploadFunc func(context.Context, *ent.UploadMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f UploadFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.UploadMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.UploadMutation", m)
 }
 
 // The WatchFunc type is an adapter to allow the use of ordinary

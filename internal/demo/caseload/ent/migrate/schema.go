@@ -85,6 +85,7 @@ var (
 	CaseloadExportPartColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt, Increment: true},
 		{Name: "task", Type: field.TypeUUID},
+		{Name: "first", Type: field.TypeUUID},
 		{Name: "part", Type: field.TypeInt},
 		{Name: "rows", Type: field.TypeInt},
 		{Name: "data", Type: field.TypeBytes},
@@ -98,7 +99,7 @@ var (
 			{
 				Name:    "caseload_export_part_once",
 				Unique:  true,
-				Columns: []*schema.Column{CaseloadExportPartColumns[1], CaseloadExportPartColumns[2]},
+				Columns: []*schema.Column{CaseloadExportPartColumns[1], CaseloadExportPartColumns[2], CaseloadExportPartColumns[3]},
 			},
 		},
 	}
@@ -160,6 +161,35 @@ var (
 		Columns:    CaseloadProgramColumns,
 		PrimaryKey: []*schema.Column{CaseloadProgramColumns[0]},
 	}
+	// CaseloadRegistrarRowColumns holds the columns for the "caseload_registrar_row" table.
+	CaseloadRegistrarRowColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt, Increment: true},
+		{Name: "run", Type: field.TypeUUID},
+		{Name: "line", Type: field.TypeInt},
+		{Name: "student", Type: field.TypeString, Size: 2147483647},
+		{Name: "program_id", Type: field.TypeString, Size: 2147483647},
+		{Name: "status", Type: field.TypeString, Size: 2147483647},
+		{Name: "since", Type: field.TypeString, Size: 2147483647},
+		{Name: "outcome", Type: field.TypeString, Size: 2147483647},
+	}
+	// CaseloadRegistrarRowTable holds the schema information for the "caseload_registrar_row" table.
+	CaseloadRegistrarRowTable = &schema.Table{
+		Name:       "caseload_registrar_row",
+		Columns:    CaseloadRegistrarRowColumns,
+		PrimaryKey: []*schema.Column{CaseloadRegistrarRowColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "caseload_registrar_row_once",
+				Unique:  true,
+				Columns: []*schema.Column{CaseloadRegistrarRowColumns[1], CaseloadRegistrarRowColumns[2]},
+			},
+			{
+				Name:    "caseload_registrar_row_student",
+				Unique:  false,
+				Columns: []*schema.Column{CaseloadRegistrarRowColumns[1], CaseloadRegistrarRowColumns[3]},
+			},
+		},
+	}
 	// CaseloadStatusChangeColumns holds the columns for the "caseload_status_change" table.
 	CaseloadStatusChangeColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt, Increment: true},
@@ -206,6 +236,19 @@ var (
 			},
 		},
 	}
+	// CaseloadUploadColumns holds the columns for the "caseload_upload" table.
+	CaseloadUploadColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "name", Type: field.TypeString, Size: 2147483647},
+		{Name: "data", Type: field.TypeBytes},
+		{Name: "created_date", Type: field.TypeTime},
+	}
+	// CaseloadUploadTable holds the schema information for the "caseload_upload" table.
+	CaseloadUploadTable = &schema.Table{
+		Name:       "caseload_upload",
+		Columns:    CaseloadUploadColumns,
+		PrimaryKey: []*schema.Column{CaseloadUploadColumns[0]},
+	}
 	// CaseloadWatchColumns holds the columns for the "caseload_watch" table.
 	CaseloadWatchColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt, Increment: true},
@@ -248,8 +291,10 @@ var (
 		CaseloadOutboxTable,
 		CaseloadPersonTable,
 		CaseloadProgramTable,
+		CaseloadRegistrarRowTable,
 		CaseloadStatusChangeTable,
 		CaseloadTouchTable,
+		CaseloadUploadTable,
 		CaseloadWatchTable,
 	}
 )
@@ -279,11 +324,17 @@ func init() {
 	CaseloadProgramTable.Annotation = &entsql.Annotation{
 		Table: "caseload_program",
 	}
+	CaseloadRegistrarRowTable.Annotation = &entsql.Annotation{
+		Table: "caseload_registrar_row",
+	}
 	CaseloadStatusChangeTable.Annotation = &entsql.Annotation{
 		Table: "caseload_status_change",
 	}
 	CaseloadTouchTable.Annotation = &entsql.Annotation{
 		Table: "caseload_touch",
+	}
+	CaseloadUploadTable.Annotation = &entsql.Annotation{
+		Table: "caseload_upload",
 	}
 	CaseloadWatchTable.ForeignKeys[0].RefTable = CaseloadPersonTable
 	CaseloadWatchTable.Annotation = &entsql.Annotation{

@@ -24,11 +24,17 @@ type Person func(*sql.Selector)
 // Program is the predicate function for program builders.
 type Program func(*sql.Selector)
 
+// RegistrarRow is the predicate function for registrarrow builders.
+type RegistrarRow func(*sql.Selector)
+
 // StatusChange is the predicate function for statuschange builders.
 type StatusChange func(*sql.Selector)
 
 // Touch is the predicate function for touch builders.
 type Touch func(*sql.Selector)
+
+// Upload is the predicate function for upload builders.
+type Upload func(*sql.Selector)
 
 // Watch is the predicate function for watch builders.
 type Watch func(*sql.Selector)
