@@ -123,7 +123,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 		return Result{}, err
 	}
 	where := x.path(b)
-	return Result{Where: where, Rows: b.State.Rows, Bytes: f.size}, errors.Join(f.rename(where), x.sweep(b))
+	return Result{Where: where, Rows: f.rows, Bytes: f.size}, errors.Join(f.rename(where), x.sweep(b))
 }
 
 // Abort implements [taskkit.Aborter]: nothing is left, unless Report is still to
