@@ -54,9 +54,9 @@ func (x *Applier) Segments(ctx context.Context, b *taskkit.Batch[RunSpec, ApplyS
 // Who has left the program since the comparison fails.
 func (*Applier) Execute(ctx context.Context, b *taskkit.Batch[RunSpec, ApplyState]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
-	rows, err := caseload.RegistrarRows(ctx, c, b.Spec.Run, caseload.RowDiffers, b.State.After, b.Limit, b.Segment.Where(registrarrow.FieldLine))
+	rows, next, err := take(ctx, c, b, caseload.RowDiffers, &b.State.After, b.Segment.Where(registrarrow.FieldLine))
 	if err != nil || len(rows) == 0 {
-		return taskkit.Done, err
+		return next, err
 	}
 	people, err := students(ctx, c, rows)
 	if err != nil {
@@ -94,9 +94,7 @@ func (*Applier) Execute(ctx context.Context, b *taskkit.Batch[RunSpec, ApplyStat
 			return taskkit.More, err
 		}
 	}
-	b.Advance(len(rows))
-	b.State.After = rows[len(rows)-1].Line
-	return taskkit.More, nil
+	return next, nil
 }
 
 // groups returns the lines with the same program and status together, in the order of their

@@ -27,9 +27,9 @@ type Comparer struct{}
 // Execute implements [taskkit.Executor].
 func (*Comparer) Execute(ctx context.Context, b *taskkit.Batch[RunSpec, CompareState]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
-	rows, err := caseload.RegistrarRows(ctx, c, b.Spec.Run, caseload.RowLoaded, b.State.After, b.Limit)
+	rows, next, err := take(ctx, c, b, caseload.RowLoaded, &b.State.After)
 	if err != nil || len(rows) == 0 {
-		return taskkit.Done, err
+		return next, err
 	}
 	people, err := students(ctx, c, rows)
 	if err != nil {
@@ -63,9 +63,7 @@ func (*Comparer) Execute(ctx context.Context, b *taskkit.Batch[RunSpec, CompareS
 			return taskkit.More, err
 		}
 	}
-	b.Advance(len(rows))
-	b.State.After = rows[len(rows)-1].Line
-	return taskkit.More, nil
+	return next, nil
 }
 
 // students finds the people of lines by what names them there.

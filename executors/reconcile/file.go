@@ -83,7 +83,9 @@ func readLines(data []byte, at LoadState, limit int) ([]line, LoadState, error) 
 	if len(lines) < limit {
 		end = int64(len(rest)) // what follows the last line is empty
 	}
-	return lines, LoadState{Offset: at.Offset + end, Lines: at.Lines + bytes.Count(rest[:end], []byte("\n"))}, nil
+	return lines, LoadState{
+		Offset: at.Offset + end, Lines: at.Lines + bytes.Count(rest[:end], []byte("\n")), Records: at.Records + len(lines),
+	}, nil
 }
 
 // readHeader reads the first line.

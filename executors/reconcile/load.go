@@ -25,6 +25,8 @@ type LoadState struct {
 	Offset int64 `json:"offset,omitempty"`
 	// Lines are the lines before it.
 	Lines int `json:"lines,omitempty"`
+	// Records are those of the file before it.
+	Records int `json:"records,omitempty"`
 }
 
 // Loader reads a file into the table. Lines that are not valid fail. Of several lines of one
@@ -64,6 +66,7 @@ func (*Loader) Execute(ctx context.Context, b *taskkit.Batch[LoadSpec, LoadState
 	next := taskkit.More
 	if at.Offset == int64(len(data)) {
 		next = taskkit.Done
+		b.Total(at.Records)
 	}
 	return next, caseload.AddRegistrarRows(ctx, c, b.Spec.Run, rows)
 }

@@ -28,6 +28,7 @@ import (
 
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/predicate"
 	"taskkit.dev/taskkit"
 )
 
@@ -117,6 +118,30 @@ func (*Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Res
 	}
 	r.Loaded = r.Unchanged + r.Changed + r.Unknown + r.NotEnrolled + r.Open
 	return r, caseload.DropRegistrarRows(ctx, c, b.Task)
+}
+
+// take returns the next lines of a stage with an outcome after a line, and whether they are
+// the last. It counts them as processed.
+func take[State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[RunSpec, State], outcome string, after *int, within ...predicate.RegistrarRow) ([]caseload.RegistrarRow, taskkit.Next, error) {
+	if *after == 0 {
+		_, _, n, err := caseload.RegistrarSpan(ctx, c, b.Spec.Run, outcome, within...)
+		if err != nil {
+			return nil, taskkit.More, err
+		}
+		b.Total(n)
+	}
+	// One more than asked for tells whether these are the last.
+	rows, err := caseload.RegistrarRows(ctx, c, b.Spec.Run, outcome, *after, b.Limit+1, within...)
+	if err != nil || len(rows) == 0 {
+		return nil, taskkit.Done, err
+	}
+	next := taskkit.Done
+	if len(rows) > b.Limit {
+		rows, next = rows[:b.Limit], taskkit.More
+	}
+	b.Advance(len(rows))
+	*after = rows[len(rows)-1].Line
+	return rows, next, nil
 }
 
 // Abort implements [taskkit.Aborter].

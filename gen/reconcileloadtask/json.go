@@ -26,7 +26,7 @@ func decodeSpec(src []byte, v *Spec) error {
 
 // appendState appends the JSON of a state to dst.
 func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 37)
+	e := taskjson.NewEncoderSize(dst, 56)
 	writeLoadState(&e, v)
 	return e.Finish()
 }
@@ -80,6 +80,10 @@ func writeLoadState(e *taskjson.Encoder, v *reconcile.LoadState) {
 		e.Name("lines")
 		e.Int(int64(v.Lines))
 	}
+	if v.Records != 0 {
+		e.Name("records")
+		e.Int(int64(v.Records))
+	}
 	e.EndObject()
 }
 
@@ -97,8 +101,11 @@ func readLoadState(d *taskjson.Decoder, v *reconcile.LoadState) {
 		case "lines":
 			d.Once(&seen, 1)
 			v.Lines = int(d.Int(0))
+		case "records":
+			d.Once(&seen, 2)
+			v.Records = int(d.Int(0))
 		default:
-			d.Unknown(name, "offset", "lines")
+			d.Unknown(name, "offset", "lines", "records")
 		}
 	}
 	d.End()

@@ -29,8 +29,9 @@ func _() {
 		Upload uuid.UUID `json:"upload"`
 	}{})
 	runGoGenerate_typeHasChanged[reconcile.LoadState](struct {
-		Offset int64 `json:"offset,omitempty"`
-		Lines  int   `json:"lines,omitempty"`
+		Offset  int64 `json:"offset,omitempty"`
+		Lines   int   `json:"lines,omitempty"`
+		Records int   `json:"records,omitempty"`
 	}{})
 
 	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Loader)(nil))

@@ -19,6 +19,6 @@ func TestSpecimens(t *testing.T) {
 		{Part: "spec", Revision: 1, JSON: `{}`},
 		{Part: "spec", Revision: 1, JSON: `{"run":"0190b3a1-7c3e-7000-8000-000000000001","upload":"0190b3a1-7c3e-7000-8000-000000000001"}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
-		{Part: "state", Revision: 1, JSON: `{"lines":1,"offset":1}`},
+		{Part: "state", Revision: 1, JSON: `{"lines":1,"offset":1,"records":1}`},
 	})
 }

@@ -104,9 +104,9 @@ func RegistrarLines(ctx context.Context, c *ent.Client, run uuid.UUID, students 
 }
 
 // RegistrarSpan returns the first and the last line of a run with an outcome, and how many
-// there are.
-func RegistrarSpan(ctx context.Context, c *ent.Client, run uuid.UUID, outcome string) (first, last, n int, err error) {
-	of := c.RegistrarRow.Query().Where(registrarrow.Run(run), registrarrow.Outcome(outcome))
+// there are. What is given as within must hold as well.
+func RegistrarSpan(ctx context.Context, c *ent.Client, run uuid.UUID, outcome string, within ...predicate.RegistrarRow) (first, last, n int, err error) {
+	of := c.RegistrarRow.Query().Where(registrarrow.Run(run), registrarrow.Outcome(outcome)).Where(within...)
 	if n, err = of.Clone().Count(ctx); err != nil || n == 0 {
 		return 0, 0, 0, wrap("count lines of a registrar's file", err)
 	}
