@@ -22,7 +22,7 @@ import (
 // coach is the person who submits all tasks.
 var coach = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 
-// everyone is the targets of all five actions.
+// everyone is the targets of the five actions that run at once.
 func everyone() targets.Targets { return targets.Targets{Query: &targets.Query{Everyone: true}} }
 
 // actions is the number of tasks that can run at once: the five actions, and the
@@ -41,12 +41,14 @@ type action struct {
 	overHTTP bool
 	// child is a task that this one submits; parent is set on that.
 	child, parent *action
+	// buckets says that the action runs in buckets over the people.
+	buckets bool
 
 	task      *taskkit.Task // as last read, without spec and state
 	takeovers int           // how often its worker was killed while running the task
 }
 
-// all returns the five actions.
+// all returns the five actions that run at once.
 func (r *run) all() []*action {
 	return []*action{
 		{
@@ -64,7 +66,7 @@ func (r *run) all() []*action {
 			},
 		},
 		{
-			name: "early_alert", ledger: caseload.ActionAlert,
+			name: "early_alert", ledger: caseload.ActionAlert, buckets: true,
 			child: &action{name: "its mail", ledger: caseload.ActionMail},
 			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
 				return earlyalerttask.Submit(ctx, tx, earlyalert.Spec{
@@ -74,7 +76,7 @@ func (r *run) all() []*action {
 			},
 		},
 		{
-			name: "export_caseload", overHTTP: true,
+			name: "export_caseload", overHTTP: true, buckets: true,
 		},
 		{
 			name: "send_email", ledger: caseload.ActionMail,

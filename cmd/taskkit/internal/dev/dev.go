@@ -1,7 +1,8 @@
 // Package dev is the demonstration. It fills a database with people, starts a
-// mail server and workers as processes of their own, runs all five bulk actions
-// for everybody, kills workers in the middle, and shows from a ledger that nobody
-// was processed twice or missed. Then it makes one more change with care: it previews
+// mail server and workers as processes of their own, runs five bulk actions
+// for everybody, two of them in buckets, kills workers in the middle, and shows from a ledger
+// that nobody was processed twice or missed. The sixth action reconciles the statuses with a
+// registrar's file, in stages; see reconcile.go. Then it makes one more change with care: it previews
 // it, has a second person approve it after the first items, and retries those that
 // failed. See change.go.
 //
@@ -47,7 +48,8 @@ type Options struct {
 	// Workers is the number of worker processes. Defaults to 2 on SQLite, which
 	// has one writer at a time, and to 3 on PostgreSQL.
 	Workers int
-	// Kills is how many of them are killed; at most MaxKills.
+	// Kills is how many of them are killed during the first five actions; at most MaxKills.
+	// If it is not 0 one more is killed during the sixth.
 	Kills int
 	// Listen is the address on which the actions are served over HTTP. It must be one of
 	// this machine. Defaults to a free port of 127.0.0.1.
@@ -75,8 +77,10 @@ type run struct {
 	began    time.Time
 	actions  []*action
 	exported exported
+	sheet    *sheet
 	change   *change
 	kills    []kill
+	killsNow int // how many may be killed up to now
 	view     view
 }
 
@@ -103,14 +107,18 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.web.close()) }()
 	fmt.Fprintf(o.Out, "http       curl -s %s/jobs\n", r.web.url)
-	r.workers = newWorkers(r.workspace, r.mail.Addr(), o.Workers)
+	r.workers = newWorkers(r.workspace, r.mail.Addr(), o.Workers, len(r.people.all))
 	defer func() { err = errors.Join(err, r.workers.end()) }()
+	hold := holdNothing
+	if o.Kills > 0 {
+		hold = holdBuckets
+	}
 	for range o.Workers {
-		if _, err := r.workers.add(o.Kills > 0); err != nil {
+		if _, err := r.workers.add(hold); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(o.Out, "workers    %d processes; %d of them will be killed with SIGKILL in the middle of a batch\n", o.Workers, o.Kills)
+	fmt.Fprintf(o.Out, "workers    %d processes; %d of them will be killed with SIGKILL in the middle of a batch\n", o.Workers, r.allKills())
 	if err := r.work(ctx); err != nil {
 		if ctx.Err() != nil {
 			return r.abandon()
@@ -127,8 +135,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.workers.stay(ctx)
 }
 
-// work submits all tasks and waits until they have ended: first the five actions, and
-// then the change that is previewed and approved.
+// work submits all tasks and waits until they have ended: first five actions at once, then the
+// reconciliation, and then the change that is previewed and approved.
 func (r *run) work(ctx context.Context) error {
 	r.view = &lines{run: r}
 	if err := r.submit(ctx); err != nil {
@@ -140,11 +148,16 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.awaitExport(ctx); err != nil {
 		return err
 	}
+	if err := r.reconcile(ctx); err != nil {
+		return fmt.Errorf("reconcile: %w", err)
+	}
 	return r.makeChange(ctx)
 }
 
 // submitted returns the tasks of the demonstration.
-func (r *run) submitted() []*action { return slices.Concat(r.actions, r.change.steps()) }
+func (r *run) submitted() []*action {
+	return slices.Concat(r.actions, r.sheet.steps(), r.change.steps())
+}
 
 // since returns the time since the start, as the progress shows it.
 func (r *run) since() string { return fmt.Sprintf("%6.1fs", time.Since(r.began).Seconds()) }

@@ -92,7 +92,7 @@ func start(t *testing.T, o Options) *run {
 			t.Error(err)
 		}
 	})
-	r.workers = newWorkers(p, r.mail.Addr(), o.Workers)
+	r.workers = newWorkers(p, r.mail.Addr(), o.Workers, o.People)
 	t.Cleanup(func() {
 		if err := r.workers.end(); err != nil {
 			t.Error(err)
@@ -109,7 +109,7 @@ func TestChecksFindDamage(t *testing.T) {
 		o, out := options(t, db)
 		ctx := t.Context()
 		r := start(t, o)
-		if _, err := r.workers.add(false); err != nil {
+		if _, err := r.workers.add(holdNothing); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.work(ctx); err != nil {
@@ -264,8 +264,8 @@ func TestWorkerEndsWithItsParent(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c := newWorkers(p, "127.0.0.1:1", 1)
-	m, err := c.add(false)
+	c := newWorkers(p, "127.0.0.1:1", 1, o.People)
+	m, err := c.add(holdNothing)
 	if err != nil {
 		t.Fatal(err)
 	}

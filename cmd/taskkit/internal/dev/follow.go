@@ -25,11 +25,14 @@ const (
 type kill struct {
 	worker string
 	tasks  []taskkit.ID // the tasks that it was running
+	// buckets is how many of them are buckets.
+	buckets int
 }
 
 // follow follows the tasks of the actions until they end and kills workers in the
 // meantime.
 func (r *run) follow(ctx context.Context) error {
+	r.killsNow = r.Kills
 	r.view = newView(r)
 	defer func() {
 		r.view.close()
@@ -76,24 +79,18 @@ func (r *run) wait(ctx context.Context, read func() (changed, done bool, err err
 
 // poll reads the tasks and shows their progress.
 func (r *run) poll(ctx context.Context) (changed, done bool, err error) {
-	ids := make([]taskkit.ID, len(r.actions))
-	for i, a := range r.actions {
-		ids[i] = a.id
-	}
-	tasks, err := r.client.Tasks(ctx, taskkit.Filter{IDs: ids})
-	if ctx.Err() != nil {
-		return false, false, nil //nolint:nilerr // the run was interrupted, which the caller reports
-	}
-	if err != nil {
-		return false, false, err
-	}
 	done = true
 	for _, a := range r.actions {
-		i := slices.IndexFunc(tasks, func(t *taskkit.Task) bool { return t.ID == a.id })
-		if i < 0 {
-			return false, false, fmt.Errorf("the task %s of %s was deleted", a.id, a.name)
+		if a.task != nil && a.task.Ended() {
+			continue
 		}
-		t := tasks[i]
+		t, err := r.client.Task(ctx, a.id) // a list does not sum up the buckets
+		if ctx.Err() != nil {
+			return false, false, nil //nolint:nilerr // the run was interrupted, which the caller reports
+		}
+		if err != nil {
+			return false, false, fmt.Errorf("read the task of %s: %w", a.name, err)
+		}
 		changed = changed || a.task == nil || t.Modified != a.task.Modified || t.Progress != a.task.Progress
 		done = done && t.Ended()
 		a.task = t
@@ -107,37 +104,46 @@ func (r *run) poll(ctx context.Context) (changed, done bool, err error) {
 // onHeld kills a worker that holds a batch, unless enough have been killed: then
 // it lets the worker continue.
 func (r *run) onHeld(ctx context.Context, h heldBatch) error {
-	if len(r.kills) >= r.Kills {
+	if len(r.kills) >= r.killsNow {
 		_ = h.write(lineGo) // if it has died, ended reports it
 		return nil
 	}
 	if err := r.workers.kill(h.process); err != nil {
 		return err
 	}
-	if _, _, err := r.poll(ctx); err != nil || ctx.Err() != nil {
-		return err
-	}
 	// A dead worker changes nothing: the tasks with its name are those it was running.
 	k := kill{worker: h.name}
 	var what []string
-	for _, a := range r.actions {
-		if !a.task.Ended() && strings.HasPrefix(a.task.Worker, h.name+"-") {
-			k.tasks = append(k.tasks, a.id)
-			a.takeovers++
-			what = append(what, a.name)
+	for _, a := range slices.Concat(r.actions, r.sheet.steps()) {
+		running, err := r.runningOf(ctx, a, h.name)
+		if err != nil || ctx.Err() != nil {
+			return err
 		}
-		if a.id.String() == h.task {
-			what = slices.DeleteFunc(what, func(s string) bool { return s == a.name })
-			what = slices.Insert(what, 0, fmt.Sprintf("%s at %s of %s", a.name, humanize.Comma(h.processed), humanize.Comma(h.total)))
+		for _, t := range running {
+			k.tasks = append(k.tasks, t.ID)
+			a.takeovers++
+			name := a.name
+			if t.ID != a.id {
+				name = "a bucket of " + a.name
+				k.buckets++
+			}
+			if t.ID.String() == h.task {
+				what = slices.Insert(what, 0, fmt.Sprintf("%s at %s of %s", name, humanize.Comma(h.processed), humanize.Comma(h.total)))
+			} else {
+				what = append(what, name)
+			}
 		}
 	}
 	r.kills = append(r.kills, k)
 	r.view.message("worker %s (process %d) killed with SIGKILL while running %s", h.name, h.cmd.Process.Pid, strings.Join(what, ", "))
-	last := len(r.kills) >= r.Kills
-	if last {
+	hold := holdAny // after the first, in a bucket
+	if len(r.kills) >= r.killsNow {
+		hold = holdNothing
 		r.workers.free()
+	} else {
+		r.workers.arm(hold)
 	}
-	m, err := r.workers.add(!last)
+	m, err := r.workers.add(hold)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (r *run) report(ctx context.Context) error {
 	tally := r.mail.Tally("")
 	rows := make([][]string, len(r.actions))
 	for i, a := range r.actions {
-		attempts, err := r.client.Attempts(ctx, a.id, 1000)
+		attempts, err := r.attempts(ctx, a.id)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (r *run) report(ctx context.Context) error {
 		}
 		p := a.task.Progress
 		rows[i] = []string{
-			a.name, humanize.Comma(p.Processed()), humanize.Comma(p.Failed), fmt.Sprint(len(attempts) + a.takeovers),
+			a.name, humanize.Comma(p.Processed()), humanize.Comma(p.Failed), fmt.Sprint(attempts + a.takeovers),
 			fmt.Sprintf("%.1f", a.task.Elapsed.Seconds()), fmt.Sprint(found[i].Twice), fmt.Sprint(found[i].Missed),
 		}
 		if a.ledger == caseload.ActionMail {
@@ -71,6 +71,12 @@ func (r *run) report(ctx context.Context) error {
 	c := &checks{run: r}
 	r.check(c, found, tally)
 	if err := r.checkExport(ctx, c); err != nil {
+		return err
+	}
+	if err := r.checkBuckets(ctx, c); err != nil {
+		return err
+	}
+	if err := r.checkReconcile(ctx, c); err != nil {
 		return err
 	}
 	if err := r.checkChange(ctx, c); err != nil {
@@ -111,12 +117,12 @@ func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally
 		"processed twice: %d, missed: %d, according to the ledger, the exported file and the mail server's log%s", twice, missed, list(examples))
 	c.that(int64(tally.Different) == mailed, "mails received: %s of %s sent", humanize.Comma(int64(tally.Different)), humanize.Comma(mailed))
 	c.that(tally.NoKey == 0, "mails repeated without their key: %d (with their key, so that a receiver can drop them: %d)", tally.NoKey, tally.Repeats)
-	takenOver := 0
+	takenOver, buckets := 0, 0
 	for _, k := range r.kills {
-		takenOver += len(k.tasks)
+		takenOver, buckets = takenOver+len(k.tasks), buckets+k.buckets
 	}
-	c.that(len(r.kills) == r.Kills && (takenOver > 0 || r.Kills == 0),
-		"workers killed: %d of %d; tasks they were running that others finished: %d", len(r.kills), r.Kills, takenOver)
+	c.that(len(r.kills) == r.allKills() && (buckets > 0 || r.Kills == 0),
+		"workers killed: %d of %d; tasks they were running that others finished: %d, of which %d are buckets", len(r.kills), r.allKills(), takenOver, buckets)
 }
 
 // list formats the details of a check that failed.
@@ -130,15 +136,21 @@ func list(problems []string) string {
 // failures returns the people whom an action reported as failed.
 func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, error) {
 	failed := map[uuid.UUID]bool{}
-	for item, err := range r.client.Items(ctx, a.id, taskkit.OutcomeFailed) {
-		if err != nil {
-			return nil, err
+	family, err := r.family(ctx, a.id)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range family {
+		for item, err := range r.client.Items(ctx, id, taskkit.OutcomeFailed) {
+			if err != nil {
+				return nil, err
+			}
+			var person uuid.UUID
+			if err := json.Unmarshal(item.Key, &person); err != nil {
+				return nil, fmt.Errorf("%s failed for %s, which is not the id of a person", a.name, item.Key)
+			}
+			failed[person] = true
 		}
-		var person uuid.UUID
-		if err := json.Unmarshal(item.Key, &person); err != nil {
-			return nil, fmt.Errorf("%s failed for %s, which is not the id of a person", a.name, item.Key)
-		}
-		failed[person] = true
 	}
 	return failed, nil
 }
@@ -218,7 +230,7 @@ func (r *run) printCommands() {
 	p := program()
 	fmt.Fprintf(r.Out, "\nThe workers keep running. Try in another terminal:\n\n")
 	for _, c := range []string{
-		"ls", "workers", "show @last", "explain @last", "watch @last",
+		"ls", "workers", "show " + r.sheet.task.id.String(), "explain @last", "watch @last",
 		"show " + r.change.preview.id.String(), "items " + r.change.real.id.String() + " --failed",
 	} {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,9 +17,13 @@ import (
 	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/programstatus"
+	"taskkit.dev/executors/reconcile"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen"
+	"taskkit.dev/gen/reconcileapplytask"
+	"taskkit.dev/gen/reconcilecomparetask"
+	"taskkit.dev/gen/reconcileloadtask"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/dialect"
@@ -59,12 +64,14 @@ type settings struct {
 	Mail     string // host:port of the mail server
 	Files    string // directory of exported files
 	Slots    int
-	Hold     bool // hold the first batch that qualifies, see hold
+	Bucket   int    // about how many people or lines a bucket has
+	Hold     string // what to hold, see hold
 }
 
 // The further lines of a worker's standard input, and those of its output.
 const (
 	lineGo   = "go"   // continue, and hold no batch
+	lineHold = "hold" // hold the next batch that qualifies; followed by what it must be of
 	lineEnd  = "end"  // finish the current batches and end
 	lineHeld = "held" // a batch is held
 )
@@ -99,9 +106,11 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	h := newHold(taskkit.NewClient(db, taskkit.WithSchema(o.Schema)), out, o.Hold)
 	go func() {
 		for lines.Scan() {
-			switch lines.Text() {
+			switch word, what, _ := strings.Cut(lines.Text(), " "); word {
 			case lineGo:
 				h.letGo()
+			case lineHold:
+				h.arm(what)
 			case lineEnd:
 				end()
 			}
@@ -118,12 +127,17 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	var registry taskkit.Registry
 	gen.Executors{
-		// The export is not wrapped: that would hide its Report and Abort.
-		ExportCaseload: &exportcaseload.Executor{Caseload: domain, Dir: o.Files},
+		ExportCaseload: holding(h, &exportcaseload.Executor{Caseload: domain, Dir: o.Files, BucketSize: o.Bucket}),
 		ProgramStatus:  holding(h, &programstatus.Executor{}),
 		Watch:          holding(h, &watch.Executor{}),
 		SendEmail:      holding(h, &sendemail.Executor{Caseload: domain, Mailer: mailer}),
-		EarlyAlert: holding(h, &earlyalert.Executor{SubmitMail: func(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+		ReconcileCaseload: &reconcile.Executor{
+			Load: reconcileloadtask.Kind, Compare: reconcilecomparetask.Kind, Apply: reconcileapplytask.Kind,
+		},
+		ReconcileLoad:    &reconcile.Loader{},
+		ReconcileCompare: &reconcile.Comparer{},
+		ReconcileApply:   holding(h, &reconcile.Applier{BucketSize: o.Bucket}),
+		EarlyAlert: holding(h, &earlyalert.Executor{BucketSize: o.Bucket, SubmitMail: func(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
 			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithSchema(o.Schema), taskkit.WithQueue(o.Queue))...)
 		}}),
 	}.Register(&registry)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"taskkit.dev/executors/targets"
 )
 
 // patience is how long a worker may take to end after it was asked to: a little
@@ -24,6 +26,7 @@ type workerSet struct {
 	workspace *workspace
 	mail      string
 	slots     int
+	bucket    int // about how many people a bucket has
 	running   []*process
 	number    int
 	// held receives the batches that workers hold, ended the workers that have
@@ -48,13 +51,17 @@ type heldBatch struct {
 	processed, total int64
 }
 
-func newWorkers(p *workspace, mail string, workers int) *workerSet {
+func newWorkers(p *workspace, mail string, workers, people int) *workerSet {
 	slots := (actions + workers - 1) / workers // one for each action, distributed over the workers
-	return &workerSet{workspace: p, mail: mail, slots: slots, held: make(chan heldBatch, 64), ended: make(chan *process, 64)}
+	return &workerSet{workspace: p, mail: mail, slots: slots, bucket: bucketSize(people), held: make(chan heldBatch, 64), ended: make(chan *process, 64)}
 }
 
+// bucketSize returns about how many people a bucket has: as many as by default, or fewer, so
+// that a few people make several buckets too.
+func bucketSize(people int) int { return min(max(10, people/16), targets.BucketSize) }
+
 // add starts a worker.
-func (c *workerSet) add(hold bool) (*process, error) {
+func (c *workerSet) add(hold string) (*process, error) {
 	c.number++
 	m := &process{name: fmt.Sprint("dev", c.number), done: make(chan struct{})}
 	if err := c.start(m, hold); err != nil {
@@ -64,14 +71,14 @@ func (c *workerSet) add(hold bool) (*process, error) {
 	return m, nil
 }
 
-func (c *workerSet) start(m *process, hold bool) error {
+func (c *workerSet) start(m *process, hold string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	line, err := json.Marshal(settings{
 		Name: m.name, Database: c.workspace.Text(), Schema: c.workspace.schema, Domain: c.workspace.domain,
-		Queue: c.workspace.queue, Mail: c.mail, Files: c.workspace.files(), Slots: c.slots, Hold: hold,
+		Queue: c.workspace.queue, Mail: c.mail, Files: c.workspace.files(), Slots: c.slots, Bucket: c.bucket, Hold: hold,
 	})
 	if err != nil {
 		return err
@@ -143,6 +150,13 @@ func (c *workerSet) forget(gone *process) {
 func (c *workerSet) free() {
 	for _, m := range c.running {
 		_ = m.write(lineGo)
+	}
+}
+
+// arm lets all workers hold a batch.
+func (c *workerSet) arm(what string) {
+	for _, m := range c.running {
+		_ = m.write(lineHold + " " + what)
 	}
 }
 
