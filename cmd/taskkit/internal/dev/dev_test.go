@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/touch"
 	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/internal/dialect"
@@ -137,6 +138,7 @@ func TestChecksFindDamage(t *testing.T) {
 			t.Errorf("%v, want ErrChecks and %q:\n%s", err, part, said)
 		}
 		damageChange(t, r, exec, wrong)
+		damageReconcile(t, r, wrong)
 		right := r.exported
 		for _, damage := range []func(e *exported){
 			func(e *exported) { e.err = taskhttp.ErrNotDone },
@@ -191,7 +193,8 @@ func damageChange(t *testing.T, r *run, exec, wrong func(string)) {
 	damage("approval: ", func(c *change) { c.approvers = []uuid.UUID{coach} })
 	damage("approval: ", func(c *change) {
 		p := *c.report
-		p.Progress.Skipped, c.report = 1, &p
+		p.Progress.Skipped++
+		c.report = &p
 	})
 	damage("failures: ", func(c *change) { c.leavers = c.leavers[1:] })
 	damage("retry: ", func(c *change) { c.retryWaited = false })
@@ -206,6 +209,36 @@ func damageChange(t *testing.T, r *run, exec, wrong func(string)) {
 	wrong("together processed twice: 0, missed: 1,")
 	of(right.real).Where(touch.Person(right.people[0])).ExecX(ctx)
 	wrong("of the others processed twice: 0, missed: 1,")
+}
+
+// damageReconcile is the part of the registrar's file, and of the buckets.
+func damageReconcile(t *testing.T, r *run, wrong func(string)) {
+	t.Helper()
+	right := *r.sheet
+	for _, d := range []struct {
+		part   string
+		damage func(s *sheet)
+	}{
+		{"changed nothing, and 4 failed", func(s *sheet) { s.want.Changed-- }},
+		{"changed nothing, and 5 failed", func(s *sheet) { s.failed++ }},
+		{"whose status differed; processed twice: 0, missed: 0", func(s *sheet) { s.differ = s.differ[1:] }},
+		{"whose status differed; processed twice: 0, missed: 0", func(s *sheet) { s.wrong++ }},
+		{"4 buckets of the last", func(s *sheet) { s.lines = s.lines[1:] }},
+	} {
+		s := right
+		d.damage(&s)
+		r.sheet = &s
+		wrong(d.part)
+		r.sheet = &right
+	}
+	ctx, c := t.Context(), r.people.domain
+	c.Touch.Delete().Where(touch.Task(right.task.id), touch.Person(right.differ[0])).ExecX(ctx)
+	wrong("whose status differed; processed twice: 0, missed: 1,")
+	// Somebody who is entered later was in no bucket.
+	c.Person.Create().SetID(uuid.Must(uuid.NewV7())).SetSchoolID("late").SetFirstName("L").SetLastName("C").SetNameKey("c, l").
+		SetCoach("k").SetCreatedDate(time.Now().UTC()).ExecX(ctx)
+	wrong("buckets: 24, complete and without an overlap")
+	c.Person.Delete().Where(person.SchoolID("late")).ExecX(ctx)
 }
 
 // A change that is interrupted leaves no task.

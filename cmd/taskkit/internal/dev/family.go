@@ -82,7 +82,7 @@ func (r *run) runningBelow(ctx context.Context, tasks []*taskkit.Task, worker st
 		if t.Ended() {
 			continue
 		}
-		if strings.HasPrefix(t.Worker, worker+"-") {
+		if t.Status == taskkit.StatusExecuting && strings.HasPrefix(t.Worker, worker+"-") {
 			running = append(running, t)
 		}
 		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: live, Limit: childPage})

@@ -119,6 +119,7 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
+		others := 0 // buckets
 		for _, t := range running {
 			k.tasks = append(k.tasks, t.ID)
 			a.takeovers++
@@ -127,11 +128,17 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 				name = "a bucket of " + a.name
 				k.buckets++
 			}
-			if t.ID.String() == h.task {
+			switch {
+			case t.ID.String() == h.task:
 				what = slices.Insert(what, 0, fmt.Sprintf("%s at %s of %s", name, humanize.Comma(h.processed), humanize.Comma(h.total)))
-			} else {
+			case t.ID == a.id:
 				what = append(what, name)
+			default:
+				others++
 			}
+		}
+		if others > 0 {
+			what = append(what, fmt.Sprintf("other buckets of %s: %d", a.name, others))
 		}
 	}
 	r.kills = append(r.kills, k)
