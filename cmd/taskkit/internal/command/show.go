@@ -35,6 +35,11 @@ type shown struct {
 	Failed   []taskkit.Item         `json:"failed"`
 	Attempts []taskkit.Attempt      `json:"attempts"`
 	Events   []taskkit.Event        `json:"events"`
+	// Children are the first children, and MoreChildren is how many there are besides them.
+	Children     []childNode `json:"children,omitempty"`
+	MoreChildren int64       `json:"more_children,omitempty"`
+	// Buckets are the first that are open or have failed.
+	Buckets []*taskkit.Child `json:"buckets,omitempty"`
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -42,7 +47,10 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show TASK",
 		Short: "Show a task with its spec, state, result and history",
 		Long: `Show a task with its spec, state and result, how fast it is and how long the rest
-takes, its first failed items, its last failed attempts, and the requests made on it. See taskkit items for all items.`,
+takes, its first failed items, its last failed attempts, and the requests made on it. See taskkit items for all items.
+
+Of a task with children it shows the tree of them, the first 20 of each task, and of a
+task with buckets those that are open or have failed, with their segments.`,
 		Example: `  taskkit show @last
   taskkit show 8057 -o json`,
 		Args: taskArgs(1),
@@ -101,7 +109,14 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 	if s.Attempts, err = c.Attempts(ctx, t.ID, showAttempts); err != nil {
 		return s, err
 	}
-	s.Events, err = c.Events(ctx, t.ID, showEvents)
+	if s.Events, err = c.Events(ctx, t.ID, showEvents); err != nil {
+		return s, err
+	}
+	room := showTree
+	if s.Children, s.MoreChildren, err = c.tree(ctx, t, &room); err != nil {
+		return s, err
+	}
+	s.Buckets, err = c.troubled(ctx, t)
 	return s, err
 }
 
@@ -138,6 +153,7 @@ func (a *app) show(s shown) {
 	if s.Preview != nil {
 		a.showPreview(s.Preview)
 	}
+	a.showChildrenOf(s)
 	if len(s.Failed) > 0 {
 		rows := make([][]string, len(s.Failed))
 		for i, f := range s.Failed {

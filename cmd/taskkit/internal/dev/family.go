@@ -67,7 +67,7 @@ func (r *run) attempts(ctx context.Context, id taskkit.ID) (int, error) {
 	return n, nil
 }
 
-// runningOf returns those tasks of an action, and below it, that a worker is running.
+// runningOf returns those tasks of an action, and below it, that a worker has claimed.
 func (r *run) runningOf(ctx context.Context, a *action, worker string) ([]*taskkit.Task, error) {
 	t, err := r.client.Task(ctx, a.id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *run) runningBelow(ctx context.Context, tasks []*taskkit.Task, worker st
 		if t.Ended() {
 			continue
 		}
-		if t.Status == taskkit.StatusExecuting && strings.HasPrefix(t.Worker, worker+"-") {
+		if strings.HasPrefix(t.Worker, worker+"-") {
 			running = append(running, t)
 		}
 		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: live, Limit: childPage})

@@ -24,7 +24,7 @@ const (
 // kill is a worker that was killed.
 type kill struct {
 	worker string
-	tasks  []taskkit.ID // the tasks that it was running
+	tasks  []taskkit.ID // the tasks that it had claimed
 	// buckets is how many of them are buckets.
 	buckets int
 }
@@ -111,7 +111,7 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 	if err := r.workers.kill(h.process); err != nil {
 		return err
 	}
-	// A dead worker changes nothing: the tasks with its name are those it was running.
+	// A dead worker changes nothing: the tasks with its name are those it had claimed.
 	k := kill{worker: h.name}
 	var what []string
 	for _, a := range slices.Concat(r.actions, r.sheet.steps()) {

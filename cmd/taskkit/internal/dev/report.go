@@ -122,7 +122,7 @@ func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally
 		takenOver, buckets = takenOver+len(k.tasks), buckets+k.buckets
 	}
 	c.that(len(r.kills) == r.allKills() && (buckets > 0 || r.Kills == 0),
-		"workers killed: %d of %d; tasks they were running that others finished: %d, of which %d are buckets", len(r.kills), r.allKills(), takenOver, buckets)
+		"workers killed: %d of %d; tasks they had claimed and others finished: %d, of which %d are buckets", len(r.kills), r.allKills(), takenOver, buckets)
 }
 
 // list formats the details of a check that failed.
