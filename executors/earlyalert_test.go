@@ -81,6 +81,26 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 	})
 }
 
+// The buckets of a task raise its alerts, and there is one mail task for all of them.
+func TestEarlyAlertInBuckets(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, people := filled(t, open0)
+		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize},
+			alertSpec(everyone()), tasktest.WithDB(db), tasktest.WithLimit(limit))
+		completedBuckets(t, o, 3, len(people), 0)
+		clean(t, c, caseload.ActionAlert, o.Task.ID, people)
+		r, err := earlyalerttask.Fetch(t.Context(), o.Client, o.Task.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mails, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
+		if err != nil || len(mails) != 1 || r.Mail != mails[0].ID || r.Raised != len(people) || mails[0].Progress.Total != int64(len(people)) {
+			t.Errorf("%d mail tasks (%v); the result is %+v, want %d raised", len(mails), err, r, len(people))
+		}
+	})
+}
+
 func TestEarlyAlertForNobodyTellsNobody(t *testing.T) {
 	t.Parallel()
 	db, _, _ := filled(t, tasktest.Open)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -150,4 +151,38 @@ func TestExport(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The file of several buckets has everybody once, in the order of their ids, whichever bucket
+// was first.
+func TestExportInBuckets(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+		db, c, people := filled(t, open0)
+		dir := t.TempDir()
+		x := &exportcaseload.Executor{Caseload: c, Dir: dir, BucketSize: bucketSize}
+		o := tasktest.Run(t, exportcaseloadtask.Kind, x, exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV},
+			tasktest.WithDB(db), tasktest.WithLimit(limit))
+		completedBuckets(t, o, 3, len(people), 0)
+		r, err := exportcaseloadtask.Fetch(t.Context(), o.Client, o.Task.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, r, exportcaseload.CSV, people)
+		left(t, c, dir, 1)
+		f, err := os.Open(r.Where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		rows, err := csv.NewReader(f).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows[1:] {
+			if row[0] != people[i].String() {
+				t.Fatalf("row %d is of %s, want %s", i, row[0], people[i])
+			}
+		}
+	})
 }

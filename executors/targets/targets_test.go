@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/internal/demo/caseload"
+	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
@@ -119,4 +120,61 @@ func TestQueryIsBounded(t *testing.T) {
 	if p, err := to.Query.Page(t.Context(), c, targets.Cursor{}, 5); err != nil || len(p.People) != 5 {
 		t.Errorf("11 people for a query of at most 11: %d, %v", len(p.People), err)
 	}
+}
+
+// The people of a query are in as many buckets as they fill, each once, and a list is one
+// bucket.
+func TestSegments(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		ctx := t.Context()
+		if err := caseload.Create(ctx, db.DB); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := caseload.Generate(ctx, db.DB, 100, 1); err != nil {
+			t.Fatal(err)
+		}
+		c, err := caseload.Open(ctx, db.DB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		everyone := targets.Targets{Query: &targets.Query{Everyone: true}}
+		for _, test := range []struct {
+			to        targets.Targets
+			perBucket int
+			want      int
+		}{
+			{everyone, 0, 1},
+			{everyone, 30, 4},
+			{everyone, 1, targets.MaxBuckets},
+			{targets.Targets{Query: &targets.Query{Coach: "nobody"}}, 1, 1},
+			{targets.Targets{People: []uuid.UUID{uuid.New(), uuid.New()}}, 1, 1},
+		} {
+			plan, err := test.to.Segments(ctx, c, db.DB, test.perBucket)
+			if err != nil || plan.Len() != test.want {
+				t.Fatalf("%+v by %d: %v, %v; want %d segments", test.to, test.perBucket, plan, err, test.want)
+			}
+			if err := plan.Verify(string(db.Dialect)); err != nil {
+				t.Error(err)
+			}
+			if test.to.Query == nil || !test.to.Query.Everyone {
+				continue
+			}
+			met := 0
+			for _, s := range plan.All() {
+				p, err := everyone.Query.Page(ctx, c, targets.Cursor{}, 1000, s.Where(person.FieldID))
+				if err != nil || p.Next != taskkit.Done || len(p.People) != p.Total || p.Total > 100/test.want+2 {
+					t.Errorf("%s: %d of %d people, %v", s, len(p.People), p.Total, err)
+				}
+				met += len(p.People)
+			}
+			if met != 100 {
+				t.Errorf("%d people in %d segments, want 100", met, plan.Len())
+			}
+		}
+		everyone.Query.Max = 99
+		if _, err := everyone.Segments(ctx, c, db.DB, 30); taskkit.Classify(ctx, err) != taskkit.ClassPermanent {
+			t.Errorf("100 people for a query of at most 99: %v, want a permanent error", err)
+		}
+	})
 }

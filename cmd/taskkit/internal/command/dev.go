@@ -17,8 +17,9 @@ func (a *app) devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run the demonstration: bulk actions, killed workers, a preview, a report",
 		Long: `Run the demonstration. It generates people, starts workers and a mail server, runs
-five bulk actions for everybody, kills a worker in the middle, and checks that
-nobody was processed twice or missed. Then it changes the status of everybody in a
+five bulk actions for everybody, two of them in buckets, kills a worker in the middle, and
+checks that nobody was processed twice or missed. Then it reconciles the statuses with a
+registrar's file, in stages, and kills a worker in the middle of its buckets. Then it changes the status of everybody in a
 program: it previews the change and checks that no row has changed, changes 10
 people, lets a second person approve the others, and retries the 25 for whom it has
 failed. Nothing needs to be installed.
@@ -66,7 +67,7 @@ or with --keep.`,
 	flags.Uint64Var(&o.Seed, "seed", 1, "`seed` of the generated people")
 	flags.StringVar(&o.File, "people", "", "import people from a CSV `file` with the columns school_id, first_name, last_name, coach")
 	flags.IntVar(&o.Workers, "workers", 0, "`number` of worker processes (default 2 on SQLite, 3 on PostgreSQL)")
-	flags.IntVar(&o.Kills, "kills", 1, "`number` of workers to kill")
+	flags.IntVar(&o.Kills, "kills", 1, "`number` of workers to kill during the first five actions; one more is killed after them")
 	flags.StringVar(&o.Listen, "listen", "", "`address` of this machine on which the actions are served over HTTP (default a free port)")
 	flags.BoolVar(&o.Exit, "exit", false, "exit after the report, with status 0 if every check passed")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the database, the exported file and the workers' logs")
