@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,11 +34,17 @@ func reconciler() *reconcile.Executor {
 // reconcileWorker runs a worker for the composite task and its stages until the test ends.
 func reconcileWorker(t *testing.T, db *sql.DB) {
 	t.Helper()
+	reconcileWorkerWith(t, db, &reconcile.Applier{BucketSize: 10})
+}
+
+// reconcileWorkerWith does so with another executor of the last stage.
+func reconcileWorkerWith(t *testing.T, db *sql.DB, x taskkit.Executor[reconcile.RunSpec, reconcile.ApplyState]) {
+	t.Helper()
 	var r taskkit.Registry
 	taskkit.Register(&r, reconcilecaseloadtask.Kind, reconciler())
 	taskkit.Register(&r, reconcileloadtask.Kind, &reconcile.Loader{})
 	taskkit.Register(&r, reconcilecomparetask.Kind, &reconcile.Comparer{})
-	taskkit.Register(&r, reconcileapplytask.Kind, &reconcile.Applier{BucketSize: 10})
+	taskkit.Register(&r, reconcileapplytask.Kind, x)
 	w, err := taskkit.NewWorker(db, &r, taskkit.Config{
 		SystemID: "test", Slots: 3, Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
 		Backoff: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxAttempts: 3,
@@ -180,6 +187,54 @@ func TestReconcileEverybody(t *testing.T) {
 		if err != nil || len(buckets) != (len(differ)+9)/10 {
 			t.Errorf("%d buckets for %d differences, %v", len(buckets), len(differ), err)
 		}
+	})
+}
+
+// failingOnce is the last stage, of which the first bucket fails until it is repaired.
+type failingOnce struct {
+	*reconcile.Applier
+
+	repaired atomic.Bool
+}
+
+func (x *failingOnce) Execute(ctx context.Context, b *taskkit.Batch[reconcile.RunSpec, reconcile.ApplyState]) (taskkit.Next, error) {
+	if strings.HasPrefix(b.Segment.String(), "below") && !x.repaired.Load() {
+		return taskkit.Done, taskkit.Permanent("planned", nil)
+	}
+	return x.Applier.Execute(ctx, b)
+}
+
+// A retry of a reconciliation whose last stage has failed goes on there, and changes nobody
+// twice.
+func TestReconcileRetry(t *testing.T) {
+	t.Parallel()
+	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
+		db, c, people := filled(t, open)
+		c.Enrolment.Update().Where(enrolment.ProgramID(caseload.Success)).SetStatus(caseload.Active).ExecX(t.Context())
+		file := "program,person_id,status,date\n"
+		for _, p := range people {
+			file += fmt.Sprintf("%s,%s,%s,2026-09-01\n", caseload.Success, p, caseload.Exited)
+		}
+		x := &failingOnce{Applier: &reconcile.Applier{BucketSize: 40}}
+		reconcileWorkerWith(t, db, x)
+		task, _ := reconciled(t, db, c, []byte(file))
+		if task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, reconcile.StageApply) {
+			t.Fatalf("%s (%s), want FAILURE of the last stage", task.Status, task.StatusDetail)
+		}
+		x.repaired.Store(true)
+		client := taskkit.NewClient(db)
+		if _, err := client.Retry(t.Context(), task.ID); err != nil {
+			t.Fatal(err)
+		}
+		task, err := client.Wait(testdb.Within(t), task.ID, nil)
+		if err != nil || task.Status != taskkit.StatusCompleted {
+			t.Fatalf("after a retry %s (%s), %v", task.Status, task.StatusDetail, err)
+		}
+		got, err := reconcilecaseloadtask.Fetch(t.Context(), client, task.ID)
+		if want := (reconcile.Result{Loaded: population, Changed: population}); err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+		clean(t, c, caseload.ActionStatus, task.ID, people)
 	})
 }
 

@@ -99,7 +99,13 @@ func (*Executor) Merge(total *State, part State) error {
 // nobody.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
 	r := Result{Raised: b.State.Raised}
-	if b.Ending() != taskkit.EndDone || b.Spec.Mail == nil || r.Raised == 0 {
+	if b.Ending() != taskkit.EndDone {
+		// After a stop the states of the buckets were not merged.
+		var err error
+		r.Raised, err = caseload.CountAlerts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task)
+		return r, err
+	}
+	if b.Spec.Mail == nil || r.Raised == 0 {
 		return r, nil
 	}
 	// Not the targets of this task: a query of its own would choose anew.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/demo/caseload/ent/alert"
 )
 
 // Concern is what an early alert says.
@@ -38,4 +39,10 @@ func RaiseAlerts(ctx context.Context, c *ent.Client, task, by uuid.UUID, what Co
 		}
 	}
 	return out, nil
+}
+
+// CountAlerts counts the alerts that a task has raised.
+func CountAlerts(ctx context.Context, c *ent.Client, task uuid.UUID) (int, error) {
+	n, err := c.Alert.Query().Where(alert.Task(task)).Count(ctx)
+	return n, wrap("count alerts", err)
 }

@@ -300,8 +300,11 @@ func TestPartsReplaceThemselves(t *testing.T) {
 		later := people[1]
 		for _, p := range []caseload.Part{
 			{First: later, Number: 1, Data: []byte("three")},
-			{Number: 1, Data: []byte("old")}, {Number: 2, Data: []byte("two")}, {Number: 1, Data: []byte("one")},
-			{First: people[0], Number: 1, Data: []byte("before")}, {First: later, Number: 2, Data: []byte("four")},
+			{Number: 1, Data: []byte("old")},
+			{Number: 2, Data: []byte("two")},
+			{Number: 1, Data: []byte("one")},
+			{First: people[0], Number: 1, Data: []byte("before")},
+			{First: later, Number: 2, Data: []byte("four")},
 		} {
 			if err := caseload.PutPart(ctx, c, task, p); err != nil {
 				t.Fatal(err)

@@ -69,7 +69,10 @@ func (c *connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []*
 		}
 		for _, child := range children {
 			after = child.ID
-			if child.Bucket == 0 || child.Status == taskkit.StatusCompleted {
+			if child.Bucket == 0 {
+				return nil, nil // a task with buckets has no other children
+			}
+			if child.Status == taskkit.StatusCompleted {
 				continue
 			}
 			if buckets = append(buckets, child); len(buckets) == showBuckets {
