@@ -138,7 +138,7 @@ func (r *run) onHeld(ctx context.Context, h heldBatch) error {
 			}
 		}
 		if others > 0 {
-			what = append(what, fmt.Sprintf("other buckets of %s: %d", a.name, others))
+			what = append(what, fmt.Sprintf("%d other claimed buckets of %s", others, a.name))
 		}
 	}
 	r.kills = append(r.kills, k)
