@@ -58,6 +58,7 @@ func scenarios() []scenario {
 		{"frozen", []string{"postgres"}, frozen},
 		{"preview", []string{"postgres"}, preview},
 		{"retention", []string{"postgres"}, retention},
+		{"fanout", []string{"postgres"}, fanout},
 	}
 }
 

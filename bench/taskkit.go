@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/bench/executors/ids"
 	"taskkit.dev/bench/executors/listed"
+	"taskkit.dev/bench/executors/parts"
 	"taskkit.dev/bench/executors/people"
+	"taskkit.dev/bench/executors/piece"
 	"taskkit.dev/bench/executors/rows"
 	"taskkit.dev/bench/executors/tiny"
 	"taskkit.dev/bench/executors/touch"
@@ -47,6 +50,7 @@ func pgDB(dsn string, t *tracer) (*sql.DB, error) {
 type kit struct {
 	db     *sql.DB
 	name   string                // of the database
+	dsn    string                // "" for SQLite
 	insert string                // the statement of tasks that write, or ""
 	rows   func(rows int) string // the statement that inserts rows
 	left   string                // asks whether a task waits or runs
@@ -77,7 +81,7 @@ func attachTaskkit(ctx context.Context, d *database, s setup, ready bool) (*kit,
 		return nil, errors.Join(err, d.drop())
 	}
 	k := &kit{
-		db: db, name: d.name, rest: d.quiesce, rows: insertRows(true),
+		db: db, name: d.name, dsn: d.dsn, rest: d.quiesce, rows: insertRows(true),
 		drop: func() error { return errors.Join(db.Close(), d.drop()) },
 		left: "SELECT EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE')" +
 			" OR EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING'))",
@@ -115,6 +119,15 @@ func openTaskkitSQLite(ctx context.Context, h *host, s setup) (peer, error) {
 		return nil, errors.Join(err, k.close())
 	}
 	return k, nil
+}
+
+// sql names the tables of taskkit in the text of a statement.
+func (k *kit) sql(query string) string {
+	schema := ""
+	if k.name != "" {
+		schema = "taskkit."
+	}
+	return strings.ReplaceAll(query, "{s}", schema)
 }
 
 func (k *kit) fill(ctx context.Context, n int) error {
@@ -166,6 +179,8 @@ func (k *kit) serve(ctx context.Context, c taskkit.Config, ran func(int64)) (fun
 	var r taskkit.Registry
 	gen.Executors{
 		Ids:    &ids.Executor{},
+		Parts:  &parts.Executor{},
+		Piece:  &piece.Executor{},
 		Listed: &listed.Executor{Update: updatePeople, Ended: ran},
 		People: &people.Executor{Update: updatePeople, Ended: ran},
 		Rows:   &rows.Executor{Insert: k.rows, Ended: ran},

@@ -8,7 +8,9 @@ import (
 
 	"taskkit.dev/bench/gen/idstask"
 	"taskkit.dev/bench/gen/listedtask"
+	"taskkit.dev/bench/gen/partstask"
 	"taskkit.dev/bench/gen/peopletask"
+	"taskkit.dev/bench/gen/piecetask"
 	"taskkit.dev/bench/gen/rowstask"
 	"taskkit.dev/bench/gen/tinytask"
 	"taskkit.dev/bench/gen/touchtask"
@@ -24,7 +26,9 @@ const _ = taskkit.IsAtLeastVersion0_1_0
 type Executors struct {
 	Ids    taskkit.Executor[idstask.Spec, idstask.State]
 	Listed taskkit.Executor[listedtask.Spec, listedtask.State]
+	Parts  taskkit.Executor[partstask.Spec, partstask.State]
 	People taskkit.Executor[peopletask.Spec, peopletask.State]
+	Piece  taskkit.Executor[piecetask.Spec, piecetask.State]
 	Rows   taskkit.Executor[rowstask.Spec, rowstask.State]
 	Tiny   taskkit.Executor[tinytask.Spec, tinytask.State]
 	Touch  taskkit.Executor[touchtask.Spec, touchtask.State]
@@ -34,7 +38,9 @@ type Executors struct {
 func (x Executors) Register(r *taskkit.Registry) {
 	taskkit.Register(r, idstask.Kind, x.Ids)
 	taskkit.Register(r, listedtask.Kind, x.Listed)
+	taskkit.Register(r, partstask.Kind, x.Parts)
 	taskkit.Register(r, peopletask.Kind, x.People)
+	taskkit.Register(r, piecetask.Kind, x.Piece)
 	taskkit.Register(r, rowstask.Kind, x.Rows)
 	taskkit.Register(r, tinytask.Kind, x.Tiny)
 	taskkit.Register(r, touchtask.Kind, x.Touch)
@@ -45,7 +51,9 @@ func Kinds() []string {
 	return []string{
 		"ids",
 		"listed",
+		"parts",
 		"people",
+		"piece",
 		"rows",
 		"tiny",
 		"touch",
