@@ -37,7 +37,7 @@ func Steps() []Step {
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 14, Records: []string{
+			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 12, Records: []string{
 				"faults-singles-postgres", "faults-singles-sqlite", "faults-mixed-postgres", "faults-mixed-sqlite", "faults-commits-postgres",
 				"faults-commits-sqlite", "faults-pairs-postgres", "faults-pairs-sqlite",
 			},
@@ -68,6 +68,10 @@ func Steps() []Step {
 			Proves: "clients start, await, fetch and delete jobs over HTTP, while server, workers and connections are killed",
 		},
 		{
+			Name: "bucketkills", Package: "bucketkills", Run: "^TestBucketsUnderKills$", Share: 4, Records: []string{"bucketkills-postgres", "bucketkills-sqlite"},
+			Proves: "16 buckets on four worker processes, two of them killed in the middle, a hundred times: each row once, each bucket once",
+		},
+		{
 			Name: "items", Package: "manyitems", Run: "^Test", Share: 5, Records: []string{
 				"items-postgres", "items-sqlite", "items-csv-postgres", "items-csv-sqlite",
 			},
@@ -78,7 +82,7 @@ func Steps() []Step {
 			Proves: "memory and connections under load",
 		},
 		{
-			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 14, Records: []string{"mutants"},
+			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 12, Records: []string{"mutants"},
 			Proves: "the faults of other queues, built in and detected",
 		},
 	}

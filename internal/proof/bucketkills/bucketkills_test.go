@@ -1,0 +1,201 @@
+package bucketkills_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/proof/prove"
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+const (
+	// rounds are how many there are; longRounds in the long form, if its time is enough.
+	rounds, longRounds = 2, 100
+	// rows is how many a round has.
+	rows = 1600
+)
+
+// names are the values of the column by which every other round is divided: the order of their
+// bytes is not that of a dictionary, and one is NULL.
+var names = []string{"'Ärger'", "'Zoë'", "'anna'", "'Anna'", "''", "NULL", "'😀 smile'", "'zebra'", "'ÿ'", "'Émile'", "'O''Brien'", "'\u00a0'"}
+
+// Each row of each round is visited once, though two of four worker processes are killed in the
+// middle of their buckets.
+func TestBucketsUnderKills(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		n, began := rounds, time.Now()
+		budget, long := prove.Budget(t)
+		if long {
+			n = longRounds
+		}
+		e := newEnv(t, db)
+		killed, takeovers := 0, 0
+		done := 0
+		for ; done < n && (!long || time.Since(began) < budget); done++ {
+			k, taken := e.round(done)
+			killed, takeovers = killed+k, takeovers+taken
+		}
+		if takeovers == 0 {
+			t.Error("no bucket and no task was taken over: nothing was killed in the middle")
+		}
+		name := "sqlite"
+		if db.Dialect == dialect.Postgres {
+			name = "postgres"
+		}
+		prove.Record(t, "bucketkills-"+name, map[string]any{"rounds": done, "kills": killed, "takeovers": takeovers, "violations": e.violations})
+	})
+}
+
+// env is four workers and a table.
+type env struct {
+	*testing.T
+	db         *testdb.DB
+	args       processArgs
+	table      string
+	rng        *rand.Rand
+	client     *taskkit.Client
+	workers    []*worker
+	violations int
+}
+
+func newEnv(t *testing.T, db *testdb.DB) *env {
+	t.Helper()
+	a := processArgs{Dialect: db.Dialect, DSN: db.DSN, Schema: db.Schema}
+	if a.Schema == "" {
+		a.Schema = taskkit.DefaultSchema
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	e := &env{
+		T: t, db: db, args: a, table: tableIn(db.Dialect, a.Schema), rng: rand.New(rand.NewPCG(seed, 0)),
+		client: taskkit.NewClient(db.DB, taskkit.WithSchema(a.Schema)), workers: make([]*worker, 4),
+	}
+	if err := taskkit.Migrate(t.Context(), db.DB, a.Schema); err != nil {
+		t.Fatal(err)
+	}
+	e.exec("CREATE TABLE " + e.table + " (round integer NOT NULL, id integer NOT NULL, name text, visits integer NOT NULL, PRIMARY KEY (round, id))")
+	for i := range e.workers {
+		e.workers[i] = launch(t, a)
+	}
+	t.Cleanup(func() {
+		for _, w := range e.workers {
+			w.kill()
+		}
+	})
+	return e
+}
+
+func (e *env) exec(query string) {
+	e.Helper()
+	if _, err := e.db.ExecContext(e.Context(), query); err != nil {
+		e.Fatalf("%.100q: %v", query, err)
+	}
+}
+
+func (e *env) number(query string) (n int) {
+	e.Helper()
+	if err := e.db.QueryRowContext(e.Context(), query).Scan(&n); err != nil {
+		e.Fatalf("%.100q: %v", query, err)
+	}
+	return n
+}
+
+func (e *env) violation(format string, args ...any) {
+	e.Helper()
+	e.violations++
+	e.Errorf(format, args...)
+}
+
+// round visits the rows of a round and kills two workers meanwhile. It returns how many it has
+// killed, and how often a task was claimed more often than its waits ask for.
+func (e *env) round(round int) (killed, takeovers int) {
+	e.Helper()
+	values := ""
+	for i, name := range names {
+		values += fmt.Sprintf(" WHEN %d THEN %s", i, name)
+	}
+	e.exec(fmt.Sprintf(`INSERT INTO %s (round, id, name, visits)
+WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) SELECT %d, i, CASE i %% %d%s END, 0 FROM c`,
+		e.table, rows, round, len(names), values))
+	spec := visitSpec{Round: round, Rows: rows, Column: []string{"id", "name"}[round%2]}
+	id, err := taskkit.Submit(e.Context(), e.db.DB, visitKind, spec, taskkit.System(), taskkit.WithSchema(e.args.Schema))
+	if err != nil {
+		e.Fatal(err)
+	}
+	for range 2 {
+		least := rows * (1 + e.rng.IntN(6)) / 10
+		e.until(fmt.Sprintf("%d rows of round %d are visited", least, round), func() bool {
+			return e.number(fmt.Sprintf("SELECT count(*) FROM %s WHERE round = %d AND visits > 0", e.table, round)) >= least
+		})
+		i := e.rng.IntN(len(e.workers))
+		e.workers[i].kill()
+		e.workers[i] = launch(e.T, e.args)
+		killed++
+	}
+	ctx, cancel := context.WithTimeout(e.Context(), testdb.Patience(e))
+	defer cancel()
+	task, err := e.client.Wait(ctx, id, nil)
+	if err != nil {
+		why, _ := e.client.Explain(e.Context(), id)
+		e.Fatalf("round %d: %v (%s)", round, err, why)
+	}
+	return killed, e.check(round, task)
+}
+
+// until polls the database.
+func (e *env) until(what string, f func() bool) {
+	e.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(testdb.Patience(e))
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			e.Fatalf("still not so: %s", what)
+		}
+	}
+}
+
+// check checks a round that has ended.
+func (e *env) check(round int, task *taskkit.Task) (takeovers int) {
+	e.Helper()
+	if task.Status != taskkit.StatusCompleted || task.Partial {
+		e.violation("round %d ended in %s: %s", round, task.Status, task.StatusDetail)
+	}
+	if n := e.number(fmt.Sprintf("SELECT count(*) FROM %s WHERE round = %d AND visits <> 1", e.table, round)); n > 0 {
+		e.violation("round %d: %d rows were not visited once", round, n)
+	}
+	if total, err := taskkit.Fetch(e.Context(), e.client, visitKind, task.ID); err != nil || total != rows {
+		e.violation("round %d: the buckets have visited %d rows (%v), and there are %d", round, total, err, rows)
+	}
+	children, err := e.client.Children(e.Context(), task.ID, taskkit.ID{}, 1000)
+	if err != nil {
+		e.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, c := range children {
+		if seen[c.Bucket] || c.Status != taskkit.StatusCompleted || c.Partial {
+			e.violation("round %d: bucket %d is there twice, or is %s", round, c.Bucket, c.Status)
+		}
+		seen[c.Bucket] = true
+		if c.Ended == nil || c.Ended.After(*task.Stopped) {
+			e.violation("round %d: bucket %d ended after its task", round, c.Bucket)
+		}
+		child, err := e.client.Task(e.Context(), c.ID)
+		if err != nil {
+			e.Fatal(err)
+		}
+		takeovers += int(child.Fence) - 1
+	}
+	if spec := round % 2; spec == 0 && len(children) != buckets || len(children) == 0 || !seen[1] || !seen[len(children)] {
+		e.violation("round %d has %d buckets", round, len(children))
+	}
+	return takeovers
+}
