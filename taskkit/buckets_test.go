@@ -146,7 +146,9 @@ func TestBucketsIncomplete(t *testing.T) {
 		}, before: func(context.Context, *rowsBatch) error { return errors.New("a bucket was executed") }}
 		started(t, db, registered(k, x), quick(t, db))
 		task := ended(t, db, submitted(t, db, k, rowsSpec{}))
-		t.Log(task.StatusDetail)
+		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "segments: ") || !strings.Contains(task.StatusDetail, "1") || task.Children != nil {
+			t.Errorf("the task ended in %s (%s) with %+v", task.Status, task.StatusDetail, task.Children)
+		}
 	})
 }
 
@@ -177,6 +179,73 @@ func TestWriteBuckets(t *testing.T) {
 		}
 		if done != 100 || lines[2][2] != "from 25 to below 50" {
 			t.Errorf("%d rows in all:\n%s", done, text.String())
+		}
+	})
+}
+
+// MaxParallel bounds the buckets that are open at once, and can be changed meanwhile.
+func TestMaxParallel(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		numberTable(t, db, "parallel_rows", 10)
+		k := rowsKind("parallel_rows")
+		var now, most atomic.Int32
+		proceed := make(chan struct{})
+		x := &rowsExecutor{table: "parallel_rows", before: func(ctx context.Context, _ *rowsBatch) error {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			select {
+			case <-proceed:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}
+		c := quick(t, db)
+		c.Slots = 8
+		started(t, db, registered(k, x), c)
+		id := submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 10}, taskkit.MaxParallel(2))
+		client := clientOf(db)
+		until(t, "two buckets run", func() bool { return now.Load() == 2 })
+		if n := len(childrenOf(t, db, id)); n != 2 {
+			t.Errorf("%d buckets are open, want 2", n)
+		}
+		if _, err := client.SetMaxParallel(t.Context(), id, 6); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "six buckets run", func() bool { return now.Load() == 6 })
+		if n := len(childrenOf(t, db, id)); n != 6 {
+			t.Errorf("%d buckets are open, want 6", n)
+		}
+		close(proceed)
+		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || most.Load() != 6 {
+			t.Errorf("the task ended in %s, and %d buckets ran at once", task.Status, most.Load())
+		}
+		var option *taskkit.OptionError
+		if _, err := client.SetMaxParallel(t.Context(), id, 0); !errors.As(err, &option) {
+			t.Errorf("no bucket at all: %v", err)
+		}
+		var state *taskkit.StateError
+		if _, err := client.SetMaxParallel(t.Context(), id, 3); !errors.As(err, &state) {
+			t.Errorf("of a task that has ended: %v", err)
+		}
+		plain := newKind[countSpec, countState]("not_in_buckets", 10)
+		lone := submitted(t, db, plain, countSpec{})
+		if _, err := client.SetMaxParallel(t.Context(), lone, 3); !errors.As(err, &option) {
+			t.Errorf("of a task without buckets: %v", err)
+		}
+		for _, o := range []taskkit.SubmitOption{taskkit.MaxParallel(3), taskkit.WithChildFailure(taskkit.PauseParent)} {
+			if _, err := taskkit.Submit(t.Context(), db.DB, plain, countSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
+				t.Errorf("an option of a kind without buckets: %v", err)
+			}
+		}
+		for _, o := range []taskkit.SubmitOption{taskkit.MaxParallel(0), taskkit.WithChildFailure("explode")} {
+			if _, err := taskkit.Submit(t.Context(), db.DB, k, rowsSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
+				t.Errorf("a wrong option: %v", err)
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package taskkit_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -290,94 +289,4 @@ func TestChildOfRefused(t *testing.T) {
 			t.Errorf("Done with a child that was just submitted: %s %s %+v", task.Status, task.StatusDetail, task.Children)
 		}
 	})
-}
-
-// A composite task runs its stages in their order, and those only whose turn comes.
-func TestStages(t *testing.T) {
-	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
-		var (
-			mu     sync.Mutex
-			ran    []string
-			broken = map[string]bool{"c": true, "e": true}
-		)
-		step := newKind[stepSpec, countState]("stage_step", 10)
-		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "stage_all", BatchSize: 10, Stages: true})
-		var reg taskkit.Registry
-		taskkit.Register(&reg, step, &funcs[stepSpec, countState]{execute: func(_ context.Context, b *taskkit.Batch[stepSpec, countState]) (taskkit.Next, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if broken[b.Spec.Name] {
-				return taskkit.More, taskkit.Permanent("planned", errPlanned)
-			}
-			ran = append(ran, b.Spec.Name)
-			return taskkit.Done, nil
-		}})
-		taskkit.Register(&reg, composite, &staged{step: step, ran: func(s string) { mu.Lock(); ran = append(ran, s); mu.Unlock() }})
-		started(t, db, &reg, quick(t, db))
-		id := submitted(t, db, composite, familySpec{})
-		task := ended(t, db, id)
-		if task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "stage c,") || !strings.Contains(task.StatusDetail, "stage e,") {
-			t.Fatalf("the composite ended in %s: %s", task.Status, task.StatusDetail)
-		}
-		check := func(want string) {
-			t.Helper()
-			mu.Lock()
-			defer mu.Unlock()
-			if got := strings.Join(ran, " "); got != want {
-				t.Errorf("ran %q, want %q", got, want)
-			}
-			ran = nil
-		}
-		// a; b, c and e after a; d after b and c; f after d and e.
-		check("a b")
-		mu.Lock()
-		broken = nil
-		mu.Unlock()
-		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
-			t.Fatalf("the retried composite ended in %s: %s", task.Status, task.StatusDetail)
-		}
-		mu.Lock()
-		sorted := strings.Join(ran, " ")
-		mu.Unlock()
-		if sorted != "c e d f all" && sorted != "e c d f all" && sorted != "c d e f all" {
-			t.Errorf("the retry ran %q", sorted)
-		}
-		names := ""
-		for _, c := range childrenOf(t, db, id) {
-			names += c.Stage
-		}
-		if len(names) != 6 || !strings.HasPrefix(names, "a") || !strings.HasSuffix(names, "f") {
-			t.Errorf("the stages are %q", names)
-		}
-	})
-}
-
-type stepSpec struct {
-	Name string `json:"name"`
-}
-
-// staged is a composite of six stages.
-type staged struct {
-	step *taskkit.Kind[stepSpec, countState, string]
-	ran  func(string)
-}
-
-func (x *staged) Stages(_ context.Context, b *familyBatch) ([]taskkit.Stage, error) {
-	if b.Spec.Children < 0 {
-		return nil, fmt.Errorf("%d children", b.Spec.Children)
-	}
-	stage := func(name string) taskkit.Stage { return taskkit.NewStage(name, x.step, stepSpec{name}) }
-	return []taskkit.Stage{
-		stage("a"), stage("b"), stage("c").After("a"), stage("d").After("b", "c"), stage("e").After("a"), stage("f").After("d", "e"),
-	}, nil
-}
-
-func (x *staged) Execute(context.Context, *familyBatch) (taskkit.Next, error) {
-	x.ran("all")
-	return taskkit.Done, nil
 }

@@ -82,6 +82,10 @@ func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifec
 	switch {
 	case t.Control != ControlNone && able == 0:
 		return fmt.Sprintf("It is to be ended (%s) and waits for a worker: %s.", t.Control, why)
+	case t.Wait > 0 && t.WaitingReason == lifecycle.ReasonChildren:
+		return fmt.Sprintf("It waits for its children%s%s.", children(t), last)
+	case t.Wait > 0 && t.WaitingReason == lifecycle.ReasonEndingChildren:
+		return fmt.Sprintf("It ends once its children have ended%s%s.", children(t), last)
 	case t.Wait > 0:
 		reason := cmp.Or(t.WaitingReason, t.Reason, "it was submitted for later")
 		return fmt.Sprintf("It waits for its time, %s from now (%s)%s.", round(t.Wait), reason, last)
@@ -90,6 +94,19 @@ func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifec
 	default:
 		return fmt.Sprintf("It is due and waits for a free slot; live workers that can take it: %d%s.", able, last)
 	}
+}
+
+// children says what has become of the children of a task.
+func children(t *Task) string {
+	c := t.Children
+	if c == nil {
+		return ""
+	}
+	s := fmt.Sprintf(": %d are open, and %d have ended", c.Open, c.Completed+c.Stopped+c.Failed)
+	if c.Failed > 0 {
+		s += fmt.Sprintf(", %d of them failed", c.Failed)
+	}
+	return s
 }
 
 func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
