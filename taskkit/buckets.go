@@ -89,7 +89,7 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *engine.St
 	from := s.Position(t.Total)
 	to := from
 	if room > 0 {
-		from, to = s.Take(t.Total, min(room, t.Most), func(i int) string { return string(parts[i-t.From]) })
+		from, to = s.Pass(t.Total, min(room, t.Most), func(i int) string { return string(parts[i-t.From]) })
 	}
 	if to > from {
 		tasks := make([]store.NewTask, to-from)
@@ -142,6 +142,11 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 // mergeBuckets adds the states of the next buckets to the total, if there is a [Merger].
 func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
 	done := engine.Next{Done: true}
+	counts, err := s.CountChildren(ctx)
+	if err != nil {
+		return engine.Next{}, nil, err
+	}
+	s.SetSum(counts.Progress)
 	if c.merger == nil {
 		return done, state, nil
 	}

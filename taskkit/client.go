@@ -104,9 +104,10 @@ func (c *Client) Task(ctx context.Context, id ID) (*Task, error) {
 	}
 	t := fromStore(found)
 	if found.HasChildren {
-		if err := withChildren(ctx, op, t); err != nil {
+		if t.Children, err = countChildren(ctx, op, id); err != nil {
 			return nil, c.public(ctx, err)
 		}
+		t.Progress = t.Children.Progress
 	}
 	return t, nil
 }

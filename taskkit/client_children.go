@@ -71,25 +71,37 @@ func (c *Client) Children(ctx context.Context, parent, after ID, limit int) ([]*
 	return children, nil
 }
 
-// withChildren fills in what is said of the children of a task.
-func withChildren(ctx context.Context, op store.Parents, t *Task) error {
-	counts, err := op.CountChildren(ctx, t.ID)
+// CountChildren counts the children of a task, and adds up their progress. A task that does
+// not exist has none.
+func (c *Client) CountChildren(ctx context.Context, parent ID) (*ChildCounts, error) {
+	op, err := c.tables(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t.Children = &ChildCounts{Stopped: counts.Stopped, Progress: progress(counts.Progress)}
+	counts, err := countChildren(ctx, op, parent)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	return counts, nil
+}
+
+func countChildren(ctx context.Context, op store.Parents, parent ID) (*ChildCounts, error) {
+	counts, err := op.CountChildren(ctx, parent)
+	if err != nil {
+		return nil, err
+	}
+	made := &ChildCounts{Stopped: counts.Stopped, Progress: progress(counts.Progress)}
 	for status, n := range counts.Statuses {
 		switch {
 		case status.Live():
-			t.Children.Open += n
+			made.Open += n
 		case status == lifecycle.Completed:
-			t.Children.Completed += n - counts.Stopped
+			made.Completed += n - counts.Stopped
 		default:
-			t.Children.Failed += n
+			made.Failed += n
 		}
 	}
-	t.Progress = t.Children.Progress
-	return nil
+	return made, nil
 }
 
 // SetMaxParallel changes how many buckets of a task are open at once, see [MaxParallel]. More

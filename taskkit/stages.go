@@ -133,7 +133,9 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *engine.Ste
 	case len(turn.failed) > 0:
 		return false, next, nil, Permanent(codeStageFailed, errors.New(strings.Join(turn.failed, "; ")))
 	}
-	return true, next, out, nil
+	counts, err := s.CountChildren(ctx)
+	s.SetSum(counts.Progress)
+	return true, next, out, err
 }
 
 // stageTurn is what is next for a composite task.

@@ -115,6 +115,12 @@ func (p Progress) Processed() int64 { return p.Done + p.Failed + p.Skipped }
 // Ended reports whether the task has ended.
 func (t *Task) Ended() bool { return t.Status.Ended() }
 
+// WaitsForChildren reports whether the task waits for its children. The Progress of such a
+// task in a list says nothing of them: see [Client.CountChildren].
+func (t *Task) WaitsForChildren() bool {
+	return t.WaitingReason == lifecycle.ReasonChildren || t.WaitingReason == lifecycle.ReasonEndingChildren
+}
+
 // fromStore converts a task and masks its secrets. All tasks that leave the
 // package pass through it.
 func fromStore(t store.Task) *Task {

@@ -34,7 +34,7 @@ func (s *session) batch() flow {
 	limit := s.conditions.Limit(s.limit.size, s.progress)
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
-		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren,
+		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren, CountChildren: s.countChildren,
 	}, s.progress)
 	step.skip = s.skip
 	var (

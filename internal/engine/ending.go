@@ -190,7 +190,7 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	defer cancel()
 	tx := s.newTx()
 	step := newStep(s.task, Env{
-		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren,
+		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren, CountChildren: s.countChildren,
 	}, s.progress)
 
 	var result json.RawMessage

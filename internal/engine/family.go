@@ -71,6 +71,13 @@ func (s *session) listChildren(ctx context.Context, after uuid.UUID, limit int, 
 	return s.store.Children(ctx, s.task.ID, after, limit, states)
 }
 
+// countChildren counts the children of the task for a batch.
+func (s *session) countChildren(ctx context.Context) (store.ChildCounts, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Call)
+	defer cancel()
+	return s.store.CountChildren(ctx, s.task.ID)
+}
+
 // hasReport reports whether the task has a result. A bucket has none: that of the whole task is
 // its parent's.
 func (s *session) hasReport() bool {

@@ -127,6 +127,8 @@ type Env struct {
 	Family *store.Family
 	// Options are those of the task; nil: none.
 	Options *store.Options
+	// CountChildren counts the children of the task, see [store.Parents].
+	CountChildren func(ctx context.Context) (store.ChildCounts, error)
 	// Children lists the children of the task, see [store.Parents].
 	Children func(ctx context.Context, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error)
 }

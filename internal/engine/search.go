@@ -173,7 +173,9 @@ func (s *session) find() flow {
 	s.reportBatch(step, started, w.Progress, classify.Classification{})
 	after := next
 	if next.Done {
-		w.Progress.Total = w.Found.Total
+		if s.frozen.Field != "" { // otherwise they are no items of the task
+			w.Progress.Total = w.Found.Total
+		}
 		after = Next{Done: w.Found.Total == 0}
 	}
 	then := s.next(&w, after, false, w.Found != nil)

@@ -30,7 +30,8 @@ type Step struct {
 	skip      bool   // Take gives up the next element, see [session.skipItem]
 	didSkip   bool   // Take did
 	misuse    error
-	memo      json.RawMessage // see [Step.Remember]
+	memo      json.RawMessage     // see [Step.Remember]
+	sum       *lifecycle.Progress // see [Step.SetSum]
 	savepoint int
 	closed    bool
 }
@@ -94,6 +95,23 @@ func (s *Step) skipTaken(i int, position int64) {
 	})
 	s.closed = true
 	runtime.Goexit()
+}
+
+// Pass is Take for elements that are no items of the task: it moves the position and counts
+// nothing.
+func (s *Step) Pass(n, limit int, key func(i int) string) (from, to int) {
+	from, to = s.Take(n, limit, key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.processed, s.total = 0, s.before.Total
+	return from, to
+}
+
+// SetSum makes the counters of the task the sum of its children's, when it is done.
+func (s *Step) SetSum(p lifecycle.Progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum = &p
 }
 
 // Position returns how many elements of a list of n have been taken.
@@ -292,6 +310,9 @@ func (s *Step) progress() lifecycle.Progress {
 	at := lifecycle.PassesOf(s.before.Taken)
 	at.Position += s.taken
 	at.Deferred = at.Deferred || deferred > 0
+	if sum := s.sum; sum != nil {
+		return lifecycle.Progress{Total: sum.Total, Taken: at.Taken(), Done: sum.Done, Failed: sum.Failed, Skipped: sum.Skipped}
+	}
 	return lifecycle.Progress{
 		Total:   s.total,
 		Taken:   at.Taken(),

@@ -38,6 +38,7 @@ type Store interface {
 	Family(ctx context.Context, l store.Lease) (store.Family, error)
 	FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error)
 	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error)
+	CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error)
 	WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error)
 	PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error)
 	RetryChildren(ctx context.Context, l store.Lease, limit int) (int, error)

@@ -251,6 +251,12 @@ func (s *Server) rows(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*ta
 		}
 		for _, t := range tasks {
 			found[t.ID] = t
+			if t.WaitsForChildren() {
+				if t.Children, err = s.client.CountChildren(ctx, t.ID); err != nil {
+					return nil, err
+				}
+				t.Progress = t.Children.Progress
+			}
 		}
 		if len(tasks) > 0 {
 			s.clock.set(tasks[0])
