@@ -40,8 +40,9 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Children:   k.def.Children,
 		HasAbort:   aborts,
 
-		FindsTargets: targets != nil || segmenter != nil,
-		HasReport:    report != nil,
+		FindsTargets:    targets != nil || segmenter != nil,
+		TargetsAreParts: segmenter != nil,
+		HasReport:       report != nil,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,

@@ -35,6 +35,8 @@ type Kind struct {
 	// FindsTargets: the executor finds the targets of tasks that are submitted without,
 	// and its calls are each a [Targeter].
 	FindsTargets bool
+	// TargetsAreParts: the targets are parts of the work, and not its items.
+	TargetsAreParts bool
 	// Children: tasks of the kind may have children.
 	Children  bool
 	HasAbort  bool

@@ -173,7 +173,7 @@ func (s *session) find() flow {
 	s.reportBatch(step, started, w.Progress, classify.Classification{})
 	after := next
 	if next.Done {
-		if s.frozen.Field != "" { // otherwise they are no items of the task
+		if !s.kind.TargetsAreParts {
 			w.Progress.Total = w.Found.Total
 		}
 		after = Next{Done: w.Found.Total == 0}
