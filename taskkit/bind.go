@@ -170,8 +170,17 @@ func (c *call[Spec, State, Result]) Abort(ctx context.Context, s *engine.Step, s
 
 // Report implements [engine.Call].
 func (c *call[Spec, State, Result]) Report(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
+	if c.report == nil {
+		return nil, nil
+	}
+	if c.merger != nil && !isBucket(s) && s.Ending == engine.EndStop {
+		var err error
+		if state, err = c.mergeStopped(ctx, s, state); err != nil {
+			return nil, err
+		}
+	}
 	b, err := c.batch(s, state)
-	if err != nil || c.report == nil {
+	if err != nil {
 		return nil, err
 	}
 	r, err := c.report(ctx, b)

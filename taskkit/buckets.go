@@ -141,44 +141,77 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 
 // mergeBuckets adds the states of the next buckets to the total, if there is a [Merger].
 func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
-	done := engine.Next{Done: true}
 	counts, err := s.CountChildren(ctx)
 	if err != nil {
 		return engine.Next{}, nil, err
 	}
 	s.SetSum(counts.Progress)
 	if c.merger == nil {
-		return done, state, nil
+		return engine.Next{Done: true}, state, nil
 	}
-	var memo bucketMemo
-	if s.Family.Memo != nil {
-		if err := json.Unmarshal(s.Family.Memo, &memo); err != nil {
-			return engine.Next{}, nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its buckets: %w", err))
-		}
-	}
-	buckets, err := s.Children(ctx, memo.Merged, mergePage, true)
-	if err != nil || len(buckets) == 0 {
-		return done, state, err
-	}
-	b, err := c.batch(s, state)
+	m, err := c.newMerge(s, state)
 	if err != nil {
 		return engine.Next{}, nil, err
 	}
-	for _, bucket := range buckets {
-		var part State
-		if err := c.kind.readState(bucket.Revision, bucket.State, &part); err != nil {
-			return engine.Next{}, nil, Permanent("undecodable_state", fmt.Errorf("the state of bucket %s: %w", bucket.ID, err))
-		}
-		if err := c.merger.Merge(&b.State, part); err != nil {
-			return engine.Next{}, nil, err
-		}
-		memo.Merged = bucket.ID
+	more, err := m.page(ctx, s)
+	if err != nil {
+		return engine.Next{}, nil, err
 	}
-	out, err := c.encodeState(b)
-	if err != nil || len(buckets) < mergePage {
-		return done, out, err
+	out, err := c.encodeState(m.total)
+	if err != nil || !more {
+		return engine.Next{Done: true}, out, err
 	}
-	text, err := json.Marshal(memo)
+	text, err := json.Marshal(m.memo)
 	s.Remember(text)
 	return engine.Next{}, out, err
+}
+
+// mergeStopped returns the state of a task that was stopped with those of its buckets.
+func (c *call[Spec, State, Result]) mergeStopped(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
+	m, err := c.newMerge(s, state)
+	for more := true; more && err == nil; {
+		more, err = m.page(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.encodeState(m.total)
+}
+
+// merge is the merge of the states of buckets into that of their task.
+type merge[Spec, State, Result any] struct {
+	call  *call[Spec, State, Result]
+	total *Batch[Spec, State]
+	memo  bucketMemo
+}
+
+func (c *call[Spec, State, Result]) newMerge(s *engine.Step, state json.RawMessage) (*merge[Spec, State, Result], error) {
+	m := &merge[Spec, State, Result]{call: c}
+	if s.Family.Memo != nil {
+		if err := json.Unmarshal(s.Family.Memo, &m.memo); err != nil {
+			return nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its buckets: %w", err))
+		}
+	}
+	var err error
+	m.total, err = c.batch(s, state)
+	return m, err
+}
+
+// page merges the next states, and reports whether there may be more.
+func (m *merge[Spec, State, Result]) page(ctx context.Context, s *engine.Step) (more bool, err error) {
+	buckets, err := s.Children(ctx, m.memo.Merged, mergePage, true)
+	if err != nil {
+		return false, err
+	}
+	for _, bucket := range buckets {
+		var part State
+		if err := m.call.kind.readState(bucket.Revision, bucket.State, &part); err != nil {
+			return false, Permanent("undecodable_state", fmt.Errorf("the state of bucket %s: %w", bucket.ID, err))
+		}
+		if err := m.call.merger.Merge(&m.total.State, part); err != nil {
+			return false, err
+		}
+		m.memo.Merged = bucket.ID
+	}
+	return len(buckets) == mergePage, nil
 }

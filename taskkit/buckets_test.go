@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -246,6 +247,36 @@ func TestMaxParallel(t *testing.T) {
 			if _, err := taskkit.Submit(t.Context(), db.DB, k, rowsSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
 				t.Errorf("a wrong option: %v", err)
 			}
+		}
+	})
+}
+
+// A stopped task reports what its buckets had done.
+func TestStoppedBucketsAreMerged(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		numberTable(t, db, "stopped_rows", 1000)
+		k := rowsKind("stopped_rows")
+		var calls atomic.Int32
+		x := &rowsExecutor{table: "stopped_rows", before: func(ctx context.Context, _ *rowsBatch) error {
+			if calls.Add(1) > 20 { // until the stop
+				return taskkit.RetryAfter(errPlanned, 10*time.Millisecond)
+			}
+			return nil
+		}}
+		c := quick(t, db)
+		c.MaxAttempts = 1000
+		started(t, db, registered(k, x), c)
+		id := submitted(t, db, k, rowsSpec{Rows: 1000, Buckets: 4})
+		until(t, "some rows are added up", func() bool { return calls.Load() > 20 })
+		if _, err := clientOf(db).Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		task := ended(t, db, id)
+		got, err := taskkit.Fetch(t.Context(), clientOf(db), k, id)
+		if want := fmt.Sprintf("%d rows, ", task.Progress.Done); err != nil || !task.Partial || task.Progress.Done < 100 || !strings.HasPrefix(got, want) {
+			t.Errorf("the stopped task has the result %q (%v) with %+v", got, err, task.Progress)
 		}
 	})
 }

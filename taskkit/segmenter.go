@@ -41,7 +41,8 @@ type Segmenter[Spec, State any] interface {
 // Merge adds the state of one bucket to the total. It is called when all buckets have
 // ended, for each of them in the order of their ids, which is that of their segments unless the
 // clocks of the workers that submitted them differ. Report sees the total in b.State. A bucket that was stopped or has failed takes
-// part with the state of its last checkpoint.
+// part with the state of its last checkpoint. After a stop of the task Merge is called before
+// Report, which then sees what the buckets had done.
 //
 // The states are read in pages, and the total is written with a checkpoint after each page.
 // A page whose checkpoint failed is merged again into the total before it. So Merge must

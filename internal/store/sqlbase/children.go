@@ -81,7 +81,29 @@ FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_s
 	if unknown {
 		counts.Progress.Total = -1
 	}
-	return counts, nil
+	return counts, b.addGrandchildren(ctx, parent, &counts)
+}
+
+// addGrandchildren adds the progress of the children of those children that wait for theirs:
+// their own counters say nothing until they are done.
+func (b *Base) addGrandchildren(ctx context.Context, parent uuid.UUID, counts *store.ChildCounts) error {
+	if counts.Statuses[lifecycle.Queued]+counts.Statuses[lifecycle.Scheduling]+counts.Statuses[lifecycle.Executing] == 0 {
+		return nil
+	}
+	waiting, err := sqlrows.IDs(ctx, b.q, b.SQL(`SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id AND p.waits
+WHERE `+b.childOf("q", "$1")+" AND "+inStatus("q", openStatuses)), parent.String())
+	if err != nil {
+		return fmt.Errorf("look for the children of task %s that wait for theirs: %w", parent, err)
+	}
+	for _, id := range waiting {
+		of, err := b.CountChildren(ctx, id)
+		if err != nil {
+			return err
+		}
+		p, q := &counts.Progress, of.Progress
+		p.Done, p.Failed, p.Skipped = p.Done+q.Done, p.Failed+q.Failed, p.Skipped+q.Skipped
+	}
+	return nil
 }
 
 // FailedChild implements [store.Parents].

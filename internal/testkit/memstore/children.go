@@ -147,12 +147,21 @@ func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int
 
 // CountChildren implements [store.Parents].
 func (s *Store) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
-	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
 	if err := s.enter(ctx); err != nil {
-		return counts, err
+		return store.ChildCounts{}, err
 	}
 	defer s.mu.Unlock()
+	return s.sumOfChildren(parent), nil
+}
+
+// sumOfChildren counts the children of a task. The progress of those that wait for theirs is
+// added too.
+func (s *Store) sumOfChildren(parent uuid.UUID) store.ChildCounts {
+	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
 	unknown, p := false, &counts.Progress
+	add := func(q lifecycle.Progress) {
+		p.Done, p.Failed, p.Skipped = p.Done+q.Done, p.Failed+q.Failed, p.Skipped+q.Skipped
+	}
 	for _, r := range s.children(parent) {
 		counts.Statuses[r.Status]++
 		if r.Partial {
@@ -160,12 +169,15 @@ func (s *Store) CountChildren(ctx context.Context, parent uuid.UUID) (store.Chil
 		}
 		unknown = unknown || r.Progress.Total < 0
 		p.Total += max(r.Progress.Total, 0)
-		p.Done, p.Failed, p.Skipped = p.Done+r.Progress.Done, p.Failed+r.Progress.Failed, p.Skipped+r.Progress.Skipped
+		add(r.Progress)
+		if f := s.families[r.ID]; r.Status.Live() && f != nil && f.waits {
+			add(s.sumOfChildren(r.ID).Progress)
+		}
 	}
 	if unknown {
 		p.Total = -1
 	}
-	return counts, nil
+	return counts
 }
 
 // FailedChild implements [store.Parents].
