@@ -196,7 +196,10 @@ func TestMaxParallel(t *testing.T) {
 		x := &rowsExecutor{table: "parallel_rows", before: func(ctx context.Context, _ *rowsBatch) error {
 			n := now.Add(1)
 			defer now.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			for m := most.Load(); n > m; m = most.Load() {
+				if most.CompareAndSwap(m, n) {
+					break
+				}
 			}
 			select {
 			case <-proceed:
@@ -259,7 +262,7 @@ func TestStoppedBucketsAreMerged(t *testing.T) {
 		numberTable(t, db, "stopped_rows", 1000)
 		k := rowsKind("stopped_rows")
 		var calls atomic.Int32
-		x := &rowsExecutor{table: "stopped_rows", before: func(ctx context.Context, _ *rowsBatch) error {
+		x := &rowsExecutor{table: "stopped_rows", before: func(context.Context, *rowsBatch) error {
 			if calls.Add(1) > 20 { // until the stop
 				return taskkit.RetryAfter(errPlanned, 10*time.Millisecond)
 			}
