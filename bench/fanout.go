@@ -58,7 +58,7 @@ func fanout(h *host, o options) ([]contest, error) {
 	}
 	if o.postgres {
 		add("PostgreSQL", openTaskkit)
-		n := o.scaled(8000, 400)
+		n := o.scaled(40_000, 400)
 		cs = append(cs, contest{
 			title:   fmt.Sprintf("two processes against one: 64 buckets of %d calls of 5 ms, 4 slots each, PostgreSQL", n/64),
 			metrics: []metric{{name: itemsPerSecond}},

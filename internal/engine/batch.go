@@ -91,7 +91,9 @@ func (s *session) batch() flow {
 	_, _, put, _ := step.outcomes.count()
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
 		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
-	then := s.next(&w, next, another, processed > 0)
+	// What a parent does for its children is progress too: it must not run out of attempts.
+	progressed := processed > 0 || w.Progress.Taken != s.progress.Taken || w.Memo != nil || tx.submittedChildren()
+	then := s.next(&w, next, another, progressed)
 	s.check(&w)
 	s.measure(&w)
 	s.limit.record(int(processed), time.Since(started))

@@ -13,7 +13,9 @@
 // A quarter as many runs have two other tasks: one over a frozen set, with a stop policy
 // that pauses it, an item that fails, one that is skipped and one that is deferred to a
 // second pass, and a preview of the same. Each must end with these outcomes, paused once,
-// and nothing of the preview may be there.
+// and nothing of the preview may be there. As many have a task in three buckets, two at
+// once: each entity must be touched once, each bucket be there once, and the task end after its
+// buckets with their states merged.
 //
 // Cuts and delays harm a worker in this process. To be stopped or killed, a
 // worker must be a process of its own: the test binary, started again.

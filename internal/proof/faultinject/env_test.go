@@ -33,12 +33,22 @@ type env struct {
 	schema string
 	oracle *oracle.Oracle
 	next   int64            // entity that no task has
-	mixed  bool             // runs have a mixed task and a preview of one
+	work   work             // what the tasks of a run are
 	plans  map[string]*plan // by task
 	harm   func(*plan) (harm, error)
 	// harmed are the times of the worker that is harmed in this process.
 	harmed limits
 }
+
+// work is what the tasks of a run are.
+type work string
+
+// The works.
+const (
+	stepsWork  work = ""       // one task of three batches
+	mixedWork  work = "mixed"  // a mixed task and a preview of one
+	familyWork work = "family" // a task in buckets
+)
 
 // harm is what stands between a worker and its database in one run.
 type harm interface {
@@ -118,9 +128,14 @@ func (l *env) run(ctx context.Context, p *plan) (out outcome) {
 
 // submitRun submits the tasks of a run.
 func (l *env) submitRun(ctx context.Context) ([]taskkit.ID, error) {
-	if !l.mixed {
+	switch l.work {
+	case stepsWork:
 		id, err := l.submit(ctx)
 		return []taskkit.ID{id}, err
+	case familyWork:
+		id, err := l.submitFamily(ctx)
+		return []taskkit.ID{id}, err
+	case mixedWork:
 	}
 	id, err := l.submitMixed(ctx, false)
 	if err != nil {
@@ -132,8 +147,12 @@ func (l *env) submitRun(ctx context.Context) ([]taskkit.ID, error) {
 
 // verifyRun says what is wrong with the ended tasks of a run.
 func (l *env) verifyRun(ctx context.Context, ids []taskkit.ID, out *outcome) error {
-	if !l.mixed {
+	switch l.work {
+	case stepsWork:
 		return l.verify(ctx, ids[0], out)
+	case familyWork:
+		return l.verifyFamily(ctx, ids[0])
+	case mixedWork:
 	}
 	return errors.Join(l.verifyMixed(ctx, ids[0], false), l.verifyMixed(ctx, ids[1], true))
 }

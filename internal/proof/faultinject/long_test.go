@@ -1,6 +1,7 @@
 package faultinject_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -20,7 +21,8 @@ const (
 // COMMITs both ways, then draws pairs of faults, each for its share of the time
 // that it is given. With half an hour or more all single faults are run, however
 // long they take: some four thousand, and a quarter as many, drawn by the seed, of tasks
-// with a frozen set, a stop policy and deferred items, and of their previews.
+// with a frozen set, a stop policy and deferred items, and of their previews, and of tasks in
+// buckets.
 func TestLong(t *testing.T) {
 	t.Parallel()
 	budget, long := prove.Budget(t)
@@ -37,13 +39,13 @@ func TestLong(t *testing.T) {
 
 	var positions [2]int
 	kinds := []struct {
-		name                          string
-		open                          func(testing.TB) *env
-		actions, pairs                []action
-		singles, mixed, commits, both int // when each part ends
+		name                                  string
+		open                                  func(testing.TB) *env
+		actions, pairs                        []action
+		singles, mixed, family, commits, both int // when each part ends
 	}{
-		{"postgres", postgresLane, postgresActions, postgresActions, 33, 40, 65, 90},
-		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 52, 55, 75, 100},
+		{"postgres", postgresLane, postgresActions, postgresActions, 30, 36, 42, 66, 90},
+		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 52, 54, 56, 75, 100},
 	}
 	for i, k := range kinds {
 		t.Run("singles/"+k.name, func(t *testing.T) {
@@ -61,24 +63,26 @@ func TestLong(t *testing.T) {
 			c["positions"], c["of"] = positions[i], len(plans)
 			record(t, "singles", k.name, c)
 		})
-		t.Run("mixed/"+k.name, func(t *testing.T) {
-			s := newSeries(t, mixing(k.open), longLanes)
-			n := s.positions()
-			plans := singles(n, k.actions)
-			rng.Shuffle(len(plans), func(a, b int) { plans[a], plans[b] = plans[b], plans[a] })
-			all := len(plans)
-			if positions[i] > 0 {
-				plans = plans[:min(all, positions[i]*len(k.actions)/mixedPart)]
-			}
-			until := share(k.mixed)
-			if budget >= 30*time.Minute {
-				until = begin.Add(24 * time.Hour)
-			}
-			s.run(before(until, each(plans)))
-			c := s.finish(k.name + ", single faults of mixed tasks")
-			c["positions"], c["of"] = n, all
-			record(t, "mixed", k.name, c)
-		})
+		for w, end := range map[work]int{mixedWork: k.mixed, familyWork: k.family} {
+			t.Run(string(w)+"/"+k.name, func(t *testing.T) {
+				s := newSeries(t, working(k.open, w), longLanes)
+				n := s.positions()
+				plans := singles(n, k.actions)
+				rng.Shuffle(len(plans), func(a, b int) { plans[a], plans[b] = plans[b], plans[a] })
+				all := len(plans)
+				if positions[i] > 0 {
+					plans = plans[:min(all, positions[i]*len(k.actions)/otherPart)]
+				}
+				until := share(end)
+				if budget >= 30*time.Minute {
+					until = begin.Add(24 * time.Hour)
+				}
+				s.run(before(until, each(plans)))
+				c := s.finish(fmt.Sprintf("%s, single faults of work %s", k.name, w))
+				c["positions"], c["of"] = n, all
+				record(t, string(w), k.name, c)
+			})
+		}
 	}
 	for _, k := range kinds {
 		t.Run("commits/"+k.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func newSeries(tb testing.TB, open func(testing.TB) *env, n int) *series {
 }
 
 // positions returns how many messages or calls a run without a fault has: the most of
-// some. Mixed tasks also wait, so that for them it is the least: the rest are polls.
+// some. Other works also wait, so that for them it is the least: the rest are polls.
 func (s *series) positions() int {
 	s.tb.Helper()
 	var all []int
@@ -75,7 +75,7 @@ func (s *series) positions() int {
 		}
 		all = append(all, out.positions)
 	}
-	if s.envs[0].mixed {
+	if s.envs[0].work != stepsWork {
 		return slices.Min(all)
 	}
 	return slices.Max(all)
@@ -196,16 +196,16 @@ func (s *series) finish(what string) map[string]any {
 const (
 	// sampled is how many single faults the short form runs.
 	sampled = 56
-	// mixedPart of the plans are run again with the tasks of submitMixed.
-	mixedPart = 4
+	// otherPart of the plans are run again with each of the other works.
+	otherPart = 4
 )
 
-// mixing returns an open function whose runs have a mixed task and a preview of one.
-func mixing(open func(testing.TB) *env) func(testing.TB) *env {
+// working returns an open function whose runs have another work.
+func working(open func(testing.TB) *env, w work) func(testing.TB) *env {
 	return func(tb testing.TB) *env {
 		tb.Helper()
 		l := open(tb)
-		l.mixed = true
+		l.work = w
 		return l
 	}
 }
@@ -233,5 +233,6 @@ func short(t *testing.T, open func(testing.TB) *env, actions []action) {
 		s.finish(what)
 	}
 	sample(open, concurrent, sampled, "sample of single faults")
-	sample(mixing(open), 2, sampled/mixedPart, "sample of single faults of mixed tasks")
+	sample(working(open, mixedWork), 2, sampled/otherPart, "sample of single faults of mixed tasks")
+	sample(working(open, familyWork), 2, sampled/otherPart, "sample of single faults of a task in buckets")
 }

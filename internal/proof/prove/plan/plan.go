@@ -38,7 +38,7 @@ func Steps() []Step {
 		},
 		{
 			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 12, Records: []string{
-				"faults-singles-postgres", "faults-singles-sqlite", "faults-mixed-postgres", "faults-mixed-sqlite", "faults-commits-postgres",
+				"faults-singles-postgres", "faults-singles-sqlite", "faults-mixed-postgres", "faults-mixed-sqlite", "faults-family-postgres", "faults-family-sqlite", "faults-commits-postgres",
 				"faults-commits-sqlite", "faults-pairs-postgres", "faults-pairs-sqlite",
 			},
 			Proves: "a fault at every message and every call, then pairs of faults",
