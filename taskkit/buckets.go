@@ -139,31 +139,30 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 	}
 }
 
-// mergeBuckets adds the states of the next buckets to the total, if there is a [Merger].
+// mergeBuckets adds the states of the next buckets to the total, if there is a [Merger]. With
+// the last of them the task is done.
 func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	if c.merger != nil {
+		m, err := c.newMerge(s, state)
+		if err != nil {
+			return engine.Next{}, nil, err
+		}
+		more, err := m.page(ctx, s)
+		if err == nil {
+			state, err = c.encodeState(m.total)
+		}
+		if err != nil {
+			return engine.Next{}, nil, err
+		}
+		if more {
+			text, err := json.Marshal(m.memo)
+			s.Remember(text)
+			return engine.Next{}, state, err
+		}
+	}
 	counts, err := s.CountChildren(ctx)
-	if err != nil {
-		return engine.Next{}, nil, err
-	}
 	s.SetSum(counts.Progress)
-	if c.merger == nil {
-		return engine.Next{Done: true}, state, nil
-	}
-	m, err := c.newMerge(s, state)
-	if err != nil {
-		return engine.Next{}, nil, err
-	}
-	more, err := m.page(ctx, s)
-	if err != nil {
-		return engine.Next{}, nil, err
-	}
-	out, err := c.encodeState(m.total)
-	if err != nil || !more {
-		return engine.Next{Done: true}, out, err
-	}
-	text, err := json.Marshal(m.memo)
-	s.Remember(text)
-	return engine.Next{}, out, err
+	return engine.Next{Done: true}, state, err
 }
 
 // mergeStopped returns the state of a task that was stopped with those of its buckets.
