@@ -8,6 +8,8 @@
 //	wake-ups                          └──▶ flusher: group commit of starts, ends
 //	   ▲                                   and checkpoints without a transaction
 //	listener, reaper, freed slots          heartbeat
+//	   ▲
+//	parents: wakes tasks whose children have ended
 //
 // A [Worker] registers under a process ID that is never used again. A
 // registration is the worker under one such ID: it owns the parts above, each
@@ -45,7 +47,7 @@
 //	   │  Deregister (unless the heartbeat is lost): the database releases every task
 //	   │  that is still leased, without spending an attempt
 //	   │
-//	   ▼  heartbeat, reaper and listener end; Run returns or registers again
+//	   ▼  heartbeat, reaper, listener and parents end; Run returns or registers again
 //
 // # A takeover
 //
