@@ -189,6 +189,40 @@ func TestClientRequests(t *testing.T) {
 	})
 }
 
+// SetPriority changes what is claimed next, and nothing of a task that has ended.
+func TestSetPriority(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		c := clientOf(db)
+		id := bring(t, db, "QUEUED")
+		task, err := c.SetPriority(t.Context(), id, taskkit.PriorityHigh, taskkit.WithReason("it is urgent"))
+		if err != nil || task.Priority != taskkit.PriorityHigh {
+			t.Errorf("set: %+v, %v", task, err)
+		}
+		events, err := c.Events(t.Context(), id, 10)
+		if err != nil || len(events) != 1 || events[0].Action != "limit" || events[0].Reason != "priority 1: it is urgent" {
+			t.Errorf("events %+v, %v", events, err)
+		}
+		var option *taskkit.OptionError
+		for _, p := range []taskkit.Priority{0, 5} {
+			if _, err := c.SetPriority(t.Context(), id, p); !errors.As(err, &option) {
+				t.Errorf("priority %d: %v", p, err)
+			}
+		}
+		if _, err := c.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		var state *taskkit.StateError
+		if _, err := c.SetPriority(t.Context(), id, taskkit.PriorityIdle); !errors.As(err, &state) {
+			t.Errorf("of a task that has ended: %v", err)
+		}
+		if _, err := c.SetPriority(t.Context(), uuid.New(), taskkit.PriorityIdle); !errors.Is(err, taskkit.ErrNotFound) {
+			t.Errorf("of no task: %v", err)
+		}
+	})
+}
+
 // Requests reach tasks that no worker can run.
 func TestClientRequestsWithoutWorker(t *testing.T) {
 	t.Parallel()

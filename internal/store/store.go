@@ -374,12 +374,16 @@ type Request struct {
 	StopAfter lifecycle.StopPolicy
 	// MaxParallel, with ActLimit, is the new bound of the open buckets of the task; 0 leaves it.
 	MaxParallel int
+	// Priority, with ActLimit, is the new priority of the task; 0 leaves it.
+	Priority int
 }
 
 // EventReason is the reason as it is recorded in the events of the task.
 func (r *Request) EventReason() string {
 	var limit string
 	switch {
+	case r.Priority > 0:
+		limit = fmt.Sprintf("priority %d", r.Priority)
 	case r.MaxParallel > 0:
 		limit = fmt.Sprintf("max parallel %d", r.MaxParallel)
 	case r.StopAfter != (lifecycle.StopPolicy{}):

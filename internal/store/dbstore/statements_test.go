@@ -409,6 +409,10 @@ func (c *calls) operator() {
 			return err
 		})
 	}
+	c.record("request_priority", func() error {
+		_, err := s.Request(ctx, limited, store.Request{Action: lifecycle.ActLimit, Priority: 1})
+		return err
+	})
 	approved := c.insert("insert_with_options", false, newTask(func(t *store.NewTask) { t.Kind, t.Options.Approval = "approved", true }))[0]
 	c.record("request_approve", func() error {
 		_, err := s.Request(ctx, approved, store.Request{Action: lifecycle.ActApprove, Actor: uuid.New()})

@@ -103,6 +103,12 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	if q.MaxParallel > 0 {
 		s.setMaxParallel(t.ID, q.MaxParallel)
 	}
+	if q.Priority > 0 {
+		t.Priority, t.ModifiedBy = q.Priority, q.Actor
+		if err := s.change(commit, "Request", r, &t); err != nil {
+			return store.Task{}, err
+		}
+	}
 	if change.Effect == lifecycle.Unchanged {
 		got := s.read(r)
 		got.HasOpenChildren = found.HasOpenChildren

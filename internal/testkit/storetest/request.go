@@ -210,6 +210,36 @@ func requestPauseResume(e *env) {
 	is(e, "events, newest first", es[0].Action+" "+es[1].Action, "resume pause")
 }
 
+// requestPriority: a new priority decides about the next claim, and is recorded. It changes
+// nothing else, and is refused of a task that has ended.
+func requestPriority(e *env) {
+	e.registerWorker()
+	actor := uuid.New()
+	to := func(p int) store.Request {
+		return store.Request{Action: lifecycle.ActLimit, Priority: p, Actor: actor, Reason: "it is urgent"}
+	}
+	first := e.one()
+	second := e.one(func(t *store.NewTask) { t.Priority = 4 })
+	before := rowOf(e.read(second))
+	got, err := e.s.Request(e.ctx(), second, to(1))
+	e.ok(err)
+	before.Priority = 1
+	is(e, "returned", fmt.Sprint(got.Priority, got.ModifiedBy), fmt.Sprint(1, actor))
+	sameRow(e, "stored", e.read(second), before, got.Created)
+	is(e, "events", e.events(second), "limit: priority 1: it is urgent")
+	is(e, "claimed", e.claim(1)[0].ID, second)
+	got, err = e.s.Request(e.ctx(), second, to(3)) // while it is in flight
+	e.ok(err)
+	is(e, "in flight", fmt.Sprint(got.Status, got.Priority, got.Control), fmt.Sprint(lifecycle.Scheduling, 3, ""))
+	_, err = e.request(first, lifecycle.ActStop)
+	e.ok(err)
+	var state *store.StateError
+	if _, err := e.s.Request(e.ctx(), first, to(1)); !errors.As(err, &state) {
+		e.Fatalf("of a task that has ended: got %v, want a StateError", err)
+	}
+	is(e, "refused", e.read(first).Priority, 2)
+}
+
 // requestRetry: a retry gives a fresh budget, and minds a key that is taken.
 func requestRetry(e *env) {
 	e.registerWorker()

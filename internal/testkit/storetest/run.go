@@ -75,7 +75,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapGoesOn": reapGoesOn, "ReapEnds": reapEnds,
 		"Processes": processes,
 
-		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestRetry": requestRetry, "RequestSkip": requestSkip,
+		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestPriority": requestPriority, "RequestRetry": requestRetry, "RequestSkip": requestSkip,
 		"ConditionsStopPolicy": conditionsStopPolicy, "ConditionsYield": conditionsYield, "ConditionsRequests": conditionsRequests, "ConditionsApproval": conditionsApproval,
 		"RequestOrphan": requestOrphan, "RequestInTransaction": requestInTransaction, "RequestNotFound": requestNotFound,
 
