@@ -35,6 +35,7 @@ const (
 	OpResume  Operation = "resume"
 	OpRetry   Operation = "retry"
 	OpApprove Operation = "approve"
+	OpChange  Operation = "change" // of settings, see [Settings]
 	OpDelete  Operation = "delete"
 )
 

@@ -99,6 +99,15 @@ func (c *Client) Approve(ctx context.Context, id taskkit.ID, reason string) (*Jo
 	return c.change(ctx, id, OpApprove, reason, false)
 }
 
+// Change changes settings of a job, all of them or none. They take effect with the next batch.
+func (c *Client) Change(ctx context.Context, id taskkit.ID, to Settings) (*Job, error) {
+	body, err := json.Marshal(to)
+	if err != nil {
+		return nil, fmt.Errorf("taskhttp: encode the settings of a job: %w", err)
+	}
+	return c.job(ctx, call{method: http.MethodPatch, path: c.path(id, ""), body: body, again: true})
+}
+
 // Delete removes a job and its result, irrevocably. A job that does not exist is no error.
 func (c *Client) Delete(ctx context.Context, id taskkit.ID) error {
 	_, _, err := c.do(ctx, call{method: http.MethodDelete, path: c.path(id, ""), again: true})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
 )
 
@@ -70,6 +71,12 @@ func TestClientCalls(t *testing.T) {
 		}
 		if j, err := c.Resume(ctx, id, ""); err != nil || j.Paused {
 			t.Errorf("resume: %+v, %v", j, err)
+		}
+		if j, err := c.Change(ctx, id, taskhttp.Settings{Priority: taskkit.PriorityLow}); err != nil || j.ID != id {
+			t.Errorf("change: %+v, %v", j, err)
+		}
+		if _, err := c.Change(ctx, id, taskhttp.Settings{}); !errors.Is(err, taskhttp.ErrBadParameter) {
+			t.Errorf("change nothing: %v", err)
 		}
 		if _, err := c.Resume(ctx, id, ""); !errors.Is(err, taskhttp.ErrNotPossible) {
 			t.Errorf("resume again: %v", err)

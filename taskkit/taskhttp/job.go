@@ -61,7 +61,7 @@ type Job struct {
 	ParentID taskkit.ID `json:"parentId,omitzero"` // the job of which this one is a child
 	Error    *JobError  `json:"error,omitempty"`   // of a FAILED job
 	// Links name what the caller can do now: self, result, items, stop, pause, resume, retry,
-	// approve, delete.
+	// approve, change, delete.
 	Links map[string]Link `json:"links"`
 }
 
@@ -236,6 +236,9 @@ func cutRevision(revision string) (status, progress string) {
 	return status, progress
 }
 
+// open reports whether a job goes on until its work is done.
+func (j *Job) open() bool { return !j.Done && j.Status != Stopping }
+
 // link adds what is possible in the state of a job and allowed by may.
 func (j *Job) link(prefix string, t *taskkit.Task, may func(Operation) bool) {
 	self := prefix + "/" + j.ID.String()
@@ -249,13 +252,14 @@ func (j *Job) link(prefix string, t *taskkit.Task, may func(Operation) bool) {
 			j.Links[name] = Link{method, href}
 		}
 	}
-	open := !j.Done && j.Status != Stopping
+	open := j.open()
 	add(j.Fetchable, OpFetch, "GET", self+"/result")
 	add(j.Progress != nil, OpItems, "GET", self+"/items")
 	add(!j.Done && !never(t), OpStop, "POST", self+"/stop")
 	add(open && !j.Paused, OpPause, "POST", self+"/pause")
 	add(open && j.Paused, OpResume, "POST", self+"/resume")
 	add(open && j.Paused, OpApprove, "POST", self+"/approve")
+	add(open, OpChange, "PATCH", self)
 	add(j.Status == Failed, OpRetry, "POST", self+"/retry")
 	add(j.Status != Deleted, OpDelete, "DELETE", self)
 }

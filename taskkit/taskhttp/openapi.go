@@ -253,6 +253,7 @@ func (s *Server) jobPaths() object {
 				prefer, parameter("header", "If-None-Match", "the ETag that you have", textSchema),
 			}, responses(object{"200": jobResponse("The job."), "304": object{"description": "It has not changed."}},
 				ErrBadParameter, ErrNoSuchJob, ErrTooManyWaits)),
+			"patch":  settingsOperation(operation),
 			"delete": operation("delete", "Delete a job and its result, irrevocably", nil, responses(object{"204": object{"description": "There is no such job now, or soon."}}, ErrBadParameter)),
 		},
 		p + "/{id}/events": object{
@@ -299,6 +300,15 @@ func (s *Server) jobPaths() object {
 	return paths
 }
 
+// settingsOperation describes the change of settings.
+func settingsOperation(operation func(name, summary string, parameters []any, answers object) object) object {
+	o := operation(string(OpChange), "Change settings of a job, all that are given or none", nil, responses(
+		object{"200": jobResponse("They are changed, and take effect with the next batch.")},
+		ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrBodyTooLarge, ErrMediaType))
+	o["requestBody"] = object{"required": true, "content": content(mediaJSON, ref("Settings"))}
+	return o
+}
+
 // itemsResponse is a page of items in all its media types.
 func itemsResponse() object {
 	return object{
@@ -340,6 +350,13 @@ func commonSchemas() object {
 			"parentId": idSchema, "error": ref("JobError"),
 			"links": object{"type": "object", "additionalProperties": ref("Link")},
 		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "createdAt", "elapsedMs", "progress", "links"),
+		"Settings": object{
+			"type": "object", "additionalProperties": false, "minProperties": 1,
+			"properties": object{
+				"priority":    object{"type": "integer", "minimum": taskkit.PriorityHigh, "maximum": taskkit.PriorityIdle, "description": "1 goes first"},
+				"maxParallel": object{"type": "integer", "minimum": 1, "maximum": mostParallel, "description": "how many buckets are open at once, of a job that has buckets"},
+			},
+		},
 		"Page":      nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
 		"Item":      nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema}, "item", "outcome"),
 		"ItemsPage": nothingElse(object{"items": object{"type": "array", "items": ref("Item")}, "next": cursorSchema}, "items"),

@@ -161,7 +161,7 @@ func TestAnswersAreDocumented(t *testing.T) {
 		for _, j := range ids {
 			for _, c := range calls {
 				below, _, _ := strings.Cut(c.below, "?")
-				if c.method == "GET" || c.method == "POST" || c.method == "DELETE" {
+				if c.method == "GET" || c.method == "POST" || c.method == "PATCH" || c.method == "DELETE" {
 					conforms(c.method, "/jobs/{id}"+below, e.do(t, c.method, path(j.ID)+c.below, c.body))
 				}
 			}

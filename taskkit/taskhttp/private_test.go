@@ -32,6 +32,9 @@ var calls = []struct{ method, below, body string }{
 	{"POST", "/resume", ""},
 	{"POST", "/retry", ""},
 	{"POST", "/approve", ""},
+	{"PATCH", "", `{"priority":1}`},
+	{"PATCH", "", `{"maxParallel":2}`},
+	{"PATCH", "", `{}`},
 	{"DELETE", "", ""},
 	{"DELETE", "?x=1", ""},
 	{"PUT", "", ""},
@@ -86,7 +89,7 @@ func TestOperationsAreAuthorizedOneByOne(t *testing.T) {
 			t.Errorf("links %v", got.Links)
 		}
 		for _, c := range calls {
-			if c.below == "/result" && c.method == "GET" || c.method == "POST" || c.method == "DELETE" && c.below == "" {
+			if c.below == "/result" && c.method == "GET" || c.method == "POST" || c.method == "PATCH" || c.method == "DELETE" && c.below == "" {
 				check(t, c.method+c.below, e.do(t, c.method, path(j.ID)+c.below, c.body), 403, taskhttp.ErrForbidden)
 			}
 		}

@@ -105,14 +105,17 @@ func (s *Server) routes() {
 	p := s.config.Prefix
 	s.handle("GET "+p, s.list)
 	s.handle("GET "+p+"/openapi.json", s.openapi)
-	s.handle("DELETE "+p+"/openapi.json", func(http.ResponseWriter, *http.Request, Caller) error {
-		return ErrMethod.with("Allow", "GET, HEAD") // otherwise it is the id of a job
-	})
+	for _, method := range []string{http.MethodDelete, http.MethodPatch} {
+		s.handle(method+" "+p+"/openapi.json", func(http.ResponseWriter, *http.Request, Caller) error {
+			return ErrMethod.with("Allow", "GET, HEAD") // otherwise it is the id of a job
+		})
+	}
 	s.handle("GET "+p+"/kinds/{kind}/schema", s.schema)
 	s.handle("GET "+p+"/{id}", s.watch)
 	s.handle("GET "+p+"/{id}/events", s.events)
 	s.handle("GET "+p+"/{id}/result", s.result)
 	s.handle("GET "+p+"/{id}/items", s.items)
+	s.handle("PATCH "+p+"/{id}", s.set)
 	s.handle("DELETE "+p+"/{id}", s.delete)
 	for _, c := range changes {
 		s.handle("POST "+p+"/{id}/"+string(c.op), func(w http.ResponseWriter, r *http.Request, who Caller) error {

@@ -59,7 +59,7 @@ var mutations = []func(t *rapid.T, body string) string{
 	func(*rapid.T, string) string { return "\ufeff{}" },
 	func(t *rapid.T, _ string) string { // a value of another type
 		return rapid.SampledFrom([]string{
-			"", " ", "null", "true", "0", "-0", "1e400", "[]", "{}", `""`, `{"":{}}`, "NaN", "//", `{"reason":1}`, `{"reason":null}`, `{"reason":"\u0000"}`,
+			"", " ", "null", "true", "0", "-0", "1e400", "[]", "{}", `""`, `{"":{}}`, "NaN", "//", `{"reason":1}`, `{"priority":5}`, `{"priority":null}`, `{"priority":1.5}`, `{"maxParallel":0}`, `{"rate":1}`, `{"reason":null}`, `{"reason":"\u0000"}`,
 			`{"mode":"done","items":[1]}`, `{"mode":"done","items":["\ud800"]}`, `{"mode":"done","items":["` + "\xff" + `"]}`, `{"mode":"done","items":[],"count":128}`,
 			`{"mode":"done","items":[],"count":1.5}`, `{"mode":"done","items":[],"share":1e999}`, `{"mode":"done","items":[],"Mode":"done"}`,
 			`{"mode":"` + strings.Repeat("x", 10_000) + `","items":[]}`, `{"mode":"done","items":{"0":"a"}}`, `{"mode":["done"],"items":[]}`,

@@ -261,6 +261,10 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 				out[name] = g.value(t, s.Properties[name], depth+1)
 			}
 		}
+		if len(out) < int(s.MinProps) { //nolint:gosec // it is small
+			name := rapid.SampledFrom(names).Draw(t, "at least")
+			out[name] = g.value(t, s.Properties[name], depth+1)
+		}
 		return out
 	}
 	return nil

@@ -1,0 +1,131 @@
+package taskhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
+)
+
+// Settings are what [Client.Change] changes of a job. A zero field leaves what there is.
+type Settings struct {
+	// Priority is from [taskkit.PriorityHigh], which is 1, to [taskkit.PriorityIdle], which is 4.
+	Priority taskkit.Priority `json:"priority,omitempty"`
+	// MaxParallel is how many buckets of the job are open at once.
+	MaxParallel int `json:"maxParallel,omitempty"`
+}
+
+// mostParallel bounds MaxParallel.
+const mostParallel = 1_000_000
+
+// setting is an integer of a body, or missing.
+type setting struct {
+	given bool
+	value int64
+}
+
+// UnmarshalJSON refuses what is no integer, and null.
+func (s *setting) UnmarshalJSON(raw []byte) (err error) {
+	s.given = true
+	if s.value, err = strconv.ParseInt(string(raw), 10, 64); err != nil {
+		return fmt.Errorf("want an integer: %w", err)
+	}
+	return nil
+}
+
+// settingsBody is the body of a request that changes the settings of a job.
+type settingsBody struct {
+	Priority    setting `json:"priority"`
+	MaxParallel setting `json:"maxParallel"`
+}
+
+var settingsCodec = taskjson.Reflected[settingsBody]()
+
+// settings reads the body of a request that changes the settings of a job.
+func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings, err error) {
+	raw, err := s.body(w, r, false)
+	if err != nil {
+		return out, err
+	}
+	var b settingsBody
+	if err := settingsCodec.Decode(raw, &b); err != nil {
+		return out, refusedJSON(ErrNotJSON, err)
+	}
+	if !b.Priority.given && !b.MaxParallel.given {
+		return out, ErrBadParameter.because("the body changes nothing; there are: priority, maxParallel")
+	}
+	for _, c := range []struct {
+		setting
+		name     string
+		from, to int64
+	}{
+		{b.Priority, "priority", int64(taskkit.PriorityHigh), int64(taskkit.PriorityIdle)},
+		{b.MaxParallel, "maxParallel", 1, mostParallel},
+	} {
+		if c.given && (c.value < c.from || c.value > c.to) {
+			return out, ErrBadParameter.because("%s must be from %d to %d", c.name, c.from, c.to)
+		}
+	}
+	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value)}, nil
+}
+
+// set changes the settings of a job.
+func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
+	t, err := s.task(r, who, OpChange)
+	if err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	c, err := s.settings(w, r)
+	if err != nil {
+		return err
+	}
+	j := s.job(r.Context(), who, t, 0)
+	if !j.open() {
+		return ErrNotPossible.because("the settings of a job that is %s cannot be changed", j.Status).of(j)
+	}
+	changed, err := s.store(r.Context(), t.ID, c, taskkit.WithActor(who.Owner))
+	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
+		return ErrNotPossible.because("the job has no buckets, so maxParallel means nothing").of(j)
+	}
+	if err != nil {
+		return s.unchanged(r, who, t, OpChange, err)
+	}
+	s.answer(w, http.StatusOK, s.job(r.Context(), who, changed, 0))
+	return nil
+}
+
+// store changes the settings of a task, all of them or none.
+func (s *Server) store(ctx context.Context, id taskkit.ID, c Settings, actor taskkit.RequestOption) (*taskkit.Task, error) {
+	switch {
+	case c.MaxParallel == 0:
+		return s.client.SetPriority(ctx, id, c.Priority, actor)
+	case c.Priority == 0:
+		return s.client.SetMaxParallel(ctx, id, c.MaxParallel, actor)
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin to change the settings of a job: %w", err)
+	}
+	defer tx.Rollback()
+	both := taskkit.NewClient(tx, taskkit.WithSchema(s.config.Schema))
+	// This is the first, since it begins with a write: on SQLite a transaction that has read
+	// may not be able to write.
+	if _, err := both.SetPriority(ctx, id, c.Priority, actor); err != nil {
+		return nil, err
+	}
+	t, err := both.SetMaxParallel(ctx, id, c.MaxParallel, actor)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("commit the settings of a job: %w", err)
+	}
+	return t, nil
+}
