@@ -29,6 +29,7 @@ func (w *env) check(ctx context.Context) (bad []string) {
 	bad = append(bad, w.checkReports(ctx)...)
 	bad = append(bad, w.checkDerived(ctx)...)
 	bad = append(bad, w.checkRates(ctx)...)
+	bad = append(bad, w.checkParents()...)
 	return append(bad, w.checkReferences(ctx)...)
 }
 
@@ -57,6 +58,9 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 			row = c.Before
 		}
 		t := h.Task(row.ID.String())
+		if c.Before == nil && row.Parent != uuid.Nil {
+			h.Submitted("its parent", oracle.Submission{Kind: row.Kind}, row.ID.String(), oracle.OutcomeOK)
+		}
 		if len(t.Changes) == 0 {
 			t.Kind, t.UniqueKey, t.IdempotencyKey = row.Kind, row.UniqueKey, row.IdempotencyKey
 			if plan := w.byID[row.ID]; plan != nil {
@@ -89,8 +93,10 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 	for id := range w.byID {
 		t := h.Task(id.String())
 		t.Facts.Permanent, t.Facts.Attempt = w.facts.permanent[id], w.facts.tooOften[id]
-		for action, n := range w.facts.asked[id] {
-			t.Events[string(action)] = int64(n)
+		for _, of := range append(w.ancestors(id), id) { // a request reaches all children
+			for action, n := range w.facts.asked[of] {
+				t.Events[string(action)] += int64(n)
+			}
 		}
 		if now, err := w.mem.Read(ctx, id); err == nil {
 			r := row(&now)
@@ -142,7 +148,7 @@ func (t *Task) items() []oracle.PlannedItem {
 		i := t.value(at)
 		o, pass := t.outcomeAt(at)
 		items[at] = oracle.PlannedItem{
-			Entity: int64(i), Outcome: string(o), Pass: int64(pass), Touched: o == "" && t.Kind != kindCount && !t.Preview,
+			Entity: int64(i), Outcome: string(o), Pass: int64(pass), Touched: o == "" && t.Kind != kindCount && t.Kind != kindParent && !t.Preview,
 		}
 	}
 	return items

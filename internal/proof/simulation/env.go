@@ -47,6 +47,10 @@ type facts struct {
 	accepted  map[accepted]int                       // writes of which the store said that it made them
 	given     map[uuid.UUID][]int64                  // how many targets an executor was given, each number once
 	tooOften  map[uuid.UUID]int                      // an executor was called for a try that is one too many
+	parents   map[uuid.UUID]uuid.UUID                // of the children that a parent has tried to submit
+	wrong     []string                               // violations that an executor has seen
+	// promptFrom is since when there are no faults, by the store's clock; zero: there are.
+	promptFrom time.Time
 }
 
 // submit is one try to submit a task.
@@ -89,9 +93,10 @@ func newEnv(seed uint64) *env {
 		seen: make(map[string]int), hash: fnv.New64a(),
 		facts: facts{
 			permanent: make(map[uuid.UUID]bool), asked: make(map[uuid.UUID]map[lifecycle.Action]int),
-			tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int), given: make(map[uuid.UUID][]int64),
+			tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int), parents: make(map[uuid.UUID]uuid.UUID), given: make(map[uuid.UUID][]int64),
 		},
 	}
+	w.plan.drawParents(rand.New(rand.NewPCG(seed, 0xfa41))) //nolint:gosec // as above
 	for i := range w.plan.Tasks {
 		w.names(&w.plan.Tasks[i], 0)
 	}

@@ -37,14 +37,15 @@ var stopAfter = map[string]lifecycle.StopPolicy{kindRemote: {Failed: 3}}
 // kinds are the bulk actions that one worker knows.
 func (n *node) kinds(all bool) map[string]*engine.Kind {
 	ks := make(map[string]*engine.Kind)
-	for _, name := range []string{kindMove, kindTidy, kindCount, kindRemote, kindFrozen} {
+	for _, name := range []string{kindMove, kindTidy, kindCount, kindRemote, kindFrozen, kindParent} {
 		if name == kindRemote && !all {
 			continue
 		}
 		ks[name] = &engine.Kind{
 			Name: name, Revision: 1, Reads: []int{1}, Limit: mostInBatch, Ledger: keepsLedger(name), FindsTargets: name == kindFrozen,
-			HasAbort: name == kindTidy || name == kindFrozen, HasReport: name == kindTidy || name == kindFrozen,
-			Preview: true, StopAfter: stopAfter[name], Passes: []time.Duration{300 * time.Millisecond, 2 * time.Second},
+			HasAbort: name == kindTidy || name == kindFrozen || name == kindParent, HasReport: name == kindTidy || name == kindFrozen || name == kindParent,
+			Children: name == kindParent,
+			Preview:  true, StopAfter: stopAfter[name], Passes: []time.Duration{300 * time.Millisecond, 2 * time.Second},
 			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
 				var number int
 				if err := json.Unmarshal(spec, &number); err != nil {
@@ -78,9 +79,10 @@ type call struct {
 
 // state is what a batch hands to the next.
 type state struct {
-	At     int `json:"at"`
-	Pass   int `json:"pass,omitempty"`
-	Search int `json:"search,omitempty"` // how much it has found, with repetitions
+	At     int   `json:"at"`
+	Pass   int   `json:"pass,omitempty"`
+	Search int   `json:"search,omitempty"` // how much it has found, with repetitions
+	Wait   *wait `json:"wait,omitempty"`   // of a parent
 
 	done bool // with this pass
 }
@@ -103,6 +105,14 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 	batch := c.batch
 	if c.task.Kind == kindFrozen {
 		batch = c.frozenBatch
+	}
+	if c.task.Kind == kindParent {
+		next, err := c.parentBatch(ctx, s, &at)
+		if err != nil {
+			return engine.Next{}, nil, err
+		}
+		out, err := json.Marshal(at)
+		return next, out, err
 	}
 	if err := batch(ctx, s, &at); err != nil {
 		return engine.Next{}, nil, err
@@ -232,6 +242,27 @@ func (c *call) mood(ctx context.Context) error {
 // item processes the items from i to last. They are one, or none of them is special.
 func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
 	t := c.task
+	if err := c.fatal(ctx, i); err != nil {
+		return err
+	}
+	switch {
+	case t.fails(i):
+		if keepsLedger(t.Kind) {
+			s.Succeed(itemkey.Encode(i)) // the last outcome counts
+		}
+		s.Fail(itemkey.Encode(i), errors.New("simulated: an item that never works"))
+		return nil
+	case t.skips(i):
+		c.count("skipped item")
+		s.Skip(itemkey.Encode(i), "nothing_to_do")
+		return nil
+	}
+	return c.work(ctx, s, i, last)
+}
+
+// fatal does what an item does that the task does not get past.
+func (c *call) fatal(ctx context.Context, i int) error {
+	t := c.task
 	switch i {
 	case t.Killer:
 		c.count("worker killed by an item")
@@ -248,19 +279,7 @@ func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
 		c.forGood("goexit")
 		runtime.Goexit()
 	}
-	switch {
-	case t.fails(i):
-		if keepsLedger(t.Kind) {
-			s.Succeed(itemkey.Encode(i)) // the last outcome counts
-		}
-		s.Fail(itemkey.Encode(i), errors.New("simulated: an item that never works"))
-		return nil
-	case t.skips(i):
-		c.count("skipped item")
-		s.Skip(itemkey.Encode(i), "nothing_to_do")
-		return nil
-	}
-	return c.work(ctx, s, i, last)
+	return nil
 }
 
 // work does what makes the items from i to last succeed.

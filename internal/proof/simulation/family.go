@@ -62,7 +62,7 @@ func (n *node) RetryChildren(ctx context.Context, l store.Lease, limit int) (int
 
 // Insert implements [store.Tx].
 func (t *nodeTx) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
-	ctx, err := t.ready(ctx)
+	ctx, err := t.send(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,11 @@ func (t *looseTx) ExecContext(_ context.Context, query string, args ...any) (sql
 	return driver.RowsAffected(1), nil
 }
 
+func (t *looseTx) Insert(_ context.Context, tasks []store.NewTask, notify bool) error {
+	t.todo = append(t.todo, func(ctx context.Context, tx store.Tx) error { return tx.Insert(ctx, tasks, notify) })
+	return nil
+}
+
 func (t *looseTx) Savepoint(_ context.Context, name string) error {
 	t.todo = append(t.todo, func(ctx context.Context, tx store.Tx) error { return tx.Savepoint(ctx, name) })
 	return nil

@@ -46,6 +46,7 @@ func (w *env) asks(ctx context.Context) {
 		if found := w.searching(of); len(found) > 0 && w.pick(6) == 0 {
 			id = found[w.pick(len(found))] // or few would be asked of
 		}
+		id = w.requestOfFamily(id)
 		if what >= len(actions) {
 			if ended := w.ended(of); len(ended) > 0 {
 				n.derive(ended[w.pick(len(ended))])
@@ -112,15 +113,19 @@ func (w *env) ended(of []uuid.UUID) (ids []uuid.UUID) {
 }
 
 func (n *node) request(id uuid.UUID, q store.Request) {
-	n.know(func(f *facts) {
-		if f.asked[id] == nil {
-			f.asked[id] = make(map[lifecycle.Action]int)
-		}
-		f.asked[id][q.Action]++
-	})
+	n.know(func(f *facts) { f.ask(id, q.Action) })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_, _ = n.Request(ctx, id, q) // refusals are answers too
+	if t, err := n.Request(ctx, id, q); err == nil { // refusals are answers too
+		n.afterRequest(ctx, t)
+	}
+}
+
+func (f *facts) ask(id uuid.UUID, a lifecycle.Action) {
+	if f.asked[id] == nil {
+		f.asked[id] = make(map[lifecycle.Action]int)
+	}
+	f.asked[id][a]++
 }
 
 // letGoOn lets a paused task go on, whatever it waits for.

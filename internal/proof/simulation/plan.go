@@ -37,6 +37,11 @@ type Plan struct {
 	Try       float64       // of an item: its first write is undone
 
 	Tasks []Task
+
+	// Afterwards is a parent that is submitted when there are no faults; nil: none is. It may be paused and
+	// resumed, by a client that passes requests on or by one that does not.
+	Afterwards                *Task
+	PauseAfterwards, PassesOn bool
 }
 
 // Task is one task of a plan.
@@ -74,6 +79,8 @@ type Task struct {
 	Parent uuid.UUID        // of such a task
 	Action string           // by which it was made
 	From   lifecycle.Status // of the other task then
+
+	Family *Family // of a parent; nil: it is none
 }
 
 // The kinds. All move a cursor over their items; they differ in what the engine
@@ -84,6 +91,7 @@ const (
 	kindCount  = "count"  // writes nothing: its checkpoints travel in groups
 	kindRemote = "remote" // half of its workers do not know it
 	kindFrozen = "frozen" // takes its items from a frozen set of up to two pages, or finds these
+	kindParent = "parent" // submits a child for each item, and waits for them
 )
 
 // newPlan draws a plan.

@@ -2,11 +2,9 @@ package simulation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -75,7 +73,12 @@ func Run(seed uint64, o Options) Report {
 	bad := w.waitForEnds()
 	if len(bad) == 0 {
 		w.deriveAtEnd()
+		w.retryParentsAtEnd()
 		bad = w.waitForEnds()
+	}
+	if len(bad) == 0 {
+		bad = w.lateParent(context.Background())
+		bad = append(bad, w.waitForEnds()...)
 	}
 	end()
 	running.Wait()
@@ -249,13 +252,9 @@ func (w *env) submits(ctx context.Context) {
 func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	spec := strconv.Itoa(int(t.ID[0]))
-	if !t.Spec {
-		spec = strconv.Quote(spec)
-	}
 	return do(ctx, n, "Submit", func(ctx context.Context) (uuid.UUID, error) {
 		one := []store.NewTask{{
-			ID: id, Kind: t.Kind, Revision: 1, Spec: json.RawMessage(spec), Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
+			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
 			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference, Total: -1,
 			Options: store.Options{Conditions: t.Conditions, Preview: t.Preview}, Ledger: keepsLedger(t.Kind),
 		}}
@@ -313,7 +312,7 @@ func (w *env) patience() time.Duration {
 	defer w.mu.Unlock()
 	all := patience
 	for _, t := range w.byID {
-		if t.Kind == kindFrozen {
+		if t.Kind == kindFrozen || t.Kind == kindParent {
 			all += patience
 		}
 	}
@@ -332,7 +331,8 @@ func (w *env) waitForEnds() (left []string) {
 			return []string{err.Error()}
 		}
 		for _, t := range ts {
-			if t.Control == lifecycle.Pause && !t.Status.Terminal() {
+			// A child that is paused with its parent is resumed with it.
+			if t.Control == lifecycle.Pause && !t.Status.Terminal() && t.ControlReason != lifecycle.ReasonParent {
 				n.letGoOn(t)
 			}
 			if !t.Status.Terminal() || t.Control == lifecycle.Delete {

@@ -128,6 +128,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.log[len(s.log)-1].Found = w.Found
 	}
 	s.recordParent(w)
+	s.log[len(s.log)-1].Wait = w.Wait
 	if w.Attempt != nil {
 		a := *w.Attempt
 		a.Created = now

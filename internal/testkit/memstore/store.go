@@ -84,6 +84,7 @@ type Change struct {
 	// Options are those of the task when the change was made.
 	Options store.Options
 	Found   *store.Found // the targets that came with it; nil: none
+	Wait    *store.Wait  // for what a parent waits since then; nil: the change is no such wait
 }
 
 // Row is the effect of one statement that an executor ran in its batch's
