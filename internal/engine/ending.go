@@ -103,7 +103,7 @@ func (s *session) write(w store.Write) flow {
 		s.reportWritten(w, a.Control)
 		return endSession
 	case err == nil && a.Open:
-		return s.waitAgain(store.Wait{OnFailure: store.FailureContinues}, "")
+		return s.waitAgain(s.untilNoneIsOpen(), "")
 	case err == nil:
 		return s.reconcile(w)
 	case errors.Is(err, classify.ErrLost):

@@ -130,21 +130,47 @@ func (s *session) awaitEnd(e ending) (waits bool, after flow) {
 	}
 	if e.how == EndStop || e.how == EndDelete {
 		if err := s.passOn(); err != nil {
-			return true, s.failed(s.ctx, err)
+			return true, s.endLater(err)
 		}
 	}
 	f, err := s.readFamily()
 	if err != nil {
-		return true, s.failed(s.ctx, err)
+		return true, s.endLater(err)
 	}
+	s.family = f
 	if f.Open == 0 {
 		return false, endSession
 	}
-	wait := store.Wait{OnFailure: store.FailureContinues, Ends: true}
+	wait := s.untilNoneIsOpen()
+	wait.Ends = true
 	if e.how == EndFailed {
 		wait.Ending = &store.Ending{Status: e.status, Class: string(e.class.Class), Code: e.class.Code, Detail: e.class.Detail}
 	}
 	return true, s.waitAgain(wait, "")
+}
+
+// untilNoneIsOpen is the wait of a task that cannot end yet. What a failed child means stays as it
+// was, for a retry of the task; a failed child that would pause it does not wake it.
+func (s *session) untilNoneIsOpen() store.Wait {
+	w := store.Wait{OnFailure: store.FailureContinues}
+	if was := s.family.Wait; was != nil && was.OnFailure == store.FailureFails {
+		w.OnFailure = was.OnFailure
+	}
+	return w
+}
+
+// endLater gives a task back whose end needs its children, which could not be read or
+// stopped. It spends no attempt, so that this is no reason to end the task.
+func (s *session) endLater(err error) flow {
+	c := classified(s.ctx, err)
+	if s.ctx.Err() != nil || errors.Is(err, store.ErrLost) {
+		return s.verifyLease(c.Detail)
+	}
+	s.events.report(EndingFailed{TaskRef: s.ref(), Try: s.tries, RetryIn: s.config.Backoff.Delay(1), Err: err})
+	return s.write(store.Write{
+		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: s.config.Backoff.Delay(1),
+		Reason: classify.Clean("its end waits until its children can be read: " + c.Code),
+	})
 }
 
 // passOn passes the request that stands on the task on to its children, in pages. Theirs

@@ -79,7 +79,13 @@ func (s *session) reportFailedBatch(ctx context.Context, step *Step, started tim
 // leased by this session any more. A row that is gone was removed by an end: that of
 // this session, if one of unknown outcome fits its position.
 func (s *session) reportGone(w store.Write, found lifecycle.Position) {
-	s.checkFamily(w) // whatever has become of it
+	// Whatever has become of it, and whichever write that was: it may be one before this.
+	if s.child != nil {
+		s.parents.check(s.child.Parent)
+	}
+	if s.hasChildren() {
+		s.parents.check(s.task.ID)
+	}
 	switch {
 	case !found.Exists && s.unknownEnd != nil && s.unknownEnd.Seq == s.lease.Seq:
 		s.reportWritten(*s.unknownEnd, lifecycle.Delete)

@@ -89,7 +89,7 @@ func (s *session) refusal(err error) error {
 // executed again after that.
 func (s *session) orFailed(f flow, refused error) flow {
 	if errors.Is(refused, errOpenChildren) {
-		return s.waitAgain(store.Wait{OnFailure: store.FailureContinues}, "")
+		return s.waitAgain(s.untilNoneIsOpen(), "")
 	}
 	if refused != nil {
 		return s.failed(s.ctx, refused)

@@ -66,7 +66,7 @@ var Forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 type Family struct {
 	Open, Failed int64 // children that are open, and that ended in FAILURE or ERROR
 	// Wait is what the task waits for, or has waited for last, at its checkpoint_seq; nil:
-	// nothing at this one.
+	// nothing at this one. An end takes it away, and a retry brings it back.
 	Wait   *Wait
 	Retry  bool            // the failed children are to be retried
 	Ending *Ending         // see [Wait]

@@ -93,6 +93,9 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 	for id := range w.byID {
 		t := h.Task(id.String())
 		t.Facts.Permanent, t.Facts.Attempt = w.facts.permanent[id], w.facts.tooOften[id]
+		if f := w.byID[id].Family; f != nil && f.OnFailure == store.FailureFails {
+			t.Facts.Permanent = true // by a child
+		}
 		for _, of := range append(w.ancestors(id), id) { // a request reaches all children
 			for action, n := range w.facts.asked[of] {
 				t.Events[string(action)] += int64(n)

@@ -118,7 +118,8 @@ func (c *parentChecker) step(h *memstore.Change) {
 			c.found(l.id, "woken twice under fence %d at checkpoint %d", l.fence, l.seq)
 		}
 		c.woken[l] = true
-		if w := c.waits[l.id]; w == nil || w.lease != l || !w.over {
+		due := !h.Before.NotBefore.Equal(store.Forever) // by a request that stands
+		if w := c.waits[l.id]; !due && (w == nil || w.lease != l || !w.over) {
 			c.found(l.id, "woken under fence %d at checkpoint %d, and its wait is not over", l.fence, l.seq)
 		}
 	case "RetryChildren":
@@ -131,7 +132,7 @@ func (c *parentChecker) step(h *memstore.Change) {
 		}
 	case "PassOn":
 		c.w.seen["request passed on"]++
-		if h.After != nil && h.Before.Control == lifecycle.Pause && h.After.Control == lifecycle.None {
+		if h.After != nil && h.After.Status.Live() && h.Before.Control == lifecycle.Pause && h.After.Control == lifecycle.None {
 			c.w.seen["resume passed on"]++
 			if h.Before.ControlReason != lifecycle.ReasonParent {
 				c.found(h.Before.ID, "paused by itself (%s), and resumed with its parent", h.Before.ControlReason)

@@ -187,11 +187,17 @@ func (s *Store) applyAll(ctx context.Context, q store.Querier, writes []*store.W
 	if err != nil {
 		return nil, err
 	}
-	var recorded []*store.Write
+	var recorded, gone []*store.Write
 	for i, w := range writes {
-		if applied[i].OK && !removed[i] && sqlbase.HasRecords(w) {
+		switch {
+		case removed[i]:
+			gone = append(gone, w)
+		case applied[i].OK && sqlbase.HasRecords(w):
 			recorded = append(recorded, w)
 		}
+	}
+	if err := s.RemoveFamilies(ctx, q, gone...); err != nil {
+		return nil, err
 	}
 	paused, err := s.Record(ctx, q, recorded...)
 	for i, w := range writes {

@@ -297,11 +297,11 @@ func (t Statements) endWaits(ctx context.Context, q store.Querier, ids []uuid.UU
 }
 
 // markRetry records, with the retry of a task, that its failed children are to be retried by
-// the session that comes next.
+// the session that comes next. What the task has waited for counts again.
 func (t Statements) markRetry(ctx context.Context, q store.Querier, id uuid.UUID) error {
 	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, retry)
 SELECT `+t.id("$1")+`, `+t.id("$2")+`, true WHERE EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE `+t.childOf("c", t.id("$2"))+`)
-ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL`), store.NewID().String(), id.String())
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL, waits = taskkit_task_parent.checkpoint_seq >= 0`), store.NewID().String(), id.String())
 	return err
 }
 

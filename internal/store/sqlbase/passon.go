@@ -210,6 +210,18 @@ func (t Statements) removeChildren(ctx context.Context, q store.Querier, parents
 	return nil
 }
 
+// RemoveFamilies removes the children of tasks that these writes have removed: a delete may come
+// when the holder is done already, and has passed nothing on.
+func (t Statements) RemoveFamilies(ctx context.Context, q store.Querier, writes ...*store.Write) error {
+	var parents []uuid.UUID
+	for _, w := range writes {
+		if w.HasChildren {
+			parents = append(parents, w.ID)
+		}
+	}
+	return t.removeChildren(ctx, q, parents)
+}
+
 // eventRow is an event of a child.
 type eventRow struct {
 	task   string

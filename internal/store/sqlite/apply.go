@@ -98,7 +98,14 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write
 		if applied[i], err = s.applyOne(detached, q, w, now); err != nil {
 			return nil, err
 		}
-		if removed := w.To.Terminal() && applied[i].Control == lifecycle.Delete; applied[i].OK && !removed {
+		removed := w.To.Terminal() && applied[i].Control == lifecycle.Delete
+		switch {
+		case !applied[i].OK:
+		case removed:
+			if err := s.RemoveFamilies(ctx, q, w); err != nil {
+				return nil, err
+			}
+		default:
 			paused, err := s.Record(ctx, q, w)
 			if err != nil {
 				return nil, err

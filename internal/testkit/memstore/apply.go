@@ -93,7 +93,11 @@ func (s *Store) after(r *row, write *store.Write) (*Task, error) {
 // make commits the row after a write, with what came with the write.
 func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) store.Applied {
 	if t == nil {
-		s.remove(commit, by, r)
+		if w.HasChildren {
+			s.removeWithChildren(commit, by, r)
+		} else {
+			s.remove(commit, by, r)
+		}
 		return store.Applied{OK: true, Control: lifecycle.Delete}
 	}
 	// A batch has prepared the row, and no request has come since: its row was locked.

@@ -329,10 +329,11 @@ func (s *Store) retriable(parent uuid.UUID, limit int) (failed []*row) {
 }
 
 // markRetry records, with the retry of a task, that its failed children are to be retried.
+// What the task has waited for counts again.
 func (s *Store) markRetry(id uuid.UUID) {
 	if len(s.children(id)) > 0 {
 		f := s.family(id)
-		f.retry, f.wait.Ending = true, nil
+		f.retry, f.waits, f.wait.Ending = true, f.seq >= 0, nil
 	}
 }
 

@@ -404,6 +404,7 @@ func childrenEnd(e *env) {
 		e.end(children[0], lifecycle.Completed)
 		is(e, way+", with a delete", fmt.Sprint(write(end)), fmt.Sprint(store.Applied{OK: true, Control: lifecycle.Delete}))
 		e.gone(parent.ID)
+		e.gone(children[0].ID)
 		e.removeTasks()
 	}
 	// What the batch has written is undone.

@@ -13,6 +13,32 @@ import (
 	"taskkit.dev/internal/store"
 )
 
+// retriedParentWaits: a retry of a parent brings back for what it has waited, which its end has
+// taken away. Its ending does not come back.
+func retriedParentWaits(e *env) {
+	e.registerFamily()
+	parent, children := e.withChildren(1)
+	wait := store.Wait{OpenAtMost: 0, OnFailure: store.FailureFails, Seen: 1}
+	e.wait(parent.Lease, wait)
+	e.end(children[0], lifecycle.Failure)
+	is(e, "woken", len(e.woken(parent.ID)), 1)
+	again := e.executes(e.claim(1)[0])
+	ended := e.apply(store.Write{Lease: again.Lease, To: lifecycle.Failure, HasChildren: true, Attempt: failedAttempt(again.Lease)})
+	is(e, "ended", ended.OK, true)
+	is(e, "waits after its end", e.family(again.Lease).Wait, nil)
+	_, err := e.request(parent.ID, lifecycle.ActRetry)
+	e.ok(err)
+	is(e, "woken before it has been claimed", len(e.woken(parent.ID)), 0)
+	leased := e.claim(1)[0]
+	f := e.family(leased.Lease)
+	is(e, "to be retried", f.Retry, true)
+	if f.Wait == nil {
+		e.Fatal("it waits for nothing after its retry")
+	}
+	is(e, "what it waits for", *f.Wait, wait)
+	is(e, "its ending", f.Ending, nil)
+}
+
 // childrenRetried: the failed children of a parent that is retried are retried in pages, and
 // no others.
 func childrenRetried(e *env) {
