@@ -33,7 +33,8 @@ INSERT INTO "taskkit".taskkit_task_parent (id, task_id, retry)
 SELECT $1::text::uuid, $2::text::uuid,
     true WHERE EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = $2::text::uuid
     AND c.parent_id IS NOT NULL AND c.parent_id::text = ($2::text::uuid)::text)
-ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL, waits = taskkit_task_parent.checkpoint_seq >= 0;
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL,
+    waits = taskkit_task_parent.checkpoint_seq >= 0;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -37,7 +37,8 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
 INSERT INTO taskkit_task_parent (id, task_id, retry)
 SELECT $1, $2, true WHERE EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = $2
     AND c.parent_id IS NOT NULL)
-ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL, waits = taskkit_task_parent.checkpoint_seq >= 0;
+ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL,
+    waits = taskkit_task_parent.checkpoint_seq >= 0;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
