@@ -111,6 +111,9 @@ func (c *parentChecker) commit(changes []memstore.Change) {
 
 // step checks a change by itself, before it is made.
 func (c *parentChecker) step(h *memstore.Change) {
+	if h.Before != nil && h.After != nil && h.After.Kind == kindParent && h.Before.Status.Live() && h.After.Status.Terminal() {
+		c.w.seen[fmt.Sprintf("parent ends in %s", h.After.Status)]++
+	}
 	switch h.By {
 	case "WakeParents":
 		l := lease{h.Before.ID, h.Before.Fence, h.Before.Seq}
@@ -207,11 +210,7 @@ func (c *parentChecker) check(id uuid.UUID, h *memstore.Change) {
 		}
 	}
 	w.over = over
-	if asleep {
-		return
+	if !asleep {
+		delete(c.waits, id)
 	}
-	if t.Status.Terminal() {
-		c.w.seen[fmt.Sprintf("parent ends in %s", t.Status)]++
-	}
-	delete(c.waits, id)
 }

@@ -36,6 +36,7 @@ func Mutants() []Mutant {
 		{0, "policy-after-commit", "a stop policy is evaluated after the commit of the checkpoint that reaches it", func(m *memstore.Store) store.Store { return pausesLate{m} }},
 		{15, "search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) store.Store { return changesWrites{m, losesPage} }},
 		{15, "ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) store.Store { return changesWrites{m, keepsFailure} }},
+		{0, "children-outside-transaction", "the children of a batch are stored outside its transaction, and again after a takeover", func(m *memstore.Store) store.Store { return submitsAlone{m} }},
 		{12, "attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) store.Store { return countsLate{m} }},
 	}
 }

@@ -82,7 +82,7 @@ const detectedWithin = 6000
 // are tried first. A change of the plan gives all seeds another meaning: then others
 // are searched for, which takes as long again for the rarest mutant as for all others.
 var known = map[string]uint64{
-	"no-fence":                       14,
+	"no-fence":                       45,
 	"claim-keeps-fence":              0,
 	"reap-by-id":                     2,
 	"reap-never":                     1,
@@ -92,6 +92,7 @@ var known = map[string]uint64{
 	"policy-after-commit":            0,
 	"search-loses-page":              19,
 	"ledger-beside-failure":          8,
+	"children-outside-transaction":   0,
 	"attempts-counted-at-failure":    9,
 }
 
@@ -163,6 +164,10 @@ var sometimes = []string{
 	"batch of a search", "search tried again", "search continued later", "search done", "search that finds nothing", "search that finds several pages",
 	"claim during a search", "delete during a search", "pause during a search", "failed item that succeeds later", "application of a preview",
 	"retry of failed items", "continuation", "Plan lost", "Plan unanswered",
+	"children submitted", "parent submits more", "parent continues later", "parent woken", "parent goes on after its wait", "wait over when it is committed",
+	"parent ends in COMPLETED", "parent ends in FAILURE", "failed child retried with its parent", "request of a parent", "request of a child alone",
+	"request to pass on", "client killed before it passes a request on", "request passed on", "resume passed on", "parent woken without faults",
+	"late parent: open child after pause", "WakeParents lost", "WakeParents late", "WakeParents unanswered", "Family lost", "Family unanswered",
 }
 
 // number is what an environment variable says, or otherwise.
