@@ -113,7 +113,7 @@ func (w *env) ended(of []uuid.UUID) (ids []uuid.UUID) {
 }
 
 func (n *node) request(id uuid.UUID, q store.Request) {
-	n.know(func(f *facts) { f.ask(id, q.Action) })
+	n.know(func(f *facts) { f.requested(id, q.Action) })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if t, err := n.Request(ctx, id, q); err == nil { // refusals are answers too
@@ -121,7 +121,7 @@ func (n *node) request(id uuid.UUID, q store.Request) {
 	}
 }
 
-func (f *facts) ask(id uuid.UUID, a lifecycle.Action) {
+func (f *facts) requested(id uuid.UUID, a lifecycle.Action) {
 	if f.asked[id] == nil {
 		f.asked[id] = make(map[lifecycle.Action]int)
 	}

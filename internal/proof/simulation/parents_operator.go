@@ -110,7 +110,7 @@ func (w *env) lateParent(ctx context.Context) (bad []string) {
 // time.
 func (w *env) requestLate(ctx context.Context, id uuid.UUID, a lifecycle.Action, left func(*store.Task) bool) (bad []string) {
 	n := w.node("operator")
-	n.know(func(f *facts) { f.ask(id, a) })
+	n.know(func(f *facts) { f.requested(id, a) })
 	t, err := n.db.Request(ctx, id, store.Request{Action: a})
 	if err != nil {
 		return nil // it has ended

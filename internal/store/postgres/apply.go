@@ -187,17 +187,11 @@ func (s *Store) applyAll(ctx context.Context, q store.Querier, writes []*store.W
 	if err != nil {
 		return nil, err
 	}
-	var recorded, gone []*store.Write
+	var recorded []*store.Write
 	for i, w := range writes {
-		switch {
-		case removed[i]:
-			gone = append(gone, w)
-		case applied[i].OK && sqlbase.HasRecords(w):
+		if applied[i].OK && !removed[i] && sqlbase.HasRecords(w) {
 			recorded = append(recorded, w)
 		}
-	}
-	if err := s.RemoveFamilies(ctx, q, gone...); err != nil {
-		return nil, err
 	}
 	paused, err := s.Record(ctx, q, recorded...)
 	for i, w := range writes {
@@ -251,7 +245,7 @@ var removalColumns = []sqlrows.Column[missedEnd]{
 }
 
 // remove handles the ends that were not applied, because the task lease was lost or
-// the task is to be deleted. It removes the latter.
+// the task is to be deleted. It removes the latter, with their children.
 func (s *Store) remove(ctx context.Context, q store.Querier, ends []*missedEnd, applied []store.Applied) (map[int]bool, error) {
 	if len(ends) == 0 {
 		return nil, nil
@@ -264,7 +258,16 @@ func (s *Store) remove(ctx context.Context, q store.Querier, ends []*missedEnd, 
 		applied[i] = store.Applied{OK: true, Control: lifecycle.Delete}
 		return err
 	})
-	return removed, err
+	if err != nil {
+		return nil, err
+	}
+	var gone []*store.Write
+	for _, e := range ends {
+		if removed[e.ord] {
+			gone = append(gone, e.Write)
+		}
+	}
+	return removed, s.RemoveFamilies(ctx, q, gone...)
 }
 
 // rounds groups writes so that none holds a task twice, keeping their order.

@@ -98,14 +98,7 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write
 		if applied[i], err = s.applyOne(detached, q, w, now); err != nil {
 			return nil, err
 		}
-		removed := w.To.Terminal() && applied[i].Control == lifecycle.Delete
-		switch {
-		case !applied[i].OK:
-		case removed:
-			if err := s.RemoveFamilies(ctx, q, w); err != nil {
-				return nil, err
-			}
-		default:
+		if removed := w.To.Terminal() && applied[i].Control == lifecycle.Delete; applied[i].OK && !removed {
 			paused, err := s.Record(ctx, q, w)
 			if err != nil {
 				return nil, err
@@ -155,7 +148,7 @@ func (s *Store) applyOne(ctx context.Context, q store.Querier, w *store.Write, n
 		}
 		if a.OK {
 			a.Control = lifecycle.Delete
-			return a, nil
+			return a, s.RemoveFamilies(ctx, q, w)
 		}
 		return a, exec(statements.ending, args...)
 	}
