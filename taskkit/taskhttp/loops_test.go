@@ -38,7 +38,7 @@ curl -sf "$J/result" -H "Person: $P"
 	})
 }
 
-// The same by the client for TypeScript, under Node. Its types are those of the document.
+// The same by the client for TypeScript, under Node, and its element. Its types are those of the document.
 func TestLoopByTypeScript(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -48,9 +48,11 @@ func TestLoopByTypeScript(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
-		out, err := exec.CommandContext(testdb.Within(t), "node", filepath.Join(dir, "dist", "loop.js"), e.web.URL, e.person.String()).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "the loop is done") {
-			t.Errorf("%v\n%s", err, out)
+		for program, last := range map[string]string{"loop.js": "the loop is done", "elementLoop.js": "the element is done"} {
+			out, err := exec.CommandContext(testdb.Within(t), "node", filepath.Join(dir, "dist", program), e.web.URL, e.person.String()).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), last) {
+				t.Errorf("%s: %v\n%s", program, err, out)
+			}
 		}
 	})
 }
@@ -65,7 +67,15 @@ func typeScript(t *testing.T) string {
 	}
 	const client = "../../clients/typescript"
 	dir := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json", "src/awaitJob.ts", "src/loop.ts", "src/openapi.ts"} {
+	sources, err := filepath.Glob(filepath.Join(client, "src", "*.ts"))
+	if err != nil || len(sources) == 0 {
+		t.Fatal(sources, err)
+	}
+	names := []string{"package.json", "package-lock.json", "tsconfig.json"}
+	for _, source := range sources {
+		names = append(names, filepath.Join("src", filepath.Base(source)))
+	}
+	for _, name := range names {
 		raw, err := os.ReadFile(filepath.Join(client, name))
 		if err != nil {
 			t.Fatal(err)

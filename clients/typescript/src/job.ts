@@ -1,0 +1,46 @@
+import { call, type CallOptions, type Job, type Settings } from "./call.js";
+
+/**
+ * Yields a job as it is, and then with each change, until it is done. The first is the one that
+ * is given, or else is read.
+ */
+export async function* followJob(address: string | URL, options: CallOptions = {}, job?: Job): AsyncGenerator<Job, void> {
+  let now = job ?? (await readJob(address, options));
+  yield now;
+  while (!now.done) {
+    const watch = new URL(address);
+    watch.search = new URLSearchParams({ maximumPollingPeriod: options.wait ?? "30s", progressPeriod: "1s", since: now.revision }).toString();
+    const last = now.revision;
+    do {
+      now = await readJob(watch, options);
+    } while (now.revision === last);
+    yield now;
+  }
+}
+
+async function readJob(address: string | URL, options: CallOptions): Promise<Job> {
+  return (await (await call(address, {}, options)).json()) as Job;
+}
+
+/** Changes settings of a job, all of them or none. They take effect with the next batch. */
+export async function changeJob(address: string | URL, settings: Settings, options: CallOptions = {}): Promise<Job> {
+  const init = { method: "PATCH", body: JSON.stringify(settings), headers: { "Content-Type": "application/json" } };
+  return (await (await call(address, init, options)).json()) as Job;
+}
+
+/** Makes a request that is among the links of a job, such as stop. It is made once: a repetition may be refused. */
+export async function requestJob(address: string | URL, job: Job, name: string, options: CallOptions = {}): Promise<Job> {
+  const link = job.links[name];
+  if (link === undefined) {
+    throw new Error(`job ${job.id} has no link ${name}`);
+  }
+  return (await (await call(new URL(link.href, address), { method: link.method }, options, false)).json()) as Job;
+}
+
+/** Fetches the result of a job; undefined if it has none. */
+export async function fetchResult(address: string | URL, options: CallOptions = {}): Promise<unknown> {
+  const url = new URL(address);
+  url.pathname += "/result";
+  const result = await call(url, {}, options);
+  return result.status === 204 ? undefined : await result.json();
+}
