@@ -79,7 +79,7 @@ func (c *checker) run(ctx context.Context) error {
 	}
 	for _, step := range []func(context.Context) error{
 		c.readProcesses, c.readCalls, c.checkTasks, c.compareCalls,
-		c.checkCounters, c.checkUnseen, c.checkOrphans, c.checkKeys,
+		c.checkCounters, c.checkUnseen, c.checkOrphans, c.checkFamilies, c.checkKeys,
 	} {
 		if err := step(ctx); err != nil {
 			return err

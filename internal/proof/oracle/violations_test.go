@@ -38,7 +38,7 @@ func TestViolationsAreFound(t *testing.T) {
 		w := newEnv(t, db)
 		opts := played
 		opts.Logs = w.logs
-		violations := slices.Concat(ledgerViolations, lifeViolations, numberViolations, timeViolations, attemptViolations, callViolations, conditionViolations)
+		violations := slices.Concat(ledgerViolations, lifeViolations, numberViolations, timeViolations, attemptViolations, callViolations, conditionViolations, familyViolations)
 		tasks := make([]string, len(violations))
 		for i, p := range violations {
 			if p.play == nil {

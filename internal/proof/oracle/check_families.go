@@ -1,0 +1,41 @@
+package oracle
+
+import (
+	"context"
+	"database/sql"
+)
+
+// checkFamilies checks I30 for parents and their children, as the rows are.
+func (c *checker) checkFamilies(ctx context.Context) error {
+	const (
+		children = " FROM {s}taskkit_queued_task c JOIN {s}taskkit_queued_task p ON p.id = c.parent_id"
+		ended    = "('COMPLETED', 'FAILURE', 'ERROR')"
+	)
+	child := c.idText("c.id")
+	number, segment := "o.options::jsonb #>> '{child,number}'", "o.options::jsonb #>> '{child,segment}'"
+	if c.o.dialect == SQLite {
+		number, segment = "json_extract(o.options, '$.child.number')", "json_extract(o.options, '$.child.segment')"
+	}
+	same := func(what string) string {
+		return "SELECT min(" + child + ")" + children + " JOIN {s}taskkit_task_plan o ON o.task_id = c.id WHERE " + segment + " IS NOT NULL GROUP BY c.parent_id, " + what + " HAVING count(*) > 1 ORDER BY 1 LIMIT 20"
+	}
+	for _, s := range []struct{ what, query string }{
+		{"is open, and its parent has ended", "SELECT " + child + children + " WHERE p.workflow_status IN " + ended + " AND c.workflow_status NOT IN " + ended + " ORDER BY 1 LIMIT 20"},
+		{"ended after its parent", "SELECT " + child + children + " WHERE p.workflow_status IN " + ended + " AND c.workflow_stopped_date > p.workflow_stopped_date ORDER BY 1 LIMIT 20"},
+		{"has the number of another bucket", same(number)},
+		{"has the segment of another bucket", same(segment)},
+	} {
+		err := c.each(ctx, s.query, nil, func(rows *sql.Rows) error {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			c.found("I30", id, "%s", s.what)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
