@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,11 +31,11 @@ func (e *env) settingsOf(tb testing.TB, id taskkit.ID) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Actor != e.person {
-			tb.Errorf("event %+v is not of the caller", events[i])
+	for _, event := range slices.Backward(events) {
+		if event.Actor != e.person {
+			tb.Errorf("event %+v is not of the caller", event)
 		}
-		said.WriteString(", " + events[i].Action + " " + events[i].Reason)
+		said.WriteString(", " + event.Action + " " + event.Reason)
 	}
 	return said.String()
 }
@@ -117,10 +118,12 @@ func TestSettingsByStatus(t *testing.T) {
 		e.runWorker(t)
 		for _, row := range table {
 			status, problem := 409, taskhttp.ErrNotPossible
-			if row.status == taskhttp.Queuing || row.status == taskhttp.Running {
+			switch row.status {
+			case taskhttp.Queuing, taskhttp.Running:
 				status, problem = 200, nil
-			} else if row.status == unknown {
+			case unknown:
 				status, problem = 404, taskhttp.ErrNoSuchJob
+			default:
 			}
 			id := row.make(t, e)
 			r := e.do(t, "PATCH", path(id), `{"priority":3}`)
