@@ -31,7 +31,7 @@ type TaskParent struct {
 	Fence int64 `json:"fence,omitempty"`
 	// that of the task while it waits
 	CheckpointSeq int64 `json:"checkpoint_seq,omitempty"`
-	// it has begun to wait, and has not ended since
+	// it has submitted children, or waited for them, and has not ended since
 	Waits bool `json:"waits,omitempty"`
 	// the failed children are to be retried
 	Retry bool `json:"retry,omitempty"`

@@ -35,7 +35,7 @@ func (TaskParent) Fields() []ent.Field {
 		field.Int64("failed_seen").Default(0).Annotations(entsql.Default("0")).Comment("failed children that have paused the task already"),
 		field.Int64("fence").Default(-1).Annotations(entsql.Default("-1")).Comment("that of the task while it waits"),
 		field.Int64("checkpoint_seq").Default(-1).Annotations(entsql.Default("-1")).Comment("that of the task while it waits"),
-		field.Bool("waits").Default(false).Annotations(no()).Comment("it has begun to wait, and has not ended since"),
+		field.Bool("waits").Default(false).Annotations(no()).Comment("it has submitted children, or waited for them, and has not ended since"),
 		field.Bool("retry").Default(false).Annotations(no()).Comment("the failed children are to be retried"),
 		field.JSON("ending", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("how the task ends once no child is open, see store.Ending"),
 		field.JSON("memo", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what it remembers of its children, see package taskkit"),

@@ -93,6 +93,7 @@ func (s *session) batch() flow {
 		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
 	// What a parent does for its children is progress too: it must not run out of attempts.
 	progressed := processed > 0 || w.Progress.Taken != s.progress.Taken || w.Memo != nil || tx.submittedChildren()
+	w.HasChildren = tx.submittedChildren()
 	then := s.next(&w, next, another, progressed)
 	s.check(&w)
 	s.measure(&w)

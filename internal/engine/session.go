@@ -240,6 +240,9 @@ func (s *session) batchBoundary() flow {
 		s.end(ending{status: lifecycle.Completed, how: EndDelete})
 		return endSession
 	case lifecycle.Pause:
+		if s.hasChildren() {
+			_ = s.passOn() // after an error a reaper does it
+		}
 		return s.release(reasonPaused)
 	case lifecycle.None:
 	}

@@ -75,7 +75,8 @@ type Write struct {
 	// Memo is what the task remembers of its children, only with Checkpoint; nil leaves it.
 	Memo json.RawMessage
 	// HasChildren, with an end: the task may have children. While one of them is open the
-	// write is not applied.
+	// write is not applied. Otherwise, with a checkpoint: the batch has submitted children. The
+	// reaper then passes requests on to them, though the task has never waited.
 	HasChildren bool
 }
 

@@ -356,7 +356,14 @@ ON CONFLICT (task_id) DO UPDATE SET memo = excluded.memo`), store.NewID().String
 			return false, fmt.Errorf("record what task %s remembers of its children: %w", w.ID, err)
 		}
 	}
-	if w.HasChildren && w.To.Terminal() {
+	switch {
+	case w.HasChildren && !w.To.Terminal() && w.Wait == nil:
+		_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, waits) VALUES ($1, $2, true)
+ON CONFLICT (task_id) DO UPDATE SET waits = true`), store.NewID().String(), task)
+		if err != nil {
+			return false, fmt.Errorf("record that task %s has children: %w", w.ID, err)
+		}
+	case w.HasChildren && w.To.Terminal():
 		if err := t.endWaits(ctx, q, []uuid.UUID{w.ID}); err != nil {
 			return false, fmt.Errorf("end the wait of task %s: %w", w.ID, err)
 		}

@@ -91,8 +91,11 @@ func (s *Store) recordParent(w *store.Write) {
 	if w.Memo != nil && (w.Checkpoint || w.Wait != nil) {
 		s.family(w.ID).memo = slices.Clone(w.Memo)
 	}
-	if w.HasChildren && w.To.Terminal() {
+	switch {
+	case w.HasChildren && w.To.Terminal():
 		s.endWait(w.ID)
+	case w.HasChildren:
+		s.family(w.ID).waits = true
 	}
 }
 
