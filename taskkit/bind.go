@@ -136,7 +136,7 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step,
 		err = next.check()
 	}
 	if err != nil {
-		return engine.Next{}, nil, err
+		return engine.Next{}, nil, segmentsError(err) // such as that of a predicate
 	}
 	out, err := c.encodeState(b)
 	return engineNext(next), out, err

@@ -68,6 +68,10 @@ func segmentsError(err error) error {
 // bucketMemo is what a task with buckets remembers of them.
 type bucketMemo struct {
 	Merged uuid.UUID `json:"merged"` // the last bucket whose state is in the total
+	// Before is the total without any, and Fences is the sum of the buckets' fences when the
+	// merge began. A bucket that is retried after that has another state.
+	Before json.RawMessage `json:"before"`
+	Fences int64           `json:"fences"`
 }
 
 // runBuckets is the batch of a task whose work is done by buckets: it submits more of them,
@@ -143,7 +147,7 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 // the last of them the task is done.
 func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
 	if c.merger != nil {
-		m, err := c.newMerge(s, state)
+		m, err := c.newMerge(ctx, s, state)
 		if err != nil {
 			return engine.Next{}, nil, err
 		}
@@ -167,7 +171,7 @@ func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.
 
 // mergeStopped returns the state of a task that was stopped with those of its buckets.
 func (c *call[Spec, State, Result]) mergeStopped(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
-	m, err := c.newMerge(s, state)
+	m, err := c.newMerge(ctx, s, state)
 	for more := true; more && err == nil; {
 		more, err = m.page(ctx, s)
 	}
@@ -184,14 +188,23 @@ type merge[Spec, State, Result any] struct {
 	memo  bucketMemo
 }
 
-func (c *call[Spec, State, Result]) newMerge(s *engine.Step, state json.RawMessage) (*merge[Spec, State, Result], error) {
+func (c *call[Spec, State, Result]) newMerge(ctx context.Context, s *engine.Step, state json.RawMessage) (*merge[Spec, State, Result], error) {
 	m := &merge[Spec, State, Result]{call: c}
 	if s.Family.Memo != nil {
 		if err := json.Unmarshal(s.Family.Memo, &m.memo); err != nil {
 			return nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its buckets: %w", err))
 		}
 	}
-	var err error
+	counts, err := s.CountChildren(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if m.memo.Merged != uuid.Nil && m.memo.Fences != counts.Fences {
+		state, m.memo = m.memo.Before, bucketMemo{}
+	}
+	if m.memo.Merged == uuid.Nil {
+		m.memo.Before, m.memo.Fences = state, counts.Fences
+	}
 	m.total, err = c.batch(s, state)
 	return m, err
 }

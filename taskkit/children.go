@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -20,7 +21,8 @@ import (
 //
 // The parent waits for its children by returning [AwaitChildren], and does not end before
 // they have. A stop, a pause, a resume and a delete of the parent reach its open children,
-// to any depth. Each of these can also be requested of a child alone. A retry of a parent that has failed retries
+// to any depth. A child can be stopped, paused and resumed alone; while its parent
+// is open it cannot be deleted, see [ParentOpenError]. A retry of a parent that has failed retries
 // its failed children, and those only.
 func ChildOf(parent ID) SubmitOption {
 	return submitOption(func(s *submission) {
@@ -43,7 +45,7 @@ func (s *submission) completeChild(tx Execer) error {
 		return &OptionError{"ChildOf", "a child is submitted in a batch of its parent and by its transaction: give Submit b.Tx, and ChildOf b.Task"}
 	case s.Reference != "":
 		return &OptionError{"WithCoalescing", "used together with ChildOf: a child belongs to one parent, and cannot replace a waiting task"}
-	case !batch.SubmitsChildren():
+	case !batch.MayHaveChildren():
 		return &OptionError{"ChildOf", "tasks of the parent's kind have no children: add the word children to the directive of its executor, and run go generate"}
 	}
 	if !s.owned {
@@ -135,8 +137,16 @@ func MaxParallel(n int) SubmitOption {
 	})
 }
 
-// checkChildren refuses options that are for tasks with buckets.
+// checkChildren refuses options that are for tasks with buckets, and those that are for tasks
+// which process items themselves.
 func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
+	if k.def.Segments || k.def.Stages {
+		for name, given := range map[string]bool{"Canary": s.Options.Canary != 0, "StopAfter": s.Options.StopAfter != (lifecycle.StopPolicy{})} {
+			if given {
+				return &OptionError{name, fmt.Sprintf("kind %s has buckets or stages, which process the items: the task itself would count none until they have ended", k.def.Name)}
+			}
+		}
+	}
 	if k.def.Segments {
 		return nil
 	}

@@ -25,7 +25,7 @@ import (
 // the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
 //
 // A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
-// task without failed items, for a live walk, and for failed items that are no
+// task without failed items, for one with children, for a live walk, and for failed items that are no
 // elements of the task's list or set, because the executor did not pass to [Batch.Fail]
 // what [Take] returned. It returns [ErrNotFound] when there is no such task. After an
 // error nothing is stored; a caller's transaction must be rolled back.
@@ -47,7 +47,7 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 // the new task is kept.
 //
 // A task that was not stopped and has not failed is a *[StateError]. One that has
-// processed all items is an *[ItemsError].
+// processed all items is an *[ItemsError], and so is one that has children, or is a bucket.
 func (c *Client) Continue(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
 	return c.follow(ctx, id, opts, func(f *followUp) error { return f.continues(ctx) })
 }
@@ -56,7 +56,8 @@ func (c *Client) Continue(ctx context.Context, id ID, opts ...SubmitOption) (ID,
 type followUp struct {
 	submission
 
-	from store.Origin
+	from        store.Origin
+	hasChildren bool // the task that it is made from
 }
 
 // follow submits a task that f completes, made from another.
@@ -66,13 +67,17 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 	if err != nil {
 		return ID{}, err
 	}
+	children, err := op.Children(ctx, id, ID{}, 1, false)
+	if err != nil {
+		return ID{}, c.public(ctx, err)
+	}
 	options := &followUp{submission: submission{schema: c.schema, NewTask: store.NewTask{Total: -1}}}
 	if err := options.apply(c.schema, opts); err != nil {
 		return ID{}, err
 	}
 	var refused error
 	made, err := op.Derive(ctx, id, !options.withoutNotify, func(o store.Origin) (store.NewTask, error) {
-		next := &followUp{from: o, submission: submission{schema: c.schema, NewTask: o.Follow()}}
+		next := &followUp{from: o, hasChildren: len(children) > 0, submission: submission{schema: c.schema, NewTask: o.Follow()}}
 		refused = next.apply(c.schema, opts)
 		if refused == nil {
 			refused = f(next)
@@ -148,6 +153,9 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	if f.from.Plan.Options.Preview {
 		return refuse(ofPreview)
 	}
+	if f.hasChildren {
+		return refuse("its items are those of its children: submit a new task for those that Items lists as failed for each child")
+	}
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
 	switch {
 	case err != nil:
@@ -220,6 +228,9 @@ func (f *followUp) continues(ctx context.Context) error {
 	}
 	if f.from.Plan.Options.Preview {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
+	}
+	if c := f.from.Plan.Options.Child; f.hasChildren || c != nil && c.Segment != nil {
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
 	if at := lifecycle.PassesOf(t.Progress.Taken); at.Deferred || at.Pass > 0 {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "items of it were deferred and would be forgotten: submit a task over the items that are listed as deferred and unprocessed"}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 )
@@ -81,6 +82,9 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
 	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
 		return nil, public(migrate.Explain(ctx, tx, s.schema, err))
+	}
+	if batch, ok := tx.(*engine.LazyTx); ok && err == nil && s.NewTask.Parent != uuid.Nil {
+		batch.SubmittedChildren()
 	}
 	if s.submitted != nil {
 		*s.submitted = submittedTask(&tasks[0])

@@ -34,7 +34,7 @@ type LazyTx struct {
 	beginning chan struct{} // nil unless somebody begins now; closed after that
 	tx        *txguard.Tx
 	failed    error // it did not begin: the batch cannot succeed any more
-	children  bool  // see [LazyTx.SubmitsChildren]
+	children  bool  // see [LazyTx.SubmittedChildren]
 	closed    bool
 }
 
@@ -65,17 +65,25 @@ func (t *LazyTx) Insert(ctx context.Context, tasks []store.NewTask) error {
 	if err != nil {
 		return err
 	}
-	t.SubmitsChildren()
-	return tx.Insert(ctx, tasks, true)
+	err = tx.Insert(ctx, tasks, true)
+	if err == nil {
+		t.SubmittedChildren()
+	}
+	return err
 }
 
-// SubmitsChildren reports whether the task may have children, and notes that the batch
-// submits some.
-func (t *LazyTx) SubmitsChildren() bool {
+// MayHaveChildren reports whether the task may have children.
+func (t *LazyTx) MayHaveChildren() bool { return t.parent }
+
+// SubmittedChildren notes that the batch has submitted children.
+func (t *LazyTx) SubmittedChildren() { t.noteChildren(true) }
+
+// noteChildren sets whether the batch has submitted children: those of a savepoint that was
+// undone do not count.
+func (t *LazyTx) noteChildren(submitted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.children = t.children || t.parent
-	return t.parent
+	t.children = submitted
 }
 
 // submittedChildren reports whether the batch has submitted children.

@@ -30,10 +30,11 @@ func (s *session) endPoison() {
 
 // atPoisonItem reports whether the item that a claimed task is at seems to kill its
 // workers, and its kind allows to skip it. Attempts that failed with an error do
-// not count: their worker survived.
+// not count: their worker survived. What a task with buckets is at is a segment, which has no
+// item to skip.
 func (s *session) atPoisonItem(c store.ClaimedTask) bool {
 	last := firstBatch(s.kind, c.Attempts-1, s.config)
-	if !s.kind.SkipPoison || !lifecycle.PoisonItem(c.Stalled, c.Attempts, last) {
+	if !s.kind.SkipPoison || s.kind.TargetsAreParts && s.hasChildren() || !lifecycle.PoisonItem(c.Stalled, c.Attempts, last) {
 		return false
 	}
 	failed, err := s.failedAttempts()

@@ -251,7 +251,9 @@ func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
 	if err := s.Tx.savepoint(ctx, name); err != nil {
 		return nil, fmt.Errorf("begin savepoint: %w", err)
 	}
+	submitted := s.Tx.submittedChildren()
 	undo := func() error {
+		s.Tx.noteChildren(submitted)
 		// The caller's context may have ended; the transaction must be usable
 		// all the same, or be known not to be.
 		return s.Tx.rollbackTo(context.WithoutCancel(ctx), name)

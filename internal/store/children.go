@@ -92,6 +92,7 @@ type ChildTask struct {
 type ChildCounts struct {
 	Statuses map[lifecycle.Status]int64
 	Stopped  int64 // of the COMPLETED, those that are partial
+	Fences   int64 // the sum of their fences: another one if a child was executed again
 	Progress lifecycle.Progress
 }
 
@@ -120,6 +121,16 @@ type Parents interface {
 	// limit. It returns how many. Less than limit: there are no more, and Family.Retry is
 	// false from now on.
 	RetryChildren(ctx context.Context, l Lease, limit int) (int, error)
+}
+
+// OpenParentError: a child cannot be deleted, because its parent is open.
+type OpenParentError struct {
+	ID, Parent uuid.UUID
+	Status     lifecycle.Status // of the parent
+}
+
+func (e *OpenParentError) Error() string {
+	return fmt.Sprintf("task %s is a child of task %s, which is %s and counts on it: stop the child, or delete the parent", e.ID, e.Parent, e.Status)
 }
 
 // ParentError: a child cannot be retried, because its parent has ended.

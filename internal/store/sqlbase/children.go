@@ -58,18 +58,21 @@ func (b *Base) CountChildren(ctx context.Context, parent uuid.UUID) (store.Child
 	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
 	unknown := false
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END), sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
-  CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint), CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint)
+  CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint), CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint),
+  CAST(sum(fence) AS bigint)
 FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_status`), []any{parent.String()}, func(rows *sql.Rows) error {
 		var (
 			status                     lifecycle.Status
 			n, partial, without        int64
 			total, done, fail, skipped int64
+			fences                     int64
 		)
-		if err := rows.Scan(&status, &n, &partial, &without, &total, &done, &fail, &skipped); err != nil {
+		if err := rows.Scan(&status, &n, &partial, &without, &total, &done, &fail, &skipped, &fences); err != nil {
 			return err
 		}
 		counts.Statuses[status] = n
 		counts.Stopped += partial
+		counts.Fences += fences
 		unknown = unknown || without > 0
 		p := &counts.Progress
 		p.Total, p.Done, p.Failed, p.Skipped = p.Total+total, p.Done+done, p.Failed+fail, p.Skipped+skipped

@@ -28,8 +28,9 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 			state  *store.StateError
 			dup    *store.DuplicateError
 			parent *store.ParentError
+			open   *store.OpenParentError
 		)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) {
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) || errors.As(err, &open) {
 			return store.Task{}, err
 		}
 		return store.Task{}, fmt.Errorf("%s task %s: %w", r.Action, id, err)
@@ -66,8 +67,8 @@ func (l *lockedTask) decided(r store.Request) (lifecycle.Found, error) {
 // request makes the request in the caller's transaction.
 func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request) (store.Task, error) {
 	in := within(q, b.Schema(), b.Dialect())
-	var parent *store.ParentError
-	if r.Action == lifecycle.ActRetry && b.Dialect() == dialect.Postgres {
+	var parent parentOf
+	if (r.Action == lifecycle.ActRetry || r.Action == lifecycle.ActDelete) && b.Dialect() == dialect.Postgres {
 		var err error
 		if parent, err = b.lockParent(ctx, q, id); err != nil {
 			return store.Task{}, err
@@ -110,8 +111,8 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 				return store.Task{}, err
 			}
 		}
-		if parent != nil {
-			return store.Task{}, parent
+		if err := parent.forbidsRetry(id); err != nil {
+			return store.Task{}, err
 		}
 		if r.Skip {
 			if err := b.skipItem(ctx, q, id); err != nil {
@@ -119,6 +120,16 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			}
 		}
 		if err := b.markRetry(ctx, q, id); err != nil {
+			return store.Task{}, err
+		}
+	}
+	if r.Action == lifecycle.ActDelete {
+		if b.Dialect() == dialect.SQLite {
+			if parent, err = b.lockParent(ctx, q, id); err != nil {
+				return store.Task{}, err
+			}
+		}
+		if err := parent.forbidsDelete(id); err != nil {
 			return store.Task{}, err
 		}
 	}
@@ -210,23 +221,6 @@ FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.Contin
 		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued, sqlrows.JSON(&row.options), &row.HasOpenChildren)
 	})
 	return row, err
-}
-
-// lockParent keeps the parent of a task from ending until the transaction ends, for a retry
-// that makes the task open again. It returns why the parent forbids that; nil: it does not. On
-// PostgreSQL it comes before the lock of the task, as everywhere.
-func (b *Base) lockParent(ctx context.Context, q store.Querier, id uuid.UUID) (forbids *store.ParentError, err error) {
-	parents, err := sqlrows.IDs(ctx, q, b.SQL("SELECT parent_id FROM {s}taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL"), id.String())
-	if err != nil || len(parents) == 0 {
-		return nil, err
-	}
-	var status lifecycle.Status
-	_, err = sqlrows.Query(ctx, q, b.SQL("SELECT workflow_status FROM {s}taskkit_queued_task q WHERE id = $1 "+b.lockRow("q")),
-		[]any{parents[0].String()}, func(rows *sql.Rows) error { return rows.Scan(&status) })
-	if err != nil || status.Live() {
-		return nil, err
-	}
-	return &store.ParentError{ID: id, Parent: parents[0], Status: status}, nil
 }
 
 // assignments is the SQL of what a request sets on a task's row, as

@@ -1,0 +1,209 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// A child cannot be deleted while its parent counts on it: a stage would be done again, and
+// the rows of a bucket would be left out.
+func TestDeleteChild(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		f := newFamily(db, "deleted", taskkit.FailParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			if b.Spec.Items == 1 {
+				return taskkit.Done, nil
+			}
+			return taskkit.Later(taskkit.Never), nil
+		})
+		started(t, db, &f.reg, quick(t, db))
+		c := clientOf(db)
+		id := submitted(t, db, f.parent, familySpec{Children: 2})
+		until(t, "a child is complete", func() bool {
+			n, err := c.CountChildren(t.Context(), id)
+			return err == nil && n.Completed == 1
+		})
+		for _, child := range childrenOf(t, db, id) {
+			var open *taskkit.ParentOpenError
+			if _, err := c.Delete(t.Context(), child.ID); !errors.As(err, &open) || open.ID != child.ID || open.Parent != id {
+				t.Errorf("the delete of a child that is %s: %v", child.Status, err)
+			}
+		}
+		if n := len(childrenOf(t, db, id)); n != 2 {
+			t.Fatalf("%d children are left", n)
+		}
+		if _, err := c.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		ended(t, db, id)
+		for _, child := range childrenOf(t, db, id) {
+			if _, err := c.Delete(t.Context(), child.ID); err != nil {
+				t.Errorf("the delete of a child whose parent has ended: %v", err)
+			}
+		}
+	})
+}
+
+// The result of a stopped task has what its buckets have done. It cannot be continued by another
+// task, and neither can a bucket.
+func TestStoppedBuckets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		numberTable(t, db, "stopped_rows", 1000)
+		var hold atomic.Bool
+		x := &rowsExecutor{table: "stopped_rows"}
+		x.before = func(ctx context.Context, b *rowsBatch) error {
+			if !b.Segment.HasNull() && hold.Load() { // all but the first bucket
+				return taskkit.RetryAfter(errPlanned, 1<<40)
+			}
+			return nil
+		}
+		hold.Store(true)
+		k := rowsKind("stopped_rows")
+		started(t, db, registered(k, x), quick(t, db))
+		c := clientOf(db)
+		id := submitted(t, db, k, rowsSpec{Rows: 1000, Buckets: 10}, taskkit.MaxParallel(4))
+		until(t, "a bucket is complete", func() bool {
+			n, err := c.CountChildren(t.Context(), id)
+			return err == nil && n.Completed == 1
+		})
+		if _, err := c.Stop(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		task := ended(t, db, id)
+		result, err := taskkit.Fetch(t.Context(), c, k, id)
+		if !task.Partial || err != nil || result != "99 rows, sum 4950, 1 buckets" {
+			t.Errorf("stopped %+v: the result is %q (%v)", task, result, err)
+		}
+		for _, of := range []taskkit.ID{id, childrenOf(t, db, id)[1].ID} {
+			var items *taskkit.ItemsError
+			if _, err := c.Continue(t.Context(), of); !errors.As(err, &items) || !strings.Contains(err.Error(), "anew") {
+				t.Errorf("continued: %v", err)
+			}
+			if _, err := c.RetryFailed(t.Context(), of); !errors.As(err, &items) {
+				t.Errorf("its failed items retried: %v", err)
+			}
+		}
+		for _, o := range []taskkit.SubmitOption{taskkit.Canary(3), taskkit.StopAfter("1")} {
+			var option *taskkit.OptionError
+			if _, err := taskkit.Submit(t.Context(), db.DB, k, rowsSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
+				t.Errorf("an option that counts items of a task with buckets: %v", err)
+			}
+		}
+	})
+}
+
+// failingMerge fails the merge of the second page once.
+type failingMerge struct {
+	*rowsExecutor
+
+	merged atomic.Int32
+}
+
+func (x *failingMerge) Merge(total *rowsState, part rowsState) error {
+	if x.merged.Add(1) == 130 {
+		return taskkit.Permanent("planned", errPlanned)
+	}
+	return x.rowsExecutor.Merge(total, part)
+}
+
+// A bucket that is retried after a page of buckets was merged counts with its new state.
+func TestMergeAfterRetry(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		numberTable(t, db, "merge_rows", 1500)
+		var broken atomic.Bool
+		broken.Store(true)
+		x := &rowsExecutor{table: "merge_rows", before: func(_ context.Context, b *rowsBatch) error {
+			if b.Segment.HasNull() && broken.Load() {
+				return taskkit.Permanent("planned", errPlanned)
+			}
+			return nil
+		}}
+		k := rowsKind("merge_rows")
+		started(t, db, registered(k, &failingMerge{rowsExecutor: x}), quick(t, db))
+		id := submitted(t, db, k, rowsSpec{Rows: 1500, Buckets: 150}, taskkit.WithChildFailure(taskkit.ContinueParent))
+		if task := ended(t, db, id); task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "planned") {
+			t.Fatalf("the task ended in %s: %s", task.Status, task.StatusDetail)
+		}
+		broken.Store(false)
+		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		task := ended(t, db, id)
+		got, err := taskkit.Fetch(t.Context(), clientOf(db), k, id)
+		if err != nil || got != "1500 rows, sum 1125750, 150 buckets" || task.Children.Completed != 150 {
+			t.Errorf("the result is %q (%v), %+v", got, err, task.Children)
+		}
+	})
+}
+
+// Children of a batch that is rolled back do not exist, and neither do those of b.Try.
+func TestChildrenRolledBack(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		child, parent := newKind[countSpec, countState]("undone_child", 10), familyKind("undone")
+		var (
+			reg   taskkit.Registry
+			tries atomic.Int32
+		)
+		taskkit.Register(&reg, child, &funcs[countSpec, countState]{execute: doneAtOnce})
+		taskkit.Register(&reg, parent, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
+			if b.State.Submitted {
+				return taskkit.Done, nil
+			}
+			submit := func() error {
+				_, err := taskkit.SubmitMany(ctx, b.Tx, child, make([]countSpec, 3), taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+				return err
+			}
+			if err := b.Try(ctx, func() error { return errors.Join(submit(), errPlanned) }); !errors.Is(err, errPlanned) {
+				return taskkit.Done, taskkit.Permanent("undone", err)
+			}
+			if b.Spec.Children == 0 {
+				return taskkit.Done, nil
+			}
+			if err := submit(); err != nil || tries.Add(1) == 1 {
+				return taskkit.AwaitChildren(0), errors.Join(err, errPlanned)
+			}
+			b.State.Submitted = true
+			return taskkit.AwaitChildren(0), nil
+		}})
+		started(t, db, &reg, quick(t, db))
+		task := ended(t, db, submitted(t, db, parent, familySpec{Children: 0}))
+		if task.Status != taskkit.StatusCompleted || task.Children != nil {
+			t.Errorf("all children undone: %s (%s) %+v", task.Status, task.StatusDetail, task.Children)
+		}
+		task = ended(t, db, submitted(t, db, parent, familySpec{Children: 3}))
+		if task.Status != taskkit.StatusCompleted || task.Children == nil || task.Children.Completed != 3 {
+			t.Errorf("after a batch that failed once: %s (%s) %+v", task.Status, task.StatusDetail, task.Children)
+		}
+	})
+}
+
+// A predicate that cannot be built does not become right by waiting.
+func TestSegmentPredicate(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := rowsKind("predicate")
+		x := &rowsExecutor{table: "none", before: func(_ context.Context, b *rowsBatch) error {
+			_, _, err := b.Segment.SQL("oracle", "n", 1)
+			return err
+		}}
+		started(t, db, registered(k, x), quick(t, db))
+		task := ended(t, db, submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 1}))
+		if task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "segments: ") {
+			t.Errorf("the task ended in %s (%s)", task.Status, task.StatusDetail)
+		}
+	})
+}
