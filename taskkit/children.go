@@ -21,8 +21,8 @@ import (
 //
 // The parent waits for its children by returning [AwaitChildren], and does not end before
 // they have. A stop, a pause, a resume and a delete of the parent reach its open children,
-// to any depth. A child can be stopped, paused and resumed alone; while its parent
-// is open it cannot be deleted, see [ParentOpenError]. A retry of a parent that has failed retries
+// to any depth. A child can be stopped, paused and resumed alone; until its parent
+// is complete it cannot be deleted alone, see [ChildNeededError]. A retry of a parent that has failed retries
 // its failed children, and those only.
 func ChildOf(parent ID) SubmitOption {
 	return submitOption(func(s *submission) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -31,8 +32,8 @@ func TestDeleteChild(t *testing.T) {
 			return err == nil && n.Completed == 1
 		})
 		for _, child := range childrenOf(t, db, id) {
-			var open *taskkit.ParentOpenError
-			if _, err := c.Delete(t.Context(), child.ID); !errors.As(err, &open) || open.ID != child.ID || open.Parent != id {
+			var needed *taskkit.ChildNeededError
+			if _, err := c.Delete(t.Context(), child.ID); !errors.As(err, &needed) || needed.ID != child.ID || needed.Parent != id {
 				t.Errorf("the delete of a child that is %s: %v", child.Status, err)
 			}
 		}
@@ -204,6 +205,54 @@ func TestSegmentPredicate(t *testing.T) {
 		task := ended(t, db, submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 1}))
 		if task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "segments: ") {
 			t.Errorf("the task ended in %s (%s)", task.Status, task.StatusDetail)
+		}
+	})
+}
+
+// Retention leaves the complete children of a parent that has failed, so that a retry does not
+// do their work again.
+func TestRetentionOfFailedParent(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		var (
+			broken atomic.Bool
+			runs   atomic.Int32
+		)
+		broken.Store(true)
+		child, plain := newKind[countSpec, countState]("kept_child", 10), newKind[countSpec, countState]("swept", 10)
+		reg := registered(plain, &funcs[countSpec, countState]{execute: doneAtOnce})
+		taskkit.Register(reg, child, &funcs[countSpec, countState]{execute: func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			if runs.Add(1); b.Spec.Items == 2 && broken.Load() {
+				return taskkit.Done, taskkit.Permanent("planned", errPlanned)
+			}
+			return taskkit.Done, nil
+		}})
+		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "failed_parent", BatchSize: 10, Stages: true, Children: true})
+		x := &listedStages{}
+		x.set([]taskkit.Stage{taskkit.NewStage("one", child, countSpec{Items: 1}), taskkit.NewStage("two", child, countSpec{Items: 2})})
+		taskkit.Register(reg, composite, x)
+		c := quick(t, db)
+		c.Retention = taskkit.Retention{Ended: time.Millisecond}
+		c.KindRetention = map[string]taskkit.Retention{"failed_parent": {Ended: taskkit.Never}}
+		started(t, db, reg, taskkit.CleanEvery(c, 10*time.Millisecond))
+		id := submitted(t, db, composite, familySpec{})
+		if task := ended(t, db, id); task.Status != taskkit.StatusFailure {
+			t.Fatalf("the task ended in %s: %s", task.Status, task.StatusDetail)
+		}
+		for range 3 { // the cleaner has run
+			other := submitted(t, db, plain, countSpec{})
+			until(t, "another task is removed", func() bool {
+				_, err := clientOf(db).Task(t.Context(), other)
+				return errors.Is(err, taskkit.ErrNotFound)
+			})
+		}
+		broken.Store(false)
+		if _, err := clientOf(db).Retry(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || runs.Load() != 3 {
+			t.Errorf("the task ended in %s (%s), and the stages ran %d times, want 3", task.Status, task.StatusDetail, runs.Load())
 		}
 	})
 }

@@ -317,7 +317,7 @@ func public(err error) error {
 		schema  *migrate.SchemaError
 		targets *store.TargetsError
 		parent  *store.ParentError
-		open    *store.OpenParentError
+		needed  *store.NeededError
 		spec    *SpecError
 	)
 	switch {
@@ -342,8 +342,8 @@ func public(err error) error {
 		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
 	case errors.As(err, &parent):
 		return &ParentEndedError{ID: parent.ID, Parent: parent.Parent, Status: Status(parent.Status)}
-	case errors.As(err, &open):
-		return &ParentOpenError{ID: open.ID, Parent: open.Parent, Status: Status(open.Status)}
+	case errors.As(err, &needed):
+		return &ChildNeededError{ID: needed.ID, Parent: needed.Parent, Status: Status(needed.Status)}
 	case errors.As(err, &targets):
 		return &TargetsError{Problem: targets.Problem, Keys: targets.Keys, Positions: targets.Positions}
 	case errors.As(err, &spec):

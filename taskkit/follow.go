@@ -57,7 +57,7 @@ type followUp struct {
 	submission
 
 	from        store.Origin
-	hasChildren bool // the task that it is made from
+	hasChildren bool // the task that it is made from, or it had some
 }
 
 // follow submits a task that f completes, made from another.
@@ -71,13 +71,17 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 	if err != nil {
 		return ID{}, c.public(ctx, err)
 	}
+	family, err := op.Family(ctx, store.Lease{ID: id})
+	if err != nil {
+		return ID{}, c.public(ctx, err)
+	}
 	options := &followUp{submission: submission{schema: c.schema, NewTask: store.NewTask{Total: -1}}}
 	if err := options.apply(c.schema, opts); err != nil {
 		return ID{}, err
 	}
 	var refused error
 	made, err := op.Derive(ctx, id, !options.withoutNotify, func(o store.Origin) (store.NewTask, error) {
-		next := &followUp{from: o, hasChildren: len(children) > 0, submission: submission{schema: c.schema, NewTask: o.Follow()}}
+		next := &followUp{from: o, hasChildren: len(children) > 0 || family.Memo != nil, submission: submission{schema: c.schema, NewTask: o.Follow()}}
 		refused = next.apply(c.schema, opts)
 		if refused == nil {
 			refused = f(next)
@@ -229,7 +233,8 @@ func (f *followUp) continues(ctx context.Context) error {
 	if f.from.Plan.Options.Preview {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
 	}
-	if c := f.from.Plan.Options.Child; f.hasChildren || c != nil && c.Segment != nil {
+	parts := f.from.Plan.Frozen != nil && f.from.Plan.Frozen.Field == ""
+	if c := f.from.Plan.Options.Child; parts || f.hasChildren || c != nil && c.Segment != nil {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
 	if at := lifecycle.PassesOf(t.Progress.Taken); at.Deferred || at.Pass > 0 {

@@ -123,14 +123,14 @@ type Parents interface {
 	RetryChildren(ctx context.Context, l Lease, limit int) (int, error)
 }
 
-// OpenParentError: a child cannot be deleted, because its parent is open.
-type OpenParentError struct {
+// NeededError: a child cannot be deleted, because its parent is open or can be retried.
+type NeededError struct {
 	ID, Parent uuid.UUID
 	Status     lifecycle.Status // of the parent
 }
 
-func (e *OpenParentError) Error() string {
-	return fmt.Sprintf("task %s is a child of task %s, which is %s and counts on it: stop the child, or delete the parent", e.ID, e.Parent, e.Status)
+func (e *NeededError) Error() string {
+	return fmt.Sprintf("task %s is a child of task %s, which is in %s and goes by what has become of it: stop the child, or delete the parent", e.ID, e.Parent, e.Status)
 }
 
 // ParentError: a child cannot be retried, because its parent has ended.

@@ -179,6 +179,9 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) erro
 	if err == nil && t.Control != taskkit.ControlDelete {
 		_, err = s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
 	}
+	if _, needed := errors.AsType[*taskkit.ChildNeededError](err); needed {
+		return ErrNotPossible.because("the job is part of another one that is not complete: stop it, or delete the other")
+	}
 	if err != nil && !errors.Is(err, ErrNoSuchJob) && !errors.Is(err, taskkit.ErrNotFound) {
 		return err
 	}

@@ -35,7 +35,7 @@ func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err err
 
 // RemoveTasks implements [store.Cleaner]. What it reads decides nothing: the statement
 // that removes a task says once more what it must be. Children stay while their parent is
-// open. Those of a parent that is removed are removed when they are old enough themselves.
+// open or can be retried: it would do the work of a stage again that is gone. Those of a parent that is removed are removed when they are old enough themselves.
 func (b *Base) RemoveTasks(ctx context.Context, p store.OldTasks) (removed store.RemovedTasks, err error) {
 	page := oldPage{OldTasks: p, old: make(map[oldGroup][]uuid.UUID)}
 	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, execution_component_name, workflow_status, items_failed + items_skipped,
@@ -129,7 +129,7 @@ func (b *Base) removeGroup(ctx context.Context, q store.Querier, g oldGroup, ids
 		old = "workflow_status = 'QUEUED' AND modified_date < " + b.ago("$2") + " AND not_before < " + b.ago("$2")
 	}
 	gone, err := sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (\n  SELECT id FROM {s}taskkit_queued_task q WHERE id "+
-		b.anyID("$1")+" AND "+old+"\n  AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task p WHERE p.id = q.parent_id AND p.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))) "+b.skipLocked()+") RETURNING id"), b.idsArg(ids), Millis(g.period))
+		b.anyID("$1")+" AND "+old+"\n  AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task p WHERE p.id = q.parent_id AND p.workflow_status <> 'COMPLETED')) "+b.skipLocked()+") RETURNING id"), b.idsArg(ids), Millis(g.period))
 	if err != nil || !g.idle {
 		return gone, err
 	}

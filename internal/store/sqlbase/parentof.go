@@ -41,10 +41,11 @@ func (p parentOf) forbidsRetry(child uuid.UUID) error {
 }
 
 // forbidsDelete returns why the task, a child of the parent, cannot be deleted alone. A parent
-// that is open would do the work of a stage again, and leave out that of a bucket.
+// that is open or can be retried would do the work of a stage again, and leave out that of a
+// bucket.
 func (p parentOf) forbidsDelete(child uuid.UUID) error {
-	if p.id == uuid.Nil || !p.status.Live() || p.control == lifecycle.Delete {
+	if p.id == uuid.Nil || p.status == "" || p.status == lifecycle.Completed || p.control == lifecycle.Delete {
 		return nil
 	}
-	return &store.OpenParentError{ID: child, Parent: p.id, Status: p.status}
+	return &store.NeededError{ID: child, Parent: p.id, Status: p.status}
 }

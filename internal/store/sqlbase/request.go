@@ -28,9 +28,9 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 			state  *store.StateError
 			dup    *store.DuplicateError
 			parent *store.ParentError
-			open   *store.OpenParentError
+			needed *store.NeededError
 		)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) || errors.As(err, &open) {
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) || errors.As(err, &needed) {
 			return store.Task{}, err
 		}
 		return store.Task{}, fmt.Errorf("%s task %s: %w", r.Action, id, err)
