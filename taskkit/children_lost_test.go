@@ -256,3 +256,39 @@ func TestRetentionOfFailedParent(t *testing.T) {
 		}
 	})
 }
+
+// A parent that is paused because a child has failed does not pause the others.
+func TestPauseParentLeavesOthers(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		var passes atomic.Int32
+		f := newFamily(db, "others", taskkit.PauseParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			switch {
+			case b.Spec.Items == 1:
+				return taskkit.Done, taskkit.Permanent("planned", errPlanned)
+			case passes.Load() > 0:
+				return taskkit.Done, nil
+			}
+			return taskkit.Later(10 * time.Millisecond), nil
+		})
+		reg := &f.reg
+		started(t, db, reg, quick(t, db))
+		id := submitted(t, db, f.parent, familySpec{Children: 4})
+		c := clientOf(db)
+		until(t, "the parent is paused", func() bool {
+			task, err := c.Task(t.Context(), id)
+			return err == nil && task.Control == taskkit.ControlPause
+		})
+		started(t, db, reg, quick(t, db)) // its reaper begins with a pass
+		for range 20 {
+			held := submitted(t, db, f.child, countSpec{Items: 1})
+			ended(t, db, held)
+		}
+		passes.Store(1)
+		until(t, "the others are complete", func() bool {
+			n, err := c.CountChildren(t.Context(), id)
+			return err == nil && n.Completed == 3
+		})
+	})
+}

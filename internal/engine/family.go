@@ -51,7 +51,7 @@ func (s *session) joinFamily() (execute bool, after flow) {
 	case w.OnFailure == store.FailurePauses && f.Failed > w.Seen:
 		again := *w
 		again.Seen = f.Failed
-		return false, s.waitAgain(again, fmt.Sprintf("%d of its children have failed: retry them, and resume it", f.Failed))
+		return false, s.waitAgain(again, fmt.Sprintf("%d %s", f.Failed, lifecycle.ReasonChildFailed))
 	case f.Open > w.OpenAtMost:
 		return false, s.waitAgain(*w, "")
 	}

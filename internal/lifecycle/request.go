@@ -130,6 +130,9 @@ const (
 	ReasonEndingChildren = "waits for its children to end"
 	// ReasonChildrenEnded is that of a parent whose wait is over.
 	ReasonChildrenEnded = "its children have ended"
+	// ReasonChildFailed ends the reason of a pause that a failed child has caused. It is not
+	// passed on to the other children.
+	ReasonChildFailed = "of its children have failed: retry them, and resume it"
 	// ReasonParent is why a child is paused, stopped or deleted by the request on its parent.
 	ReasonParent = "requested of its parent"
 

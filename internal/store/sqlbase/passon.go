@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -57,11 +58,12 @@ type requestedOf struct {
 	ids     []uuid.UUID
 }
 
-// lockParents reads what is requested of parents.
+// lockParents reads what is requested of parents. A pause because a child has failed is not
+// for the other children.
 func (b *Base) lockParents(ctx context.Context, q store.Querier, parents []uuid.UUID) ([]*requestedOf, error) {
-	query := "SELECT id, control, control_by FROM {s}taskkit_queued_task WHERE id " + b.anyID("$1") + " ORDER BY id FOR SHARE"
+	query := "SELECT id, control, control_by, coalesce(control_reason, '') FROM {s}taskkit_queued_task WHERE id " + b.anyID("$1") + " ORDER BY id FOR SHARE"
 	if b.Dialect() == dialect.SQLite {
-		query = writerFirst("id "+b.anyID("$1"), "id, control, control_by")
+		query = writerFirst("id "+b.anyID("$1"), "id, control, control_by, coalesce(control_reason, '')")
 	}
 	var all []*requestedOf
 	_, err := sqlrows.Query(ctx, q, b.SQL(query),
@@ -70,9 +72,13 @@ func (b *Base) lockParents(ctx context.Context, q store.Querier, parents []uuid.
 				id      uuid.UUID
 				control lifecycle.Control
 				actor   uuid.NullUUID
+				reason  string
 			)
-			if err := rows.Scan(&id, &control, &actor); err != nil {
+			if err := rows.Scan(&id, &control, &actor, &reason); err != nil {
 				return err
+			}
+			if control == lifecycle.Pause && !actor.Valid && strings.HasSuffix(reason, lifecycle.ReasonChildFailed) {
+				return nil
 			}
 			for _, r := range all {
 				if r.control == control && r.actor == actor.UUID {
