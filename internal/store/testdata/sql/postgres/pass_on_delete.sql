@@ -4,7 +4,7 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-SELECT id, control, control_by
+SELECT id, control, control_by, coalesce(control_reason, '')
 FROM "taskkit".taskkit_queued_task
 WHERE id = ANY($1::text[]::uuid[])
 ORDER BY id FOR SHARE;

@@ -13,6 +13,6 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
       AND workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')
       AND workflow_stopped_date < clock_timestamp() - $2::bigint * interval '1 millisecond'
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task p WHERE p.id = q.parent_id
-      AND p.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))) FOR UPDATE SKIP LOCKED) RETURNING id;
+      AND p.workflow_status <> 'COMPLETED')) FOR UPDATE SKIP LOCKED) RETURNING id;
 
 commit;

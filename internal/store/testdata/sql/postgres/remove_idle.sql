@@ -14,7 +14,7 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
       AND modified_date < clock_timestamp() - $2::bigint * interval '1 millisecond'
       AND not_before < clock_timestamp() - $2::bigint * interval '1 millisecond'
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task p WHERE p.id = q.parent_id
-      AND p.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))) FOR UPDATE SKIP LOCKED) RETURNING id;
+      AND p.workflow_status <> 'COMPLETED')) FOR UPDATE SKIP LOCKED) RETURNING id;
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -6,7 +6,7 @@ SET LOCAL idle_in_transaction_session_timeout = '5s';
 
 SELECT parent_id FROM "taskkit".taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
 
-SELECT workflow_status FROM "taskkit".taskkit_queued_task q WHERE id = $1 FOR NO KEY UPDATE OF q;
+SELECT workflow_status, control FROM "taskkit".taskkit_queued_task q WHERE id = $1 FOR NO KEY UPDATE OF q;
 
 SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id,
     run_as_id,

@@ -6,7 +6,7 @@ UPDATE taskkit_queued_task
 SET modified_date = modified_date
 WHERE id IN (SELECT value
 FROM json_each($1))
-RETURNING id, control, control_by;
+RETURNING id, control, control_by, coalesce(control_reason, '');
 
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM taskkit_queued_task c

@@ -11,6 +11,6 @@ DELETE FROM taskkit_queued_task WHERE id IN (
       AND workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')
       AND workflow_stopped_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM taskkit_queued_task p WHERE p.id = q.parent_id
-      AND p.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))) ) RETURNING id;
+      AND p.workflow_status <> 'COMPLETED')) ) RETURNING id;
 
 COMMIT;

@@ -12,7 +12,7 @@ DELETE FROM taskkit_queued_task WHERE id IN (
       printf('-%.3f seconds', $2 / 1000.0)) AND not_before < strftime('%Y-%m-%d %H:%M:%f', 'now',
       printf('-%.3f seconds', $2 / 1000.0))
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM taskkit_queued_task p WHERE p.id = q.parent_id
-      AND p.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))) ) RETURNING id;
+      AND p.workflow_status <> 'COMPLETED')) ) RETURNING id;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -20,6 +20,8 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
       'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
 FROM taskkit_queued_task q WHERE q.id = $1;
 
+SELECT parent_id FROM taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
+
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 

@@ -22,7 +22,7 @@ FROM taskkit_queued_task q WHERE q.id = $1;
 
 SELECT parent_id FROM taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
 
-SELECT workflow_status FROM taskkit_queued_task q WHERE id = $1;
+SELECT workflow_status, control FROM taskkit_queued_task q WHERE id = $1;
 
 INSERT INTO taskkit_task_parent (id, task_id, retry)
 SELECT $1, $2, true WHERE EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = $2
