@@ -146,25 +146,28 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 // mergeBuckets adds the states of the next buckets to the total, if there is a [Merger]. With
 // the last of them the task is done.
 func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+	var (
+		m   *merge[Spec, State, Result]
+		err error
+	)
 	if c.merger != nil {
-		m, err := c.newMerge(ctx, s, state)
-		if err != nil {
+		if m, err = c.newMerge(ctx, s, state); err != nil {
 			return engine.Next{}, nil, err
 		}
 		more, err := m.page(ctx, s)
 		if err == nil {
 			state, err = c.encodeState(m.total)
 		}
-		if err != nil {
-			return engine.Next{}, nil, err
-		}
-		if more {
-			text, err := json.Marshal(m.memo)
-			s.Remember(text)
-			return engine.Next{}, state, err
+		if err != nil || more {
+			return engine.Next{}, state, errors.Join(err, m.remember(s))
 		}
 	}
 	counts, err := s.CountChildren(ctx)
+	if err == nil && m != nil && counts.Fences != m.memo.Fences {
+		// A bucket was retried meanwhile, and its state may be another: the merge begins anew.
+		state, m.memo = m.memo.Before, bucketMemo{}
+		return engine.Next{}, state, m.remember(s)
+	}
 	s.SetSum(counts.Progress)
 	return engine.Next{Done: true}, state, err
 }
@@ -172,6 +175,10 @@ func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.
 // mergeStopped returns the state of a task that was stopped with those of its buckets.
 func (c *call[Spec, State, Result]) mergeStopped(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
 	m, err := c.newMerge(ctx, s, state)
+	if err == nil && m.memo.Merged != uuid.Nil {
+		m.memo.Merged = uuid.Nil
+		m.total, err = c.batch(s, m.memo.Before)
+	}
 	for more := true; more && err == nil; {
 		more, err = m.page(ctx, s)
 	}
@@ -188,6 +195,7 @@ type merge[Spec, State, Result any] struct {
 	memo  bucketMemo
 }
 
+// newMerge goes on with the merge of a task, or begins it.
 func (c *call[Spec, State, Result]) newMerge(ctx context.Context, s *engine.Step, state json.RawMessage) (*merge[Spec, State, Result], error) {
 	m := &merge[Spec, State, Result]{call: c}
 	if s.Family.Memo != nil {
@@ -195,18 +203,23 @@ func (c *call[Spec, State, Result]) newMerge(ctx context.Context, s *engine.Step
 			return nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its buckets: %w", err))
 		}
 	}
-	counts, err := s.CountChildren(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if m.memo.Merged != uuid.Nil && m.memo.Fences != counts.Fences {
-		state, m.memo = m.memo.Before, bucketMemo{}
-	}
 	if m.memo.Merged == uuid.Nil {
+		counts, err := s.CountChildren(ctx)
+		if err != nil {
+			return nil, err
+		}
 		m.memo.Before, m.memo.Fences = state, counts.Fences
 	}
+	var err error
 	m.total, err = c.batch(s, state)
 	return m, err
+}
+
+// remember stores how far the merge is.
+func (m *merge[Spec, State, Result]) remember(s *engine.Step) error {
+	text, err := json.Marshal(m.memo)
+	s.Remember(text)
+	return err
 }
 
 // page merges the next states, and reports whether there may be more.
