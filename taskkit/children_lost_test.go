@@ -61,7 +61,7 @@ func TestStoppedBuckets(t *testing.T) {
 		numberTable(t, db, "stopped_rows", 1000)
 		var hold atomic.Bool
 		x := &rowsExecutor{table: "stopped_rows"}
-		x.before = func(ctx context.Context, b *rowsBatch) error {
+		x.before = func(_ context.Context, b *rowsBatch) error {
 			if !b.Segment.HasNull() && hold.Load() { // all but the first bucket
 				return taskkit.RetryAfter(errPlanned, 1<<40)
 			}
