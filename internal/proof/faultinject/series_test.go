@@ -234,5 +234,5 @@ func short(t *testing.T, open func(testing.TB) *env, actions []action) {
 	}
 	sample(open, concurrent, sampled, "sample of single faults")
 	sample(working(open, mixedWork), 2, sampled/otherPart, "sample of single faults of mixed tasks")
-	sample(working(open, familyWork), 2, sampled/otherPart, "sample of single faults of a task in buckets")
+	sample(working(open, familyWork), 2, sampled/otherPart/2, "sample of single faults of a task in buckets")
 }
