@@ -167,6 +167,7 @@ func (s *Store) sumOfChildren(parent uuid.UUID) store.ChildCounts {
 	}
 	for _, r := range s.children(parent) {
 		counts.Statuses[r.Status]++
+		counts.Fences += r.Fence
 		if r.Partial {
 			counts.Stopped++
 		}

@@ -363,7 +363,7 @@ func childrenCounted(e *env) {
 	}
 	is(e, "counts, of one the total is unknown", fmt.Sprint(counts()), fmt.Sprint(store.ChildCounts{
 		Statuses: map[lifecycle.Status]int64{lifecycle.Completed: 2, lifecycle.Failure: 1, lifecycle.Error: 1, lifecycle.Executing: 1},
-		Stopped:  1, Progress: lifecycle.Progress{Total: -1, Done: 20, Failed: 6, Skipped: 4},
+		Stopped:  1, Fences: 5, Progress: lifecycle.Progress{Total: -1, Done: 20, Failed: 6, Skipped: 4},
 	}))
 	failed, err := e.s.FailedChild(e.ctx(), parent.ID)
 	e.ok(err)
