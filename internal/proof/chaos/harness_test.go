@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -51,6 +52,8 @@ type workerArgs struct {
 	Other bool
 	// Items: it also knows the kind of lots.
 	Items bool
+	// Parents: it also knows the kinds of tasks that have children.
+	Parents bool
 }
 
 func TestMain(m *testing.M) {
@@ -98,6 +101,11 @@ func workerProcess(raw string) error {
 	if a.Items {
 		taskkit.Register(&reg, lots, &lotWorker{o: o, worker: a.Name})
 	}
+	if a.Parents {
+		taskkit.Register(&reg, families, &familyWorker{a.Schema})
+		taskkit.Register(&reg, divided, divider{o, a.Name})
+		taskkit.Register(&reg, composites, compositor{})
+	}
 	logger := slog.New(slog.DiscardHandler)
 	if a.Logs != "" {
 		file, err := os.Create(filepath.Join(a.Logs, a.Name+".log"))
@@ -138,6 +146,10 @@ type walk struct {
 	Delay   int64   `json:"delay"`
 	Frozen  bool    `json:"frozen"`
 	Targets []int64 `json:"targets"`
+	// Declares: it declares its set to the oracle itself, in its first batch. Breaks: some batches of it
+	// fail permanently. Neither is for one with a frozen set.
+	Declares bool `json:"declares"`
+	Breaks   bool `json:"breaks"`
 }
 
 // options are those of a submission of the walk. Every second one is over a frozen set.
@@ -178,15 +190,19 @@ type walker struct {
 
 // Execute implements [taskkit.Executor].
 func (w *walker) Execute(ctx context.Context, b *taskkit.Batch[walk, walked]) (taskkit.Next, error) {
-	if b.Spec.Delay > 0 {
-		select {
-		case <-time.After(time.Duration(b.Spec.Delay) * time.Millisecond):
-		case <-ctx.Done():
-			return taskkit.More, context.Cause(ctx)
-		}
+	if err := takeTime(ctx, b.Spec.Delay); err != nil {
+		return taskkit.More, err
 	}
 	if b.Spec.Frozen {
 		return w.take(ctx, b)
+	}
+	if b.Spec.Declares && b.State.Next == 0 {
+		if err := w.o.Declare(ctx, b.Tx, b.Task.String(), oracle.Range{First: b.Spec.From, Past: b.Spec.From + b.Spec.Items}); err != nil {
+			return taskkit.More, err
+		}
+	}
+	if b.Spec.Breaks && breaks() {
+		return taskkit.More, taskkit.Permanent(codeBroken, errBroken)
 	}
 	at := b.Spec.From + b.State.Next
 	if err := w.o.Touch(ctx, b.Tx, b.Task.String(), w.worker, oracle.Range{First: at, Past: at + 1}); err != nil {
@@ -198,6 +214,9 @@ func (w *walker) Execute(ctx context.Context, b *taskkit.Batch[walk, walked]) (t
 	}
 	return taskkit.Done, nil
 }
+
+// breaks says whether a batch fails: one of 80.
+func breaks() bool { return rand.IntN(80) == 0 }
 
 // take processes the next items of a frozen set.
 func (w *walker) take(ctx context.Context, b *taskkit.Batch[walk, walked]) (taskkit.Next, error) {

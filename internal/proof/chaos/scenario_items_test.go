@@ -178,8 +178,8 @@ func isState(err error) bool {
 }
 
 // ids are those that a query returns.
-func (o *operator) ids(ctx context.Context, query string, args ...any) (ids []taskkit.ID, err error) {
-	rows, err := o.db.QueryContext(ctx, query, args...)
+func (s *scenario) ids(ctx context.Context, query string, args ...any) (ids []taskkit.ID, err error) {
+	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type scenario struct {
 	ws       []*worker
 	faults   map[string]int // what was done, and how often
 	unknown  int
+	// stopWithin, if any, is how long a request may stand in the long form.
+	stopWithin time.Duration
 	// beforeEnd, if any, is called when the faults are over.
 	beforeEnd func()
 	afterAll  func(*oracle.Report)
@@ -258,7 +260,11 @@ func (s *scenario) finish() *oracle.Report {
 		default:
 		}
 	}
-	r := s.check(oracle.Options{Logs: s.clients, Ended: true, Call: s.args.Call, Grace: drain + 2*time.Second})
+	opts := oracle.Options{Logs: s.clients, Ended: true, Call: s.args.Call, Grace: drain + 2*time.Second}
+	if s.long {
+		opts.StopWithin = s.stopWithin
+	}
+	r := s.check(opts)
 	// The answer to each submission may have been lost.
 	if r.Counts.Acknowledged+r.Counts.Completed == 0 || r.Counts.Touches == 0 || len(s.faults) == 0 {
 		s.Errorf("nothing was done: %+v, faults %v", r.Counts, s.faults)

@@ -32,6 +32,7 @@ func allScenarios() []scenarioType {
 		onEach("deploys", false, deploys),
 		onEach("horizon", false, horizon),
 		onEach("items", true, items),
+		onEach("parents", true, parents),
 		networks(), servers(), disks(),
 	)
 }
@@ -121,6 +122,7 @@ func (c *totals) run(name string, s *scenario, round func()) {
 func countsOf(s *scenario, r *oracle.Report) map[string]int {
 	return map[string]int{
 		"tasks": int(r.Counts.Tasks), "touches": int(r.Counts.Touches), "takeovers": int(r.Counts.Reclaims),
+		"parents": int(r.Counts.Parents), "children": int(r.Counts.Children), "requests": int(r.Counts.Asked),
 		"submits without an answer": s.unknown, "workers' warnings": s.warnings(),
 		"uncertain commits": s.warnings("uncertain commit", "group commit failed"),
 		"violations":        len(r.Violations) + r.Unlisted,

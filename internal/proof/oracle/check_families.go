@@ -22,6 +22,7 @@ func (c *checker) checkFamilies(ctx context.Context) error {
 	for _, s := range []struct{ what, query string }{
 		{"is open, and its parent has ended", "SELECT " + child + children + " WHERE p.workflow_status IN " + ended + " AND c.workflow_status NOT IN " + ended + " ORDER BY 1 LIMIT 20"},
 		{"ended after its parent", "SELECT " + child + children + " WHERE p.workflow_status IN " + ended + " AND c.workflow_stopped_date > p.workflow_stopped_date ORDER BY 1 LIMIT 20"},
+		{"is there, and its parent was removed", "SELECT " + child + " FROM {s}taskkit_queued_task c WHERE EXISTS (SELECT 1 FROM {s}oracle_history h WHERE h.task = " + c.idText("c.parent_id") + " AND h.op = 'DELETE') ORDER BY 1 LIMIT 20"},
 		{"has the number of another bucket", same(number)},
 		{"has the segment of another bucket", same(segment)},
 	} {
@@ -37,5 +38,7 @@ func (c *checker) checkFamilies(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.each(ctx, "SELECT count(DISTINCT parent), count(DISTINCT task) FROM {s}oracle_history WHERE op = 'INSERT' AND parent <> ''", nil, func(rows *sql.Rows) error {
+		return rows.Scan(&c.report.Counts.Parents, &c.report.Counts.Children)
+	})
 }

@@ -45,7 +45,7 @@ func (c *checker) checkLife(t *Task) {
 				c.found("I3", t.ID, "born %s with fence %d and checkpoint_seq %d", h.New.Status, h.New.Fence, h.New.Seq)
 			}
 		case "DELETE":
-			if t.Events["delete"] == 0 {
+			if t.Events["delete"] == 0 && !t.DeletedAbove {
 				c.found("I3", t.ID, "removed as %s, and nobody asked for it", h.Old.Status)
 			}
 			if h.Old.inFlight() && h.Old.Control != deleteAsked {

@@ -35,7 +35,7 @@ WHERE NOT EXISTS (SELECT 1 FROM {s}oracle_history b WHERE b.task = t.task) ORDER
 // checkOrphans checks I8 for deletes: nothing stays behind of a task but the
 // events.
 func (c *checker) checkOrphans(ctx context.Context) error {
-	for _, table := range []string{"taskkit_task_attempt", "taskkit_task_item", "taskkit_task_ledger", "taskkit_task_plan", "taskkit_task_result", "taskkit_task_target"} {
+	for _, table := range []string{"taskkit_task_attempt", "taskkit_task_item", "taskkit_task_ledger", "taskkit_task_parent", "taskkit_task_plan", "taskkit_task_result", "taskkit_task_target"} {
 		err := c.each(ctx, "SELECT DISTINCT "+c.idText("o.task_id")+" FROM {s}"+table+` o
 WHERE NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task q WHERE q.ID = o.task_id) ORDER BY 1 LIMIT 20`, nil, func(rows *sql.Rows) error {
 			var id string

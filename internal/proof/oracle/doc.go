@@ -55,7 +55,8 @@
 //	     found them; the set is what its executor finds, in order and without
 //	     duplicates, and never changes once it is complete; nothing is processed before
 //	I29  the ledger of a task has the items with which its committed batches succeeded
-//	I30  a parent ends after its children; no two buckets of a task have one number or segment
+//	I30  a parent ends after its children, and no child outlives its removal; no two buckets of a
+//	     task have one number or segment
 //
 // Of I9, a worker's conclusion from an uncertain commit is in its memory. A
 // wrong one shows as a batch done twice or left out (I1, I6), or as a task that

@@ -33,6 +33,7 @@ type Task struct {
 	Outcomes                  map[string]int64 // rows of items, by outcome
 	Events                    map[string]int64 // requests of operators, by action
 	Current                   *Row             // nil: the row does not exist
+	DeletedAbove              bool             // a delete of a task of which it is a child, to any depth, was requested
 	Declared                  bool
 	Set                       []Range // the entities that the task is to touch
 	Facts                     *Facts  // nil: not known

@@ -78,7 +78,7 @@ ORDER BY task, id LIMIT $2`, []any{after, pageSize}, func(rows *sql.Rows) error 
 	}
 	bounds := []any{after, tasks[len(tasks)-1].ID}
 	for _, load := range []func(context.Context, []any, map[string]*Task) error{
-		c.loadChanges, c.loadTouches, c.loadLedger, c.loadAttempts, c.loadOutcomes, c.loadEvents, c.loadCurrent,
+		c.loadChanges, c.loadTouches, c.loadLedger, c.loadAttempts, c.loadOutcomes, c.loadEvents, c.loadDeletedAbove, c.loadCurrent,
 	} {
 		if err := load(ctx, bounds, byID); err != nil {
 			return nil, err
@@ -185,6 +185,29 @@ func (c *checker) loadEvents(ctx context.Context, page []any, tasks map[string]*
 		}
 		return nil
 	})
+}
+
+// loadDeletedAbove reads which tasks are children, to any depth, of one whose delete was requested. Those
+// that have ended go with it, without an event.
+func (c *checker) loadDeletedAbove(ctx context.Context, page []any, tasks map[string]*Task) error {
+	parent := "a.parent"
+	if c.o.dialect == Postgres {
+		parent = "CAST(a.parent AS uuid)"
+	}
+	return c.each(ctx, `WITH RECURSIVE above (task, parent) AS (
+  SELECT task, parent FROM {s}oracle_history WHERE op = 'INSERT' AND parent <> '' AND task`+between+`
+  UNION ALL SELECT a.task, h.parent FROM above a JOIN {s}oracle_history h ON h.task = a.parent WHERE h.op = 'INSERT' AND h.parent <> ''
+) SELECT DISTINCT a.task FROM above a JOIN {s}taskkit_task_event e ON e.task_id = `+parent+` WHERE e.action = 'delete'`, page,
+		func(rows *sql.Rows) error {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			if t := tasks[id]; t != nil {
+				t.DeletedAbove = true
+			}
+			return nil
+		})
 }
 
 func (c *checker) loadOutcomes(ctx context.Context, page []any, tasks map[string]*Task) error {

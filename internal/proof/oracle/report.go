@@ -10,7 +10,7 @@ import (
 
 // Violation is a promise that was broken.
 type Violation struct {
-	Invariant string // "I1" to "I27"
+	Invariant string // "I1" to "I30"
 	Task      string // "" when it is about no single task
 	Detail    string
 }
@@ -72,6 +72,7 @@ type Counts struct {
 	Stops                       int64 // requests whose end was timed
 	Limits, Approvals           int64 // pauses by a stop policy, and for an approval
 	Previews                    int64 // tasks that were previews
+	Parents, Children           int64 // tasks that have had children, and those
 	SlowestStop                 time.Duration
 	SlowestTakeover             time.Duration // from the moment a worker counts as dead
 }
@@ -107,6 +108,7 @@ func (r *Report) Print(w io.Writer) error {
 		fmt.Sprintf("client logs  %d: submits %d (acknowledged %d, duplicates %d, unknown %d), requests %d", c.Logs, c.Submits, c.Acknowledged, c.Duplicates, c.Unknown, c.Asked),
 		fmt.Sprintf("stops        %d timed, slowest %v", c.Stops, c.SlowestStop),
 		fmt.Sprintf("conditions   %d pauses by a stop policy, %d for an approval; %d previews", c.Limits, c.Approvals, c.Previews),
+		fmt.Sprintf("families     %d parents, %d children", c.Parents, c.Children),
 		fmt.Sprintf("violations   %d", len(r.Violations)+r.Unlisted),
 	}
 	for _, v := range r.Violations {

@@ -41,6 +41,7 @@ var watchedColumns = []watched{
 // as the transaction of the change sees them.
 var identity = []watched{
 	{"task", "{r}.id::text", "{r}.id", true},
+	{"parent", "coalesce({r}.parent_id::text, '')", "coalesce({r}.parent_id, '')", true},
 	{"kind", "{r}.execution_component_name", "{r}.execution_component_name", true},
 	{"unique_key", "coalesce({r}.unique_key, '')", "coalesce({r}.unique_key, '')", true},
 	{"idempotency_key", "coalesce({r}.idempotency_key, '')", "coalesce({r}.idempotency_key, '')", true},
@@ -76,7 +77,7 @@ func historyTable(d Dialect) string {
 	column := func(name string, text bool) {
 		kind := " bigint"
 		switch {
-		case name == "task" && d == Postgres:
+		case (name == "task" || name == "parent") && d == Postgres:
 			kind = taskColumn
 		case text:
 			kind = " text"
@@ -112,6 +113,7 @@ func triggers(d Dialect) []string {
 		"CREATE INDEX oracle_history_task ON {s}oracle_history (task, id)",
 		"CREATE INDEX oracle_history_unique ON {s}oracle_history (kind, unique_key, id) WHERE unique_key <> ''",
 		"CREATE INDEX oracle_history_idem ON {s}oracle_history (kind, idempotency_key) WHERE idempotency_key <> ''",
+		"CREATE INDEX oracle_history_parent ON {s}oracle_history (parent) WHERE op = 'INSERT' AND parent <> ''",
 		`CREATE TABLE {s}oracle_process (` + id + `, at bigint, op text, process text,
   heartbeat bigint, dead_after bigint, ended bigint)`,
 	}

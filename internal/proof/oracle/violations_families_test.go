@@ -19,6 +19,13 @@ var familyViolations = []violation{
 		parent.set(claim).set(start).batch(0, 10, finish)
 		return child.set(claim).set(start).batch(0, 10, "workflow_status = 'COMPLETED', scheduled_by_process = NULL, workflow_stopped_date = '9000-01-01 00:00:00'").id
 	}},
+	{"a child whose parent was removed", []string{"I30: is there, and its parent was removed"}, func(w *env) string {
+		parent := w.submit()
+		child, gone := w.whole("parent_id = '"+parent.id+"'"), w.whole("parent_id = '"+parent.id+"'")
+		parent.event("delete").remove()
+		gone.remove() // as it must be
+		return child.id
+	}},
 	{"a bucket that is there twice", []string{"I30: has the number of another bucket", "I30: has the segment of another bucket"}, func(w *env) string {
 		parent := w.submit()
 		const bucket = `{"child": {"parent": "p", "segment": {"from": 1}, "number": 1}}`
