@@ -49,7 +49,7 @@ func (o *parentOperator) verify(r *oracle.Report) {
 	}
 	merged := o.verifyMerged()
 	for _, kind := range []string{"family", "divided", "composite"} {
-		if o.long && kinds[kind] == 0 {
+		if kinds[kind] == 0 {
 			o.Errorf("no %s task did all that it was to do: %v", kind, kinds)
 		}
 	}

@@ -95,18 +95,19 @@ func (o *parentOperator) step(ctx context.Context) error {
 	}
 	open, err := o.count("SELECT count(*) FROM taskkit_queued_task WHERE " + isParent + " AND " + openTasks)
 	if err == nil && open < 6 {
-		err = o.submit(ctx, len(o.tasks))
+		n := len(o.tasks)
+		err = o.submit(ctx, n, n%4 == 3)
 	}
-	if err != nil || o.dice.IntN(4) > 0 {
+	if err != nil || o.dice.IntN(6) > 0 {
 		return err
 	}
 	actions := []string{"pause", "pause", "resume", "resume", "resume", "retry", "retry", "stop", "delete"}
 	return o.requestAny(ctx, actions[o.dice.IntN(len(actions))], o.dice.IntN(2) == 0)
 }
 
-// submit submits the next task.
-func (o *parentOperator) submit(ctx context.Context, n int) error {
-	t := &parentTask{endless: n%4 == 3}
+// submit submits the nth task.
+func (o *parentOperator) submit(ctx context.Context, n int, never bool) error {
+	t := &parentTask{endless: never}
 	items := int64(2 * dividedBy)
 	if t.endless {
 		items = endless
@@ -213,14 +214,19 @@ WHERE h.op = 'INSERT' AND h.task = $1 AND p.workflow_status <> 'COMPLETED' AND p
 	return err
 }
 
-// drain ends all tasks: those that never end are stopped or deleted, once each. Meanwhile a worker
-// is killed.
+// drain submits the last tasks and ends all: those that never end are stopped or deleted, once each. Meanwhile
+// a worker is killed.
 func (o *parentOperator) drain() {
 	o.Helper()
 	o.guard.Lock()
 	o.draining = true
 	o.guard.Unlock()
 	ctx := o.Context()
+	for n := range 3 { // of each kind one of which nobody makes a request
+		if err := o.submit(ctx, n, false); err != nil {
+			o.Fatal(err)
+		}
+	}
 	n := 0
 	for id, t := range o.tasks {
 		if !t.endless || t.asked != "" {
