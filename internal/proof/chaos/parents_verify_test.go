@@ -1,6 +1,8 @@
 package chaos_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -35,7 +37,9 @@ func (o *parentOperator) verify(r *oracle.Report) {
 			o.Errorf("parent %s: %v", id, err)
 			continue
 		case t.endless && task.Status == taskkit.StatusCompleted && !task.Partial:
-			o.Errorf("the endless parent %s is complete", id)
+			if o.number(below+"SELECT count(*) FROM below b JOIN taskkit_queued_task q ON CAST(q.id AS text) = b.task WHERE q.partial", id) == 0 {
+				o.Errorf("the endless parent %s is complete, and no child of it was stopped", id)
+			}
 		case t.asked == taskkit.ControlStop:
 			if stopped++; !task.Ended() {
 				o.Errorf("the stop of parent %s was accepted, and it is %s", id, task.Status)
@@ -135,5 +139,32 @@ func (o *parentOperator) verifyStages(id taskkit.ID) {
 				o.Errorf("the stage %s of task %s began before the stage %s had ended", name, id, first)
 			}
 		}
+	}
+}
+
+// printOpen prints the tasks that have not ended, of a run that has failed.
+func (o *parentOperator) printOpen() {
+	o.Helper()
+	rows, err := o.db.QueryContext(context.WithoutCancel(o.Context()), `SELECT id, CAST(parent_id AS text), execution_component_name, workflow_status, control, coalesce(waiting_reason, ''), fence
+FROM taskkit_queued_task WHERE `+openTasks+" ORDER BY id LIMIT 50")
+	if err != nil {
+		o.Log(err)
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var (
+			id, kind, status, control, reason string
+			parent                            sql.NullString
+			fence                             int64
+		)
+		if err := rows.Scan(&id, &parent, &kind, &status, &control, &reason, &fence); err != nil {
+			o.Log(err)
+			return
+		}
+		o.Logf("open: %s %s, child of %q: %s, request %q, reason %q, fence %d", kind, id, parent.String, status, control, reason, fence)
+	}
+	if err := rows.Err(); err != nil {
+		o.Log(err)
 	}
 }

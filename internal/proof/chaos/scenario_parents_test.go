@@ -56,7 +56,14 @@ func parents(s *scenario) func() {
 	s.stopWithin = 40 * time.Second
 	round := kills(s)
 	ctx, end := context.WithCancel(s.Context())
-	s.Cleanup(func() { end(); o.running.Wait(); _ = log.Close() })
+	s.Cleanup(func() {
+		end()
+		o.running.Wait()
+		_ = log.Close()
+		if s.Failed() {
+			o.printOpen()
+		}
+	})
 	o.running.Go(func() { o.work(ctx) })
 	s.beforeEnd = o.drain
 	s.afterAll = o.verify
