@@ -251,17 +251,17 @@ func (o *parentOperator) drain() {
 	o.signal(o.replaceWorker(), syscall.SIGKILL)
 	o.faults["killed while parents are stopped"]++
 	o.until("all parents have ended", func() bool {
-		settled, err := o.settle(ctx)
+		ended, err := o.endAll(ctx)
 		if err != nil {
 			o.Fatal(err)
 		}
-		return settled
+		return ended
 	})
 }
 
-// settle resumes what is paused, retries what has failed and can be complete, and reports whether there is
+// endAll resumes what is paused, retries what has failed and can be complete, and reports whether there is
 // nothing to do, and every task has ended.
-func (o *parentOperator) settle(ctx context.Context) (settled bool, err error) {
+func (o *parentOperator) endAll(ctx context.Context) (ended bool, err error) {
 	paused, err := o.ids(ctx, "SELECT id FROM taskkit_queued_task WHERE control = 'PAUSE'")
 	if err != nil {
 		return false, err
@@ -284,7 +284,7 @@ AND coalesce(workflow_status_desc, '') NOT LIKE '%was stopped before%'`)
 		return false, err
 	}
 	left, err := o.left()
-	return err == nil && left+len(paused)+len(failed) == 0, nil //nolint:nilerr // it is asked again
+	return err == nil && left+len(paused)+len(failed) == 0, nil
 }
 
 // unplanned returns as an error the first recorded attempt that failed for good and was not meant to.

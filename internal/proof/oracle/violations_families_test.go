@@ -19,6 +19,14 @@ var familyViolations = []violation{
 		parent.set(claim).set(start).batch(0, 10, finish)
 		return child.set(claim).set(start).batch(0, 10, "workflow_status = 'COMPLETED', scheduled_by_process = NULL, workflow_stopped_date = '9000-01-01 00:00:00'").id
 	}},
+	{"a child that was open when its parent failed, which was retried", []string{"I30: was open when its parent ended"}, func(w *env) string {
+		parent := w.submit()
+		child := w.submit("parent_id = '" + parent.id + "'")
+		parent.set(claim).set(start).attempt(1, 1, "permanent").set(fail)
+		child.set(claim).set(start).batch(0, 10, finish)
+		parent.event("retry").set("workflow_status = 'QUEUED', workflow_stopped_date = NULL").set(claim).set(start).batch(0, 10, finish)
+		return child.id
+	}},
 	{"a child whose parent was removed", []string{"I30: is there, and its parent was removed"}, func(w *env) string {
 		parent := w.submit()
 		child, gone := w.whole("parent_id = '"+parent.id+"'"), w.whole("parent_id = '"+parent.id+"'")
