@@ -16,9 +16,19 @@ var bucketColumns = []string{"bucket", "task", "segment", "status", "partial", "
 // WriteBuckets writes a report of the buckets of a task as CSV, with a header and a line for each
 // bucket that was submitted, in the order of [Client.Children]. Seconds are from the first start to
 // the end, and for an open bucket empty. Skew is that divided by the mean of all buckets that have
-// ended: 2.00 took twice as long as the mean. Times are in UTC (RFC 3339). Children that are no
-// buckets are left out.
+// ended: 2.00 took twice as long as the mean. Times are in UTC (RFC 3339). It returns [ErrNotFound]
+// when there is no such task, and an *[OptionError] for one without buckets.
 func (c *Client) WriteBuckets(ctx context.Context, id ID, to io.Writer) error {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	switch buckets, err := hasBuckets(ctx, op, id); {
+	case err != nil:
+		return c.public(ctx, err)
+	case !buckets:
+		return &OptionError{"WriteBuckets", fmt.Sprintf("task %s has no buckets: its children are listed by Client.Children", id)}
+	}
 	var (
 		sum float64
 		n   int
@@ -27,7 +37,7 @@ func (c *Client) WriteBuckets(ctx context.Context, id ID, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if s, ok := child.seconds(); ok && child.Bucket > 0 {
+		if s, ok := child.seconds(); ok {
 			sum, n = sum+s, n+1
 		}
 	}
@@ -38,9 +48,6 @@ func (c *Client) WriteBuckets(ctx context.Context, id ID, to io.Writer) error {
 	for child, err := range c.allChildren(ctx, id) {
 		if err != nil {
 			return err
-		}
-		if child.Bucket == 0 {
-			continue
 		}
 		if err := w.Write(child.line(sum, n)); err != nil {
 			return fmt.Errorf("taskkit: write the report of buckets: %w", err)

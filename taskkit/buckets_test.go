@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"strconv"
 	"strings"
@@ -181,6 +182,17 @@ func TestWriteBuckets(t *testing.T) {
 		if done != 100 || lines[2][2] != "from 25 to below 50" {
 			t.Errorf("%d rows in all:\n%s", done, text.String())
 		}
+		var refused *taskkit.OptionError
+		buckets, err := clientOf(db).Children(t.Context(), id, taskkit.ID{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := clientOf(db).WriteBuckets(t.Context(), buckets[0].ID, io.Discard); !errors.As(err, &refused) {
+			t.Errorf("the report of a task without buckets: %v", err)
+		}
+		if err := clientOf(db).WriteBuckets(t.Context(), taskkit.ID{1}, io.Discard); !errors.Is(err, taskkit.ErrNotFound) {
+			t.Errorf("the report of a task that does not exist: %v", err)
+		}
 	})
 }
 
@@ -229,6 +241,9 @@ func TestMaxParallel(t *testing.T) {
 			t.Errorf("the task ended in %s, and %d buckets ran at once", task.Status, most.Load())
 		}
 		var option *taskkit.OptionError
+		if _, err := client.StopAfter(t.Context(), id, "5"); !errors.As(err, &option) {
+			t.Errorf("a stop policy for a task with buckets: %v", err)
+		}
 		if _, err := client.SetMaxParallel(t.Context(), id, 0); !errors.As(err, &option) {
 			t.Errorf("no bucket at all: %v", err)
 		}

@@ -116,15 +116,24 @@ func (c *Client) SetMaxParallel(ctx context.Context, id ID, n int, opts ...Reque
 	if err != nil {
 		return nil, err
 	}
-	plan, err := op.Plan(ctx, id)
+	buckets, err := hasBuckets(ctx, op, id)
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
-	if plan.Frozen == nil || plan.Frozen.Field != "" {
+	if !buckets {
 		return nil, &OptionError{"SetMaxParallel", fmt.Sprintf("task %s has no buckets", id)}
 	}
 	set := requestOption(func(r *requestOptions) { r.MaxParallel = n })
 	return c.request(ctx, id, lifecycle.ActLimit, append([]RequestOption{set}, opts...))
+}
+
+// hasBuckets reports whether a task is split into buckets, be it before they are submitted.
+func hasBuckets(ctx context.Context, op tables, id ID) (bool, error) {
+	plan, err := op.Plan(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	return plan.Frozen != nil && plan.Frozen.Field == "", nil
 }
 
 // passOnPage is how many children one statement changes.

@@ -102,6 +102,14 @@ func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, op
 	if r.Skip && action != lifecycle.ActRetry {
 		return nil, &OptionError{"WithSkip", "only Retry can skip an item"}
 	}
+	if r.StopAfter != (lifecycle.StopPolicy{}) {
+		switch buckets, err := hasBuckets(ctx, op, id); {
+		case err != nil:
+			return nil, c.public(ctx, err)
+		case buckets:
+			return nil, &OptionError{"StopAfter", fmt.Sprintf("task %s has buckets, and a limit counts the items of one task: give it to a bucket, or set stopafter= in the directive, which holds for each", id)}
+		}
+	}
 	t, err := op.Request(ctx, id, r.Request)
 	if err != nil {
 		return nil, c.public(ctx, err)

@@ -98,8 +98,8 @@ func (c *Client) Approve(ctx context.Context, id ID, opts ...RequestOption) (*Ta
 // StopAfter changes the stop policy of a task that has not ended, see the option
 // [StopAfter]. A running task sees it with its next checkpoint. If the task has
 // already reached it, it is paused. A task that is paused stays so: see [Client.Resume]. It
-// returns an *[OptionError] for a limit that is none, and a *[StateError] when the task has
-// ended or is to end.
+// returns an *[OptionError] for a limit that is none and for a task with buckets, whose items are
+// those of the buckets, and a *[StateError] when the task has ended or is to end.
 func (c *Client) StopAfter(ctx context.Context, id ID, limit string, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActLimit, append(slices.Clip(opts), StopAfter(limit)))
 }

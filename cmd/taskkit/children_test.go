@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -164,6 +165,48 @@ BUCKET  STATUS   ITEMS  SEGMENT              DETAIL
 		}
 		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Children) != 2 || fmt.Sprint(shown.Children[1].Children) != "[{1} {2} {3}]" {
 			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// buckets reports the buckets of a task in three formats, and limit changes how many are open.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		waiting, err := taskkit.Submit(t.Context(), db.DB, numbersKind, numbers{3}, taskkit.System(), taskkit.WithSchema(s.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := taskkit.Submit(t.Context(), db.DB, oneKind, numbers{}, taskkit.System(), taskkit.WithSchema(s.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := waiting.String()
+		expect(t, 0, "has the new limit", s.args("limit", id, "--max-parallel", "1")...)
+		expect(t, 2, "at least 1 bucket", s.args("limit", id, "--max-parallel", "0")...)
+		expect(t, 2, "either --stop-after or --max-parallel", s.args("limit", id, "--max-parallel", "1", "--stop-after", "5")...)
+		expect(t, 2, "has buckets", s.args("limit", id, "--stop-after", "5")...)
+		expect(t, 2, "has no buckets", s.args("limit", plain.String(), "--max-parallel", "2")...)
+		expect(t, 2, "has no buckets", s.args("buckets", plain.String())...)
+		expect(t, 0, "[]", s.args("buckets", id, "-o", "json")...)
+		s.workFamilies(t)
+		if _, err := s.client.Wait(testdb.Within(t), waiting, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, out, errs := ran(t, s.args("buckets", id)...)
+		if !strings.HasPrefix(out, "BUCKET  SEGMENT") || !strings.Contains(out, "from 10 to below 20  FAILURE") || strings.Count(out, "\n") != 3 {
+			t.Errorf("the table is\n%s%s", out, errs)
+		}
+		_, out, errs = ran(t, s.args("buckets", id, "-o", "csv")...)
+		lines, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+		if err != nil || len(lines) != 3 || lines[0][12] != "skew" || lines[2][3] != "FAILURE" {
+			t.Errorf("the CSV is %q (%v)\n%s", lines, err, errs)
+		}
+		_, out, errs = ran(t, s.args("buckets", id, "-o", "json")...)
+		var buckets []taskkit.Child
+		if err := json.Unmarshal([]byte(out), &buckets); err != nil || len(buckets) != 2 || buckets[1].Status != taskkit.StatusFailure {
+			t.Errorf("the JSON is %s (%v)\n%s", out, err, errs)
 		}
 	})
 }

@@ -81,8 +81,8 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			formats := outputs
-			if c.Name() == itemsName {
-				formats = itemsOutputs
+			if c.Name() == itemsName || c.Name() == bucketsName {
+				formats = listOutputs
 			}
 			if !slices.Contains(formats, a.output) {
 				return usage("-o accepts %s, not %q", strings.Join(formats, " or "), a.output)
@@ -102,7 +102,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	flags.StringVarP(&a.output, "output", "o", "table", "output `format`: table or json")
 	root.AddCommand(
 		a.devCommand(), a.migrateCommand(),
-		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
+		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.limitCommand(), a.retryCommand(), a.retryItemsCommand(),
 		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.serveCommand(),
 		&cobra.Command{

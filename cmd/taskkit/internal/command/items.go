@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,11 +15,14 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// itemsName is the name of the only command that writes CSV.
-const itemsName = "items"
+// itemsName and bucketsName are the names of the commands that also write CSV.
+const (
+	itemsName   = "items"
+	bucketsName = "buckets"
+)
 
-// itemsOutputs are the formats of that command.
-var itemsOutputs = append([]string{"csv"}, outputs...)
+// listOutputs are the formats of these commands.
+var listOutputs = append([]string{"csv"}, outputs...)
 
 func (a *app) itemsCommand() *cobra.Command {
 	all := [...]taskkit.Outcome{
@@ -78,7 +80,7 @@ func (a *app) items(ctx context.Context, db *connection, id taskkit.ID, outcomes
 	case "csv":
 		w = newItemCSV(out, a.out.Terminal, len(outcomes) == 1 && outcomes[0] == taskkit.OutcomeFailed)
 	case "json":
-		w = &itemJSON{out: out, separator: "[\n"}
+		w = itemJSON{newArray(out)}
 	default:
 		w = &itemTable{out: a.out, err: a.err, header: []string{"item", "outcome", "code", "detail", "position", "attempt", "time"}}
 	}
@@ -137,31 +139,12 @@ func (w *itemCSV) end() error {
 	return w.Error()
 }
 
-// itemJSON writes items as an array, each on a line.
-type itemJSON struct {
-	out       io.Writer
-	separator string // before the next item
-}
+// itemJSON writes items as an array.
+type itemJSON struct{ *array }
 
-func (w *itemJSON) write(i *taskkit.Item) error {
-	text, err := json.Marshal(i)
-	if err == nil {
-		_, err = fmt.Fprintf(w.out, "%s%s", w.separator, text)
-	}
-	w.separator = ",\n"
-	return err
-}
+func (w itemJSON) write(i *taskkit.Item) error { return w.add(i) }
 
-func (w *itemJSON) end() error {
-	if w.separator == "[\n" {
-		_, err := fmt.Fprintln(w.out, "[]")
-		return err
-	}
-	_, err := fmt.Fprintln(w.out, "\n]")
-	return err
-}
-
-// tableRows is how many items a table aligns at once.
+// tableRows is how many rows a table aligns at once.
 const tableRows = 1000
 
 // itemTable writes items as a table.

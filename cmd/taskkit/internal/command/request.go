@@ -18,13 +18,13 @@ import (
 // requestFunc is a method of the client that makes a request on a task.
 type requestFunc func(*taskkit.Client, context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error)
 
-// limitFlag says whether a command has the flag --stop-after.
+// limitFlag says which flags for limits a command has.
 type limitFlag int
 
 const (
-	noLimit limitFlag = iota
-	optionalLimit
-	requiredLimit
+	noLimit       limitFlag = iota
+	optionalLimit           // --stop-after
+	requiredLimit           // --stop-after or --max-parallel, and one of them
 )
 
 // request is a command that makes a request on tasks.
@@ -38,8 +38,8 @@ type request struct {
 	waits bool
 	skips bool // it has the flag --skip
 	limit limitFlag
-	// given is the value of --stop-after.
-	given string
+	given string // the value of --stop-after
+	most  int    // that of --max-parallel
 }
 
 // requestCommand completes a command. It makes the request on every task, even
@@ -52,8 +52,8 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	)
 	c.Args = taskArgs(math.MaxInt)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if r.limit == requiredLimit && r.given == "" {
-			return usage("give the new limit with --stop-after: see `%s --help`", c.CommandPath())
+		if r.limit == requiredLimit && (r.given == "") == !c.Flags().Changed("max-parallel") {
+			return usage("give the new limit with either --stop-after or --max-parallel: see `%s --help`", c.CommandPath())
 		}
 		db, err := a.connect(c.Context())
 		if err != nil {
@@ -86,6 +86,9 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	}
 	if r.limit != noLimit {
 		c.Flags().StringVar(&r.given, "stop-after", "", "new `limit` of failed items: a number, or a percentage of those processed")
+	}
+	if r.limit == requiredLimit {
+		c.Flags().IntVar(&r.most, "max-parallel", 0, "new `limit` of open buckets")
 	}
 	c.Flags().StringVar(&reason, "reason", "", "`reason` to record in the task's events")
 	c.Flags().Var(&by, "by", "person to record in the task's events")
@@ -220,6 +223,9 @@ what became of its first items.`,
 func (a *app) limitCommand() *cobra.Command {
 	r := &request{limit: requiredLimit}
 	r.do = func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
+		if r.given == "" {
+			return c.SetMaxParallel(ctx, id, r.most, opts...)
+		}
 		return c.StopAfter(ctx, id, r.given, opts...)
 	}
 	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
@@ -229,12 +235,18 @@ func (a *app) limitCommand() *cobra.Command {
 		return fmt.Sprintf("task %s has the new limit", now.ID)
 	}
 	return a.requestCommand(&cobra.Command{
-		Use:   "limit TASK... --stop-after LIMIT",
-		Short: "Change after how many failed items tasks pause",
-		Long: `Change after how many failed items tasks pause: a number, or a percentage of the
-items processed. A task that has so many already is paused. A paused task stays so.`,
+		Use:   "limit TASK... (--stop-after LIMIT | --max-parallel LIMIT)",
+		Short: "Change a limit of tasks that have not ended",
+		Long: `Change a limit of tasks that have not ended.
+
+--stop-after says after how many failed items they pause: a number, or a percentage of the
+items processed. A task that has so many already is paused. A paused task stays so.
+
+--max-parallel says how many buckets of a task are open at once. More begin at once; fewer
+take effect as buckets end.`,
 		Example: `  taskkit limit 8057 --stop-after 200
-  taskkit limit 8057 --stop-after 2.5%`,
+  taskkit limit 8057 --stop-after 2.5%
+  taskkit limit 8057 --max-parallel 4`,
 	}, r)
 }
 
