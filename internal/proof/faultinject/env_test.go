@@ -378,6 +378,24 @@ FROM oracle_history WHERE task = $1 AND op = 'UPDATE' ORDER BY id`, id.String())
 	return rows.Err()
 }
 
+// planOf returns the plan of the run that a task belongs to. The plan of a child is that of its
+// parent; nil: there is none.
+func (l *env) planOf(ctx context.Context, tb testing.TB, task string) *plan {
+	tb.Helper()
+	for task != "" {
+		if p := l.plans[task]; p != nil {
+			return p
+		}
+		var parent sql.NullString
+		err := l.db.QueryRowContext(ctx, "SELECT parent_id FROM taskkit_queued_task WHERE id = $1", task).Scan(&parent)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			tb.Errorf("read the parent of task %s: %v", task, err)
+		}
+		task = parent.String
+	}
+	return nil
+}
+
 // check lets the oracle check everything that ran in the env.
 func (l *env) check(ctx context.Context) (*oracle.Report, error) {
 	return l.oracle.Check(ctx, l.db.DB, oracle.Options{

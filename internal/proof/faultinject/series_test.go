@@ -154,14 +154,15 @@ func (s *series) finish(what string) map[string]any {
 		sum oracle.Counts
 		all tally
 	)
+	ctx := context.WithoutCancel(s.tb.Context())
 	for _, l := range s.envs {
-		r, err := l.check(context.WithoutCancel(s.tb.Context()))
+		r, err := l.check(ctx)
 		if err != nil {
 			s.tb.Errorf("let the oracle check: %v", err)
 			continue
 		}
 		for _, v := range r.Violations {
-			if p := l.plans[v.Task]; p == nil || !p.knownFailure {
+			if p := l.planOf(ctx, s.tb, v.Task); p == nil || !p.knownFailure {
 				all.violations++
 				s.tb.Errorf("%s: the oracle says: %v (plan: %v)", what, v, p)
 			}
