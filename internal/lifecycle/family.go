@@ -2,10 +2,18 @@ package lifecycle
 
 import "slices"
 
+// Passed reports whether a task is paused because its parent was, given what is requested of
+// it and why.
+func Passed(c Control, reason string) bool { return c == Pause && reason == ReasonParent }
+
+// TakesPause reports whether a task can be paused for a reason of its own, given what is requested of
+// it and why. That reason replaces the pause of its parent, with which the task would go on
+// otherwise when its parent does.
+func TakesPause(c Control, reason string) bool { return c == None || Passed(c, reason) }
+
 // PassOn returns what the request that stands on a parent does to one of its children, and
-// the action that is recorded for it. passed says that the child is paused because its
-// parent was. The effect is Unchanged if the child is as it should be.
-func PassOn(parent Control, child Found, passed bool) (Change, Action) {
+// the action that is recorded for it. The effect is Unchanged if the child is as it should be.
+func PassOn(parent Control, child Found) (Change, Action) {
 	child.Served = true // a child that nobody serves is the reaper's
 	action, open := ActStop, child.Status.Live()
 	switch parent {
@@ -25,7 +33,7 @@ func PassOn(parent Control, child Found, passed bool) (Change, Action) {
 		}
 	case None:
 		action = ActResume
-		if !open || child.Control != Pause || !passed {
+		if !open || child.Control != Pause || !child.Passed {
 			return Change{Effect: Unchanged, Control: child.Control}, action
 		}
 		return child.record(None), action

@@ -58,7 +58,7 @@ func TestPassOn(t *testing.T) {
 		if words[1] == "new" || words[1] == "busy" {
 			child.Fence, child.HasOpenChildren = 0, words[1] == "busy"
 		}
-		passed := words[2] == "passed"
+		child.Passed = words[2] == "passed"
 		switch words[2] {
 		case "none":
 		case "passed":
@@ -69,7 +69,7 @@ func TestPassOn(t *testing.T) {
 		for i, parent := range []lifecycle.Control{lifecycle.Stop, lifecycle.Delete, lifecycle.Pause, lifecycle.None} {
 			for _, served := range []bool{false, true} {
 				child.Served = served
-				c, action := lifecycle.PassOn(parent, child, passed)
+				c, action := lifecycle.PassOn(parent, child)
 				if got := word(child.Control, c); got != words[3+i] {
 					t.Errorf("%q on the parent, child %s: got %s, want %s", parent, line, got, words[3+i])
 				}
@@ -89,12 +89,12 @@ func TestPassOnRows(t *testing.T) {
 	t.Parallel()
 	every(func(r lifecycle.Row) {
 		for _, parent := range lifecycle.Controls() {
-			c, _ := lifecycle.PassOn(parent, lifecycle.Found{Status: r.Status, Control: r.Control, Fence: r.Fence}, true)
+			c, _ := lifecycle.PassOn(parent, lifecycle.Found{Status: r.Status, Control: r.Control, Passed: true, Fence: r.Fence})
 			got, exists := r.Request(c, uuid.Max, lifecycle.ReasonParent, now)
 			if exists {
 				possible(t, "a request that is passed on", r, got)
 			}
-			if again, _ := lifecycle.PassOn(parent, lifecycle.Found{Status: got.Status, Control: got.Control, Fence: got.Fence}, true); exists && again.Effect != lifecycle.Unchanged {
+			if again, _ := lifecycle.PassOn(parent, lifecycle.Found{Status: got.Status, Control: got.Control, Passed: true, Fence: got.Fence}); exists && again.Effect != lifecycle.Unchanged {
 				t.Errorf("%q over %s with %q changes it twice", parent, r.Status, r.Control)
 			}
 		}

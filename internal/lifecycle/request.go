@@ -65,6 +65,7 @@ func (r *RefusedError) Error() string {
 type Found struct {
 	Status  Status
 	Control Control
+	Passed  bool // it is paused because its parent was, see [Passed]
 	Fence   int64
 	// WorkerAlive: the process that has the task is alive. It matters for tasks in
 	// flight only.
@@ -183,7 +184,7 @@ func Decide(f Found, a Action) (Change, error) {
 		if f.Status.Terminal() || f.Control.Ends() {
 			return unchanged, refused
 		}
-		if f.Control == None && f.Conditions.StopAfter.Reached(f.Progress) {
+		if (f.Control == None || f.Passed) && f.Conditions.StopAfter.Reached(f.Progress) {
 			return Change{Effect: Recorded, Control: Pause, Reason: f.Conditions.StopReason(f.Progress)}, nil
 		}
 		return unchanged, nil

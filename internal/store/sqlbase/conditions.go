@@ -91,14 +91,14 @@ func (t Statements) checkConditions(ctx context.Context, q store.Querier, writes
 	return paused, nil
 }
 
-// pause pauses a task after a write, unless another request stands on it.
+// pause pauses a task after a write, as [lifecycle.TakesPause] says.
 func (t Statements) pause(ctx context.Context, q store.Querier, w *store.Write, reason string) (bool, error) {
 	seq := w.Seq
 	if w.Checkpoint {
 		seq++
 	}
 	r, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $5
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND control = ''`),
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND (control = '' OR `)+passed("")+")",
 		w.ID.String(), w.Fence, seq, string(w.To), reason)
 	if err != nil {
 		return false, err

@@ -103,8 +103,13 @@ func differs(alias string, c lifecycle.Control) string {
 	case lifecycle.Pause:
 		return alias + ".control = ''"
 	default:
-		return alias + ".control = 'PAUSE' AND coalesce(" + alias + ".control_reason, '') = '" + lifecycle.ReasonParent + "'"
+		return passed(alias + ".")
 	}
+}
+
+// passed is the condition on a task that [lifecycle.Passed] is.
+func passed(prefix string) string {
+	return prefix + "control = 'PAUSE' AND coalesce(" + prefix + "control_reason, '') = '" + lifecycle.ReasonParent + "'"
 }
 
 // passedChange is a change by a request that was passed on, and to which children.
@@ -132,7 +137,8 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 		if err := rows.Scan(&id, &f.Status, &f.Control, &f.Fence, &reason, &f.HasOpenChildren); err != nil {
 			return err
 		}
-		change, action := lifecycle.PassOn(r.control, f, reason == lifecycle.ReasonParent)
+		f.Passed = lifecycle.Passed(f.Control, reason)
+		change, action := lifecycle.PassOn(r.control, f)
 		children = append(children, child{id, passedChange{change, action, f.Status}})
 		return nil
 	})

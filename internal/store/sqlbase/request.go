@@ -196,17 +196,21 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 // lock reads a task's row and keeps it from changing until the transaction ends.
 // It does not wait for a batch in progress, which holds a weaker lock.
 func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedTask, error) {
-	columns := `workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id,
+	columns := `workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id,
   items_done, items_failed, items_skipped`
 	query := "SELECT " + columns + " FROM {s}taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE"
 	if b.Dialect() == dialect.SQLite {
 		query = writerFirst("id = $1", columns)
 	}
-	var row lockedTask
+	var (
+		row    lockedTask
+		reason string
+	)
 	n, err := sqlrows.Query(ctx, q, b.SQL(query), []any{id.String()}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.Status, &row.Control, &row.Fence, &row.kind, &row.uniqueKey, &row.owner, &row.runAs,
+		return rows.Scan(&row.Status, &row.Control, &reason, &row.Fence, &row.kind, &row.uniqueKey, &row.owner, &row.runAs,
 			&row.Progress.Done, &row.Progress.Failed, &row.Progress.Skipped)
 	})
+	row.Passed = lifecycle.Passed(row.Control, reason)
 	if err != nil {
 		return lockedTask{}, err
 	}

@@ -83,7 +83,7 @@ func (s *Store) after(r *row, write *store.Write) (*Task, error) {
 		return nil, nil //nolint:nilnil // no row is an answer
 	}
 	t.Modified, t.ModifiedBy = now, t.RunAs
-	if pauses(write, t.Control) {
+	if pauses(write, &t) {
 		t.Row = t.Pause(write.Pause)
 	}
 	s.checkConditions(&t, write)
@@ -102,10 +102,10 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	}
 	// A batch has prepared the row, and no request has come since: its row was locked.
 	before := *t
-	before.Row.Control = r.Control
-	waitPauses := pauses(w, r.Control)
+	before.Row.Control, before.Row.ControlReason = r.Control, r.ControlReason
+	waitPauses := pauses(w, &before)
 	if waitPauses {
-		before.Row.Control = lifecycle.Pause
+		before.Row = before.Pause(w.Pause)
 	}
 	conditions, reached, paused := s.checkConditions(&before, w)
 	s.install(commit, by, r, t)

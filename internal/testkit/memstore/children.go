@@ -69,10 +69,9 @@ func (s *Store) keepsOpen(w *store.Write) bool {
 	return w.HasChildren && w.To.Terminal() && s.hasOpenChildren(w.ID)
 }
 
-// pauses reports whether a write with a wait pauses the task, whose request before it is
-// given.
-func pauses(w *store.Write, standing lifecycle.Control) bool {
-	return w.Wait != nil && w.Pause != "" && standing == lifecycle.None
+// pauses reports whether a write with a wait pauses the task, whose row before it is given.
+func pauses(w *store.Write, before *Task) bool {
+	return w.Wait != nil && w.Pause != "" && lifecycle.TakesPause(before.Control, before.ControlReason)
 }
 
 // recordParent stores what a write says of the children of its task.

@@ -50,7 +50,7 @@ func (s *Store) rowsOf(ids []uuid.UUID) (rows []*row) {
 // altogether, and whether there are more to change.
 func (s *Store) passOn(commit int64, parent *row, limit int) (changed []uuid.UUID, n int, more bool, err error) {
 	for _, r := range s.children(parent.ID) {
-		c, action := lifecycle.PassOn(parent.Control, s.found(&r.Task), r.ControlReason == lifecycle.ReasonParent)
+		c, action := lifecycle.PassOn(parent.Control, s.found(&r.Task))
 		if c.Effect == lifecycle.Unchanged {
 			continue
 		}

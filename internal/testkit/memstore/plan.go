@@ -192,7 +192,7 @@ func (s *Store) checkConditions(t *Task, w *store.Write) (c lifecycle.Conditions
 	if reason == "" {
 		return c, false, false
 	}
-	if t.Control != lifecycle.None {
+	if !lifecycle.TakesPause(t.Control, t.ControlReason) {
 		return c, true, false
 	}
 	t.Row = t.Pause(reason)

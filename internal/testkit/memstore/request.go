@@ -44,7 +44,7 @@ func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (sto
 func (s *Store) found(t *Task) lifecycle.Found {
 	p := s.procs[t.Process]
 	return lifecycle.Found{
-		Status: t.Status, Control: t.Control, Fence: t.Fence,
+		Status: t.Status, Control: t.Control, Passed: lifecycle.Passed(t.Control, t.ControlReason), Fence: t.Fence,
 		WorkerAlive: p != nil && p.Ended == nil && !s.silent(p), Served: s.served(t), HasOpenChildren: s.hasOpenChildren(t.ID),
 	}
 }

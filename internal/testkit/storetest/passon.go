@@ -87,8 +87,8 @@ func passOnEvery(e *env) {
 		for _, id := range children {
 			was := before[id]
 			what := fmt.Sprintf("%q over a child that is %s, fence %d, with %q (%s)", control, was.Status, was.Fence, was.Control, was.ControlReason)
-			passed := was.ControlReason == lifecycle.ReasonParent
-			c, action := lifecycle.PassOn(control, lifecycle.Found{Status: was.Status, Control: was.Control, Fence: was.Fence}, passed)
+			passed := lifecycle.Passed(was.Control, was.ControlReason)
+			c, action := lifecycle.PassOn(control, lifecycle.Found{Status: was.Status, Control: was.Control, Passed: passed, Fence: was.Fence})
 			is(e, what+": changed", slices.Contains(changed, id), c.Effect != lifecycle.Unchanged && was.Status.Live())
 			row, exists := rowOf(was).Request(c, uuid.Nil, lifecycle.ReasonParent, nowInRules)
 			if exists {
@@ -237,6 +237,44 @@ func passOnPause(e *env) {
 		is(e, "control", e.control(id), "")
 	}
 	is(e, "control of the child that a person paused", e.control(children[1].ID), "PAUSE because")
+}
+
+// passOnOwnPause: a child that is paused because its parent is, and then has a reason of its own, stays
+// paused when the parent goes on.
+func passOnOwnPause(e *env) {
+	e.registerFamily()
+	const three = "PAUSE 3 of 5 processed items have failed, and the limit is 3"
+	for way, write := range e.waysToWrite() {
+		parent, children := e.withChildren(3)
+		e.pauseWithChildren(parent.ID, 3)
+		w := failing(children[0].Lease, 3, 5)
+		w.StopAfter.Failed = 3
+		is(e, way, fmt.Sprint(write(w)), fmt.Sprint(store.Applied{OK: true, Control: lifecycle.Pause}))
+		wait := waits(children[1].Lease, store.Wait{OnFailure: store.FailurePauses, Seen: 1})
+		wait.Pause = "a child has failed"
+		is(e, way, fmt.Sprint(write(wait)), fmt.Sprint(store.Applied{OK: true, Control: lifecycle.Pause}))
+		limit := store.Request{Action: lifecycle.ActLimit, Reason: "because", StopAfter: lifecycle.StopPolicy{Failed: 3}}
+		w = failing(children[2].Lease, 3, 5)
+		is(e, way+": without a limit", write(w).Control, lifecycle.Pause)
+		_, err := e.s.Request(e.ctx(), children[2].ID, limit)
+		e.ok(err)
+		_, err = e.request(parent.ID, lifecycle.ActResume)
+		e.ok(err)
+		e.passOn(9, parent.ID)
+		is(e, way+": over its limit", e.control(children[0].ID), three)
+		is(e, way+": with a failed child", e.control(children[1].ID), "PAUSE a child has failed")
+		is(e, way+": over a new limit", e.control(children[2].ID), three)
+		is(e, way+": events", e.events(children[1].ID), "pause: a child has failed, pause: "+lifecycle.ReasonParent)
+		e.removeTasks()
+	}
+}
+
+// pauseWithChildren pauses a task and so many children.
+func (e *env) pauseWithChildren(id uuid.UUID, children int) {
+	e.Helper()
+	_, err := e.request(id, lifecycle.ActPause)
+	e.ok(err)
+	is(e, "paused children", len(e.passOn(9, id)), children)
 }
 
 // passOnBegun: a child that no worker has begun and that has an open child itself does not

@@ -36,7 +36,8 @@ SELECT task_id, options FROM "taskkit".taskkit_task_plan WHERE options IS NOT NU
     AND task_id = ANY($9::text[]::uuid[]);
 
 UPDATE "taskkit".taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $5
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND control = '';
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4
+    AND (control = '' OR control = 'PAUSE' AND coalesce(control_reason, '') = 'requested of its parent');
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -53,7 +53,8 @@ ON CONFLICT (task_id) DO UPDATE SET open_at_most = excluded.open_at_most, on_fai
   ending = excluded.ending, memo = coalesce(excluded.memo, taskkit_task_parent.memo);
 
 UPDATE "taskkit".taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $5
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND control = '';
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4
+    AND (control = '' OR control = 'PAUSE' AND coalesce(control_reason, '') = 'requested of its parent');
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

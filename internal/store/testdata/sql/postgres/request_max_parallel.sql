@@ -4,8 +4,8 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id,
-    run_as_id,
+SELECT workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name,
+    coalesce(unique_key, ''), owner_id, run_as_id,
   items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p

@@ -8,8 +8,8 @@ SELECT parent_id FROM "taskkit".taskkit_queued_task WHERE id = $1 AND parent_id 
 
 SELECT workflow_status, control FROM "taskkit".taskkit_queued_task q WHERE id = $1 FOR NO KEY UPDATE OF q;
 
-SELECT workflow_status, control, fence, execution_component_name, coalesce(unique_key, ''), owner_id,
-    run_as_id,
+SELECT workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name,
+    coalesce(unique_key, ''), owner_id, run_as_id,
   items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p

@@ -56,7 +56,8 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
 RETURNING task_id, (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = $2);
 
 UPDATE taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $5
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND control = '';
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4
+    AND (control = '' OR control = 'PAUSE' AND coalesce(control_reason, '') = 'requested of its parent');
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -3,7 +3,8 @@
 BEGIN IMMEDIATE;
 
 UPDATE taskkit_queued_task SET modified_date = modified_date WHERE id = $1 RETURNING workflow_status, control,
-    fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id,
+    coalesce(control_reason, ''), fence, execution_component_name, coalesce(unique_key, ''), owner_id,
+    run_as_id,
   items_done, items_failed, items_skipped;
 
 SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
