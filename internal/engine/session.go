@@ -160,15 +160,16 @@ func (s *session) start() flow {
 // loop runs batches until the session ends.
 func (s *session) loop() {
 	s.worktime.restart(s.progress)
-	for s.batchBoundary() == continueSession {
-		if s.hasChildren() {
-			execute, f := s.joinFamily()
-			if f == endSession {
-				return
-			}
-			if !execute {
-				continue
-			}
+	for {
+		execute, f := s.batchBoundary()
+		if execute && s.hasChildren() {
+			execute, f = s.joinFamily()
+		}
+		if f == endSession {
+			return
+		}
+		if !execute {
+			continue
 		}
 		next := s.batch
 		if s.search != nil {
@@ -230,33 +231,33 @@ func (s *session) withIdentity(ctx context.Context) (_ context.Context, err erro
 }
 
 // batchBoundary acts, between two batches, on what was requested of the task or of
-// the worker.
-func (s *session) batchBoundary() flow {
+// the worker. It reports whether the next batch may be executed. If it may not and the session
+// continues, a commit that seemed not to have happened was late, and the task was not ended
+// or released: the boundary is to be taken again.
+func (s *session) batchBoundary() (execute bool, after flow) {
 	switch s.control {
 	case lifecycle.Stop:
-		s.end(ending{status: lifecycle.Completed, how: EndStop})
-		return endSession
+		return false, s.end(ending{status: lifecycle.Completed, how: EndStop})
 	case lifecycle.Delete:
-		s.end(ending{status: lifecycle.Completed, how: EndDelete})
-		return endSession
+		return false, s.end(ending{status: lifecycle.Completed, how: EndDelete})
 	case lifecycle.Pause:
 		if s.hasChildren() {
 			_ = s.passOn() // after an error a reaper does it
 		}
-		return s.release(reasonPaused)
+		return false, s.release(reasonPaused)
 	case lifecycle.None:
 	}
 	switch {
 	case s.ctx.Err() != nil:
-		return endSession
+		return false, endSession
 	case s.conditions.AwaitsApproval(s.progress):
-		return s.release(reasonPaused) // which pauses it, unless it has been approved
+		return false, s.release(reasonPaused) // which pauses it, unless it has been approved
 	case s.pool.isDraining():
-		return s.release(reasonShutdown)
+		return false, s.release(reasonShutdown)
 	case time.Since(s.began) > s.config.Quantum && s.pool.othersWaiting(s.ctx):
-		return s.release(reasonYielded)
+		return false, s.release(reasonYielded)
 	}
-	return continueSession
+	return true, continueSession
 }
 
 // check makes the store check a write that may bring the task to a limit. An end
