@@ -41,7 +41,7 @@ type Report struct {
 // Options say how a seed is run.
 type Options struct {
 	Mutant string       // the name of one of [Mutants]; "": none
-	Trace  func(string) // takes the lines of the trace; nil: nobody
+	Trace  func(string) // takes the lines of the trace, one at a time; nil: nobody
 }
 
 // Run simulates one seed. It must be called in a synctest bubble.

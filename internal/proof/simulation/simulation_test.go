@@ -3,12 +3,14 @@
 package simulation_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -196,6 +198,29 @@ func TestMachine(t *testing.T) {
 	}
 }
 
+// traceText is the trace of a seed.
+type traceText struct{ text bytes.Buffer }
+
+func (w *traceText) add(line string) {
+	w.text.WriteString(line)
+	w.text.WriteByte('\n')
+}
+
+// keep writes the trace of a violation to the directory of the counts, if there is one, and says
+// where it is.
+func (w *traceText) keep(t *testing.T, seed uint64) string {
+	t.Helper()
+	dir := os.Getenv(prove.OutEnv)
+	if dir == "" {
+		return "which is kept with " + prove.OutEnv + " set to a directory"
+	}
+	file := filepath.Join(dir, fmt.Sprintf("seed-%d.log", seed))
+	if err := os.WriteFile(file, w.text.Bytes(), 0o600); err != nil {
+		t.Error(err)
+	}
+	return "see " + file
+}
+
 // TestNative runs seeds on the machine that runs the tests: TASKKIT_SEEDS of them
 // from -seed, or as many as there is time for by TASKKIT_PROVE, or 300.
 func TestNative(t *testing.T) {
@@ -221,7 +246,8 @@ func TestNative(t *testing.T) {
 				if s >= n {
 					return
 				}
-				r := simulate(t, *seed+s, simulation.Options{})
+				var trace traceText
+				r := simulate(t, *seed+s, simulation.Options{Trace: trace.add})
 				ran.Add(1)
 				mu.Lock()
 				for k, v := range r.Seen {
@@ -231,7 +257,7 @@ func TestNative(t *testing.T) {
 				total.Touches += r.Touches
 				if len(r.Violations) > 0 {
 					wrong++
-					t.Errorf("seed %d: %s\nit may need the order of calls that it had here; on the simulated machine: %s", r.Seed, r.Violations, replay(r))
+					t.Errorf("seed %d: %s\nit may need the order of calls that it had here, %s; on the simulated machine: %s", r.Seed, r.Violations, trace.keep(t, r.Seed), replay(r))
 				}
 				mu.Unlock()
 			}
