@@ -319,28 +319,39 @@ func (w *env) patience() time.Duration {
 	return all
 }
 
+// still is how long no task may have made a checkpoint when their time is over. A task over a
+// large set that is executed item by item may need longer than that, and goes on.
+const still = time.Minute
+
 // waitForEnds waits until no late call can arrive and every task has ended, resuming
 // those that are paused, and says which have not when the time is over.
 func (w *env) waitForEnds() (left []string) {
 	n := w.node("operator")
 	patience := w.patience()
+	checkpoints, moved := int64(0), time.Now()
 	for began := time.Now(); ; pass(200 * time.Millisecond) {
 		left = nil
+		made := int64(0)
 		ts, err := n.Tasks(context.Background(), store.Filter{Limit: 1000})
 		if err != nil {
 			return []string{err.Error()}
 		}
 		for _, t := range ts {
+			made += t.Seq
 			// A child that is paused with its parent is resumed with it.
 			if t.Control == lifecycle.Pause && !t.Status.Terminal() && t.ControlReason != lifecycle.ReasonParent {
 				n.letGoOn(t)
 			}
 			if !t.Status.Terminal() || t.Control == lifecycle.Delete {
 				left = append(left, fmt.Sprintf("I7: %v after the last fault %s is %s with request %q, held by %q, fence %d, checkpoint %d, attempts %d, due in %v (%s)",
-					patience, w.name(t.ID), t.Status, t.Control, t.Process, t.Fence, t.Seq, t.Attempts, t.Wait, t.WaitingReason))
+					time.Since(began), w.name(t.ID), t.Status, t.Control, t.Process, t.Fence, t.Seq, t.Attempts, t.Wait, t.WaitingReason))
 			}
 		}
-		if len(left) == 0 && time.Since(began) > lateMost || time.Since(began) > patience {
+		if made != checkpoints {
+			checkpoints, moved = made, time.Now()
+		}
+		took := time.Since(began)
+		if len(left) == 0 && took > lateMost || took > patience && time.Since(moved) > still || took > 4*patience {
 			return left
 		}
 	}
