@@ -86,7 +86,7 @@ const detectedWithin = 6000
 var known = map[string]uint64{
 	"no-fence":                       45,
 	"claim-keeps-fence":              0,
-	"reap-by-id":                     2,
+	"reap-by-id":                     0,
 	"reap-never":                     1,
 	"batch-without-lock":             611,
 	"checkpoint-outside-transaction": 0,
