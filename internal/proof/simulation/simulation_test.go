@@ -86,11 +86,11 @@ const detectedWithin = 6000
 var known = map[string]uint64{
 	"no-fence":                       45,
 	"claim-keeps-fence":              0,
-	"reap-by-id":                     0,
+	"reap-by-id":                     2,
 	"reap-never":                     1,
 	"batch-without-lock":             611,
 	"checkpoint-outside-transaction": 0,
-	"stop-not-delivered":             2,
+	"stop-not-delivered":             0,
 	"policy-after-commit":            0,
 	"search-loses-page":              19,
 	"ledger-beside-failure":          8,
