@@ -27,7 +27,8 @@ type StopAfterOption struct{ limit string }
 // with a higher limit: [Client.Resume] with StopAfter is one step, and without it a
 // *[StateError] as long as the limit is reached.
 //
-// It cannot be used with [WithCoalescing].
+// It cannot be used with [WithCoalescing], nor for a task with buckets: the limit counts the items of
+// one task, and theirs are those of the buckets.
 func StopAfter(limit string) StopAfterOption { return StopAfterOption{limit} }
 
 func (o StopAfterOption) applySubmit(s *submission) {

@@ -233,7 +233,7 @@ func (s *session) withIdentity(ctx context.Context) (_ context.Context, err erro
 // batchBoundary acts, between two batches, on what was requested of the task or of
 // the worker. It reports whether the next batch may be executed. If it may not and the session
 // continues, a commit that seemed not to have happened was late, and the task was not ended
-// or released: the boundary is to be taken again.
+// or released: the caller calls it again.
 func (s *session) batchBoundary() (execute bool, after flow) {
 	switch s.control {
 	case lifecycle.Stop:

@@ -89,7 +89,7 @@ type totals struct {
 	counts         map[string]int
 }
 
-// pay goes clientDB a scenario, and adds its counts.
+// run runs the rounds of a scenario, lets the oracle check it, and adds its counts.
 func (c *totals) run(name string, s *scenario, round func()) {
 	s.Helper()
 	s.Cleanup(func() {
