@@ -261,7 +261,7 @@ func (e *StateError) Error() string {
 		"retry":   "only a task in ERROR or FAILURE can be retried",
 		"stop":    "only a task that has not ended can be stopped",
 		"approve": "only a task that waits for approval can be approved",
-		"limit":   "only a task that has not ended can be given another limit of failed items",
+		"limit":   "only a task that has not ended can be given another limit",
 
 		actContinue:    "only a task that was stopped, or is in ERROR or FAILURE, can be continued",
 		actRetryFailed: "wait until it has ended, or stop it",
