@@ -194,7 +194,7 @@ func TestBuckets(t *testing.T) {
 		if _, err := s.client.Wait(testdb.Within(t), waiting, nil); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, 1, "only a task that has not ended can be given another limit", s.args("limit", id, "--max-parallel", "2")...)
+		expect(t, 1, "only a task that has not ended can be given another limit\n", s.args("limit", id, "--max-parallel", "2")...)
 		_, out, errs := ran(t, s.args("buckets", id)...)
 		if !strings.HasPrefix(out, "BUCKET  SEGMENT") || !strings.Contains(out, "from 10 to below 20  FAILURE") || strings.Count(out, "\n") != 3 {
 			t.Errorf("the table is\n%s%s", out, errs)
