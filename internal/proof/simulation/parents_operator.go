@@ -102,7 +102,12 @@ func (w *env) lateParent(ctx context.Context) (bad []string) {
 	pass(w.between(0, 2*time.Second))
 	bad = append(bad, w.requestLate(ctx, id, lifecycle.ActPause, func(c *store.Task) bool { return c.Control == lifecycle.None })...)
 	return append(bad, w.requestLate(ctx, id, lifecycle.ActResume, func(c *store.Task) bool {
-		return c.Control == lifecycle.Pause && c.ControlReason == lifecycle.ReasonParent
+		if c.Control != lifecycle.Pause || c.ControlReason != lifecycle.ReasonParent {
+			return false
+		}
+		// A parent may have paused once more by itself, because of a failed child.
+		parent, err := w.mem.Task(ctx, id)
+		return err != nil || parent.Control != lifecycle.Pause
 	})...)
 }
 
