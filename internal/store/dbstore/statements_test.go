@@ -46,30 +46,50 @@ func TestStatements(t *testing.T) {
 			}
 		}
 		for name, text := range got {
-			file := filepath.Join(dir, name+".sql")
 			if *update {
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				continue
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Errorf("%v: run the test with -update", err)
-			} else if string(want) != text {
-				t.Errorf("%s differs from the statements of %s:\n%s\nrun the test with -update if that is intended", file, name, text)
 			}
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "*.sql"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			if _, ok := got[strings.TrimSuffix(filepath.Base(file), ".sql")]; !ok {
-				t.Errorf("%s is of no call: remove it", file)
-			}
-		}
+		compareStatements(t, dir, got)
 	})
+}
+
+// TestExecModes makes each call once in each mode of pgx that describes a statement to learn its types,
+// as the default cache_statement does. TestConformance has the modes that differ more.
+func TestExecModes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"cache_describe", "describe_exec"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			db := testdb.Postgres(t, testdb.ExecMode(mode))
+			compareStatements(t, filepath.Join(goldenDir, db.Short()), callAll(t, db))
+		})
+	}
+}
+
+// compareStatements compares the statements of all calls with the golden files.
+func compareStatements(t *testing.T, dir string, got map[string]string) {
+	t.Helper()
+	for name, text := range got {
+		file := filepath.Join(dir, name+".sql")
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Errorf("%v: run TestStatements with -update", err)
+		} else if string(want) != text {
+			t.Errorf("%s differs from the statements of %s:\n%s\nrun TestStatements with -update if that is intended", file, name, text)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if _, ok := got[strings.TrimSuffix(filepath.Base(file), ".sql")]; !ok {
+			t.Errorf("%s is of no call: remove it", file)
+		}
+	}
 }
 
 // callAll calls every method of the store in the course of some tasks' lives, and
