@@ -1,6 +1,11 @@
 package lifecycle
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
 
 // Passed reports whether a task is paused because its parent was, given what is requested of
 // it and why.
@@ -10,6 +15,12 @@ func Passed(c Control, reason string) bool { return c == Pause && reason == Reas
 // it and why. That reason replaces the pause of its parent, with which the task would go on
 // otherwise when its parent does.
 func TakesPause(c Control, reason string) bool { return c == None || Passed(c, reason) }
+
+// PassesOn reports whether what is requested of a parent, by whom and why, is for its children
+// too. A pause because one of them has failed is not: the others go on.
+func PassesOn(c Control, by uuid.UUID, reason string) bool {
+	return c != Pause || by != uuid.Nil || !strings.HasSuffix(reason, ReasonChildFailed)
+}
 
 // PassOn returns what the request that stands on a parent does to one of its children, and
 // the action that is recorded for it. The effect is Unchanged if the child is as it should be.

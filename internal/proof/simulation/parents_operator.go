@@ -105,7 +105,7 @@ func (w *env) lateParent(ctx context.Context) (bad []string) {
 		if c.Control != lifecycle.Pause || c.ControlReason != lifecycle.ReasonParent {
 			return false
 		}
-		// A parent may have paused once more by itself, because of a failed child.
+		// A parent that has paused again because of a failed child passes nothing on.
 		parent, err := w.mem.Task(ctx, id)
 		return err != nil || parent.Control != lifecycle.Pause
 	})...)

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -58,8 +57,7 @@ type requestedOf struct {
 	ids     []uuid.UUID
 }
 
-// lockParents reads what is requested of parents. A pause because a child has failed is not
-// for the other children.
+// lockParents reads what is requested of parents, where it is for their children too.
 func (b *Base) lockParents(ctx context.Context, q store.Querier, parents []uuid.UUID) ([]*requestedOf, error) {
 	query := "SELECT id, control, control_by, coalesce(control_reason, '') FROM {s}taskkit_queued_task WHERE id " + b.anyID("$1") + " ORDER BY id FOR SHARE"
 	if b.Dialect() == dialect.SQLite {
@@ -77,7 +75,7 @@ func (b *Base) lockParents(ctx context.Context, q store.Querier, parents []uuid.
 			if err := rows.Scan(&id, &control, &actor, &reason); err != nil {
 				return err
 			}
-			if control == lifecycle.Pause && !actor.Valid && strings.HasSuffix(reason, lifecycle.ReasonChildFailed) {
+			if !lifecycle.PassesOn(control, actor.UUID, reason) {
 				return nil
 			}
 			for _, r := range all {

@@ -49,6 +49,9 @@ func (s *Store) rowsOf(ids []uuid.UUID) (rows []*row) {
 // locked is stepped over. It returns the open ones that it changed, how many rows it changed
 // altogether, and whether there are more to change.
 func (s *Store) passOn(commit int64, parent *row, limit int) (changed []uuid.UUID, n int, more bool, err error) {
+	if !lifecycle.PassesOn(parent.Control, parent.ControlBy, parent.ControlReason) {
+		return nil, 0, false, nil
+	}
 	for _, r := range s.children(parent.ID) {
 		c, action := lifecycle.PassOn(parent.Control, s.found(&r.Task))
 		if c.Effect == lifecycle.Unchanged {

@@ -269,6 +269,28 @@ func passOnOwnPause(e *env) {
 	}
 }
 
+// passOnChildFailed: a pause because a child has failed is not for the others, unless a person pauses
+// the task for that reason.
+func passOnChildFailed(e *env) {
+	e.registerFamily()
+	const reason = "1 " + lifecycle.ReasonChildFailed
+	for way, write := range e.waysToWrite() {
+		parent, children := e.withChildren(2)
+		w := waits(parent.Lease, store.Wait{OnFailure: store.FailurePauses, Seen: 1})
+		w.Pause = reason
+		is(e, way, fmt.Sprint(write(w)), fmt.Sprint(store.Applied{OK: true, Control: lifecycle.Pause}))
+		is(e, way+": changed", len(e.passOn(9, parent.ID)), 0)
+		is(e, way+": child", e.control(children[0].ID), "")
+		_, err := e.request(parent.ID, lifecycle.ActResume)
+		e.ok(err)
+		_, err = e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActPause, Actor: uuid.New(), Reason: reason})
+		e.ok(err)
+		is(e, way+": changed by a person", len(e.passOn(9, parent.ID)), 2)
+		is(e, way+": child", e.control(children[0].ID), "PAUSE "+lifecycle.ReasonParent)
+		e.removeTasks()
+	}
+}
+
 // pauseWithChildren pauses a task and so many children.
 func (e *env) pauseWithChildren(id uuid.UUID, children int) {
 	e.Helper()

@@ -82,7 +82,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ChildrenWait": childrenWait, "ChildrenWakeTwice": childrenWakeTwice, "ChildrenFail": childrenFail, "ChildrenWakeGuards": childrenWakeGuards, "ChildrenRequested": childrenRequested,
 		"ChildrenPause": childrenPause, "ChildrenEnd": childrenEnd, "ChildrenInserted": childrenInserted, "ChildrenEndTogether": childrenEndTogether,
 		"ChildrenRetried": childrenRetried, "RetriedParentWaits": retriedParentWaits, "ChildRetried": childRetried, "ChildrenKept": childrenKept, "ChildrenCounted": childrenCounted, "BucketOutlivesParent": bucketOutlivesParent,
-		"PassOnEvery": passOnEvery, "PassOnPages": passOnPages, "PassOnDeleted": passOnDeleted, "PassOnPause": passOnPause, "PassOnOwnPause": passOnOwnPause, "PassOnBegun": passOnBegun,
+		"PassOnEvery": passOnEvery, "PassOnPages": passOnPages, "PassOnDeleted": passOnDeleted, "PassOnPause": passOnPause, "PassOnOwnPause": passOnOwnPause, "PassOnChildFailed": passOnChildFailed, "PassOnBegun": passOnBegun,
 		"RemovedWithParent": removedWithParent, "UnservedParent": unservedParent, "ReapParents": reapParents,
 
 		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
