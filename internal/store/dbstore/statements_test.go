@@ -56,19 +56,6 @@ func TestStatements(t *testing.T) {
 	})
 }
 
-// TestExecModes makes each call once in each mode of pgx that describes a statement to learn its types,
-// as the default cache_statement does. TestConformance has the modes that differ more.
-func TestExecModes(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []string{"cache_describe", "describe_exec"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			db := testdb.Postgres(t, testdb.ExecMode(mode))
-			compareStatements(t, filepath.Join(goldenDir, db.Short()), callAll(t, db))
-		})
-	}
-}
-
 // compareStatements compares the statements of all calls with the golden files.
 func compareStatements(t *testing.T, dir string, got map[string]string) {
 	t.Helper()
