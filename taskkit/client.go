@@ -123,7 +123,8 @@ type Filter struct {
 	Reference string
 	UniqueKey string
 	Parent    ID
-	Follows   ID // the task that they were made from, see Task.Follows
+	Follows   ID   // the task that they were made from, see Task.Follows
+	Previews  bool // only previews, see [Preview]
 	// Before selects only tasks older than this one, by id. For the next page
 	// set it to the last id of the previous one.
 	Before ID
@@ -143,7 +144,7 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	}
 	sf := store.Filter{
 		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
-		UniqueKey: f.UniqueKey, Parent: f.Parent, Follows: f.Follows, Before: f.Before, Limit: f.Limit,
+		UniqueKey: f.UniqueKey, Parent: f.Parent, Follows: f.Follows, Previews: f.Previews, Before: f.Before, Limit: f.Limit,
 	}
 	for _, s := range f.Statuses {
 		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))

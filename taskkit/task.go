@@ -57,6 +57,9 @@ type Task struct {
 	ControlBy     uuid.UUID `json:"control_by,omitzero"`
 	ControlReason string    `json:"control_reason,omitempty"`
 	Progress      Progress  `json:"progress"`
+	// Preview: it is a preview, see the option [Preview]. In lists it is known only with
+	// Filter.Previews, and otherwise false.
+	Preview bool `json:"preview,omitempty"`
 	// Found is how many targets a task has found so far, while it is finding them (see
 	// [Targeter]); otherwise nil. It is nil in lists.
 	Found *int64 `json:"found,omitempty"`
@@ -131,7 +134,7 @@ func fromStore(t store.Task) *Task {
 	return &Task{
 		ID: t.ID, Kind: t.Kind, Revision: t.Revision, SpecRevision: t.SpecRevision,
 		SpecJSON: hidden.below("spec").mask(t.Spec), StateJSON: hidden.below("state").mask(t.State),
-		Status: Status(t.Status), Partial: t.Partial, StatusDetail: t.StatusDetail, Control: Control(t.Control),
+		Status: Status(t.Status), Partial: t.Partial, Preview: t.Preview, StatusDetail: t.StatusDetail, Control: Control(t.Control),
 		ControlBy: t.ControlBy, ControlReason: t.ControlReason,
 		Progress: progress(t.Progress),
 		Owner:    t.Owner, RunAs: t.RunAs, CreatedBy: t.CreatedBy, Created: t.Created, Modified: t.Modified,

@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -44,6 +45,9 @@ func TestShowPreview(t *testing.T) {
 		var shown struct{ Preview taskkit.PreviewReport }
 		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Preview.Changes) != 1 {
 			t.Errorf("%v: %s", err, out)
+		}
+		if _, out, _ := ran(t, s.args("ls", "--previews")...); !strings.Contains(out, id.String()) || strings.Contains(out, other.String()) {
+			t.Errorf("ls --previews: %s", out)
 		}
 		expect(t, 1, "is not a preview", s.args("apply", other.String())...)
 		expect(t, 0, "applies the preview "+id.String(), s.args("apply", id.String(), "--reason", "read")...)

@@ -341,6 +341,7 @@ type Task struct {
 	HasChildren           bool          // not in lists
 	HasOpenChildren       bool          // only of a task to which a request was made: when it was
 	Found                 *int64        // targets found so far while the task finds them, else nil; not in lists
+	Preview               bool          // see Options.Preview; in lists only with Filter.Previews
 	Elapsed               time.Duration // from created to stopped, or to the database's now
 	ResultExpires         *time.Time    // nil: there is no result, or it is kept for ever
 	ResultErased          bool
@@ -357,6 +358,7 @@ type Filter struct {
 	UniqueKey string
 	Parent    uuid.UUID
 	Follows   uuid.UUID
+	Previews  bool      // only previews
 	Before    uuid.UUID // keyset: only tasks with a smaller id
 	Limit     int
 }

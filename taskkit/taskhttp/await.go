@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -53,11 +54,14 @@ func (c *Client) changed(ctx context.Context, last *Job, period time.Duration) (
 // result may be erased; until then it can be repeated.
 func Fetch[Result any](ctx context.Context, c *Client, id taskkit.ID) (Result, error) {
 	var r Result
-	status, body, err := c.do(ctx, call{method: http.MethodGet, path: c.path(id, "/result"), again: true})
-	if err != nil || status == http.StatusNoContent {
+	a, err := c.do(ctx, call{method: http.MethodGet, path: c.path(id, "/result"), again: true})
+	if err != nil || a.status == http.StatusNoContent {
 		return r, err
 	}
-	if err := json.Unmarshal(body, &r); err != nil {
+	if a.header.Get("Content-Disposition") != "" {
+		return r, fmt.Errorf("taskhttp: the result of job %s is a file: use Client.Download", id)
+	}
+	if err := json.Unmarshal(a.body, &r); err != nil {
 		return r, fmt.Errorf("taskhttp: decode the result of job %s: %w", id, err)
 	}
 	return r, nil
@@ -67,12 +71,31 @@ func Fetch[Result any](ctx context.Context, c *Client, id taskkit.ID) (Result, e
 // called with the job when it has started and with each change, including progress, and
 // may be nil. One job is started, whatever happens to connections and server meanwhile.
 // When ctx ends the job goes on: stop or delete it, or watch it again, by the id that
-// each was given.
+// each was given. A result that is a file is downloaded: see [Client.AwaitFile].
 func Await[Result any](ctx context.Context, c *Client, path string, spec any, each func(*Job)) (Result, error) {
-	var none Result
+	j, err := c.awaitJob(ctx, path, spec, each)
+	if err != nil {
+		return *new(Result), err
+	}
+	return Fetch[Result](ctx, c, j.ID)
+}
+
+// AwaitFile is [Await] for a kind whose results are files: it writes the file with [Client.Download],
+// and returns the job and what Download returns. The job is nil if it was not started, or its end was
+// not awaited.
+func (c *Client) AwaitFile(ctx context.Context, path string, spec any, w io.Writer, each func(*Job)) (j *Job, name string, n int64, err error) {
+	if j, err = c.awaitJob(ctx, path, spec, each); err != nil {
+		return nil, "", 0, err
+	}
+	name, n, err = c.Download(ctx, j.ID, w)
+	return j, name, n, err
+}
+
+// awaitJob starts a job and waits until it is done.
+func (c *Client) awaitJob(ctx context.Context, path string, spec any, each func(*Job)) (*Job, error) {
 	j, err := c.Start(ctx, path, uuid.NewString(), spec)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	if each == nil {
 		each = func(*Job) {}
@@ -80,9 +103,9 @@ func Await[Result any](ctx context.Context, c *Client, path string, spec any, ea
 	for !j.Done {
 		each(j)
 		if j, err = c.changed(ctx, j, defaultProgress); err != nil {
-			return none, err
+			return nil, err
 		}
 	}
 	each(j)
-	return Fetch[Result](ctx, c, j.ID)
+	return j, nil
 }

@@ -59,6 +59,8 @@ type call struct {
 // Start starts a job with a POST to the path of its kind. The spec is encoded as by
 // encoding/json. The call is repeated only with a key: the server then makes one job of
 // all requests with the key. A later Start with the same key and spec returns that job.
+// With ?preview=true after the path of a kind that supports it, the job is a preview, see
+// [Client.Preview]; it has keys of its own.
 func (c *Client) Start(ctx context.Context, path, key string, spec any) (*Job, error) {
 	body, err := json.Marshal(spec)
 	if err != nil {
@@ -108,9 +110,15 @@ func (c *Client) Change(ctx context.Context, id taskkit.ID, to Settings) (*Job, 
 	return c.job(ctx, call{method: http.MethodPatch, path: c.path(id, ""), body: body, again: true})
 }
 
+// Preview reads what a job that is a preview has found, see [Client.Start].
+func (c *Client) Preview(ctx context.Context, id taskkit.ID) (*Preview, error) {
+	var p Preview
+	return &p, c.read(ctx, call{method: http.MethodGet, path: c.path(id, "/preview"), again: true}, &p)
+}
+
 // Delete removes a job and its result, irrevocably. A job that does not exist is no error.
 func (c *Client) Delete(ctx context.Context, id taskkit.ID) error {
-	_, _, err := c.do(ctx, call{method: http.MethodDelete, path: c.path(id, ""), again: true})
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: c.path(id, ""), again: true})
 	return err
 }
 
@@ -151,29 +159,45 @@ func (c *Client) job(ctx context.Context, r call) (*Job, error) {
 
 // read makes a call and decodes its answer.
 func (c *Client) read(ctx context.Context, r call, v any) error {
-	_, body, err := c.do(ctx, r)
+	a, err := c.do(ctx, r)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(body, v); err != nil {
+	if err := json.Unmarshal(a.body, v); err != nil {
 		return fmt.Errorf("taskhttp: %s %s: the answer cannot be decoded: %w", r.method, r.path, err)
 	}
 	return nil
 }
 
+// answer is what a call was answered with.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // do makes a call until it is answered, or must not be repeated.
-func (c *Client) do(ctx context.Context, r call) (status int, body []byte, err error) {
+func (c *Client) do(ctx context.Context, r call) (a answer, err error) {
+	err = c.repeat(ctx, r, func() error {
+		a, err = c.once(ctx, r)
+		return err
+	})
+	return a, err
+}
+
+// repeat makes a call with once until it is answered, or must not be repeated.
+func (c *Client) repeat(ctx context.Context, r call, once func() error) error {
 	for try := 0; ; try++ {
-		status, body, err = c.once(ctx, r)
+		err := once()
 		if err == nil || ctx.Err() != nil || !passes(r, err) {
-			return status, body, err
+			return err
 		}
 		pause := time.NewTimer(max(c.backoff(try), retryAfter(err)))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return 0, nil, fmt.Errorf("taskhttp: %w; the last try: %w", context.Cause(ctx), err)
+			return fmt.Errorf("taskhttp: %w; the last try: %w", context.Cause(ctx), err)
 		}
 	}
 }
@@ -215,13 +239,11 @@ func (c *Client) backoff(try int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d/4)+1))
 }
 
-// once makes a request.
-func (c *Client) once(ctx context.Context, r call) (int, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.wait()+maxBackoff)
-	defer cancel()
+// request makes the request of a call.
+func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, strings.TrimSuffix(c.URL, "/")+r.path, bytes.NewReader(r.body))
 	if err != nil {
-		return 0, nil, fmt.Errorf("taskhttp: %w", err)
+		return nil, fmt.Errorf("taskhttp: %w", err)
 	}
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -231,22 +253,33 @@ func (c *Client) once(ctx context.Context, r call) (int, []byte, error) {
 	}
 	if c.Prepare != nil {
 		if err := c.Prepare(req); err != nil {
-			return 0, nil, fmt.Errorf("taskhttp: prepare a request: %w", err)
+			return nil, fmt.Errorf("taskhttp: prepare a request: %w", err)
 		}
+	}
+	return req, nil
+}
+
+// once makes a call.
+func (c *Client) once(ctx context.Context, r call) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.wait()+maxBackoff)
+	defer cancel()
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return answer{}, err
 	}
 	resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
 	if err != nil {
-		return 0, nil, &lostError{fmt.Errorf("taskhttp: %w", err)}
+		return answer{}, &lostError{fmt.Errorf("taskhttp: %w", err)}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return 0, nil, &lostError{fmt.Errorf("taskhttp: read the answer to %s %s: %w", r.method, r.path, err)}
+		return answer{}, &lostError{fmt.Errorf("taskhttp: read the answer to %s %s: %w", r.method, r.path, err)}
 	}
 	if resp.StatusCode/100 != 2 {
-		return 0, nil, errorOf(resp, body)
+		return answer{}, errorOf(resp, body)
 	}
-	return resp.StatusCode, body, nil
+	return answer{resp.StatusCode, resp.Header, body}, nil
 }
 
 func (c *Client) wait() time.Duration { return min(cmp.Or(c.Wait, 30*time.Second), maxWait) }

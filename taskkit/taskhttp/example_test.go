@@ -28,12 +28,15 @@ type greeted struct {
 }
 
 // greetings is a kind; taskgen writes such a definition.
-var greetings = taskkit.NewKind(taskkit.Definition[greetSpec, struct{}, greeted]{Name: "greetings"})
+var greetings = taskkit.NewKind(taskkit.Definition[greetSpec, struct{}, greeted]{Name: "greetings", Preview: true})
 
 type greeter struct{}
 
 func (greeter) Execute(_ context.Context, b *taskkit.Batch[greetSpec, struct{}]) (taskkit.Next, error) {
-	_, next := taskkit.Take(b, b.Spec.People)
+	people, next := taskkit.Take(b, b.Spec.People)
+	for _, name := range people {
+		b.Note(name, "Hello!") // in a preview
+	}
 	return next, nil
 }
 
@@ -56,7 +59,7 @@ func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	db := exampleDB(ctx)
 	defer db.Close()
-	ended := runWorker(ctx, db)
+	ended := runWorker(ctx, db, exporter{})
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -118,9 +121,10 @@ func exampleDB(ctx context.Context) *sql.DB {
 }
 
 // runWorker runs a worker until ctx ends.
-func runWorker(ctx context.Context, db *sql.DB) (ended chan error) {
+func runWorker(ctx context.Context, db *sql.DB, x exporter) (ended chan error) {
 	var r taskkit.Registry
 	taskkit.Register(&r, greetings, greeter{})
+	taskkit.Register(&r, export, x)
 	w, err := taskkit.NewWorker(db, &r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)

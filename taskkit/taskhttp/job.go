@@ -47,6 +47,7 @@ type Job struct {
 	Fetchable bool   `json:"fetchable"` // a fetch returns the result, or why there is none; false once it is erased
 	Paused    bool   `json:"paused"`    // it waits for a resume, or will do so after its current batch
 	Partial   bool   `json:"partial"`   // it SUCCEEDED by a stop, before it was done
+	Preview   bool   `json:"preview"`   // it changes nothing, and finds out what would be changed, see [Preview]
 
 	CreatedAt  time.Time  `json:"createdAt"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
@@ -60,8 +61,8 @@ type Job struct {
 	Progress *Progress  `json:"progress"`
 	ParentID taskkit.ID `json:"parentId,omitzero"` // the job of which this one is a child
 	Error    *JobError  `json:"error,omitempty"`   // of a FAILED job
-	// Links name what the caller can do now: self, result, items, stop, pause, resume, retry,
-	// approve, change, delete.
+	// Links name what the caller can do now: self, result, items, preview, stop, pause, resume,
+	// retry, approve, change, delete.
 	Links map[string]Link `json:"links"`
 }
 
@@ -69,6 +70,8 @@ type Job struct {
 type Link struct {
 	Method string `json:"method"`
 	Href   string `json:"href"`
+	// File: what is fetched is a file to keep, and no JSON, see [FileResults].
+	File bool `json:"file,omitempty"`
 }
 
 // JobError is why a job FAILED.
@@ -136,7 +139,7 @@ func reasonOf(t *taskkit.Task) string {
 func snapshot(t *taskkit.Task, ago time.Duration) *Job {
 	j := &Job{
 		ID: t.ID, Kind: t.Kind, Title: t.Kind, Status: statusOf(t), ParentID: t.Parent,
-		Paused: t.Control == taskkit.ControlPause && !t.Ended(), Partial: t.Partial,
+		Paused: t.Control == taskkit.ControlPause && !t.Ended(), Partial: t.Partial, Preview: t.Preview,
 		CreatedAt: t.Created.UTC(), StartedAt: utc(t.Started), FinishedAt: utc(t.Stopped),
 		ExpiresAt: utc(t.ResultExpires),
 	}
@@ -242,15 +245,18 @@ func (j *Job) open() bool { return !j.Done && j.Status != Stopping }
 // link adds what is possible in the state of a job and allowed by may.
 func (j *Job) link(prefix string, t *taskkit.Task, may func(Operation) bool) {
 	self := prefix + "/" + j.ID.String()
-	j.Links = map[string]Link{"self": {"GET", self}}
+	j.Links = map[string]Link{"self": {Method: "GET", Href: self}}
 	add := func(possible bool, op Operation, method, href string) {
 		if possible && may(op) {
 			name := string(op)
 			if op == OpFetch {
 				name = "result"
 			}
-			j.Links[name] = Link{method, href}
+			j.Links[name] = Link{Method: method, Href: href}
 		}
+	}
+	if j.Preview && j.Status != Deleted && may(OpItems) {
+		j.Links["preview"] = Link{Method: "GET", Href: self + "/preview"}
 	}
 	open := j.open()
 	add(j.Fetchable, OpFetch, "GET", self+"/result")

@@ -140,6 +140,9 @@ func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskhttp.Config)) *
 	}
 	taskhttp.Start(e.jobs, "POST "+startPath, workKind, taskhttp.Title[workSpec]("Work"))
 	taskhttp.Start(e.jobs, "POST "+piecesPath, piecesKind)
+	taskhttp.Start(e.jobs, "POST "+seatsPath, seatsKind, taskhttp.Before(beforeSeats))
+	taskhttp.Start(e.jobs, "POST "+rollPath, rollKind)
+	taskhttp.FileResults(e.jobs, rollKind, openRoll)
 	e.web = httptest.NewServer(e.jobs)
 	tb.Cleanup(e.web.Close)
 	return e
@@ -157,6 +160,8 @@ func (e *env) runWorker(tb testing.TB) {
 	var r taskkit.Registry
 	taskkit.Register(&r, workKind, e.work)
 	taskkit.Register(&r, piecesKind, pieces{})
+	taskkit.Register(&r, seatsKind, seats{})
+	taskkit.Register(&r, rollKind, roll{})
 	w, err := taskkit.NewWorker(e.db.DB, &r, taskkit.Config{
 		Schema: e.schema, Slots: 40, Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
@@ -219,8 +224,18 @@ func (e *env) as(person uuid.UUID) *env {
 	return &other
 }
 
-// do makes a request. Headers are given as name and value.
+// do makes a request, whose answer no cache may keep. Headers are given as name and value.
 func (e *env) do(tb testing.TB, method, path, body string, header ...string) reply {
+	tb.Helper()
+	r := e.request(tb, method, path, body, header...)
+	if got := r.header.Get("Cache-Control"); got != "no-store" {
+		tb.Errorf("%s %s: Cache-Control is %q", method, path, got)
+	}
+	return r
+}
+
+// request makes a request.
+func (e *env) request(tb testing.TB, method, path, body string, header ...string) reply {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), testdb.Patience(tb))
 	defer cancel()
@@ -243,9 +258,6 @@ func (e *env) do(tb testing.TB, method, path, body string, header ...string) rep
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		tb.Fatal(err)
-	}
-	if got := resp.Header.Get("Cache-Control"); got != "no-store" {
-		tb.Errorf("%s %s: Cache-Control is %q", method, path, got)
 	}
 	return reply{resp.StatusCode, resp.Header, string(raw)}
 }

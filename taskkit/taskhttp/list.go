@@ -40,6 +40,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 	}
 	f.Owner = who.Owner
 	tasks, err := s.client.Tasks(r.Context(), f)
+	if err == nil {
+		err = s.markPreviews(r.Context(), tasks)
+	}
 	if err != nil {
 		return err
 	}

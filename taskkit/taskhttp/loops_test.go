@@ -49,7 +49,8 @@ func TestLoopByTypeScript(t *testing.T) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		for program, last := range map[string]string{"loop.js": "the loop is done", "elementLoop.js": "the element is done"} {
-			out, err := exec.CommandContext(testdb.Within(t), "node", filepath.Join(dir, "dist", program), e.web.URL, e.person.String()).CombinedOutput()
+			roll := filepath.Join(t.TempDir(), "roll.csv")
+			out, err := exec.CommandContext(testdb.Within(t), "node", filepath.Join(dir, "dist", program), e.web.URL, e.person.String(), roll).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), last) {
 				t.Errorf("%s: %v\n%s", program, err, out)
 			}
@@ -102,20 +103,28 @@ func typeScript(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	same := func(made, kept, command string) {
+		t.Helper()
+		want, err := os.ReadFile(filepath.Join(dir, made))
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, err := os.ReadFile(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, have) {
+			t.Errorf("%s is outdated: run npm run %s in clients/typescript", kept, command)
+		}
+	}
 	if out, err := run("npx", "--no-install", "openapi-typescript", document, "--output", "now.ts"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want, err := os.ReadFile(filepath.Join(dir, "now.ts"))
-	if err != nil {
-		t.Fatal(err)
+	same("now.ts", filepath.Join(client, "src", "openapi.ts"), "generate")
+	if out, err := run("npm", "run", "bundle", "--", "--outfile=now.js"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
-	have, err := os.ReadFile(filepath.Join(dir, "src", "openapi.ts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, have) {
-		t.Error("src/openapi.ts is not that of the document: run npm run generate in clients/typescript")
-	}
+	same("now.js", "element.js", "bundle")
 	if out, err := run("npx", "--no-install", "tsc", "--strict"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

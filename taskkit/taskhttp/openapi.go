@@ -79,17 +79,21 @@ func (s *Server) schema(w http.ResponseWriter, r *http.Request, _ Caller) error 
 }
 
 func sendSchema(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) error {
-	tag := digest(string(body))
+	sendTagged(w, r, mediaType, digest(string(body)), body)
+	return nil
+}
+
+// sendTagged sends a document, unless the client has it.
+func sendTagged(w http.ResponseWriter, r *http.Request, mediaType, tag string, body []byte) {
 	w.Header().Set("ETag", `"`+tag+`"`)
 	if entityTags(r.Header.Values("If-None-Match")).match(tag) {
 		w.WriteHeader(http.StatusNotModified)
-		return nil
+		return
 	}
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	// Who does not read it any more need not be told.
 	_, _ = w.Write(body)
-	return nil
 }
 
 // hoist puts a JSON Schema and its definitions into the components and returns a
@@ -218,12 +222,16 @@ func startOperation(st start, spec object) object {
 	headers["Idempotent-Replayed"] = object{"description": "true: an earlier request with the key has started it", "schema": textSchema}
 	finished := maps.Clone(accepted)
 	finished["description"] = "The job is started and done already."
+	parameters := []any{
+		parameter("header", "Idempotency-Key", "All requests with the same key and body start one job.", keySchema),
+		prefer,
+	}
+	if st.previews {
+		parameters = append(parameters, parameter("query", "preview", "true: change nothing, and find out what would be changed", object{"type": "boolean", "default": false}))
+	}
 	return object{
 		"operationId": "start_" + st.name, "summary": "Start: " + st.title, "tags": []string{"start"},
-		"parameters": []any{
-			parameter("header", "Idempotency-Key", "All requests with the same key and body start one job.", keySchema),
-			prefer,
-		},
+		"parameters":  parameters,
 		"requestBody": object{"required": true, "content": content(mediaJSON, spec)},
 		"responses": responses(object{"202": accepted, "200": finished},
 			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrKeyTaken, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec, ErrKeyReused, ErrShuttingDown),
@@ -268,10 +276,7 @@ func (s *Server) jobPaths() object {
 		},
 		p + "/{id}/result": object{
 			"parameters": []any{id},
-			"get": operation("fetch", "Fetch the result", nil, responses(object{
-				"200": object{"description": "The result, of the schema KIND_Result.", "content": content(mediaJSON, object{})},
-				"204": object{"description": "The job has no result."},
-			}, ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrExpired, ErrJobFailed)),
+			"get":        s.fetchOperation(operation),
 		},
 		p + "/{id}/items": object{
 			"parameters": []any{id},
@@ -281,7 +286,17 @@ func (s *Server) jobPaths() object {
 				parameter("query", "cursor", "next of the page before, which is in the header Link too", cursorSchema),
 			}, responses(object{"200": itemsResponse()}, ErrBadParameter, ErrNoSuchJob, ErrNotAcceptable, ErrNotPossible, ErrDeleted)),
 		},
+		p + "/{id}/preview": object{
+			"parameters": []any{id},
+			"get": operation("preview", "Read what a preview has found", nil, responses(
+				object{"200": object{"description": "What the job would do.", "content": content(mediaJSON, ref("Preview"))}},
+				ErrBadParameter, ErrNoSuchJob, ErrNotPossible, ErrDeleted)),
+		},
 		p + "/openapi.json": object{"get": operation("openapi", "This document", nil, schemaResponses("application/vnd.oai.openapi+json;version=3.1"))},
+		p + "/element.js": object{"get": operation("element", "The custom element taskkit-job for web pages", nil, responses(object{
+			"200": object{"description": "The script.", "content": content("text/javascript; charset=utf-8", textSchema)},
+			"304": object{"description": "It has not changed."},
+		}, ErrBadParameter))},
 		p + "/kinds/{kind}/schema": object{
 			"parameters": []any{object{"in": "path", "name": "kind", "required": true, "schema": textSchema, "description": "the name of a kind"}},
 			"get":        operation("schema", "The JSON Schema of a spec", nil, schemaResponses(mediaSchema)),
@@ -298,6 +313,31 @@ func (s *Server) jobPaths() object {
 		paths[p+"/{id}/"+string(c.op)] = object{"parameters": []any{id}, "post": o}
 	}
 	return paths
+}
+
+// fetchOperation describes the fetch of a result.
+func (s *Server) fetchOperation(operation func(name, summary string, parameters []any, answers object) object) object {
+	result := object{"description": "The result, of the schema KIND_Result.", "content": content(mediaJSON, object{})}
+	answers := object{"200": result, "204": object{"description": "The job has no result."}}
+	problems := []*Error{ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrExpired, ErrJobFailed}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.files) == 0 {
+		return operation("fetch", "Fetch the result", nil, responses(answers, problems...))
+	}
+	file := object{
+		"Content-Disposition": object{"description": "the name of the file", "schema": textSchema},
+		"ETag":                object{"description": "for If-Range", "schema": textSchema},
+	}
+	result["description"] = "The result, of the schema KIND_Result, or its file, if the link result of the job has file."
+	result["content"] = object{mediaJSON: object{"schema": object{}}, "*/*": object{"schema": textSchema}}
+	result["headers"] = file
+	answers["206"] = object{"description": "The range of the file.", "content": content("*/*", textSchema), "headers": file}
+	answers["304"] = object{"description": "It has not changed."}
+	return operation("fetch", "Fetch the result", []any{
+		parameter("header", "Range", "a range of the file, such as bytes=1000-", textSchema),
+		parameter("header", "If-Range", "the ETag of the file of which you have a part", textSchema),
+	}, responses(answers, append(problems, ErrRange)...))
 }
 
 // settingsOperation describes the change of settings.
@@ -334,7 +374,7 @@ func commonSchemas() object {
 	}
 	return object{
 		"Status": object{"type": "string", "enum": Statuses()},
-		"Link":   nothingElse(object{"method": textSchema, "href": textSchema}, "method", "href"),
+		"Link":   nothingElse(object{"method": textSchema, "href": textSchema, "file": flagSchema}, "method", "href"),
 		"Progress": nothingElse(object{
 			"total": countSchema, "processed": countSchema, "succeeded": countSchema, "failed": countSchema, "skipped": countSchema, "remaining": countSchema,
 			"percent": object{"type": "number", "minimum": 0, "maximum": 100}, "ratePerSecond": numberSchema,
@@ -344,12 +384,12 @@ func commonSchemas() object {
 		"Job": nothingElse(object{
 			"id": idSchema, "kind": textSchema, "title": textSchema, "revision": textSchema, "status": ref("Status"),
 			"reason": object{"type": "string", "enum": []string{reasonWorker, reasonTime, reasonPaused}},
-			"done":   flagSchema, "fetchable": flagSchema, "paused": flagSchema, "partial": flagSchema,
+			"done":   flagSchema, "fetchable": flagSchema, "paused": flagSchema, "partial": flagSchema, "preview": flagSchema,
 			"createdAt": timeSchema, "startedAt": timeSchema, "finishedAt": timeSchema, "expiresAt": timeSchema, "elapsedMs": countSchema,
 			"progress": object{"anyOf": []any{ref("Progress"), object{"type": "null"}}},
 			"parentId": idSchema, "error": ref("JobError"),
 			"links": object{"type": "object", "additionalProperties": ref("Link")},
-		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "createdAt", "elapsedMs", "progress", "links"),
+		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "preview", "createdAt", "elapsedMs", "progress", "links"),
 		"Settings": object{
 			"type": "object", "additionalProperties": false, "minProperties": 1,
 			"properties": object{
@@ -357,8 +397,17 @@ func commonSchemas() object {
 				"maxParallel": object{"type": "integer", "minimum": 1, "maximum": mostParallel, "description": "how many buckets are open at once, of a job that has buckets"},
 			},
 		},
-		"Page":      nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
-		"Item":      nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema}, "item", "outcome"),
+		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
+		"Item": nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema}, "item", "outcome"),
+		"Preview": nothingElse(object{
+			"job": idSchema, "complete": flagSchema, "progress": ref("Progress"),
+			"changes":      object{"type": "array", "items": nothingElse(object{"verb": object{"type": "string", "enum": []string{"insert", "update", "delete", "merge"}}, "rows": countSchema}, "verb", "rows")},
+			"otherChanges": countSchema,
+			"notes":        object{"type": "array", "items": nothingElse(object{"note": textSchema, "items": countSchema}, "note", "items")},
+			"otherNotes":   countSchema,
+			"samples":      object{"type": "array", "items": nothingElse(object{"item": object{}, "note": textSchema, "outcome": object{"type": "string", "enum": outcomes}}, "item", "note", "outcome")},
+			"expectedMs":   countSchema,
+		}, "job", "complete", "progress", "changes", "otherChanges", "notes", "otherNotes", "samples", "expectedMs"),
 		"ItemsPage": nothingElse(object{"items": object{"type": "array", "items": ref("Item")}, "next": cursorSchema}, "items"),
 		"Problem": object{
 			"type": "object", "description": "A problem document (RFC 9457).",

@@ -1,6 +1,7 @@
 package taskhttp
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -28,7 +29,7 @@ func query(r *http.Request, known ...string) (parameters, error) {
 	p := parameters{}
 	for name, all := range values {
 		if !slices.Contains(known, name) {
-			return nil, ErrBadParameter.because("the query has a parameter that does not exist here; there are: %s", strings.Join(known, ", "))
+			return nil, ErrBadParameter.because("the query has a parameter that does not exist here; there are: %s", cmp.Or(strings.Join(known, ", "), "none"))
 		}
 		if len(all) > 1 {
 			return nil, ErrBadParameter.because("%s is given twice", name)
@@ -45,6 +46,17 @@ func (p parameters) duration(name string) (time.Duration, error) {
 		return 0, ErrBadParameter.because("%s must be a duration like 30s or 500ms", name)
 	}
 	return d, nil
+}
+
+// flag reads a parameter that is true or false; it is false if it is left out.
+func (p parameters) flag(name string) (bool, error) {
+	switch text, ok := p[name]; {
+	case !ok, text == "false":
+		return false, nil
+	case text == "true":
+		return true, nil
+	}
+	return false, ErrBadParameter.because("%s must be true or false", name)
 }
 
 // wait returns how long a request waits, as it says or prefers.

@@ -26,6 +26,7 @@ var calls = []struct{ method, below, body string }{
 	{"GET", "/items?outcome=unprocessed&limit=1", ""},
 	{"GET", "/items?cursor=1", ""},
 	{"HEAD", "/items", ""},
+	{"GET", "/preview", ""},
 	{"POST", "/stop", ""},
 	{"POST", "/pause", `{"reason":"x"}`},
 	{"POST", "/pause", `{`},

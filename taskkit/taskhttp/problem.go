@@ -89,6 +89,7 @@ var (
 	ErrExpired       = problem("expired", http.StatusGone, "The result has expired and is erased")
 	ErrRetired       = problem("kind-retired", http.StatusGone, "Jobs of this kind cannot be started any more")
 	ErrBodyTooLarge  = problem("body-too-large", http.StatusRequestEntityTooLarge, "The body is too large")
+	ErrRange         = problem("range", http.StatusRequestedRangeNotSatisfiable, "The file of the result has no such range")
 	ErrMediaType     = problem("media-type", http.StatusUnsupportedMediaType, "The body must be application/json in UTF-8, not compressed")
 	ErrSpec          = problem("spec-refused", http.StatusUnprocessableEntity, "The spec of the job is refused")
 	ErrKeyReused     = problem("key-reused", http.StatusUnprocessableEntity, "The idempotency key was used with another body")
@@ -99,7 +100,7 @@ var (
 	ErrShuttingDown  = problem("shutting-down", http.StatusServiceUnavailable, "The server shuts down")
 	problemDocuments = []*Error{
 		ErrBadParameter, ErrNotJSON, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrNoSuchJob, ErrNoSuchPath, ErrMethod,
-		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrExpired, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec,
+		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrExpired, ErrRetired, ErrBodyTooLarge, ErrRange, ErrMediaType, ErrSpec,
 		ErrKeyReused, ErrJobFailed, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
 	}
 )

@@ -43,7 +43,7 @@ func TestWrongRequests(t *testing.T) {
 		"rule":                   {"POST", startPath, `{"mode":"done","items":["1","2","3","4"]}`, nil, taskhttp.ErrSpec},
 		"long key":               {"POST", startPath, `{"mode":"done"}`, []string{"Idempotency-Key", strings.Repeat("k", 256)}, taskhttp.ErrBadParameter},
 		"empty key":              {"POST", startPath, `{"mode":"done"}`, []string{"Idempotency-Key", ""}, taskhttp.ErrBadParameter},
-		"preview":                {"POST", startPath + "?preview=true", `{"mode":"done"}`, nil, taskhttp.ErrBadParameter},
+		"preview of no kind":     {"POST", startPath + "?preview=true", `{"mode":"done"}`, nil, taskhttp.ErrBadParameter},
 		"another site":           {"POST", startPath, `{"mode":"done"}`, []string{"Sec-Fetch-Site", "cross-site"}, taskhttp.ErrCrossOrigin},
 		"nobody":                 {"POST", startPath, `{"mode":"done"}`, []string{"Person", ""}, taskhttp.ErrNobody},
 		"the zero person":        {"GET", "/jobs", "", []string{"Person", uuid.UUID{}.String()}, taskhttp.ErrNobody},

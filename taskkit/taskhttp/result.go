@@ -31,7 +31,7 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, who Caller) erro
 		p.Code = j.Error.Code
 		return p
 	}
-	raw, err := s.fetch(r, t)
+	err = s.sendResult(w, r, who, t, j)
 	switch {
 	case errors.Is(err, taskkit.ErrNoResult):
 		w.WriteHeader(http.StatusNoContent)
@@ -40,7 +40,17 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, who Caller) erro
 		return ErrExpired.of(j)
 	case errors.Is(err, taskkit.ErrNotFound):
 		return ErrNoSuchJob
-	case err != nil:
+	}
+	return err
+}
+
+// sendResult sends a result as JSON or as its file.
+func (s *Server) sendResult(w http.ResponseWriter, r *http.Request, who Caller, t *taskkit.Task, j *Job) error {
+	if open := s.file(t.Kind); open != nil {
+		return s.sendFile(w, r, who, j, open)
+	}
+	raw, err := s.fetch(r, t)
+	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")

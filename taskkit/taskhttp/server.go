@@ -59,10 +59,13 @@ type Server struct {
 	waits  waits
 	clock  clock
 
+	previews previews
+
 	comment time.Duration // between the comments of an event stream
 
 	mu     sync.Mutex
-	starts []start // in the order of their registration
+	starts []start             // in the order of their registration
+	files  map[string]openFile // by kind
 
 	drained  sync.Once
 	draining chan struct{} // closed by Drain
@@ -93,7 +96,7 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	s := &Server{
 		config: c, db: db, client: taskkit.NewClient(db, taskkit.WithSchema(c.Schema)),
-		mux: http.NewServeMux(), draining: make(chan struct{}), comment: commentEvery,
+		files: map[string]openFile{}, mux: http.NewServeMux(), draining: make(chan struct{}), comment: commentEvery,
 		waits: waits{most: c.MaxWatchers, each: c.MaxWatchersPerCaller, by: map[uuid.UUID]int{}},
 	}
 	s.hub = newHub(s.rows, c.Poll, c.Logger)
@@ -105,16 +108,20 @@ func (s *Server) routes() {
 	p := s.config.Prefix
 	s.handle("GET "+p, s.list)
 	s.handle("GET "+p+"/openapi.json", s.openapi)
+	s.mux.HandleFunc("GET "+p+"/element.js", s.element)
 	for _, method := range []string{http.MethodDelete, http.MethodPatch} {
-		s.handle(method+" "+p+"/openapi.json", func(http.ResponseWriter, *http.Request, Caller) error {
-			return ErrMethod.with("Allow", "GET, HEAD") // otherwise it is the id of a job
-		})
+		for _, file := range []string{"/openapi.json", "/element.js"} {
+			s.handle(method+" "+p+file, func(http.ResponseWriter, *http.Request, Caller) error {
+				return ErrMethod.with("Allow", "GET, HEAD") // otherwise it is the id of a job
+			})
+		}
 	}
 	s.handle("GET "+p+"/kinds/{kind}/schema", s.schema)
 	s.handle("GET "+p+"/{id}", s.watch)
 	s.handle("GET "+p+"/{id}/events", s.events)
 	s.handle("GET "+p+"/{id}/result", s.result)
 	s.handle("GET "+p+"/{id}/items", s.items)
+	s.handle("GET "+p+"/{id}/preview", s.preview)
 	s.handle("PATCH "+p+"/{id}", s.set)
 	s.handle("DELETE "+p+"/{id}", s.delete)
 	for _, c := range changes {
@@ -252,6 +259,9 @@ func (s *Server) rows(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*ta
 		if err != nil {
 			return nil, err
 		}
+		if err := s.markPreviews(ctx, tasks); err != nil {
+			return nil, err
+		}
 		for _, t := range tasks {
 			found[t.ID] = t
 			if t.WaitsForChildren() {
@@ -276,6 +286,10 @@ func (s *Server) job(ctx context.Context, who Caller, t *taskkit.Task, ago time.
 		j.Title = k.title
 	}
 	j.link(s.config.Prefix, t, func(op Operation) bool { return s.may(ctx, who, op, t) })
+	if result, ok := j.Links["result"]; ok {
+		result.File = s.file(t.Kind) != nil
+		j.Links["result"] = result
+	}
 	return j
 }
 

@@ -24,6 +24,8 @@ type start struct {
 	spec    []byte // JSON Schema, or nil
 	outcome []byte // JSON Schema of the result, or nil
 	fetch   func(ctx context.Context, c *taskkit.Client, id taskkit.ID) ([]byte, error)
+	// previews: the kind supports them.
+	previews bool
 }
 
 // A StartOption is an option of [Start].
@@ -38,7 +40,8 @@ type startOptions[Spec any] struct {
 // writes, to complete the spec, and for further options. If it returns an error, all is
 // rolled back: an *[Error] with a status from 400 to 499 is sent to the client as it is.
 // With an idempotency key it must make the same spec of the same body, since the stored
-// spec tells a repetition from another request.
+// spec tells a repetition from another request. Before a preview it is called in a transaction
+// that is rolled back.
 func Before[Spec any](f func(ctx context.Context, tx *sql.Tx, c Caller, spec *Spec) ([]taskkit.SubmitOption, error)) StartOption[Spec] {
 	return func(o *startOptions[Spec]) { o.before = f }
 }
@@ -73,7 +76,7 @@ func Start[Spec, State, Result any](s *Server, pattern string, k *taskkit.Kind[S
 	defer s.mu.Unlock()
 	s.starts = append(s.starts, start{
 		path: m[1], name: k.Name(), title: cmp.Or(o.title, k.Name()),
-		spec: spec, outcome: result, fetch: st.fetch,
+		spec: spec, outcome: result, fetch: st.fetch, previews: k.CanPreview(),
 	})
 }
 
@@ -103,10 +106,11 @@ func (s *starter[Spec, State, Result]) serve(w http.ResponseWriter, r *http.Requ
 	if !server.may(r.Context(), who, OpStart, nil) {
 		return ErrForbidden
 	}
-	if _, err := query(r); err != nil {
+	preview, err := s.wantsPreview(r)
+	if err != nil {
 		return err
 	}
-	key, err := idempotencyKey(r, who)
+	key, err := idempotencyKey(r, who, preview)
 	if err != nil {
 		return err
 	}
@@ -121,11 +125,14 @@ func (s *starter[Spec, State, Result]) serve(w http.ResponseWriter, r *http.Requ
 	}
 	t := &taskkit.Task{}
 	created, known := server.clock.now()
-	id, replayed, err := s.submit(r.Context(), who, &spec, key, t)
+	id, replayed, err := s.submit(r.Context(), who, &spec, key, preview, t)
 	if err != nil {
 		return s.refused(r, who, err)
 	}
-	if t.Created = created; !known || t.ID != id {
+	if s.kind.CanPreview() {
+		server.previews.put(id, preview)
+	}
+	if t.Created, t.Preview = created, preview; !known || t.ID != id {
 		found, err := server.rows(r.Context(), []taskkit.ID{id})
 		if err != nil {
 			return err
@@ -163,9 +170,22 @@ func (s *Server) started(w http.ResponseWriter, r *http.Request, who Caller, t *
 	return nil
 }
 
+// wantsPreview reports whether a request starts a preview.
+func (s *starter[Spec, State, Result]) wantsPreview(r *http.Request) (bool, error) {
+	if !s.kind.CanPreview() {
+		_, err := query(r)
+		return false, err
+	}
+	q, err := query(r, "preview")
+	if err != nil {
+		return false, err
+	}
+	return q.flag("preview")
+}
+
 // submit stores a task, or returns the one that an earlier request with the same key and
 // body has stored. It sets t to a new task if it is known without reading it.
-func (s *starter[Spec, State, Result]) submit(ctx context.Context, who Caller, spec *Spec, key string, t *taskkit.Task) (id taskkit.ID, replayed bool, err error) {
+func (s *starter[Spec, State, Result]) submit(ctx context.Context, who Caller, spec *Spec, key string, preview bool, t *taskkit.Task) (id taskkit.ID, replayed bool, err error) {
 	server := s.server
 	opts := []taskkit.SubmitOption{
 		taskkit.OwnedBy(who.Owner), taskkit.RunAs(who.RunAs), taskkit.WithActor(who.Owner), taskkit.WithSchema(server.config.Schema),
@@ -174,9 +194,15 @@ func (s *starter[Spec, State, Result]) submit(ctx context.Context, who Caller, s
 	if key != "" {
 		opts = append(opts, taskkit.WithIdempotencyKey(key))
 	}
-	if s.before == nil {
+	if preview {
+		opts = append(opts, taskkit.Preview())
+	}
+	switch {
+	case s.before == nil:
 		id, err = taskkit.Submit(ctx, server.db, s.kind, *spec, opts...)
-	} else {
+	case preview:
+		id, err = s.afterwards(ctx, who, spec, opts)
+	default:
 		id, err = s.together(ctx, who, spec, opts)
 	}
 	taken, ok := errors.AsType[*taskkit.DuplicateError](err)
@@ -208,6 +234,23 @@ func (s *starter[Spec, State, Result]) together(ctx context.Context, who Caller,
 	return id, nil
 }
 
+// afterwards submits a preview when what the service writes before is rolled back: nothing
+// that a preview writes stays.
+func (s *starter[Spec, State, Result]) afterwards(ctx context.Context, who Caller, spec *Spec, opts []taskkit.SubmitOption) (taskkit.ID, error) {
+	tx, err := s.server.db.BeginTx(ctx, nil)
+	if err != nil {
+		return zero, fmt.Errorf("begin to start a preview: %w", err)
+	}
+	more, err := s.before(ctx, tx, who, spec)
+	if rollback := tx.Rollback(); err == nil && rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
+		err = fmt.Errorf("roll back what was written before a preview: %w", rollback)
+	}
+	if err != nil {
+		return zero, err
+	}
+	return taskkit.Submit(ctx, s.server.db, s.kind, *spec, append(opts, more...)...)
+}
+
 // same returns an error unless a task has this spec.
 func (s *starter[Spec, State, Result]) same(ctx context.Context, id taskkit.ID, spec *Spec) error {
 	earlier, err := taskkit.Get(ctx, s.server.client, s.kind, id)
@@ -232,9 +275,9 @@ func (s *starter[Spec, State, Result]) same(ctx context.Context, id taskkit.ID, 
 // maxKey bounds an idempotency key, in bytes.
 const maxKey = 255
 
-// idempotencyKey returns the key of a request as it is stored: it belongs to the owner
-// and, in the database, to the kind. It is "" without one.
-func idempotencyKey(r *http.Request, who Caller) (string, error) {
+// idempotencyKey returns the key of a request as it is stored: it belongs to the owner, to
+// previews or to what changes something, and, in the database, to the kind. It is "" without one.
+func idempotencyKey(r *http.Request, who Caller, preview bool) (string, error) {
 	lines := r.Header.Values("Idempotency-Key")
 	if len(lines) == 0 {
 		return "", nil
@@ -247,7 +290,11 @@ func idempotencyKey(r *http.Request, who Caller) (string, error) {
 	if len(lines) > 1 || key == "" || len(key) > maxKey || !printable {
 		return "", ErrBadParameter.because("Idempotency-Key must be one text of 1 to %d printable characters of ASCII", maxKey)
 	}
-	return "http:" + who.Owner.String() + ":" + key, nil
+	scope := "http:"
+	if preview {
+		scope = "http-preview:"
+	}
+	return scope + who.Owner.String() + ":" + key, nil
 }
 
 // refused says to the client why a task was not stored.

@@ -2,7 +2,7 @@ import { call, type CallOptions, type Job } from "./call.js";
 import { fetchResult, followJob } from "./job.js";
 
 export { ProblemError, type CallOptions, type Job, type Problem, type Settings } from "./call.js";
-export { changeJob, fetchResult, followJob, requestJob } from "./job.js";
+export { changeJob, fetchResult, fileName, followJob, requestJob } from "./job.js";
 
 export interface Options extends CallOptions {
   /** Is called with the job when it has started and with each change. */
@@ -11,7 +11,7 @@ export interface Options extends CallOptions {
 
 /**
  * Starts a job with a POST to the address of its kind, waits until it is done, and fetches
- * its result; undefined if it has none. One job is started, whatever happens to connections
+ * its result; undefined if it has none, and a File if it is one. One job is started, whatever happens to connections
  * and server meanwhile. A job that fails is a ProblemError with the status 424.
  */
 export async function awaitJob<Result>(start: string | URL, spec: unknown, options: Options = {}): Promise<Result | undefined> {

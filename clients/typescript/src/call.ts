@@ -46,8 +46,8 @@ export async function call(url: string | URL, init: RequestInit, options: CallOp
       });
       if (response.ok) {
         // The body is read here, so that a connection that is lost meanwhile counts too.
-        const text = await response.text();
-        return new Response(response.status === 204 ? null : text, response);
+        const body = await response.blob();
+        return new Response(response.status === 204 ? null : body, response);
       }
       throw await problemOf(response);
     } catch (error) {

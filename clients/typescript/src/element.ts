@@ -32,14 +32,15 @@ export function progressText(job: Job): string {
 }
 
 /**
- * <taskkit-job href="/jobs/ID"> shows a job and follows it until it is done: title, status,
+ * <taskkit-job src="/jobs/ID"> shows a job and follows it until it is done: title, status,
  * progress, and a button for each request that its links allow. It sends the events
  * taskkit-change with each change, taskkit-end when the job is done, and taskkit-result with the
- * result, which is shown unless the event is cancelled. Its parts can be styled: title, status,
- * progress, bar, actions, button, result, problem.
+ * result, which is shown unless the event is cancelled; a result that is a file has a link to
+ * download it instead, for which cookies must sign in. Its parts can be styled: title, status,
+ * progress, bar, actions, button, file, result, problem.
  */
 export class TaskkitJob extends HTMLElement {
-  static readonly observedAttributes = ["href"];
+  static readonly observedAttributes = ["src"];
 
   /** Options of the calls, for example headers to sign in. Set them before the element is connected. */
   options: CallOptions = {};
@@ -52,6 +53,7 @@ export class TaskkitJob extends HTMLElement {
   readonly #status = part("div", "status");
   readonly #progress = part("div", "progress");
   readonly #bar = part("div", "bar");
+  readonly #file = part("a", "file") as HTMLAnchorElement;
   readonly #result = part("pre", "result");
   readonly #problem = part("div", "problem");
   readonly #buttons = new Map<string, HTMLButtonElement>();
@@ -81,6 +83,10 @@ export class TaskkitJob extends HTMLElement {
       this.#buttons.set(name, button);
       actions.append(button);
     }
+    this.#file.hidden = true;
+    this.#file.download = "";
+    this.#file.textContent = "Download result";
+    actions.append(this.#file);
     this.#result.hidden = true;
     this.attachShadow({ mode: "open" }).append(this.#title, this.#status, this.#progress, actions, this.#result, this.#problem);
   }
@@ -105,10 +111,10 @@ export class TaskkitJob extends HTMLElement {
     }
   }
 
-  /** Follows the job of the attribute href, from a job that was read or from now. */
+  /** Follows the job of the attribute src, from a job that was read or from now. */
   #follow(job?: Job): void {
-    const href = this.getAttribute("href");
-    const address = href === null ? undefined : new URL(href, this.baseURI);
+    const src = this.getAttribute("src");
+    const address = src === null ? undefined : new URL(src, this.baseURI);
     if (job === undefined && address !== undefined && this.#following?.address.href === address.href) {
       return;
     }
@@ -160,8 +166,13 @@ export class TaskkitJob extends HTMLElement {
     this.#progress.title = progressText(job);
     this.#bar.style.width = `${percent ?? 0}%`;
     const focused = this.shadowRoot?.activeElement;
+    const file = job.links["result"]?.file === true ? job.links["result"].href : undefined;
     for (const [name, button] of this.#buttons) {
-      button.hidden = job.links[name] === undefined;
+      button.hidden = job.links[name] === undefined || (name === "result" && file !== undefined);
+    }
+    this.#file.hidden = file === undefined;
+    if (file !== undefined) {
+      this.#file.href = new URL(file, this.#following?.address).href;
     }
     if (focused instanceof HTMLButtonElement && focused.hidden) {
       [...this.#buttons.values()].find((button) => !button.hidden)?.focus();

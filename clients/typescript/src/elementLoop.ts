@@ -1,11 +1,11 @@
 // The element against a server, in the DOM of happy-dom, for the test of package taskhttp:
-// node dist/elementLoop.js ADDRESS PERSON
+// node dist/elementLoop.js ADDRESS PERSON FILE
 import assert from "node:assert/strict";
 import { Window } from "happy-dom";
 import { changeJob, type Job } from "./awaitJob.js";
 
-const [address, person] = process.argv.slice(2);
-assert(address && person, "name the address of the server and the person");
+const [address, person, file] = process.argv.slice(2);
+assert(address && person && file, "name the address of the server, the person and a file to write");
 const headers = { Person: person };
 const page = new Window({ url: address });
 const { document, customElements, CustomEvent, HTMLElement, HTMLButtonElement } = page;
@@ -22,7 +22,7 @@ async function start(path: string, spec: unknown): Promise<Job> {
 function show(job: Job): { element: InstanceType<typeof TaskkitJob>; seen: string[]; next: (name: string, when?: (job: Job) => boolean) => Promise<Job> } {
   const element = new TaskkitJob();
   element.options = { headers };
-  element.setAttribute("href", `/jobs/${job.id}`);
+  element.setAttribute("src", `/jobs/${job.id}`);
   const seen: string[] = [];
   for (const name of ["taskkit-change", "taskkit-end", "taskkit-result"]) {
     element.addEventListener(name, (event) => seen.push(`${name} ${(event as CustomEvent<Job>).detail.status}`));
@@ -79,6 +79,16 @@ assert.deepEqual(await result, { items: 4 });
 await new Promise((resolve) => setImmediate(resolve));
 assert.equal(find(ended.element, "[part=result]").textContent, JSON.stringify({ items: 4 }, null, 2));
 assert.equal(ended.seen.filter((event) => event.startsWith("taskkit-end")).length, 1);
+
+// A result that is a file has a link and no button.
+const filed = show(await start("/people/roll", { file, lines: 3 }));
+const written = filed.next("taskkit-end");
+dom.body.append(filed.element);
+const roll = await written;
+assert.equal(buttons(filed.element), "");
+const link = find(filed.element, "[part=file]") as HTMLAnchorElement;
+assert.equal(link.hidden, false);
+assert.equal(link.href, new URL(`/jobs/${roll.id}/result`, address).href);
 
 // What is written is text, whatever it has.
 const failed = { ...(await end), title: "<img>", status: "FAILED" as const, error: { code: "<b>", title: "" } };

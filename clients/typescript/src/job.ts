@@ -37,10 +37,27 @@ export async function requestJob(address: string | URL, job: Job, name: string, 
   return (await (await call(new URL(link.href, address), { method: link.method }, options, false)).json()) as Job;
 }
 
-/** Fetches the result of a job; undefined if it has none. */
+/**
+ * Fetches the result of a job: a File if the link result of the job has file, undefined if there is
+ * none, and otherwise what its JSON is.
+ */
 export async function fetchResult(address: string | URL, options: CallOptions = {}): Promise<unknown> {
   const url = new URL(address);
   url.pathname += "/result";
   const result = await call(url, {}, options);
+  const disposition = result.headers.get("Content-Disposition");
+  if (disposition !== null) {
+    return new File([await result.blob()], fileName(disposition), { type: result.headers.get("Content-Type") ?? "" });
+  }
   return result.status === 204 ? undefined : await result.json();
+}
+
+/** Returns the file name of a header Content-Disposition as the server writes it. */
+export function fileName(disposition: string): string {
+  const encoded = /filename\*=utf-8''([^;]*)/i.exec(disposition)?.[1];
+  if (encoded !== undefined) {
+    return decodeURIComponent(encoded);
+  }
+  const [, quoted, bare] = /filename=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/i.exec(disposition) ?? [];
+  return quoted?.replaceAll(/\\(.)/g, "$1") ?? bare ?? "result";
 }

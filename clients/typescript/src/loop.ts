@@ -1,11 +1,11 @@
 // The loop of the protocol against a server, for the test of package taskhttp:
-// node dist/loop.js ADDRESS PERSON
+// node dist/loop.js ADDRESS PERSON FILE
 import assert from "node:assert/strict";
-import { awaitJob, ProblemError, type Job } from "./awaitJob.js";
+import { awaitJob, fileName, ProblemError, type Job } from "./awaitJob.js";
 import type { components } from "./openapi.js";
 
-const [address, person] = process.argv.slice(2);
-assert(address && person, "name the address of the server and the person");
+const [address, person, file] = process.argv.slice(2);
+assert(address && person && file, "name the address of the server, the person and a file to write");
 const start = new URL("/people/work", address);
 const headers = { Person: person };
 const seen: Job[] = [];
@@ -17,6 +17,19 @@ assert.equal(seen.at(-1)?.status, "SUCCEEDED");
 
 const empty = await awaitJob(new URL("/people/pieces", address), { pieces: ["a"] }, { headers });
 assert.equal(typeof empty === "object" || empty === undefined, true);
+
+const roll = await awaitJob(new URL("/people/roll", address), { file, lines: 2 }, { headers });
+assert(roll instanceof File);
+assert.equal(await roll.text(), "0000000\n0000001\n");
+assert.equal(roll.name, file.split("/").at(-1));
+assert.equal(fileName('attachment; filename="a \\"b\\".csv"'), 'a "b".csv');
+assert.equal(fileName("attachment; filename*=utf-8''M%C3%BCller.csv"), "Müller.csv");
+assert.equal(fileName("attachment; filename=a.csv"), "a.csv");
+assert.equal(fileName("attachment"), "result");
+
+const preview: components["schemas"]["Job"][] = [];
+await awaitJob(new URL("/people/seats?preview=true", address), { seats: [] }, { headers, onChange: (job) => preview.push(job) });
+assert.equal(preview.at(-1)?.preview, true);
 
 await assert.rejects(awaitJob(start, { mode: "fail" }, { headers }), (error: unknown) => {
   assert(error instanceof ProblemError);

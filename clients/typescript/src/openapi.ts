@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/element.js": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The custom element taskkit-job for web pages */
+        get: operations["element"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/kinds/{kind}/schema": {
         parameters: {
             query?: never;
@@ -160,6 +177,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Read what a preview has found */
+        get: operations["preview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{id}/result": {
         parameters: {
             query?: never;
@@ -257,6 +294,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/people/roll": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start: roll */
+        post: operations["start_roll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/people/seats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start: seats */
+        post: operations["start_seats"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/people/work": {
         parameters: {
             query?: never;
@@ -309,6 +380,7 @@ export interface components {
             parentId?: string;
             partial: boolean;
             paused: boolean;
+            preview: boolean;
             progress: components["schemas"]["Progress"] | null;
             /** @enum {string} */
             reason?: "worker" | "time" | "paused";
@@ -323,6 +395,7 @@ export interface components {
             title: string;
         };
         Link: {
+            file?: boolean;
             href: string;
             method: string;
         };
@@ -330,6 +403,30 @@ export interface components {
             jobs: components["schemas"]["Job"][];
             /** Format: uuid */
             next?: string;
+        };
+        Preview: {
+            changes: {
+                rows: number;
+                /** @enum {string} */
+                verb: "insert" | "update" | "delete" | "merge";
+            }[];
+            complete: boolean;
+            expectedMs: number;
+            /** Format: uuid */
+            job: string;
+            notes: {
+                items: number;
+                note: string;
+            }[];
+            otherChanges: number;
+            otherNotes: number;
+            progress: components["schemas"]["Progress"];
+            samples: {
+                item: unknown;
+                note: string;
+                /** @enum {string} */
+                outcome: "failed" | "skipped" | "succeeded" | "deferred" | "unprocessed";
+            }[];
         };
         /** @description A problem document (RFC 9457). */
         Problem: {
@@ -367,6 +464,10 @@ export interface components {
         Status: "QUEUING" | "RUNNING" | "STOPPING" | "SUCCEEDED" | "FAILED" | "DELETED";
         pieces_Spec: {
             pieces: string[] | null;
+        };
+        seats_Spec: {
+            for?: string;
+            seats: number[] | null;
         };
         /** @enum {unknown} */
         work_Mode: "done" | "fail" | "hold" | "count";
@@ -425,6 +526,88 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Page"];
                 };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    element: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The script. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/javascript; charset=utf-8": string;
+                };
+            };
+            /** @description It has not changed. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description bad-parameter */
             400: {
@@ -1539,7 +1722,7 @@ export interface operations {
             };
         };
     };
-    fetch: {
+    preview: {
         parameters: {
             query?: never;
             header?: never;
@@ -1551,17 +1734,158 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The result, of the schema KIND_Result. */
+            /** @description What the job would do. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description a range of the file, such as bytes=1000- */
+                Range?: string;
+                /** @description the ETag of the file of which you have a part */
+                "If-Range"?: string;
+            };
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result, of the schema KIND_Result, or its file, if the link result of the job has file. */
+            200: {
+                headers: {
+                    /** @description the name of the file */
+                    "Content-Disposition"?: string;
+                    /** @description for If-Range */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
                     "application/json": unknown;
                 };
             };
             /** @description The job has no result. */
             204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The range of the file. */
+            206: {
+                headers: {
+                    /** @description the name of the file */
+                    "Content-Disposition"?: string;
+                    /** @description for If-Range */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description It has not changed. */
+            304: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1624,6 +1948,17 @@ export interface operations {
             };
             /** @description deleted, expired */
             410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description range */
+            416: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -2121,6 +2456,359 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["pieces_Spec"];
+            };
+        };
+        responses: {
+            /** @description The job is started and done already. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request with the key has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is started. */
+            202: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request with the key has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-taken */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description kind-retired */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-reused, spec-refused */
+            422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_roll: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description All requests with the same key and body start one job. */
+                "Idempotency-Key"?: string;
+                /** @description wait=N waits N seconds at most */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The job is started and done already. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request with the key has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is started. */
+            202: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request with the key has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-taken */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description kind-retired */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-reused, spec-refused */
+            422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_seats: {
+        parameters: {
+            query?: {
+                /** @description true: change nothing, and find out what would be changed */
+                preview?: boolean;
+            };
+            header?: {
+                /** @description All requests with the same key and body start one job. */
+                "Idempotency-Key"?: string;
+                /** @description wait=N waits N seconds at most */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["seats_Spec"];
             };
         };
         responses: {

@@ -27,6 +27,8 @@ type operation struct {
 	*openapi3.Operation
 }
 
+const resultTemplate = "/jobs/{id}/result"
+
 const documentURL = "https://example.org/jobs"
 
 // read reads the document of a server.
@@ -100,7 +102,11 @@ func (d *document) wrong(r *request, a *answer) string {
 	if a.status >= 500 {
 		return "it is a mistake of the server"
 	}
-	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+	caching := "no-store"
+	if r.template == "/jobs/element.js" && a.status < http.StatusBadRequest {
+		caching = "no-cache"
+	}
+	if a.header.Get("Cache-Control") != caching || a.header.Get("X-Content-Type-Options") != "nosniff" {
 		return "headers are missing"
 	}
 	o := d.find(r.method, r.template)
@@ -132,6 +138,9 @@ func (d *document) wrong(r *request, a *answer) string {
 		return ""
 	}
 	media := content[mediaType]
+	if media == nil && r.template == resultTemplate {
+		media = content["*/*"] // a file
+	}
 	if media == nil {
 		return "the media type is not documented"
 	}
@@ -142,7 +151,7 @@ func (d *document) wrong(r *request, a *answer) string {
 		return ""
 	}
 	ref := media.Schema.Ref
-	if ref == "" && r.template == "/jobs/{id}/result" {
+	if ref == "" && r.template == resultTemplate {
 		ref = "#/components/schemas/fuzz_Result"
 	}
 	if ref == "" {

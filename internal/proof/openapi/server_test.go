@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ type fuzzResult struct {
 }
 
 var fuzzKind = taskkit.NewKind(taskkit.Definition[fuzzSpec, fuzzState, fuzzResult]{
-	Name: "fuzz", Secrets: []string{"/spec/token"},
+	Name: "fuzz", Preview: true, Secrets: []string{"/spec/token"},
 	Targets: taskkit.TargetsIn("items", func(s *fuzzSpec) *[]string { return &s.Items }),
 	SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$ref":"#/$defs/Spec","$defs":{"Spec":{"type":"object","properties":{
 		"mode":{"enum":["done","fail","panic","later"]},"items":{"type":["array","null"],"items":{"type":"string"}},"share":{"type":"number"},
@@ -73,6 +74,7 @@ func (fuzzed) Execute(_ context.Context, b *taskkit.Batch[fuzzSpec, fuzzState]) 
 	}
 	items, next := taskkit.Take(b, b.Spec.Items)
 	for n, i := range items {
+		b.Note(i, "noted")
 		if n%2 == 0 {
 			b.Fail(i, taskkit.Permanent("broken", errors.New(detailMarker)))
 		}
@@ -82,6 +84,29 @@ func (fuzzed) Execute(_ context.Context, b *taskkit.Batch[fuzzSpec, fuzzState]) 
 
 func (fuzzed) Report(_ context.Context, b *taskkit.Batch[fuzzSpec, fuzzState]) (fuzzResult, error) {
 	return fuzzResult{Items: len(b.Spec.Items)}, nil
+}
+
+// fileKind has tasks whose results are files.
+var fileKind = taskkit.NewKind(taskkit.Definition[struct{}, fuzzState, fuzzResult]{Name: "file"})
+
+// filed is the executor of fileKind.
+type filed struct{}
+
+func (filed) Execute(context.Context, *taskkit.Batch[struct{}, fuzzState]) (taskkit.Next, error) {
+	return taskkit.Done, nil
+}
+
+func (filed) Report(context.Context, *taskkit.Batch[struct{}, fuzzState]) (fuzzResult, error) {
+	return fuzzResult{Items: 3}, nil
+}
+
+// content is a file in memory.
+type content struct{ *strings.Reader }
+
+func (content) Close() error { return nil }
+
+func openFile(_ context.Context, _ taskhttp.Caller, r fuzzResult) (*taskhttp.ResultFile, error) {
+	return &taskhttp.ResultFile{Name: "/internal/items.bin", Content: content{strings.NewReader(strings.Repeat("item\n", r.Items))}}, nil
 }
 
 // env is a server of jobs with a worker.
@@ -119,18 +144,27 @@ func newEnv(tb testing.TB, db *testdb.DB) *env {
 		tb.Fatal(err)
 	}
 	taskhttp.Start(e.jobs, "POST "+startPath, fuzzKind)
+	taskhttp.FileResults(e.jobs, fileKind, openFile)
 	e.web = httptest.NewServer(e.jobs)
 	tb.Cleanup(e.web.Close)
 	runWorker(tb, db, schema)
 	client := taskkit.NewClient(db.DB, taskkit.WithSchema(schema))
-	for _, mode := range []string{"done", "fail", "panic", "later"} {
+	submit := func(mode string, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+		if mode == "file" {
+			return taskkit.Submit(tb.Context(), db.DB, fileKind, struct{}{}, opts...)
+		}
+		if mode == "preview" {
+			mode, opts = "done", append(opts, taskkit.Preview())
+		}
+		return taskkit.Submit(tb.Context(), db.DB, fuzzKind, fuzzSpec{Mode: mode, Items: []string{"a", "b", "c"}, Token: secretMarker}, opts...)
+	}
+	for _, mode := range []string{"done", "fail", "panic", "later", "preview", "file"} {
 		for _, owner := range []uuid.UUID{e.person, uuid.New()} {
-			spec := fuzzSpec{Mode: mode, Items: []string{"a", "b", "c"}, Token: secretMarker}
-			id, err := taskkit.Submit(tb.Context(), db.DB, fuzzKind, spec, taskkit.OwnedBy(owner), taskkit.WithSchema(schema))
+			id, err := submit(mode, taskkit.OwnedBy(owner), taskkit.WithSchema(schema))
 			if err != nil {
 				tb.Fatal(err)
 			}
-			if mode == "done" || mode == "fail" {
+			if mode != "panic" && mode != "later" {
 				if _, err := client.Wait(testdb.Within(tb), id, nil); err != nil {
 					tb.Fatal(err)
 				}
@@ -150,6 +184,7 @@ func runWorker(tb testing.TB, db *testdb.DB, schema string) {
 	tb.Helper()
 	var r taskkit.Registry
 	taskkit.Register(&r, fuzzKind, fuzzed{})
+	taskkit.Register(&r, fileKind, filed{})
 	w, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{
 		Schema: schema, Slots: 4, Heartbeat: time.Second, DeadAfter: time.Minute,
 		Poll: 50 * time.Millisecond, PollListening: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),

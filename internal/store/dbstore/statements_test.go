@@ -440,7 +440,7 @@ func (c *calls) operator() {
 	c.record("tasks_filtered", func() error {
 		_, err := s.Tasks(ctx, store.Filter{
 			IDs: []uuid.UUID{of}, Kinds: []string{"demo"}, Statuses: lifecycle.Statuses(), Queue: "default",
-			Reference: "r", UniqueKey: "k", Parent: of, Follows: of, Before: uuid.Max, Limit: 10,
+			Reference: "r", UniqueKey: "k", Parent: of, Follows: of, Previews: true, Before: uuid.Max, Limit: 10,
 		})
 		return err
 	})

@@ -76,6 +76,14 @@ func (b *Base) withChildren() predicate.QueuedTask {
 	}
 }
 
+// isPreview selects previews. A plan has its options as store.Options are encoded.
+func (b *Base) isPreview() predicate.QueuedTask {
+	return func(s *entsql.Selector) {
+		s.Where(entsql.ExprP("EXISTS (SELECT 1 FROM " + b.SQL("{s}taskkit_task_plan p WHERE p.task_id = ") + s.C(queuedtask.FieldID) +
+			` AND CAST(p.options AS text) LIKE '%"preview":true%')`))
+	}
+}
+
 // setResult reads these columns.
 func setResult(t *store.Task, r *ent.QueuedTask) error {
 	for name, set := range map[string]func(int64){
@@ -113,7 +121,7 @@ func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 		return ts[0], nil
 	}
 	plan, err := b.Plan(ctx, id)
-	ts[0].Spec = plan.Spec
+	ts[0].Spec, ts[0].Preview = plan.Spec, plan.Options.Preview
 	if f := plan.Frozen; f != nil && f.Finding {
 		ts[0].Found = &f.Total
 	}
@@ -157,6 +165,9 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	if f.Follows != uuid.Nil {
 		where = append(where, queuedtask.FollowsID(f.Follows))
 	}
+	if f.Previews {
+		where = append(where, b.isPreview())
+	}
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
 	}
@@ -180,6 +191,7 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 		if tasks[i], err = taskOf(r); err != nil {
 			return nil, fmt.Errorf("list tasks: %w", err)
 		}
+		tasks[i].Preview = f.Previews
 		if whole {
 			v, err := r.Value(hasChildren)
 			if err != nil {

@@ -38,7 +38,7 @@ func (s *Store) read(r *row) store.Task {
 		Parent: r.Parent, Follows: r.Follows, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
 	}
 	if p := s.plans[r.ID]; p != nil {
-		t.Spec = s.spec(r)
+		t.Spec, t.Preview = s.spec(r), p.options.Preview
 		if f := s.finding(r.ID); f != nil {
 			found := f.Total
 			t.Found = &found
@@ -85,16 +85,21 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error)
 	var ts []store.Task
 	for i := len(s.order) - 1; i >= 0 && len(ts) < limit(f.Limit); i-- {
 		r := s.tasks[s.order[i]]
-		if selects(f, &r.Task) {
+		if selects(f, &r.Task) && (!f.Previews || s.isPreview(r.ID)) {
 			t := s.read(r)
-			t.Spec, t.State, t.Found = nil, nil, nil
+			t.Spec, t.State, t.Found, t.Preview = nil, nil, nil, f.Previews
 			ts = append(ts, t)
 		}
 	}
 	return ts, nil
 }
 
-// selects reports whether a task meets a filter.
+func (s *Store) isPreview(id uuid.UUID) bool {
+	p := s.plans[id]
+	return p != nil && p.options.Preview
+}
+
+// selects reports whether the row of a task meets a filter.
 func selects(f store.Filter, t *Task) bool {
 	switch {
 	case len(f.IDs) > 0 && !slices.Contains(f.IDs, t.ID),

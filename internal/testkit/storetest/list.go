@@ -48,6 +48,11 @@ func listFilters(e *env) {
 	})
 	other := e.one(func(t *store.NewTask) { t.Kind, t.Queue, t.Reference = "other", "elsewhere", "r" })
 	e.one()
+	preview := e.one(func(t *store.NewTask) { t.Options.Preview = true })
+	e.one(func(t *store.NewTask) { // no preview, though its options have the word
+		t.Options.ChangeLimits = []store.Change{{Table: `"preview":true`, Rows: 1}}
+		t.Options.Previewed = 1
+	})
 	for name, c := range map[string]struct {
 		f    store.Filter
 		want []uuid.UUID
@@ -60,6 +65,8 @@ func listFilters(e *env) {
 		"reference": {store.Filter{Reference: "r"}, []uuid.UUID{other}},
 		"key":       {store.Filter{UniqueKey: "u'"}, []uuid.UUID{special}},
 		"follows":   {store.Filter{Follows: follows}, []uuid.UUID{special}},
+		"previews":  {store.Filter{Previews: true}, []uuid.UUID{preview}},
+		"preview":   {store.Filter{Previews: true, IDs: []uuid.UUID{other, preview}}, []uuid.UUID{preview}},
 		"before":    {store.Filter{Before: other}, []uuid.UUID{special}},
 		"both":      {store.Filter{Owner: owner, Queue: "elsewhere"}, nil},
 		"no limit":  {store.Filter{Kinds: []string{kind}, Owner: owner}, []uuid.UUID{special}},
@@ -69,8 +76,14 @@ func listFilters(e *env) {
 		var got []uuid.UUID
 		for _, t := range page {
 			got = append(got, t.ID)
+			is(e, name+": is a preview", t.Preview, c.f.Previews)
 		}
 		is(e, name, fmt.Sprint(got), fmt.Sprint(c.want))
+	}
+	for id, want := range map[uuid.UUID]bool{preview: true, other: false} {
+		t, err := e.s.Task(e.ctx(), id)
+		e.ok(err)
+		is(e, "is a preview", t.Preview, want)
 	}
 }
 

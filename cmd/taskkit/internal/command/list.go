@@ -57,6 +57,7 @@ func (a *app) lsCommand() *cobra.Command {
 	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.ToLower(joined(statuses)))
 	flags.Var(&owner, "owner", "only tasks of this owner")
 	flags.StringVar(&f.Queue, "queue", "", "only tasks in this `queue`")
+	flags.BoolVar(&f.Previews, "previews", false, "only previews")
 	flags.IntVarP(&f.Limit, "number", "n", 20, "at most so many")
 	flags.StringVar(&before, "before", "", "only tasks older than this `task`")
 	return c

@@ -144,7 +144,7 @@ func TestChecksFindDamage(t *testing.T) {
 			func(e *exported) { e.err = taskhttp.ErrNotDone },
 			func(e *exported) { e.last.ID = r.actions[0].id },
 			func(e *exported) { e.last.Status = taskhttp.Failed },
-			func(e *exported) { e.result.Rows-- },
+			func(e *exported) { e.hash = nil },
 		} {
 			damage(&r.exported)
 			wrong("over HTTP: ")

@@ -1,14 +1,18 @@
 package dev
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -55,9 +59,11 @@ type web struct {
 
 // exported is what the call has returned.
 type exported struct {
-	last   taskhttp.Job // as the call last saw it
-	result exportcaseload.Result
-	err    error
+	last taskhttp.Job // as the call last saw it
+	name string       // of the file
+	size int64
+	hash []byte // SHA-256 of what was sent
+	err  error
 }
 
 // serve serves the actions on an address of this machine. The web must be closed.
@@ -73,6 +79,7 @@ func (r *run) serve(ctx context.Context) (*web, error) {
 	taskhttp.Start(jobs, "POST "+pathAlert, earlyalerttask.Kind, asOthers(r, func(s *earlyalert.Spec) targets.Targets { return s.Targets }))
 	taskhttp.Start(jobs, "POST "+pathExport, exportcaseloadtask.Kind, asOthers(r, func(s *exportcaseload.Spec) targets.Targets { return s.Targets }))
 	taskhttp.Start(jobs, "POST "+pathMail, sendemailtask.Kind, asOthers(r, func(s *sendemail.Spec) targets.Targets { return s.Targets }))
+	taskhttp.FileResults(jobs, exportcaseloadtask.Kind, openExport)
 
 	address := cmp.Or(r.Listen, "127.0.0.1:0")
 	var config net.ListenConfig
@@ -158,13 +165,15 @@ func (r *run) startExport(ctx context.Context) (taskkit.ID, error) {
 	started := make(chan taskkit.ID, 1)
 	r.web.calls.Go(func() {
 		var e exported
-		e.result, e.err = taskhttp.Await[exportcaseload.Result](calling, r.web.client, pathExport,
-			exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}, func(j *taskhttp.Job) {
-				if e.last.ID == uuid.Nil {
-					started <- j.ID
-				}
-				e.last = *j
-			})
+		sum := sha256.New()
+		spec := exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV}
+		_, e.name, e.size, e.err = r.web.client.AwaitFile(calling, pathExport, spec, sum, func(j *taskhttp.Job) {
+			if e.last.ID == uuid.Nil {
+				started <- j.ID
+			}
+			e.last = *j
+		})
+		e.hash = sum.Sum(nil)
 		r.web.export <- e
 	})
 	timer := time.NewTimer(stuckAfter)
@@ -187,7 +196,7 @@ func (r *run) awaitExport(ctx context.Context) error {
 	select {
 	case r.exported = <-r.web.export:
 		if r.exported.err == nil {
-			r.view.message("the export was started, awaited and fetched over HTTP, by one call of taskhttp.Await")
+			r.view.message("the export was started, awaited and downloaded over HTTP, by one call of Client.AwaitFile")
 		}
 		return ctx.Err()
 	case <-ctx.Done():
@@ -197,7 +206,20 @@ func (r *run) awaitExport(ctx context.Context) error {
 	}
 }
 
-// checkExport compares what the call over HTTP returned with the task.
+// openExport opens the file of an export. All who may fetch it may have it.
+func openExport(_ context.Context, _ taskhttp.Caller, result exportcaseload.Result) (*taskhttp.ResultFile, error) {
+	f, err := os.Open(result.Where)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &taskhttp.ResultFile{Name: result.Where, Modified: info.ModTime(), Content: f}, nil
+}
+
+// checkExport compares the file that the call over HTTP was sent with that of the task.
 func (r *run) checkExport(ctx context.Context, c *checks) error {
 	for _, a := range r.actions {
 		if !a.overHTTP {
@@ -207,11 +229,15 @@ func (r *run) checkExport(ctx context.Context, c *checks) error {
 		if err != nil && !errors.Is(err, taskkit.ErrNoResult) {
 			return err
 		}
-		e := r.exported
+		content, err := os.ReadFile(stored.Where)
+		if err != nil && stored.Where != "" {
+			return fmt.Errorf("read the exported file: %w", err)
+		}
+		e, hash := r.exported, sha256.Sum256(content)
 		ok := e.err == nil && e.last.ID == a.id && e.last.Status == taskhttp.Succeeded && a.task.Owner == coach &&
-			e.result == stored && e.result.Rows == len(r.people.all)
-		c.that(ok, "over HTTP: one call started the export, awaited its end and fetched its result, which is that of the task%s",
-			unless(ok, "%+v, %+v, %v; the task has %+v", e.last, e.result, e.err, stored))
+			e.name == filepath.Base(stored.Where) && e.size == stored.Bytes && bytes.Equal(e.hash, hash[:]) && stored.Rows == len(r.people.all)
+		c.that(ok, "over HTTP: one call started the export, awaited its end and downloaded its file, which is that of the task%s",
+			unless(ok, "%+v; the task has %+v", e, stored))
 	}
 	return nil
 }

@@ -33,12 +33,15 @@ WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "resul
 FROM "taskkit".taskkit_task_result r
 WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_erased"
 FROM "taskkit"."taskkit_queued_task"
-WHERE ((((((("taskkit"."taskkit_queued_task"."id" IN ($1)
+WHERE (((((((("taskkit"."taskkit_queued_task"."id" IN ($1)
     AND "taskkit"."taskkit_queued_task"."execution_component_name" IN ($2))
     AND "taskkit"."taskkit_queued_task"."workflow_status" IN ($3, $4, $5, $6, $7, $8))
     AND "taskkit"."taskkit_queued_task"."queue" = $9) AND "taskkit"."taskkit_queued_task"."reference" = $10)
     AND "taskkit"."taskkit_queued_task"."unique_key" = $11)
     AND "taskkit"."taskkit_queued_task"."parent_id" = $12)
-    AND "taskkit"."taskkit_queued_task"."follows_id" = $13) AND "taskkit"."taskkit_queued_task"."id" < $14
+    AND "taskkit"."taskkit_queued_task"."follows_id" = $13) AND EXISTS (SELECT 1
+FROM "taskkit".taskkit_task_plan p
+WHERE p.task_id = "taskkit"."taskkit_queued_task"."id" AND CAST(p.options AS text) LIKE '%"preview":true%'))
+    AND "taskkit"."taskkit_queued_task"."id" < $14
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 10;

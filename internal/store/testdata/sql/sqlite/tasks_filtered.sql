@@ -27,10 +27,13 @@ WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_expiry`,
 FROM taskkit_task_result r
 WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_erased`
 FROM `taskkit_queued_task`
-WHERE (((((((`taskkit_queued_task`.`id` IN (?) AND `taskkit_queued_task`.`execution_component_name` IN (?))
+WHERE ((((((((`taskkit_queued_task`.`id` IN (?) AND `taskkit_queued_task`.`execution_component_name` IN (?))
     AND `taskkit_queued_task`.`workflow_status` IN (?, ?, ?, ?, ?, ?)) AND `taskkit_queued_task`.`queue` = ?)
     AND `taskkit_queued_task`.`reference` = ?) AND `taskkit_queued_task`.`unique_key` = ?)
     AND `taskkit_queued_task`.`parent_id` = ?) AND `taskkit_queued_task`.`follows_id` = ?)
+    AND EXISTS (SELECT 1
+FROM taskkit_task_plan p
+WHERE p.task_id = `taskkit_queued_task`.`id` AND CAST(p.options AS text) LIKE '%"preview":true%'))
     AND `taskkit_queued_task`.`id` < ?
 ORDER BY `taskkit_queued_task`.`id` DESC
 LIMIT 10;
