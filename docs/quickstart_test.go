@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/internal/testkit/typescript"
 )
 
 // The program of the quickstart is built as a user would and prints what it
@@ -39,11 +40,22 @@ func TestQuickstart(t *testing.T) {
 		if out, err := cmd.Output(); err != nil || string(out) != says {
 			t.Errorf("printed %q, %v; want %q; its log:\n%s", out, err, says, log.String())
 		}
-		serve(t, program, url, says)
+		address, end := serve(t, program, url, says)
+		got := loop(t, address)
+		if lines := strings.Split(got, "\n"); len(lines) != 2 || !strings.Contains(lines[0], `"status":"SUCCEEDED"`) || lines[1] != `{"changed":3}` {
+			t.Errorf("the lines of the README print %q", got)
+		}
+		end()
 	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		run(t, "")
+	})
+	t.Run("typescript", func(t *testing.T) {
+		t.Parallel()
+		address, end := serve(t, program, "", says)
+		loopByTypeScript(t, address)
+		end()
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -58,8 +70,8 @@ func TestQuickstart(t *testing.T) {
 // documented is the address that the README has the program listen on.
 const documented = "127.0.0.1:8080"
 
-// serve lets the program serve HTTP, runs the lines of the README, and ends it.
-func serve(t *testing.T, program, url, says string) {
+// serve lets the program serve HTTP, and returns its address and a function that ends it.
+func serve(t *testing.T, program, url, says string) (address string, end func()) {
 	t.Helper()
 	cmd := exec.CommandContext(testdb.Within(t), program, "-listen", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+url)
@@ -76,20 +88,36 @@ func serve(t *testing.T, program, url, says string) {
 	lines := bufio.NewReader(out)
 	first, _ := lines.ReadString('\n')
 	second, _ := lines.ReadString('\n')
-	address, ok := strings.CutPrefix(strings.TrimSpace(second), "serving http://")
+	var ok bool
+	address, ok = strings.CutPrefix(strings.TrimSpace(second), "serving http://")
 	if first != says || !ok {
 		t.Fatalf("printed %q and %q", first, second)
 	}
-	got := loop(t, address)
-	if lines := strings.Split(got, "\n"); len(lines) != 2 || !strings.Contains(lines[0], `"status":"SUCCEEDED"`) || lines[1] != `{"changed":3}` {
-		t.Errorf("the lines of the README print %q", got)
+	return address, func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(lines)
+		if err := cmd.Wait(); err != nil || len(rest) > 0 {
+			t.Errorf("it ends with %v, and prints %q; its log:\n%s", err, rest, log.String())
+		}
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+}
+
+// loopByTypeScript runs the loop by the client for TypeScript with types of the program's own document,
+// which two validators check, in packages taskhttp and internal/proof/openapi.
+func loopByTypeScript(t *testing.T, address string) {
+	t.Helper()
+	const golden = "testdata/openapi.json"
+	if _, document := request(t, http.MethodGet, "http://"+address+"/jobs/openapi.json", ""); !typescript.Golden(t, golden, document) {
+		return
 	}
-	rest, _ := io.ReadAll(lines)
-	if err := cmd.Wait(); err != nil || len(rest) > 0 {
-		t.Errorf("it ends with %v, and prints %q; its log:\n%s", err, rest, log.String())
+	c := typescript.New(t)
+	c.Replace(t, c.Types(t, golden), "testdata/loop.ts")
+	c.Compile(t)
+	if out := c.Run(t, "loop.js", "http://"+address); out != "3 changed\n" {
+		t.Errorf("the loop prints %q", out)
 	}
 }
 

@@ -51,14 +51,24 @@ func TestOpenAPI(t *testing.T) {
 	check(t, "schema of no kind", e.do(t, "GET", "/jobs/kinds/none/schema", ""), 404, taskhttp.ErrNoSuchPath)
 }
 
-// The document is one of OpenAPI 3.1 by the schema of its authors, and its own schemas are
-// JSON Schemas of 2020-12 without open references.
+// The documents of this server, of the quickstart and of the demonstration are ones of OpenAPI 3.1 by the schema
+// of its authors, and their own schemas are JSON Schemas of 2020-12 without open references.
 func TestOpenAPIIsValid(t *testing.T) {
 	t.Parallel()
+	for _, file := range []string{golden, "../../docs/testdata/openapi.json", "../../cmd/taskkit/testdata/openapi.json"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			validOpenAPI(t, file)
+		})
+	}
+}
+
+func validOpenAPI(t *testing.T, file string) {
+	t.Helper()
 	c := jsonschema.NewCompiler()
-	document := decoded(t, golden)
+	document := decoded(t, file)
 	const openAPI = "https://spec.openapis.org/oas/3.1/schema/2026-08-03"
-	for name, file := range map[string]string{openAPI: "testdata/oas-3.1-schema.json", "https://example.org/jobs": golden} {
+	for name, file := range map[string]string{openAPI: "testdata/oas-3.1-schema.json", "https://example.org/jobs": file} {
 		if err := c.AddResource(name, decoded(t, file)); err != nil {
 			t.Fatal(err)
 		}

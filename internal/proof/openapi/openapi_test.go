@@ -6,19 +6,26 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// The document that package taskhttp compares with its server's is valid by a second
-// validator, which resolves its references and compiles its patterns.
-func TestDocumentIsValid(t *testing.T) {
+// The documents of the server of package taskhttp, of the quickstart and of the demonstration, which their tests
+// compare with what is sent, are valid by a second validator, which resolves their references and compiles
+// their patterns.
+func TestDocumentsAreValid(t *testing.T) {
 	t.Parallel()
-	loader := openapi3.NewLoader()
-	document, err := loader.LoadFromFile("../../../taskkit/taskhttp/testdata/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := document.Validate(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if n := document.Paths.Len(); n < 12 {
-		t.Errorf("%d paths are read, want 12", n)
+	for _, c := range []struct {
+		file  string
+		paths int
+	}{
+		{"taskkit/taskhttp/testdata/openapi.json", 18}, {"docs/testdata/openapi.json", 15}, {"cmd/taskkit/testdata/openapi.json", 19},
+	} {
+		document, err := openapi3.NewLoader().LoadFromFile("../../../" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := document.Validate(t.Context()); err != nil {
+			t.Errorf("%s: %v", c.file, err)
+		}
+		if n := document.Paths.Len(); n < c.paths {
+			t.Errorf("%s: %d paths are read, want %d", c.file, n, c.paths)
+		}
 	}
 }

@@ -1,0 +1,171 @@
+// Package typescript lets tests build and run the client for TypeScript, whose types are generated from
+// the OpenAPI document of a server.
+package typescript
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// Client is a copy of the client for TypeScript, with its packages of npm.
+type Client struct {
+	dir string
+}
+
+// New copies the client and installs its packages. The test is skipped with -short, without Node, and
+// where the registry of npm cannot be reached.
+func New(t *testing.T) *Client {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it installs packages of npm")
+	}
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+	c := &Client{dir: t.TempDir()}
+	if err := os.CopyFS(filepath.Join(c.dir, "src"), os.DirFS(filepath.Join(Source(t), "src"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json"} {
+		c.write(t, name, read(t, filepath.Join(Source(t), name)))
+	}
+	if out, err := c.run(t, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"); err != nil {
+		if why := c.registryDown(t); why != nil {
+			t.Skipf("the registry of npm cannot be reached: %v\n%s", why, out)
+		}
+		t.Fatalf("the packages of npm cannot be installed: %v\n%s", err, out)
+	}
+	return c
+}
+
+// Source is the directory of the client in the repository, which is in a directory above the test's.
+func Source(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		client := filepath.Join(dir, "clients", "typescript")
+		if _, err := os.Stat(filepath.Join(client, "package.json")); err == nil {
+			return client
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("clients/typescript is in no directory above that of the test")
+		}
+		dir = parent
+	}
+}
+
+// updateEnv makes Golden write what a server has sent.
+const updateEnv = "TASKKIT_UPDATE_OPENAPI"
+
+// Golden reports whether an OpenAPI document that a server has sent is that of a file. With
+// TASKKIT_UPDATE_OPENAPI=1 it becomes that.
+func Golden(t *testing.T, file, document string) bool {
+	t.Helper()
+	if os.Getenv(updateEnv) != "" {
+		if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(read(t, file)) == document {
+		return true
+	}
+	t.Errorf("the document of the server is not that of %s: run the test with %s=1 if that is intended", file, updateEnv)
+	return false
+}
+
+// Types generates the types of an OpenAPI document, a file, and returns them.
+func (c *Client) Types(t *testing.T, document string) []byte {
+	t.Helper()
+	document, err := filepath.Abs(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.must(t, "npx", "--no-install", "openapi-typescript", document, "--output", "types.ts")
+	return read(t, filepath.Join(c.dir, "types.ts"))
+}
+
+// Bundle makes the script of the custom element, and returns it.
+func (c *Client) Bundle(t *testing.T) []byte {
+	t.Helper()
+	c.must(t, "npm", "run", "bundle", "--", "--outfile=bundle.js")
+	return read(t, filepath.Join(c.dir, "bundle.js"))
+}
+
+// Replace gives the client the types of another server, and a program in place of those for the tests'
+// own server.
+func (c *Client) Replace(t *testing.T, types []byte, program string) {
+	t.Helper()
+	c.write(t, "src/openapi.ts", types)
+	c.write(t, "src/loop.ts", read(t, program))
+	if err := os.Remove(filepath.Join(c.dir, "src", "elementLoop.ts")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Compile compiles the client strictly.
+func (c *Client) Compile(t *testing.T) {
+	t.Helper()
+	c.must(t, "npx", "--no-install", "tsc", "--strict")
+}
+
+// Run runs a compiled program, such as loop.js, and returns what it prints.
+func (c *Client) Run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	return c.must(t, "node", append([]string{filepath.Join("dist", program)}, args...)...)
+}
+
+func (c *Client) must(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := c.run(t, name, args...)
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+func (c *Client) run(t *testing.T, name string, args ...string) ([]byte, error) {
+	t.Helper()
+	cmd := exec.CommandContext(testdb.Within(t), name, args...)
+	cmd.Dir = c.dir
+	return cmd.CombinedOutput()
+}
+
+func (c *Client) write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// registryDown returns why the registry of npm does not answer; nil if it does. npm asks,
+// since it knows the registry, proxies and certificates that are configured; any answer
+// counts, so that a broken lock file is never taken for a lost connection.
+func (c *Client) registryDown(t *testing.T) error {
+	t.Helper()
+	out, err := c.run(t, "npm", "ping", "--fetch-retries=0", "--fetch-timeout=10000")
+	if err == nil || regexp.MustCompile(`(?m)code E4\d\d$`).Match(out) { // an answer, such as E404
+		return nil
+	}
+	return fmt.Errorf("npm ping: %w\n%s", err, out)
+}
