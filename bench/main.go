@@ -59,6 +59,9 @@ func scenarios() []scenario {
 		{"preview", []string{"postgres"}, preview},
 		{"retention", []string{"postgres"}, retention},
 		{"fanout", []string{"postgres"}, fanout},
+		{"start", []string{"postgres"}, start},
+		{"watch", []string{"postgres"}, watch},
+		{"private", []string{"postgres"}, private},
 	}
 }
 

@@ -18,9 +18,13 @@ const childCommand = "worker"
 // to, and works until its input ends.
 //
 //	bench worker taskkit|river DSN
+//	bench worker web DSN, see webServer
 func child(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 2 {
-		return errors.New("usage: bench worker taskkit|river DSN")
+		return errors.New("usage: bench worker taskkit|river|web DSN")
+	}
+	if args[0] == webCommand {
+		return webServer(ctx, args[1], in, out)
 	}
 	// The database is the parent's, which drops it.
 	d := &database{dsn: args[1]}

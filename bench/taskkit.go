@@ -51,6 +51,7 @@ type kit struct {
 	db     *sql.DB
 	name   string                // of the database
 	dsn    string                // "" for SQLite
+	source string                // the DSN of both
 	insert string                // the statement of tasks that write, or ""
 	rows   func(rows int) string // the statement that inserts rows
 	left   string                // asks whether a task waits or runs
@@ -81,7 +82,7 @@ func attachTaskkit(ctx context.Context, d *database, s setup, ready bool) (*kit,
 		return nil, errors.Join(err, d.drop())
 	}
 	k := &kit{
-		db: db, name: d.name, dsn: d.dsn, rest: d.quiesce, rows: insertRows(true),
+		db: db, name: d.name, dsn: d.dsn, source: dsn, rest: d.quiesce, rows: insertRows(true),
 		drop: func() error { return errors.Join(db.Close(), d.drop()) },
 		left: "SELECT EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE')" +
 			" OR EXISTS (SELECT FROM taskkit.taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING'))",
@@ -105,7 +106,7 @@ func openTaskkitSQLite(ctx context.Context, h *host, s setup) (peer, error) {
 		return nil, err
 	}
 	k := &kit{
-		db:   db,
+		db: db, source: sqliteDSN(path),
 		rows: insertRows(false),
 		rest: func(context.Context) error { return nil },
 		drop: func() error { return removeSQLite(db, path) },

@@ -70,6 +70,13 @@ type changeBody struct {
 	Reason string `json:"reason"` // why, for those who read the task's events
 }
 
+func checkReason(reason string) error {
+	if utf8.RuneCountInString(reason) > maxReason {
+		return ErrBadParameter.because("the reason is longer than %d characters", maxReason)
+	}
+	return nil
+}
+
 // maxReason bounds a reason, in characters.
 const maxReason = 1000
 
@@ -101,6 +108,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, who Caller, c ch
 	if err != nil {
 		return s.unchanged(r, who, t, c.op, err)
 	}
+	changed.Preview = t.Preview
 	s.answer(w, http.StatusAccepted, s.job(r.Context(), who, changed, 0))
 	return nil
 }
@@ -116,8 +124,8 @@ func (s *Server) requestOptions(w http.ResponseWriter, r *http.Request, who Call
 	if err := changeCodec.Decode(raw, &b); err != nil {
 		return nil, refusedJSON(ErrNotJSON, err)
 	}
-	if utf8.RuneCountInString(b.Reason) > maxReason {
-		return nil, ErrBadParameter.because("the reason is longer than %d characters", maxReason)
+	if err := checkReason(b.Reason); err != nil {
+		return nil, err
 	}
 	return append(opts, taskkit.WithReason(b.Reason)), nil
 }

@@ -75,8 +75,8 @@ type eventStream struct {
 // an error of the connection.
 func (e *eventStream) run(t *taskkit.Task) error {
 	s := e.server
-	if revision := snapshot(t, 0).Revision; revision != e.how.since {
-		if ended, err := e.send(seen{task: t, at: time.Now()}); ended || err != nil {
+	if first := seenNow(t); first.revision != e.how.since {
+		if ended, err := e.send(first); ended || err != nil {
 			return err
 		}
 	} else if err := e.write(": you have the latest revision\n\n"); err != nil {
@@ -92,7 +92,7 @@ func (e *eventStream) run(t *taskkit.Task) error {
 		switch {
 		case now.task == nil:
 			return e.write(": there is no such job any more\n\n")
-		case e.how.enough(now.task, time.Since(sent)):
+		case e.how.enough(now, time.Since(sent)):
 			if ended, err := e.send(now); ended || err != nil {
 				return err
 			}

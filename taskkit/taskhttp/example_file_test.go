@@ -42,7 +42,7 @@ func ExampleFileResults() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, stop := context.WithCancel(context.Background())
 	db := exampleDB(ctx)
 	defer db.Close()

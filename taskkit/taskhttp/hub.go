@@ -38,6 +38,20 @@ type seen struct {
 	task   *taskkit.Task // nil: it is gone
 	at     time.Time     // when
 	failed error         // of the last read
+
+	// Of its job, made once for all who wait for it:
+	revision string
+	done     bool
+}
+
+// seenNow is a task that was just read.
+func seenNow(t *taskkit.Task) seen {
+	s := seen{task: t, at: time.Now()}
+	if t != nil {
+		j := snapshot(t, 0)
+		s.revision, s.done = j.Revision, j.Done
+	}
+	return s
 }
 
 func newHub(rows func(context.Context, []taskkit.ID) (map[taskkit.ID]*taskkit.Task, error), every time.Duration, l *slog.Logger) *hub {
@@ -50,7 +64,7 @@ func (h *hub) watch(t *taskkit.Task) {
 	defer h.mu.Unlock()
 	w := h.tasks[t.ID]
 	if w == nil {
-		w = &watched{changed: make(chan struct{}), seen: seen{task: t, at: time.Now()}}
+		w = &watched{changed: make(chan struct{}), seen: seenNow(t)}
 		h.tasks[t.ID] = w
 	}
 	w.watchers++
@@ -140,8 +154,9 @@ func (w *watched) update(t *taskkit.Task, err error) {
 	if err != nil || w.task == nil || t != nil && older(t, w.task) {
 		return
 	}
-	same := t != nil && snapshot(t, 0).Revision == snapshot(w.task, 0).Revision
-	w.task, w.at = t, time.Now()
+	now := seenNow(t)
+	same := t != nil && now.revision == w.revision
+	w.seen = now
 	if !same {
 		close(w.changed)
 		w.changed = make(chan struct{})

@@ -200,6 +200,7 @@ func parameter(in, name, description string, schema object) object {
 
 var (
 	textSchema     = object{"type": "string"}
+	reasonSchema   = object{"type": "string", "maxLength": maxReason, "description": "why, for those who operate the service"}
 	flagSchema     = object{"type": "boolean"}
 	countSchema    = object{"type": "integer", "minimum": 0}
 	numberSchema   = object{"type": "number", "minimum": 0}
@@ -308,7 +309,7 @@ func (s *Server) jobPaths() object {
 			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrBodyTooLarge, ErrMediaType))
 		o["requestBody"] = object{"content": content(mediaJSON, object{
 			"type": "object", "additionalProperties": false,
-			"properties": object{"reason": object{"type": "string", "maxLength": maxReason, "description": "why, for those who operate the service"}},
+			"properties": object{"reason": reasonSchema},
 		})}
 		paths[p+"/{id}/"+string(c.op)] = object{"parameters": []any{id}, "post": o}
 	}
@@ -391,8 +392,10 @@ func commonSchemas() object {
 			"links": object{"type": "object", "additionalProperties": ref("Link")},
 		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "preview", "createdAt", "elapsedMs", "progress", "links"),
 		"Settings": object{
-			"type": "object", "additionalProperties": false, "minProperties": 1,
+			"type": "object", "additionalProperties": false,
+			"anyOf": []any{object{"required": []string{"priority"}}, object{"required": []string{"maxParallel"}}},
 			"properties": object{
+				"reason":      reasonSchema,
 				"priority":    object{"type": "integer", "minimum": taskkit.PriorityHigh, "maximum": taskkit.PriorityIdle, "description": "1 goes first"},
 				"maxParallel": object{"type": "integer", "minimum": 1, "maximum": mostParallel, "description": "how many buckets are open at once, of a job that has buckets"},
 			},

@@ -151,6 +151,13 @@ func TestPreviewsAreMarked(t *testing.T) {
 			want[r.job(t).ID] = query != ""
 		}
 		want[e.start(t, done).ID] = false
+		for id, preview := range want {
+			for _, r := range []reply{e.do(t, "PATCH", path(id), `{"priority":1}`), e.do(t, "POST", path(id)+"/pause", "")} {
+				if j := r.job(t); j.ID != id || j.Preview != preview {
+					t.Errorf("%d %s, want the preview %v", r.status, r.body, preview)
+				}
+			}
+		}
 		bare, err := taskhttp.New(db.DB, taskhttp.Config{Caller: callerOf, Authorize: taskhttp.OwnJobs, Schema: e.schema})
 		if err != nil {
 			t.Fatal(err)

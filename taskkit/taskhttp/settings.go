@@ -17,6 +17,8 @@ type Settings struct {
 	Priority taskkit.Priority `json:"priority,omitempty"`
 	// MaxParallel is how many buckets of the job are open at once.
 	MaxParallel int `json:"maxParallel,omitempty"`
+	// Reason is why, for those who read the task's events. It changes nothing by itself.
+	Reason string `json:"reason,omitempty"`
 }
 
 // mostParallel bounds MaxParallel.
@@ -41,6 +43,7 @@ func (s *setting) UnmarshalJSON(raw []byte) (err error) {
 type settingsBody struct {
 	Priority    setting `json:"priority"`
 	MaxParallel setting `json:"maxParallel"`
+	Reason      string  `json:"reason"`
 }
 
 var settingsCodec = taskjson.Reflected[settingsBody]()
@@ -70,7 +73,10 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings,
 			return out, ErrBadParameter.because("%s must be from %d to %d", c.name, c.from, c.to)
 		}
 	}
-	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value)}, nil
+	if err := checkReason(b.Reason); err != nil {
+		return out, err
+	}
+	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value), b.Reason}, nil
 }
 
 // set changes the settings of a job.
@@ -90,24 +96,29 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if !j.open() {
 		return ErrNotPossible.because("the settings of a job that is %s cannot be changed", j.Status).of(j)
 	}
-	changed, err := s.store(r.Context(), t.ID, c, taskkit.WithActor(who.Owner))
+	opts := []taskkit.RequestOption{taskkit.WithActor(who.Owner)}
+	if c.Reason != "" {
+		opts = append(opts, taskkit.WithReason(c.Reason))
+	}
+	changed, err := s.store(r.Context(), t.ID, c, opts)
 	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
 		return ErrNotPossible.because("the job has no buckets, so maxParallel means nothing").of(j)
 	}
 	if err != nil {
 		return s.unchanged(r, who, t, OpChange, err)
 	}
+	changed.Preview = t.Preview
 	s.answer(w, http.StatusOK, s.job(r.Context(), who, changed, 0))
 	return nil
 }
 
 // store changes the settings of a task, all of them or none.
-func (s *Server) store(ctx context.Context, id taskkit.ID, c Settings, actor taskkit.RequestOption) (*taskkit.Task, error) {
+func (s *Server) store(ctx context.Context, id taskkit.ID, c Settings, opts []taskkit.RequestOption) (*taskkit.Task, error) {
 	switch {
 	case c.MaxParallel == 0:
-		return s.client.SetPriority(ctx, id, c.Priority, actor)
+		return s.client.SetPriority(ctx, id, c.Priority, opts...)
 	case c.Priority == 0:
-		return s.client.SetMaxParallel(ctx, id, c.MaxParallel, actor)
+		return s.client.SetMaxParallel(ctx, id, c.MaxParallel, opts...)
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -117,10 +128,10 @@ func (s *Server) store(ctx context.Context, id taskkit.ID, c Settings, actor tas
 	both := taskkit.NewClient(tx, taskkit.WithSchema(s.config.Schema))
 	// This is the first, since it begins with a write: on SQLite a transaction that has read
 	// may not be able to write.
-	if _, err := both.SetPriority(ctx, id, c.Priority, actor); err != nil {
+	if _, err := both.SetPriority(ctx, id, c.Priority, opts...); err != nil {
 		return nil, err
 	}
-	t, err := both.SetMaxParallel(ctx, id, c.MaxParallel, actor)
+	t, err := both.SetMaxParallel(ctx, id, c.MaxParallel, opts...)
 	if err != nil {
 		return nil, err
 	}

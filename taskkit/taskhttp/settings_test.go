@@ -50,13 +50,13 @@ func TestSettings(t *testing.T) {
 		if got := bucketed.Links["change"]; got.Method != http.MethodPatch || got.Href != path(bucketed.ID) {
 			t.Errorf("links %v", bucketed.Links)
 		}
-		for _, body := range []string{`{"priority":1}`, `{"maxParallel":5}`, `{"priority":4,"maxParallel":6}`} {
+		for _, body := range []string{`{"priority":1}`, `{"maxParallel":5}`, `{"priority":4,"maxParallel":6,"reason":"quiet night"}`} {
 			r := e.do(t, "PATCH", path(bucketed.ID), body)
 			if r.status != 200 || r.job(t).ID != bucketed.ID || r.job(t).Links["change"].Method != http.MethodPatch {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}
-		const want = "4, limit priority 1, limit max parallel 5, limit priority 4, limit max parallel 6"
+		const want = "4, limit priority 1, limit max parallel 5, limit priority 4: quiet night, limit max parallel 6: quiet night"
 		if got := e.settingsOf(t, bucketed.ID); got != want {
 			t.Errorf("settings and events: %s, want %s", got, want)
 		}
@@ -81,9 +81,10 @@ func TestRefusedSettings(t *testing.T) {
 		e := newEnv(t, db)
 		self := path(e.start(t, done).ID)
 		for body, want := range map[string]*taskhttp.Error{
-			`{}`: taskhttp.ErrBadParameter, `{"priority":0}`: taskhttp.ErrBadParameter, `{"priority":5}`: taskhttp.ErrBadParameter,
+			`{}`: taskhttp.ErrBadParameter, `{"reason":"x"}`: taskhttp.ErrBadParameter, `{"priority":0}`: taskhttp.ErrBadParameter, `{"priority":5}`: taskhttp.ErrBadParameter,
 			`{"priority":-9223372036854775808}`: taskhttp.ErrBadParameter, `{"priority":1,"maxParallel":0}`: taskhttp.ErrBadParameter,
 			`{"maxParallel":1000001}`: taskhttp.ErrBadParameter, `{"rate":1}`: taskhttp.ErrNotJSON, `{"priority":1,"rate":1}`: taskhttp.ErrNotJSON,
+			`{"priority":1,"reason":"` + strings.Repeat("x", 1001) + `"}`: taskhttp.ErrBadParameter,
 			`{"priority":null}`: taskhttp.ErrNotJSON, `{"priority":"1"}`: taskhttp.ErrNotJSON, `{"priority":1.5}`: taskhttp.ErrNotJSON,
 			`{"priority":1,"priority":2}`: taskhttp.ErrNotJSON, `[]`: taskhttp.ErrNotJSON, `{`: taskhttp.ErrNotJSON,
 		} {

@@ -150,9 +150,9 @@ func (s *starter[Spec, State, Result]) serve(w http.ResponseWriter, r *http.Requ
 // started answers with a job that was started, and waits for its end if the client prefers
 // that.
 func (s *Server) started(w http.ResponseWriter, r *http.Request, who Caller, t *taskkit.Task) error {
-	now := seen{task: t, at: time.Now()}
+	now := seenNow(t)
 	if wait := preferredWait(r); wait > 0 {
-		waited, err := s.wait(w, r, who, t, watching{wait: wait, done: true})
+		waited, err := s.wait(w, r, who, now, watching{wait: wait, done: true})
 		if err == nil {
 			now = waited
 			w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))

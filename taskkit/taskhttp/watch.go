@@ -29,7 +29,7 @@ type watching struct {
 
 // watch answers with a job, at once or when it has changed.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error {
-	t, err := s.task(r, who, OpWatch)
+	t, err := s.taskApart(r, who)
 	if err != nil {
 		return err
 	}
@@ -48,9 +48,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 	if how.since, err = q.revision(tags); err != nil {
 		return err
 	}
-	now := seen{task: t, at: time.Now()}
+	now := seenNow(t)
 	if how.wait > 0 {
-		now, err = s.wait(w, r, who, t, how)
+		now, err = s.wait(w, r, who, now, how)
 	}
 	if err != nil {
 		return err
@@ -66,6 +66,24 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 	}
 	s.answer(w, http.StatusOK, j)
 	return nil
+}
+
+// taskApart reads the task of a request that may wait. It does so on another goroutine, since a stack that
+// has grown stays large while the request waits, and a query makes it three times as large as the wait needs.
+func (s *Server) taskApart(r *http.Request, who Caller) (t *taskkit.Task, err error) {
+	var (
+		done     = make(chan struct{})
+		panicked any
+	)
+	go func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		t, err = s.task(r, who, OpWatch)
+	}()
+	if <-done; panicked != nil {
+		panic(panicked)
+	}
+	return t, err
 }
 
 // answer sends a job.
@@ -93,12 +111,12 @@ func (s *Server) estimate(ctx context.Context, j *Job) {
 
 // wait waits until a task is as the request wants it, until its time is over, or until
 // the server drains.
-func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, t *taskkit.Task, how watching) (seen, error) {
-	now := seen{task: t, at: time.Now()}
+func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, now seen, how watching) (seen, error) {
+	t := now.task
 	if how.since == "" {
-		how.since = snapshot(t, 0).Revision
+		how.since = now.revision
 	}
-	if how.enough(t, 0) {
+	if how.enough(now, 0) {
 		return now, nil
 	}
 	if !s.waits.begin(who.Owner) {
@@ -126,7 +144,7 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, t *tas
 		switch {
 		case now.task == nil:
 			return now, ErrNoSuchJob
-		case how.enough(now.task, time.Since(began)):
+		case how.enough(now, time.Since(began)):
 			return now, nil
 		case last && now.failed != nil:
 			return now, now.failed
@@ -147,12 +165,11 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, t *tas
 }
 
 // enough reports whether a task is as the request wants it, after it has waited.
-func (g watching) enough(t *taskkit.Task, waited time.Duration) bool {
-	j := snapshot(t, 0)
-	if j.Done || g.done {
-		return j.Done
+func (g watching) enough(now seen, waited time.Duration) bool {
+	if now.done || g.done {
+		return now.done
 	}
-	status, progress := cutRevision(j.Revision)
+	status, progress := cutRevision(now.revision)
 	sinceStatus, sinceProgress := cutRevision(g.since)
 	return status != sinceStatus || g.progress > 0 && waited >= g.progress && progress != sinceProgress
 }

@@ -459,7 +459,9 @@ export interface components {
             maxParallel?: number;
             /** @description 1 goes first */
             priority?: number;
-        };
+            /** @description why, for those who operate the service */
+            reason?: string;
+        } | unknown | unknown;
         /** @enum {string} */
         Status: "QUEUING" | "RUNNING" | "STOPPING" | "SUCCEEDED" | "FAILED" | "DELETED";
         pieces_Spec: {
