@@ -24,7 +24,7 @@ var privateCalls = []struct{ method, below, body string }{
 // private is scenario 15: whether the time of an answer tells that another person's job exists. Each figure is the
 // median time of an answer about such a job, divided by that of one about no job; they take turns.
 func private(h *host, o options) ([]contest, error) {
-	n := o.scaled(2000, 20)
+	n := o.scaled(200, 20)
 	var metrics []metric
 	for _, c := range privateCalls {
 		metrics = append(metrics, metric{name: c.method + " " + c.below, info: true})

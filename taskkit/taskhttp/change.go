@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 	"unicode/utf8"
 
 	"taskkit.dev/taskkit"
@@ -183,6 +184,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) erro
 	if _, err := query(r); err != nil {
 		return err
 	}
+	began := time.Now()
 	t, err := s.task(r, who, OpDelete)
 	if err == nil && t.Control != taskkit.ControlDelete {
 		_, err = s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
@@ -192,6 +194,9 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) erro
 	}
 	if err != nil && !errors.Is(err, ErrNoSuchJob) && !errors.Is(err, taskkit.ErrNotFound) {
 		return err
+	}
+	if err != nil {
+		conceal(r, began)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -46,6 +46,7 @@ func (d *download) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Accept-Encoding", "identity") // ranges are of the file as it is
 	if d.n > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.n))
 		req.Header.Set("If-Range", d.tag)

@@ -3,6 +3,7 @@ package taskhttp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 
@@ -67,6 +68,9 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request, who Caller) err
 		return ErrNotPossible.because("the job is not a preview: start one with ?preview=true").of(j)
 	}
 	found, err := s.client.Preview(r.Context(), t.ID)
+	if errors.Is(err, taskkit.ErrNotFound) {
+		return ErrNoSuchJob // deleted meanwhile
+	}
 	if err != nil {
 		return err
 	}
@@ -98,6 +102,13 @@ func previewOf(j *Job, found *taskkit.PreviewReport) *Preview {
 	}
 	return out
 }
+
+// previewing marks the context of a start that is a preview.
+type previewing struct{}
+
+// Previewing reports whether a function that was given to [Before] is called for a preview. What it writes is
+// then rolled back, and it must not return [taskkit.WithCoalescing], which no preview can have.
+func Previewing(ctx context.Context) bool { return ctx.Value(previewing{}) != nil }
 
 // maxPreviews bounds what previews remembers, in tasks.
 const maxPreviews = 10_000

@@ -61,7 +61,10 @@ func beforeSeats(ctx context.Context, tx *sql.Tx, who taskhttp.Caller, spec *sea
 	}
 	spec.For = who.Owner.String()
 	_, err := tx.ExecContext(ctx, "INSERT INTO seat_marker (n) VALUES (-1)")
-	return nil, err
+	if taskhttp.Previewing(ctx) {
+		return nil, err
+	}
+	return []taskkit.SubmitOption{taskkit.WithCoalescing("seats")}, err // which a preview cannot have
 }
 
 // newSeats makes the table of the seats and returns a function that counts its rows.

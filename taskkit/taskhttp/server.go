@@ -136,9 +136,13 @@ type handler func(w http.ResponseWriter, r *http.Request, who Caller) error
 
 func (s *Server) handle(pattern string, h handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
 		who, err := s.caller(r)
 		if err == nil {
 			err = h(w, r, who)
+		}
+		if errors.Is(err, ErrNoSuchJob) {
+			conceal(r, began)
 		}
 		if err != nil {
 			s.refuse(w, r, err)

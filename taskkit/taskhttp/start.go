@@ -41,7 +41,7 @@ type startOptions[Spec any] struct {
 // rolled back: an *[Error] with a status from 400 to 499 is sent to the client as it is.
 // With an idempotency key it must make the same spec of the same body, since the stored
 // spec tells a repetition from another request. Before a preview it is called in a transaction
-// that is rolled back.
+// that is rolled back, see [Previewing].
 func Before[Spec any](f func(ctx context.Context, tx *sql.Tx, c Caller, spec *Spec) ([]taskkit.SubmitOption, error)) StartOption[Spec] {
 	return func(o *startOptions[Spec]) { o.before = f }
 }
@@ -241,7 +241,7 @@ func (s *starter[Spec, State, Result]) afterwards(ctx context.Context, who Calle
 	if err != nil {
 		return zero, fmt.Errorf("begin to start a preview: %w", err)
 	}
-	more, err := s.before(ctx, tx, who, spec)
+	more, err := s.before(context.WithValue(ctx, previewing{}, true), tx, who, spec)
 	if rollback := tx.Rollback(); err == nil && rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
 		err = fmt.Errorf("roll back what was written before a preview: %w", rollback)
 	}

@@ -290,7 +290,14 @@ FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq
 		case status == "COMPLETED" || status == "FAILURE" || status == "ERROR":
 			return nil
 		case control == "PAUSE":
-			if err := l.resume(ctx, id); err != nil {
+			// It waits for the row, which a session that fell silent may hold for ever.
+			limited, cancel := context.WithTimeout(ctx, stuck)
+			err := l.resume(limited, id)
+			cancel()
+			if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+				return &stuckError{at}
+			}
+			if err != nil {
 				return fmt.Errorf("resume task %s: %w", id, err)
 			}
 		}

@@ -1,0 +1,31 @@
+package taskhttp
+
+import (
+	"net/http"
+	"time"
+)
+
+// concealFor is how long an answer takes at least that says nothing of a job. To read the row of another person's
+// job takes a few hundredths of a millisecond longer than to find none, which a client that asks often enough
+// could measure.
+const concealFor = 5 * time.Millisecond
+
+// coarse is how much later than due a timer may be. When the process is idle, the runtime waits for whole
+// milliseconds, so that a timer alone would end later the later it was set, and tell what it is to conceal.
+const coarse = 2 * time.Millisecond
+
+// conceal waits until a request that began some time ago may be answered that there is no such job.
+func conceal(r *http.Request, began time.Time) {
+	if left := time.Until(began.Add(concealFor - coarse)); left > 0 {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	if left := time.Until(began.Add(concealFor)); left > 0 {
+		sleepExactly(left)
+	}
+}
