@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
 )
@@ -32,13 +33,14 @@ const (
 // rows once, and a key has started one job.
 func TestLoopUnderKills(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	eachDatabase(t, func(t *testing.T, db *testdb.DB, server *cluster.Server) {
 		n, began := kills, time.Now()
 		budget, long := prove.Budget(t)
 		if long {
 			n = longKills
 		}
 		e := newEnv(t, db)
+		e.postgres = server
 		ctx, stop := context.WithCancel(t.Context())
 		var loops sync.WaitGroup
 		defer func() {
@@ -73,6 +75,29 @@ func TestLoopUnderKills(t *testing.T) {
 	})
 }
 
+// eachDatabase runs a test on both databases, and on PostgreSQL with a server of its own, which may be killed.
+func eachDatabase(t *testing.T, f func(t *testing.T, db *testdb.DB, server *cluster.Server)) {
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		server, err := cluster.StartPostgres(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		db := testdb.On(t, server)
+		db.SetMaxIdleConns(0) // none that outlives its server
+		f(t, db, server)
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		f(t, testdb.SQLite(t), nil)
+	})
+}
+
 // env is a server and a worker, and what clients have done.
 type env struct {
 	*testing.T
@@ -80,10 +105,12 @@ type env struct {
 	args   processArgs
 	rng    *rand.Rand
 	server func() // kills it
-	worker func()
-	client *taskhttp.Client
-	ended  chan struct{} // a loop has ended
-	over   chan struct{} // closed: no further loop
+	// postgres is the database server; nil: it is SQLite.
+	postgres *cluster.Server
+	worker   func()
+	client   *taskhttp.Client
+	ended    chan struct{} // a loop has ended
+	over     chan struct{} // closed: no further loop
 
 	mu         sync.Mutex
 	tokens     []string
@@ -145,8 +172,8 @@ func (e *env) start(server bool) {
 func (e *env) kill() string {
 	e.Helper()
 	<-time.After(time.Duration(e.rng.Int64N(int64(100 * time.Millisecond))))
-	what := 3 // SQLite has no connections that could be killed
-	if e.db.Dialect == dialect.SQLite {
+	what := 4
+	if e.postgres == nil { // SQLite is in the server and the worker
 		what = 2
 	}
 	switch e.rng.IntN(what) {
@@ -158,6 +185,15 @@ func (e *env) kill() string {
 		e.worker()
 		e.start(false)
 		return "worker"
+	case 2:
+		err := e.postgres.Kill()
+		if err == nil {
+			err = e.postgres.Start(e.Context())
+		}
+		if err != nil {
+			e.Fatalf("kill the database and start it again: %v", err)
+		}
+		return "database"
 	}
 	_, err := e.db.ExecContext(e.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()", e.db.Schema)
 	if err != nil {
