@@ -84,6 +84,7 @@ type PreviewReport struct {
 	// Progress counts the items by outcome, and Status says how far the preview is.
 	Progress Progress `json:"progress"`
 	Status   Status   `json:"status"`
+	Partial  bool     `json:"partial,omitempty"` // it was stopped before it was done
 	// Changes are the rows that statements through b.Tx would change, by table, then
 	// verb. Statements that a savepoint has undone are not counted.
 	Changes []TableChange `json:"changes"`
@@ -136,19 +137,20 @@ func (c *Client) Preview(ctx context.Context, id ID) (*PreviewReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := op.Plan(ctx, id)
-	if err != nil {
-		return nil, c.public(ctx, err)
-	}
-	if !plan.Options.Preview {
-		return nil, &PreviewError{ID: id, Problem: "it is not a preview: submit the task with taskkit.Preview"}
-	}
+	// The status comes first: the report of a task that has ended does not change.
 	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = store.ErrNotFound
 	}
 	if err != nil {
 		return nil, c.public(ctx, err)
+	}
+	plan, err := op.Plan(ctx, id)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	if !plan.Options.Preview {
+		return nil, &PreviewError{ID: id, Problem: "it is not a preview: submit the task with taskkit.Preview"}
 	}
 	r, err := store.DecodeReport(plan.Report)
 	if err != nil {
@@ -160,7 +162,7 @@ func (c *Client) Preview(ctx context.Context, id ID) (*PreviewReport, error) {
 // newPreviewReport converts a report.
 func newPreviewReport(t *Task, r *store.Report) *PreviewReport {
 	out := &PreviewReport{
-		Task: t.ID, Progress: t.Progress, Status: t.Status,
+		Task: t.ID, Progress: t.Progress, Status: t.Status, Partial: t.Partial,
 		OtherChanges: r.Other, OtherNotes: r.OtherNotes, Expected: r.Took,
 		Changes: make([]TableChange, len(r.Changes)), Notes: make([]NoteCount, len(r.Notes)), Samples: make([]PreviewSample, len(r.Samples)),
 	}

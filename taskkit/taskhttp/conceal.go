@@ -25,7 +25,15 @@ func conceal(r *http.Request, began time.Time) {
 			return
 		}
 	}
-	if left := time.Until(began.Add(concealFor)); left > 0 {
+	left := time.Until(began.Add(concealFor))
+	select {
+	case exactSleepers <- struct{}{}:
+		defer func() { <-exactSleepers }()
 		sleepExactly(left)
+	default:
+		time.Sleep(left)
 	}
 }
+
+// exactSleepers bounds the requests that sleep exactly at once, since each takes a thread.
+var exactSleepers = make(chan struct{}, 16)

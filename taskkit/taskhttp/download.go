@@ -61,6 +61,9 @@ func (d *download) once(ctx context.Context) error {
 		if err != nil {
 			return &lostError{fmt.Errorf("taskhttp: read the answer to %s %s: %w", d.call.method, d.call.path, err)}
 		}
+		if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && d.n > 0 && resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", d.n) {
+			return nil // the connection was lost after the last byte
+		}
 		return errorOf(resp, body)
 	}
 	if d.n > 0 && resp.StatusCode != http.StatusPartialContent {

@@ -217,6 +217,11 @@ var TaskkitJob = class extends HTMLElement {
     if (job === void 0) {
       this.#job = void 0;
       this.#result.hidden = true;
+      this.#file.hidden = true;
+      this.#file.removeAttribute("href");
+      for (const button of this.#buttons.values()) {
+        button.hidden = true;
+      }
     }
     if (address !== void 0) {
       const stop = new AbortController();

@@ -10,6 +10,8 @@ import (
 	"mime"
 	"net/http"
 	"path/filepath"
+	"runtime/debug"
+	"strconv"
 	"time"
 
 	"taskkit.dev/taskkit"
@@ -23,14 +25,14 @@ type ResultFile struct {
 	// MediaType defaults to that of the name's extension, or application/octet-stream.
 	MediaType string
 	// Modified is when the file was last changed; the zero time is unknown. A download that is
-	// continued begins anew when it is another.
+	// continued begins anew when it or the size is another.
 	Modified time.Time
 	// Content is the file, which the server closes. Required.
 	Content io.ReadSeekCloser
 }
 
 // FileResults makes a fetch of the jobs of a kind return a file, in ranges if the client wants them,
-// and not the result as JSON. Open opens the file of a result for a caller who may fetch it. An error
+// and not the result as JSON, except for previews, which write no files. Open opens the file of a result for a caller who may fetch it. An error
 // that is fs.ErrNotExist says that the file has been removed, and is answered with [ErrExpired];
 // an *[Error] with a status from 400 to 499 is sent as it is, and others are logged and not sent. What
 // becomes of the file when the result is erased is for the service. Open must be safe for concurrent use.
@@ -45,43 +47,36 @@ func FileResults[Spec, State, Result any](s *Server, k *taskkit.Kind[Spec, State
 	if s.files[k.Name()] != nil {
 		panic(fmt.Sprintf("taskhttp: kind %s has file results already", k.Name()))
 	}
-	s.files[k.Name()] = func(r *http.Request, who Caller, id taskkit.ID) (*ResultFile, error) {
-		result, err := readResult(r, s.client, k, id)
-		if err != nil {
+	s.files[k.Name()] = func(ctx context.Context, who Caller, id taskkit.ID) (*ResultFile, error) {
+		t, err := taskkit.Get(ctx, s.client, k, id)
+		switch {
+		case err != nil:
 			return nil, err
+		case t.Result == nil:
+			return nil, taskkit.ErrNoResult
 		}
-		return open(r.Context(), who, result)
+		return open(ctx, who, *t.Result)
 	}
 }
 
 // openFile opens the file of the result of a job.
-type openFile func(r *http.Request, who Caller, id taskkit.ID) (*ResultFile, error)
+type openFile func(ctx context.Context, who Caller, id taskkit.ID) (*ResultFile, error)
 
-// readResult reads a result. Only a GET counts as a fetch.
-func readResult[Spec, State, Result any](r *http.Request, c *taskkit.Client, k *taskkit.Kind[Spec, State, Result], id taskkit.ID) (Result, error) {
-	if r.Method != http.MethodHead {
-		return taskkit.Fetch(r.Context(), c, k, id)
-	}
-	t, err := taskkit.Get(r.Context(), c, k, id)
-	switch {
-	case err != nil:
-		return *new(Result), err
-	case t.Result == nil:
-		return *new(Result), taskkit.ErrNoResult
-	}
-	return *t.Result, nil
-}
-
-// file returns how the files of a kind are opened; nil: its results are no files.
-func (s *Server) file(kind string) openFile {
+// file returns how the file of a task's result is opened; nil: its result is no file. That of a preview is none,
+// since a preview writes no files.
+func (s *Server) file(t *taskkit.Task) openFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.files[kind]
+	if t.Preview {
+		return nil
+	}
+	return s.files[t.Kind]
 }
 
-// sendFile sends the file of the result of a job, or the part of it that the request names.
+// sendFile sends the file of the result of a job, or the part of it that the request names. It is fetched once
+// it is open, and only by a GET.
 func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j *Job, open openFile) error {
-	f, err := open(r, who, j.ID)
+	f, err := open(r.Context(), who, j.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ErrExpired.because("the file of the result has been removed").of(j)
@@ -89,6 +84,20 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j 
 		return s.refusedFile(r, err)
 	}
 	defer f.Content.Close()
+	control := http.NewResponseController(w)
+	in := &fileReader{ReadSeekCloser: f.Content, control: control}
+	size, err := in.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = in.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return s.incident(r, ErrInternal, fmt.Errorf("taskhttp: find the size of the file of a result: %w", err))
+	}
+	if r.Method != http.MethodHead {
+		if _, err := s.client.FetchJSON(r.Context(), j.ID); err != nil {
+			return err
+		}
+	}
 	name := j.ID.String()
 	if f.Name != "" {
 		name = filepath.Base(filepath.ToSlash(f.Name))
@@ -96,14 +105,15 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j 
 	h := w.Header()
 	h.Set("Content-Type", cmp.Or(f.MediaType, mime.TypeByExtension(filepath.Ext(name)), "application/octet-stream"))
 	h.Set("Content-Disposition", cmp.Or(mime.FormatMediaType("attachment", map[string]string{"filename": name}), "attachment"))
-	h.Set("ETag", `"`+digest(j.ID, name, f.Modified.UnixNano())+`"`)
+	h.Set("ETag", `"`+digest(j.ID, name, f.Modified.UnixNano(), size)+`"`)
 	// Conditions of changes have no meaning for a fetch.
 	r = r.Clone(r.Context())
 	r.Header.Del("If-Match")
 	r.Header.Del("If-Unmodified-Since")
-	out := &fileWriter{ResponseWriter: w, control: http.NewResponseController(w)}
-	http.ServeContent(out, r, "", f.Modified, f.Content)
+	out := &fileWriter{ResponseWriter: w, control: control}
+	http.ServeContent(out, r, "", f.Modified, in)
 	if out.failed == 0 {
+		s.checkSent(r, out, in)
 		return nil
 	}
 	for _, name := range []string{"Content-Disposition", "ETag", "Last-Modified"} {
@@ -116,6 +126,18 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j 
 	return s.incident(r, ErrInternal, fmt.Errorf("taskhttp: the file of a result cannot be sent: %d %s", out.failed, out.why))
 }
 
+// checkSent logs why the rest of a file is missing that was begun. The client notices by the length.
+func (s *Server) checkSent(r *http.Request, out *fileWriter, in *fileReader) {
+	err := in.err
+	if want := out.Header().Get("Content-Length"); err == nil && r.Method != http.MethodHead && out.err == nil &&
+		out.status != http.StatusNotModified && want != "" && want != strconv.FormatInt(out.sent, 10) {
+		err = fmt.Errorf("it has ended after %d of %s bytes", out.sent, want)
+	}
+	if err != nil {
+		s.incident(r, ErrInternal, fmt.Errorf("taskhttp: the file of a result was not sent to its end: %w", err))
+	}
+}
+
 // refusedFile is why a file cannot be sent.
 func (s *Server) refusedFile(r *http.Request, err error) error {
 	if p, ok := errors.AsType[*Error](err); ok && (p.Status < 400 || p.Status >= 500) {
@@ -124,13 +146,54 @@ func (s *Server) refusedFile(r *http.Request, err error) error {
 	return err
 }
 
-// fileWriter sends what http.ServeContent writes of a file, each part of it by a deadline of its own,
-// and keeps what it writes about a failure, since that is no problem document.
+// fileReader reads a file that is being sent. http.ServeContent drops its errors, and may read it on another goroutine,
+// where a panic would end the process.
+type fileReader struct {
+	io.ReadSeekCloser
+
+	control *http.ResponseController
+	err     error // the first one, not io.EOF
+}
+
+// Read implements io.Reader.
+func (f *fileReader) Read(b []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+		if err != nil && !errors.Is(err, io.EOF) && f.err == nil {
+			f.err = err
+		}
+	}()
+	// The timeouts of the server are for answers that are short, and one that has passed ends a stream of HTTP/2 although
+	// nothing is written. A writer that has no deadlines needs none.
+	_ = f.control.SetWriteDeadline(time.Now().Add(fileTime))
+	return f.ReadSeekCloser.Read(b)
+}
+
+// Seek implements io.Seeker.
+func (f *fileReader) Seek(offset int64, whence int) (n int64, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return f.ReadSeekCloser.Seek(offset, whence)
+}
+
+// fileTime is how long the next part of a file may take to be read and sent.
+const fileTime = time.Minute
+
+// fileWriter sends what http.ServeContent writes of a file, and keeps what it writes about a failure, since
+// that is no problem document.
 type fileWriter struct {
 	http.ResponseWriter
 
 	control *http.ResponseController
-	failed  int // the status of a failure
+	status  int
+	sent    int64
+	err     error // of the connection
+	failed  int   // the status of a failure
 	why     []byte
 }
 
@@ -140,6 +203,7 @@ func (w *fileWriter) WriteHeader(status int) {
 		w.failed = status
 		return
 	}
+	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
@@ -149,8 +213,11 @@ func (w *fileWriter) Write(b []byte) (int, error) {
 		w.why = append(w.why, b...)
 		return len(b), nil
 	}
-	// The timeouts of the server are for answers that are short. A writer that has no deadlines
-	// needs none.
-	_ = w.control.SetWriteDeadline(time.Now().Add(answerTime))
-	return w.ResponseWriter.Write(b)
+	_ = w.control.SetWriteDeadline(time.Now().Add(fileTime))
+	n, err := w.ResponseWriter.Write(b)
+	w.sent += int64(n)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
 }

@@ -33,7 +33,7 @@ type rollResult struct {
 }
 
 // rollKind has tasks whose results are files.
-var rollKind = taskkit.NewKind(taskkit.Definition[rollSpec, workState, rollResult]{Name: "roll"})
+var rollKind = taskkit.NewKind(taskkit.Definition[rollSpec, workState, rollResult]{Name: "roll", Preview: true})
 
 const rollPath = "/people/roll"
 
@@ -45,6 +45,9 @@ func (roll) Execute(context.Context, *taskkit.Batch[rollSpec, workState]) (taskk
 }
 
 func (roll) Report(_ context.Context, b *taskkit.Batch[rollSpec, workState]) (rollResult, error) {
+	if b.Preview {
+		return rollResult{Where: "nowhere"}, nil
+	}
 	return rollResult{Where: b.Spec.File}, os.WriteFile(b.Spec.File, rollOf(b.Spec.Lines), 0o600)
 }
 
@@ -64,6 +67,8 @@ func openRoll(_ context.Context, _ taskhttp.Caller, r rollResult) (*taskhttp.Res
 		return nil, &taskhttp.Error{Type: "https://example.org/locked", Title: "The file is locked", Status: http.StatusLocked}
 	case "lost.csv":
 		return nil, errors.New("MARKER-STACK of the disk")
+	case "broken.csv":
+		return &taskhttp.ResultFile{Name: r.Where, Content: broken{strings.NewReader(string(rollOf(100_000)))}}, nil
 	}
 	f, err := os.Open(r.Where)
 	if err != nil {
@@ -75,6 +80,18 @@ func openRoll(_ context.Context, _ taskhttp.Caller, r rollResult) (*taskhttp.Res
 	}
 	return &taskhttp.ResultFile{Name: r.Where, Modified: info.ModTime(), Content: f}, nil
 }
+
+// broken is a file whose end cannot be read.
+type broken struct{ *strings.Reader }
+
+func (b broken) Read(p []byte) (int, error) {
+	if b.Len() < 400_000 {
+		panic("MARKER-STACK of a reader")
+	}
+	return b.Reader.Read(p)
+}
+
+func (broken) Close() error { return nil }
 
 // rollIn starts a job that writes a file of a directory, and waits for its end.
 func (e *env) rollIn(t *testing.T, dir, name string, lines int) taskhttp.Job {
@@ -130,6 +147,11 @@ func TestFileResults(t *testing.T) {
 			t.Errorf("HEAD: %d %v", r.status, r.header)
 		}
 		check(t, "another's", e.as(uuid.New()).do(t, "GET", result, ""), 404, taskhttp.ErrNoSuchJob)
+		preview := e.do(t, "POST", rollPath+"?preview=true", `{"file":"none","lines":1}`).job(t)
+		preview = e.reach(t, preview.ID, taskhttp.Succeeded)
+		if r := e.do(t, "GET", path(preview.ID)+"/result", ""); r.status != 200 || r.body != `{"where":"nowhere"}` || preview.Links["result"].File {
+			t.Errorf("of a preview: %d %s, %v", r.status, r.body, preview.Links)
+		}
 
 		if err := os.Remove(filepath.Join(dir, "roll of Müller.csv")); err != nil {
 			t.Fatal(err)
@@ -148,6 +170,37 @@ func TestFileResults(t *testing.T) {
 	})
 }
 
+// A file whose end cannot be read breaks the connection off, whatever was asked for. Nothing else ends with it.
+func TestFileBreaksOff(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.runWorker(t)
+		j := e.rollIn(t, t.TempDir(), "broken.csv", 1)
+		for _, ranges := range []string{"", "bytes=0-799999", "bytes=0-0,8-799999"} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.web.URL+path(j.ID)+"/result", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Person", e.person.String())
+			if ranges != "" {
+				r.Header.Set("Range", ranges)
+			}
+			resp, err := e.web.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if resp.Body.Close(); !errors.Is(err, io.ErrUnexpectedEOF) || bytes.Contains(body, []byte("MARKER")) || bytes.Contains(body, []byte("problems/")) {
+				t.Errorf("%q: %d, %d bytes, %v", ranges, resp.StatusCode, len(body), err)
+			}
+		}
+		if got := e.do(t, "GET", path(j.ID), ""); got.status != 200 {
+			t.Errorf("afterwards: %d %s", got.status, got.body)
+		}
+	})
+}
+
 // Only a GET begins the time after which a result may be erased, also of a file.
 func TestFetchOfFile(t *testing.T) {
 	t.Parallel()
@@ -160,6 +213,11 @@ func TestFetchOfFile(t *testing.T) {
 		e.do(t, "HEAD", path(j.ID)+"/result", "")
 		if after := at(); !after.Equal(before) {
 			t.Errorf("HEAD: it expires at %v, and not at %v", after, before)
+		}
+		lost := e.rollIn(t, t.TempDir(), "lost.csv", 1)
+		e.do(t, "GET", path(lost.ID)+"/result", "")
+		if now := e.do(t, "GET", path(lost.ID), "").job(t); !now.ExpiresAt.Equal(*lost.ExpiresAt) {
+			t.Errorf("a file that could not be opened was fetched: it expires at %v, and not at %v", now.ExpiresAt, lost.ExpiresAt)
 		}
 		e.do(t, "GET", path(j.ID)+"/result", "", "Range", "bytes=0-0")
 		if after := at(); !after.Before(before) {

@@ -81,7 +81,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request, who Caller) err
 // previewOf makes the answer of a report.
 func previewOf(j *Job, found *taskkit.PreviewReport) *Preview {
 	out := &Preview{
-		Job: j.ID, Complete: found.Status == taskkit.StatusCompleted && !j.Partial, Progress: progressOf(found.Progress),
+		Job: j.ID, Complete: found.Status == taskkit.StatusCompleted && !found.Partial, Progress: progressOf(found.Progress),
 		Changes: []RowChanges{}, OtherChanges: found.OtherChanges, Notes: make([]ItemNote, len(found.Notes)), OtherNotes: found.OtherNotes,
 		Samples: make([]NotedItem, len(found.Samples)), ExpectedMS: found.Expected.Milliseconds(),
 	}
@@ -110,8 +110,8 @@ type previewing struct{}
 // then rolled back, and it must not return [taskkit.WithCoalescing], which no preview can have.
 func Previewing(ctx context.Context) bool { return ctx.Value(previewing{}) != nil }
 
-// maxPreviews bounds what previews remembers, in tasks.
-const maxPreviews = 10_000
+// maxPreviews bounds what previews remembers, in tasks: several times as many as are watched at once.
+const maxPreviews = 100_000
 
 // previews remembers which tasks are previews, which never changes. Of a kind that the server
 // knows to have no previews nothing is asked or remembered.
@@ -124,8 +124,14 @@ type previews struct {
 func (p *previews) put(id taskkit.ID, preview bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known == nil || len(p.known) >= maxPreviews {
+	if p.known == nil {
 		p.known = map[taskkit.ID]bool{}
+	}
+	for other := range p.known {
+		if len(p.known) >= maxPreviews {
+			delete(p.known, other) // any: it is read again
+		}
+		break
 	}
 	p.known[id] = preview
 }

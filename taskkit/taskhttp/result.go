@@ -46,7 +46,7 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, who Caller) erro
 
 // sendResult sends a result as JSON or as its file.
 func (s *Server) sendResult(w http.ResponseWriter, r *http.Request, who Caller, t *taskkit.Task, j *Job) error {
-	if open := s.file(t.Kind); open != nil {
+	if open := s.file(t); open != nil {
 		return s.sendFile(w, r, who, j, open)
 	}
 	raw, err := s.fetch(r, t)

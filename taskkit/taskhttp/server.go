@@ -237,14 +237,18 @@ func (s *Server) task(r *http.Request, who Caller, op Operation) (*taskkit.Task,
 	if err != nil || len(r.PathValue("id")) != 36 {
 		return nil, ErrNoSuchJob
 	}
-	found, err := s.rows(r.Context(), []taskkit.ID{id})
+	found, err := s.client.Tasks(r.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
 	if err != nil {
 		return nil, err
 	}
-	t := found[id]
-	if t == nil || !s.may(r.Context(), who, OpWatch, t) {
+	// What more is read of a job takes time, which must not tell that there is one.
+	if len(found) == 0 || !s.may(r.Context(), who, OpWatch, found[0]) {
 		return nil, ErrNoSuchJob
 	}
+	if err := s.complete(r.Context(), found); err != nil {
+		return nil, err
+	}
+	t := found[0]
 	if op != OpWatch && !s.may(r.Context(), who, op, t) {
 		return nil, ErrForbidden
 	}
@@ -263,24 +267,37 @@ func (s *Server) rows(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*ta
 		if err != nil {
 			return nil, err
 		}
-		if err := s.markPreviews(ctx, tasks); err != nil {
+		if err := s.complete(ctx, tasks); err != nil {
 			return nil, err
 		}
 		for _, t := range tasks {
 			found[t.ID] = t
-			if t.WaitsForChildren() {
-				if t.Children, err = s.client.CountChildren(ctx, t.ID); err != nil {
-					return nil, err
-				}
-				t.Progress = t.Children.Progress
-			}
-		}
-		if len(tasks) > 0 {
-			s.clock.set(tasks[0])
 		}
 		ids = ids[n:]
 	}
 	return found, nil
+}
+
+// complete reads what the rows of tasks, at most rowsAtOnce of them, do not have: which are previews, and the progress
+// of children.
+func (s *Server) complete(ctx context.Context, tasks []*taskkit.Task) error {
+	if err := s.markPreviews(ctx, tasks); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if !t.WaitsForChildren() {
+			continue
+		}
+		var err error
+		if t.Children, err = s.client.CountChildren(ctx, t.ID); err != nil {
+			return err
+		}
+		t.Progress = t.Children.Progress
+	}
+	if len(tasks) > 0 {
+		s.clock.set(tasks[0])
+	}
+	return nil
 }
 
 // job makes the answer about a task that was read some time ago.
@@ -291,7 +308,7 @@ func (s *Server) job(ctx context.Context, who Caller, t *taskkit.Task, ago time.
 	}
 	j.link(s.config.Prefix, t, func(op Operation) bool { return s.may(ctx, who, op, t) })
 	if result, ok := j.Links["result"]; ok {
-		result.File = s.file(t.Kind) != nil
+		result.File = s.file(t) != nil
 		j.Links["result"] = result
 	}
 	return j
@@ -343,5 +360,9 @@ func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
 	if v == http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
 		panic(v)
 	}
-	s.incident(r, ErrInternal, fmt.Errorf("panic: %v\n%s", v, debug.Stack())).write(w)
+	stack := debug.Stack()
+	if p, ok := v.(apartPanic); ok {
+		v, stack = p.value, p.stack
+	}
+	s.incident(r, ErrInternal, fmt.Errorf("panic: %v\n%s", v, stack)).write(w)
 }

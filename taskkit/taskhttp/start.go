@@ -129,7 +129,7 @@ func (s *starter[Spec, State, Result]) serve(w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return s.refused(r, who, err)
 	}
-	if s.kind.CanPreview() {
+	if preview || s.kind.CanPreview() && t.ID == id { // of others, options of Before may make one
 		server.previews.put(id, preview)
 	}
 	if t.Created, t.Preview = created, preview; !known || t.ID != id {

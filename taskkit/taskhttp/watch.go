@@ -3,6 +3,7 @@ package taskhttp
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"taskkit.dev/taskkit"
@@ -77,13 +78,25 @@ func (s *Server) taskApart(r *http.Request, who Caller) (t *taskkit.Task, err er
 	)
 	go func() {
 		defer close(done)
-		defer func() { panicked = recover() }()
+		defer func() {
+			if v := recover(); v != nil && v != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
+				panicked = apartPanic{v, debug.Stack()}
+			} else {
+				panicked = v
+			}
+		}()
 		t, err = s.task(r, who, OpWatch)
 	}()
 	if <-done; panicked != nil {
 		panic(panicked)
 	}
 	return t, err
+}
+
+// apartPanic is a panic on another goroutine than that of the request.
+type apartPanic struct {
+	value any
+	stack []byte
 }
 
 // answer sends a job.

@@ -122,6 +122,11 @@ export class TaskkitJob extends HTMLElement {
     if (job === undefined) {
       this.#job = undefined;
       this.#result.hidden = true;
+      this.#file.hidden = true;
+      this.#file.removeAttribute("href");
+      for (const button of this.#buttons.values()) {
+        button.hidden = true;
+      }
     }
     if (address !== undefined) {
       const stop = new AbortController();

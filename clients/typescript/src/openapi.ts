@@ -2620,7 +2620,10 @@ export interface operations {
     };
     start_roll: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description true: change nothing, and find out what would be changed */
+                preview?: boolean;
+            };
             header?: {
                 /** @description All requests with the same key and body start one job. */
                 "Idempotency-Key"?: string;

@@ -76,11 +76,11 @@ func (b *Base) withChildren() predicate.QueuedTask {
 	}
 }
 
-// isPreview selects previews. A plan has its options as store.Options are encoded.
+// isPreview selects previews. SQLite has true as 1.
 func (b *Base) isPreview() predicate.QueuedTask {
 	return func(s *entsql.Selector) {
 		s.Where(entsql.ExprP("EXISTS (SELECT 1 FROM " + b.SQL("{s}taskkit_task_plan p WHERE p.task_id = ") + s.C(queuedtask.FieldID) +
-			` AND CAST(p.options AS text) LIKE '%"preview":true%')`))
+			" AND CAST(p.options ->> 'preview' AS text) IN ('true', '1'))"))
 	}
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,9 +50,10 @@ func listFilters(e *env) {
 	other := e.one(func(t *store.NewTask) { t.Kind, t.Queue, t.Reference = "other", "elsewhere", "r" })
 	e.one()
 	preview := e.one(func(t *store.NewTask) { t.Options.Preview = true })
-	e.one(func(t *store.NewTask) { // no preview, though its options have the word
+	e.one(func(t *store.NewTask) { // no preview, though its options have the words
 		t.Options.ChangeLimits = []store.Change{{Table: `"preview":true`, Rows: 1}}
 		t.Options.Previewed = 1
+		t.Options.Child = &store.Child{Parent: other, Segment: json.RawMessage(`{"preview":true}`), Number: 1}
 	})
 	for name, c := range map[string]struct {
 		f    store.Filter

@@ -41,7 +41,7 @@ WHERE (((((((("taskkit"."taskkit_queued_task"."id" IN ($1)
     AND "taskkit"."taskkit_queued_task"."parent_id" = $12)
     AND "taskkit"."taskkit_queued_task"."follows_id" = $13) AND EXISTS (SELECT 1
 FROM "taskkit".taskkit_task_plan p
-WHERE p.task_id = "taskkit"."taskkit_queued_task"."id" AND CAST(p.options AS text) LIKE '%"preview":true%'))
-    AND "taskkit"."taskkit_queued_task"."id" < $14
+WHERE p.task_id = "taskkit"."taskkit_queued_task"."id" AND CAST(p.options ->> 'preview' AS text) IN ('true',
+    '1'))) AND "taskkit"."taskkit_queued_task"."id" < $14
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 10;
