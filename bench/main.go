@@ -29,6 +29,7 @@ type options struct {
 	sqlite    bool
 	postgres  bool
 	sides     string
+	contests  string
 }
 
 // scaled is a fraction of a full size, and at least least.
@@ -102,6 +103,7 @@ func command(ctx context.Context, args []string, stdout, progress io.Writer) (er
 	flags.StringVar(&o.out, "out", "", "file to write the tables to as well")
 	flags.StringVar(&o.profile, "cpuprofile", "", "file to write a CPU profile to: of everything that runs, so choose one side")
 	flags.StringVar(&o.sides, "sides", "", "measure only the sides whose name contains one of these, by comma")
+	flags.StringVar(&o.contests, "contest", "", "measure only the contests whose title contains this")
 	base := flags.String("db", "both", "postgres, sqlite or both")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -170,7 +172,7 @@ func measure(ctx context.Context, o options, progress io.Writer) (outcomes []out
 			return outcomes, err
 		}
 		for _, c := range contests {
-			if c = only(c, o.sides); len(c.sides) == 0 {
+			if c = only(c, o.sides); len(c.sides) == 0 || !strings.Contains(c.title, o.contests) {
 				continue
 			}
 			fmt.Fprintf(progress, "%s: %s\n", s.name, c.title)
