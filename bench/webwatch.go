@@ -47,6 +47,9 @@ func watch(h *host, o options) ([]contest, error) {
 	return cs, nil
 }
 
+// stopEvery is the time between two changes. All at once would measure how fast the machine can answer.
+const stopEvery = 10 * time.Millisecond
+
 // watchers are requests that wait.
 type watchers struct {
 	web    *webProcess
@@ -54,7 +57,7 @@ type watchers struct {
 	jobs   []watchedJob
 
 	mu   sync.Mutex
-	seen []time.Duration // from the change to the answer
+	seen []time.Duration // from before the change to the answer
 }
 
 // watchedJob is a job, and whose it is.
@@ -62,7 +65,7 @@ type watchedJob struct {
 	id      taskkit.ID
 	person  string
 	waiting []*webClient
-	// stopped is when its status changed; the channel is closed then.
+	// stopped is when its status was about to change; the channel is closed then.
 	stopped time.Time
 	changed chan struct{}
 }
@@ -218,11 +221,13 @@ func (w *watchers) stopAll(ctx context.Context) error {
 			})
 		}
 	}
+	pace := time.NewTicker(stopEvery)
+	defer pace.Stop()
 	for i := range w.jobs {
-		_, err := w.client.Stop(ctx, w.jobs[i].id, taskkit.WithReason("bench"))
+		<-pace.C
 		w.jobs[i].stopped = time.Now()
 		close(w.jobs[i].changed)
-		if err != nil {
+		if _, err := w.client.Stop(ctx, w.jobs[i].id, taskkit.WithReason("bench")); err != nil {
 			w.close() // ends the others
 			wg.Wait()
 			return err
