@@ -33,17 +33,17 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, who Caller) erro
 			return err
 		}
 	}
-	first := snapshot(t, 0)
-	if first.Done && first.Revision == how.since {
+	first := seenNow(t)
+	if first.done && first.revision == how.since {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if !first.Done && r.Method != http.MethodHead {
+	if !first.done && r.Method != http.MethodHead {
 		if !s.waits.begin(who.Owner) {
 			return ErrTooManyWaits.later(retryLater)
 		}
 		defer s.waits.end(who.Owner)
-		s.hub.watch(t)
+		s.hub.watch(first)
 		defer s.hub.unwatch(t.ID)
 	}
 	w.Header().Set("Content-Type", mediaEvents)

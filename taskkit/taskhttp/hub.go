@@ -59,16 +59,16 @@ func newHub(rows func(context.Context, []taskkit.ID) (map[taskkit.ID]*taskkit.Ta
 }
 
 // watch begins to watch a task that was just read. Each call needs an unwatch.
-func (h *hub) watch(t *taskkit.Task) {
+func (h *hub) watch(now seen) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := h.tasks[t.ID]
+	w := h.tasks[now.task.ID]
 	if w == nil {
-		w = &watched{changed: make(chan struct{}), seen: seenNow(t)}
-		h.tasks[t.ID] = w
+		w = &watched{changed: make(chan struct{}), seen: now}
+		h.tasks[now.task.ID] = w
 	}
 	w.watchers++
-	w.update(t, nil)
+	w.update(now)
 	if h.cancel == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		h.cancel = cancel
@@ -132,7 +132,9 @@ func (h *hub) poll(ctx context.Context) {
 	defer h.mu.Unlock()
 	for _, id := range ids {
 		if w := h.tasks[id]; w != nil {
-			w.update(found[id], err)
+			if w.failed = err; err == nil {
+				w.update(seenNow(found[id]))
+			}
 		}
 	}
 }
@@ -149,13 +151,11 @@ func (h *hub) watchedIDs() []taskkit.ID {
 
 // update records what a read has found. Reads may overlap, so an older one may come
 // later.
-func (w *watched) update(t *taskkit.Task, err error) {
-	w.failed = err
-	if err != nil || w.task == nil || t != nil && older(t, w.task) {
+func (w *watched) update(now seen) {
+	if w.task == nil || now.task != nil && older(now.task, w.task) {
 		return
 	}
-	now := seenNow(t)
-	same := t != nil && now.revision == w.revision
+	same := now.task != nil && now.revision == w.revision
 	w.seen = now
 	if !same {
 		close(w.changed)

@@ -30,7 +30,7 @@ type watching struct {
 
 // watch answers with a job, at once or when it has changed.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error {
-	t, err := s.taskApart(r, who)
+	now, err := s.seenApart(r, who)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,6 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 	if how.since, err = q.revision(tags); err != nil {
 		return err
 	}
-	now := seenNow(t)
 	if how.wait > 0 {
 		now, err = s.wait(w, r, who, now, how)
 	}
@@ -69,9 +68,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 	return nil
 }
 
-// taskApart reads the task of a request that may wait. It does so on another goroutine, since a stack that
-// has grown stays large while the request waits, and a query makes it three times as large as the wait needs.
-func (s *Server) taskApart(r *http.Request, who Caller) (t *taskkit.Task, err error) {
+// seenApart reads the task of a request that may wait. It does so on another goroutine, since a stack that
+// has grown stays large while the request waits, and a query makes it several times as large as the wait needs.
+func (s *Server) seenApart(r *http.Request, who Caller) (now seen, err error) {
 	var (
 		done     = make(chan struct{})
 		panicked any
@@ -85,12 +84,15 @@ func (s *Server) taskApart(r *http.Request, who Caller) (t *taskkit.Task, err er
 				panicked = v
 			}
 		}()
-		t, err = s.task(r, who, OpWatch)
+		var t *taskkit.Task
+		if t, err = s.task(r, who, OpWatch); err == nil {
+			now = seenNow(t)
+		}
 	}()
 	if <-done; panicked != nil {
 		panic(panicked)
 	}
-	return t, err
+	return now, err
 }
 
 // apartPanic is a panic on another goroutine than that of the request.
@@ -141,7 +143,7 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, now se
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(how.wait + answerTime))
 	_ = control.SetWriteDeadline(time.Now().Add(how.wait + answerTime))
-	s.hub.watch(t)
+	s.hub.watch(now)
 	defer s.hub.unwatch(t.ID)
 	began := time.Now()
 	over := time.NewTimer(how.wait)
