@@ -231,10 +231,10 @@ func (w *watchers) stopAll(ctx context.Context) error {
 			})
 		}
 	}
-	pace := time.NewTicker(stopEvery)
-	defer pace.Stop()
+	next := time.NewTicker(stopEvery)
+	defer next.Stop()
 	for i := range w.jobs {
-		<-pace.C
+		<-next.C
 		w.jobs[i].stopped = time.Now()
 		close(w.jobs[i].changed)
 		if _, err := w.client.Stop(ctx, w.jobs[i].id, taskkit.WithReason("bench")); err != nil {
