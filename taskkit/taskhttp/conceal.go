@@ -14,26 +14,36 @@ const concealFor = 5 * time.Millisecond
 // milliseconds, so that a timer alone would end later the later it was set, and tell what it is to conceal.
 const coarse = 2 * time.Millisecond
 
+// exactSleepers bounds the requests that sleep exactly at once, since each takes a thread.
+var exactSleepers = make(chan struct{}, 16)
+
 // conceal waits until a request that began some time ago may be answered that there is no such job.
 func conceal(r *http.Request, began time.Time) {
-	if left := time.Until(began.Add(concealFor - coarse)); left > 0 {
-		timer := time.NewTimer(left)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			return
-		}
+	due := began.Add(concealFor)
+	if !waitUntil(r, due.Add(-coarse)) {
+		return
 	}
-	left := time.Until(began.Add(concealFor))
 	select {
 	case exactSleepers <- struct{}{}:
 		defer func() { <-exactSleepers }()
-		sleepExactly(left)
+		sleepExactly(time.Until(due))
 	default:
-		time.Sleep(left)
+		waitUntil(r, due)
 	}
 }
 
-// exactSleepers bounds the requests that sleep exactly at once, since each takes a thread.
-var exactSleepers = make(chan struct{}, 16)
+// waitUntil waits until a time by a timer, and reports whether the client has waited too.
+func waitUntil(r *http.Request, due time.Time) bool {
+	left := time.Until(due)
+	if left <= 0 {
+		return true
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}

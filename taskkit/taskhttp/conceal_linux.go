@@ -11,7 +11,7 @@ func sleepExactly(d time.Duration) {
 		return
 	}
 	for left := syscall.NsecToTimespec(int64(d)); ; {
-		if err := syscall.Nanosleep(&left, &left); err != syscall.EINTR { //nolint:errorlint // it is an Errno
+		if err := syscall.Nanosleep(&left, &left); err != syscall.EINTR {
 			return
 		}
 	}

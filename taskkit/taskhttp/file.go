@@ -134,7 +134,7 @@ func (s *Server) checkSent(r *http.Request, out *fileWriter, in *fileReader) {
 		err = fmt.Errorf("it has ended after %d of %s bytes", out.sent, want)
 	}
 	if err != nil {
-		s.incident(r, ErrInternal, fmt.Errorf("taskhttp: the file of a result was not sent to its end: %w", err))
+		_ = s.incident(r, ErrInternal, fmt.Errorf("taskhttp: the file of a result was not sent to its end: %w", err))
 	}
 }
 

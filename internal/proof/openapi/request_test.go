@@ -210,6 +210,7 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 	switch {
 	case len(s.Enum) > 0:
 		return rapid.SampledFrom(s.Enum).Draw(t, "enum")
+	case len(s.AnyOf) > 0 && len(s.Properties) > 0: // the alternatives say which properties are required
 	case len(s.AnyOf) > 0 && depth > 3:
 		return g.value(t, s.AnyOf[len(s.AnyOf)-1], depth+1)
 	case len(s.AnyOf) > 0:
@@ -256,8 +257,12 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 			names = append(names, name)
 		}
 		slices.Sort(names)
+		required := s.Required
+		if len(s.AnyOf) > 0 {
+			required = slices.Concat(required, rapid.SampledFrom(s.AnyOf).Draw(t, "required").Value.Required)
+		}
 		for _, name := range names {
-			if slices.Contains(s.Required, name) || often(t, 30, name) {
+			if slices.Contains(required, name) || often(t, 30, name) {
 				out[name] = g.value(t, s.Properties[name], depth+1)
 			}
 		}
