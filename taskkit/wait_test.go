@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
-	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
 )
 
@@ -82,15 +81,7 @@ func TestWaitSurvivesALostConnection(t *testing.T) {
 // Wait continues while its server restarts, also if the first read fails.
 func TestWaitSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	server, err := cluster.StartPostgres(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := testdb.OwnServer(t)
 	db := testdb.On(t, server)
 	migrated(t, db)
 	id := submitted(t, db, countKind, countSpec{Items: 5})

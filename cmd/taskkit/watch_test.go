@@ -21,7 +21,6 @@ import (
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/testkit/testdb"
-	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/internal/testkit/typescript"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
@@ -173,15 +172,7 @@ func TestWatchDetaches(t *testing.T) {
 // watch continues while the server restarts and says so once.
 func TestWatchSurvivesARestart(t *testing.T) {
 	t.Parallel()
-	server, err := cluster.StartPostgres(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := testdb.OwnServer(t)
 	s := migrated(t, testdb.On(t, server))
 	id := s.submit(t)
 	w := begin(t, s.args("watch", id.String())...)

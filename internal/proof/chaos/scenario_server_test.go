@@ -25,15 +25,7 @@ func servers() []scenarioType {
 // anything is there.
 func ownServer(t *testing.T, setup ...func(*cluster.Server)) (*cluster.Server, *testdb.DB) {
 	t.Helper()
-	server, err := cluster.StartPostgres(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := testdb.OwnServer(t)
 	for _, f := range setup {
 		f(server)
 	}

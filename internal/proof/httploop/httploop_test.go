@@ -79,15 +79,7 @@ func TestLoopUnderKills(t *testing.T) {
 func eachDatabase(t *testing.T, f func(t *testing.T, db *testdb.DB, server *cluster.Server)) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		server, err := cluster.StartPostgres(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		server := testdb.OwnServer(t)
 		db := testdb.On(t, server)
 		db.SetMaxIdleConns(0) // none that outlives its server
 		f(t, db, server)

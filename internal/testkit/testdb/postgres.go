@@ -34,6 +34,21 @@ func Postgres(tb testing.TB, opts ...Option) *DB {
 	return On(tb, server, opts...)
 }
 
+// OwnServer starts a PostgreSQL server for one test, which may stop and kill it, and ends it with the test. See [On].
+func OwnServer(tb testing.TB) *cluster.Server {
+	tb.Helper()
+	server, err := cluster.StartPostgres(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return server
+}
+
 // On is [Postgres] on a server of the test's own, which must answer again when the
 // test ends.
 func On(tb testing.TB, server *cluster.Server, opts ...Option) *DB {
