@@ -54,7 +54,9 @@ func TestQuickstart(t *testing.T) {
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
 		address, end := serve(t, program, "", says)
-		loopByTypeScript(t, address)
+		if out := typescript.Loop(t, "http://"+address); out != "3 changed\n" {
+			t.Errorf("the loop prints %q", out)
+		}
 		end()
 	})
 	t.Run("postgres", func(t *testing.T) {
@@ -102,22 +104,6 @@ func serve(t *testing.T, program, url, says string) (address string, end func())
 		if err := cmd.Wait(); err != nil || len(rest) > 0 {
 			t.Errorf("it ends with %v, and prints %q; its log:\n%s", err, rest, log.String())
 		}
-	}
-}
-
-// loopByTypeScript runs the loop by the client for TypeScript with types of the program's own document,
-// which two validators check, in packages taskhttp and internal/proof/openapi.
-func loopByTypeScript(t *testing.T, address string) {
-	t.Helper()
-	const golden = "testdata/openapi.json"
-	if _, document := request(t, http.MethodGet, "http://"+address+"/jobs/openapi.json", ""); !typescript.Golden(t, golden, document) {
-		return
-	}
-	c := typescript.New(t)
-	c.Replace(t, c.Types(t, golden), "testdata/loop.ts")
-	c.Compile(t)
-	if out := c.Run(t, "loop.js", "http://"+address); out != "3 changed\n" {
-		t.Errorf("the loop prints %q", out)
 	}
 }
 

@@ -3,7 +3,10 @@
 package typescript
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,23 +69,51 @@ func Source(t *testing.T) string {
 	}
 }
 
-// updateEnv makes Golden write what a server has sent.
+// updateEnv makes Loop write the document that a server has sent.
 const updateEnv = "TASKKIT_UPDATE_OPENAPI"
 
-// Golden reports whether an OpenAPI document that a server has sent is that of a file. With
-// TASKKIT_UPDATE_OPENAPI=1 it becomes that.
-func Golden(t *testing.T, file, document string) bool {
+// Loop runs the program testdata/loop.ts against the jobs of a server, by the client with types of the server's own
+// document, and returns what it prints. The document must be that of testdata/openapi.json, which two validators
+// check, in packages taskhttp and internal/proof/openapi; with TASKKIT_UPDATE_OPENAPI=1 it becomes that.
+func Loop(t *testing.T, url string) string {
 	t.Helper()
+	const golden = "testdata/openapi.json"
+	document := get(t, url+"/jobs/openapi.json")
 	if os.Getenv(updateEnv) != "" {
-		if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		if err := os.WriteFile(golden, document, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if string(read(t, file)) == document {
-		return true
+	if !bytes.Equal(read(t, golden), document) {
+		t.Fatalf("the document of the server is not that of %s: run the test with %s=1 if that is intended", golden, updateEnv)
 	}
-	t.Errorf("the document of the server is not that of %s: run the test with %s=1 if that is intended", file, updateEnv)
-	return false
+	c := New(t)
+	c.write(t, "src/openapi.ts", c.Types(t, golden))
+	c.write(t, "src/loop.ts", read(t, "testdata/loop.ts"))
+	// The other program is for the tests' own server.
+	if err := os.Remove(filepath.Join(c.dir, "src", "elementLoop.ts")); err != nil {
+		t.Fatal(err)
+	}
+	c.Compile(t)
+	return c.Run(t, "loop.js", url)
+}
+
+func get(t *testing.T, url string) []byte {
+	t.Helper()
+	r, err := http.NewRequestWithContext(testdb.Within(t), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v\n%s", url, resp.Status, err, body)
+	}
+	return body
 }
 
 // Types generates the types of an OpenAPI document, a file, and returns them.
@@ -101,17 +132,6 @@ func (c *Client) Bundle(t *testing.T) []byte {
 	t.Helper()
 	c.must(t, "npm", "run", "bundle", "--", "--outfile=bundle.js")
 	return read(t, filepath.Join(c.dir, "bundle.js"))
-}
-
-// Replace gives the client the types of another server, and a program in place of those for the tests'
-// own server.
-func (c *Client) Replace(t *testing.T, types []byte, program string) {
-	t.Helper()
-	c.write(t, "src/openapi.ts", types)
-	c.write(t, "src/loop.ts", read(t, program))
-	if err := os.Remove(filepath.Join(c.dir, "src", "elementLoop.ts")); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Compile compiles the client strictly.
