@@ -77,26 +77,42 @@ type member struct {
 	out *bufio.Scanner
 }
 
-// startProcesses starts n processes and returns when they are ready.
-func startProcesses(ctx context.Context, kind, dsn string, n int) (*processes, error) {
+// startMember starts this program as a process of a kind. It ends when its input is closed.
+func startMember(ctx context.Context, kind, dsn string) (*member, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
+	m := &member{cmd: exec.CommandContext(ctx, self, childCommand, kind, dsn)}
+	m.cmd.Stderr = os.Stderr
+	m.cmd.Env = append(os.Environ(), "TASKKIT_BENCH_CHILD=1") // read by the smoke test's binary
+	in, err1 := m.cmd.StdinPipe()
+	out, err2 := m.cmd.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("make the pipes of a %s process: %w", kind, err)
+	}
+	if err := m.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a %s process: %w", kind, err)
+	}
+	m.in, m.out = in, bufio.NewScanner(out)
+	return m, nil
+}
+
+// wait waits until a process has ended whose input is closed.
+func (m *member) wait() error {
+	for m.out.Scan() { // Wait closes the pipe
+	}
+	return m.cmd.Wait()
+}
+
+// startProcesses starts n processes and returns when they are ready.
+func startProcesses(ctx context.Context, kind, dsn string, n int) (*processes, error) {
 	c := &processes{}
 	for range n {
-		m := &member{cmd: exec.CommandContext(ctx, self, childCommand, kind, dsn)}
-		m.cmd.Stderr = os.Stderr
-		m.cmd.Env = append(os.Environ(), "TASKKIT_BENCH_CHILD=1") // read by the smoke test's binary
-		in, err1 := m.cmd.StdinPipe()
-		out, err2 := m.cmd.StdoutPipe()
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, errors.Join(fmt.Errorf("make the pipes of a worker process: %w", err), ignore(c.stop()))
+		m, err := startMember(ctx, kind, dsn)
+		if err != nil {
+			return nil, errors.Join(err, ignore(c.stop()))
 		}
-		if err := m.cmd.Start(); err != nil {
-			return nil, errors.Join(fmt.Errorf("start a worker process: %w", err), ignore(c.stop()))
-		}
-		m.in, m.out = in, bufio.NewScanner(out)
 		c.members = append(c.members, m)
 	}
 	for _, m := range c.members {
@@ -127,9 +143,7 @@ func (c *processes) stop() (cpu time.Duration, err error) {
 		errs = append(errs, m.in.Close())
 	}
 	for _, m := range c.members {
-		for m.out.Scan() { // until it has ended: Wait closes the pipe
-		}
-		if err := m.cmd.Wait(); err != nil {
+		if err := m.wait(); err != nil {
 			errs = append(errs, fmt.Errorf("a worker process: %w", err))
 		}
 		if s := m.cmd.ProcessState; s != nil {

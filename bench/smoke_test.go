@@ -44,6 +44,7 @@ func TestSmoke(t *testing.T) {
 		{"drain", 0.05, "River default", []string{tasksPerSecond}},
 		{"submit", 0.02, "River", nil},
 		{"latency", 0.2, "River default", []string{"p50 ms"}},
+		{"start", 0.02, submitAlone, nil},
 		{"idle", 0.1, "River tuned", []string{"transactions/s"}},
 	} {
 		t.Run(tc.scenario, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,32 +97,37 @@ func submitsOf(h *host, open opener, goroutines, calls int, call submitCall) fun
 			if err != nil {
 				return nil, err
 			}
-			var (
-				next, tasks atomic.Int64
-				wg          sync.WaitGroup
-				errs        = make([]error, goroutines)
-				began       = time.Now()
-			)
-			for i := range goroutines {
-				wg.Go(func() {
-					for next.Add(1) <= int64(calls) {
-						n, err := call.do(ctx, p)
-						if err != nil {
-							errs[i] = fmt.Errorf("submit: %w", err)
-							return
-						}
-						tasks.Add(int64(n))
-					}
-				})
-			}
-			wg.Wait()
-			took := time.Since(began)
-			if err := errors.Join(errs...); err != nil {
-				return nil, err
+			var tasks atomic.Int64
+			took, err := together(slices.Repeat([]func() error{func() error {
+				n, err := call.do(ctx, p)
+				tasks.Add(int64(n))
+				return err
+			}}, goroutines), calls)
+			if err != nil {
+				return nil, fmt.Errorf("submit: %w", err)
 			}
 			n := int(tasks.Load())
 			got := sample{tasksPerSecond: float64(n) / took.Seconds()}
 			return got, h.since(ctx, cpu, n, got, cpuPerTask, serverPerTask)
 		})
 	}
+}
+
+// together makes n calls, one after another by each caller, and returns how long all took.
+func together(calls []func() error, n int) (time.Duration, error) {
+	var (
+		next  atomic.Int64
+		wg    sync.WaitGroup
+		errs  = make([]error, len(calls))
+		began = time.Now()
+	)
+	for i, call := range calls {
+		wg.Go(func() {
+			for errs[i] == nil && next.Add(1) <= int64(n) {
+				errs[i] = call()
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(began), errors.Join(errs...)
 }

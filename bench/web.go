@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -115,32 +114,17 @@ func countedDB(dsn string, n *atomic.Int64) (*sql.DB, error) {
 
 // webProcess is a process that serves jobs.
 type webProcess struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Scanner
+	*member
 	address string
 }
 
 // startWeb starts a process that serves the jobs of a database.
 func startWeb(ctx context.Context, k *kit) (*webProcess, error) {
-	self, err := os.Executable()
+	m, err := startMember(ctx, webCommand, k.source)
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, err
 	}
-	w := &webProcess{cmd: exec.CommandContext(ctx, self, childCommand, webCommand, k.source)}
-	w.cmd.Stderr = os.Stderr
-	w.cmd.Env = append(os.Environ(), "TASKKIT_BENCH_CHILD=1") // read by the smoke test's binary
-	out, err := w.cmd.StdoutPipe()
-	if err == nil {
-		w.in, err = w.cmd.StdinPipe()
-	}
-	if err == nil {
-		err = w.cmd.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start a process that serves jobs: %w", err)
-	}
-	w.out = bufio.NewScanner(out)
+	w := &webProcess{member: m}
 	if !w.out.Scan() {
 		return nil, errors.Join(errors.New("a process that serves jobs did not say its address"), w.stop())
 	}
@@ -161,10 +145,7 @@ func (w *webProcess) usage() (u webUsage, err error) {
 
 // stop ends it.
 func (w *webProcess) stop() error {
-	err := w.in.Close()
-	for w.out.Scan() { // until it has ended: Wait closes the pipe
-	}
-	return errors.Join(err, w.cmd.Wait())
+	return errors.Join(w.in.Close(), w.wait())
 }
 
 // connectorOf returns how the database of a DSN is reached.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -102,23 +99,4 @@ func startsOf(h *host, open opener, n int, web bool) func(context.Context) (samp
 			return got, h.since(ctx, cpu, n, got, cpuPerTask, serverPerTask)
 		})
 	}
-}
-
-// together makes n calls, one after another by each caller, and returns how long all took.
-func together(calls []func() error, n int) (time.Duration, error) {
-	var (
-		next  atomic.Int64
-		wg    sync.WaitGroup
-		errs  = make([]error, len(calls))
-		began = time.Now()
-	)
-	for i, call := range calls {
-		wg.Go(func() {
-			for errs[i] == nil && next.Add(1) <= int64(n) {
-				errs[i] = call()
-			}
-		})
-	}
-	wg.Wait()
-	return time.Since(began), errors.Join(errs...)
 }
