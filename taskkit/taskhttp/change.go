@@ -109,9 +109,14 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, who Caller, c ch
 	if err != nil {
 		return s.unchanged(r, who, t, c.op, err)
 	}
-	changed.Preview = t.Preview
-	s.answer(w, http.StatusAccepted, s.job(r.Context(), who, changed, 0))
+	s.answer(w, http.StatusAccepted, s.changedJob(r.Context(), who, t, changed))
 	return nil
+}
+
+// changedJob makes the answer about a task as a request has returned it, which does not say whether it is a preview.
+func (s *Server) changedJob(ctx context.Context, who Caller, before, now *taskkit.Task) *Job {
+	now.Preview = before.Preview
+	return s.job(ctx, who, now, 0)
 }
 
 // requestOptions reads the body of a request that changes a job.

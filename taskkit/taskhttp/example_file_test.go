@@ -3,7 +3,6 @@ package taskhttp_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -69,10 +68,7 @@ func ExampleFileResults() {
 	service := httptest.NewServer(jobs)
 	defer service.Close()
 
-	client := &taskhttp.Client{URL: service.URL, Prepare: func(r *http.Request) error {
-		r.Header.Set("X-Person", "01890a5d-ac96-774b-bcce-b302099a8057")
-		return nil
-	}}
+	client := &taskhttp.Client{URL: service.URL, Prepare: signIn}
 	_, name, _, err := client.AwaitFile(ctx, "/people/export", greetSpec{People: []string{"Ada", "Grace"}}, os.Stdout, nil)
 	if err != nil {
 		panic(err)
@@ -105,10 +101,7 @@ func ExampleClient_Preview() {
 	service := httptest.NewServer(jobs)
 	defer service.Close()
 
-	client := &taskhttp.Client{URL: service.URL, Prepare: func(r *http.Request) error {
-		r.Header.Set("X-Person", "01890a5d-ac96-774b-bcce-b302099a8057")
-		return nil
-	}}
+	client := &taskhttp.Client{URL: service.URL, Prepare: signIn}
 	var id taskkit.ID
 	_, err = taskhttp.Await[greeted](ctx, client, "/people/greetings?preview=true", greetSpec{People: []string{"Ada", "Grace"}},
 		func(j *taskhttp.Job) { id = j.ID })

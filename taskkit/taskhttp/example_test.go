@@ -53,6 +53,12 @@ func whoCalls(r *http.Request) (taskhttp.Caller, error) {
 	return taskhttp.Caller{Owner: person}, nil
 }
 
+// signIn says who makes a request.
+func signIn(r *http.Request) error {
+	r.Header.Set("X-Person", "01890a5d-ac96-774b-bcce-b302099a8057")
+	return nil
+}
+
 // A service lets its clients start jobs of a kind, and a client waits for the result of
 // one.
 func Example() {
@@ -75,10 +81,7 @@ func Example() {
 	service := httptest.NewServer(jobs)
 	defer service.Close()
 
-	client := &taskhttp.Client{URL: service.URL, Prepare: func(r *http.Request) error {
-		r.Header.Set("X-Person", "01890a5d-ac96-774b-bcce-b302099a8057")
-		return nil
-	}}
+	client := &taskhttp.Client{URL: service.URL, Prepare: signIn}
 	result, err := taskhttp.Await[greeted](ctx, client, "/people/greetings", greetSpec{People: []string{"Ada", "Grace"}}, nil)
 	if err != nil {
 		panic(err)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"taskkit.dev/taskkit"
@@ -31,11 +32,14 @@ type ResultFile struct {
 	Content io.ReadSeekCloser
 }
 
-// FileResults makes a fetch of the jobs of a kind return a file, in ranges if the client wants them,
-// and not the result as JSON, except for previews, which write no files. Open opens the file of a result for a caller who may fetch it. An error
-// that is fs.ErrNotExist says that the file has been removed, and is answered with [ErrExpired];
-// an *[Error] with a status from 400 to 499 is sent as it is, and others are logged and not sent. What
-// becomes of the file when the result is erased is for the service. Open must be safe for concurrent use.
+// FileResults makes a fetch of the jobs of a kind return a file, in ranges if the client wants
+// them, and not the result as JSON. A preview writes no files, so its result is JSON.
+//
+// Open opens the file of a result for a caller who may fetch it. An error that is
+// fs.ErrNotExist says that the file has been removed, and is answered with [ErrExpired]; an
+// *[Error] with a status from 400 to 499 is sent as it is, and others are logged and not
+// sent. Open must be safe for concurrent use. What becomes of the file when the result is erased
+// is for the service.
 //
 // It panics when the kind has file results already.
 func FileResults[Spec, State, Result any](s *Server, k *taskkit.Kind[Spec, State, Result], open func(ctx context.Context, c Caller, result Result) (*ResultFile, error)) {
@@ -128,7 +132,7 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j 
 
 // checkSent logs why the rest of a file is missing that was begun. The client notices by the length.
 func (s *Server) checkSent(r *http.Request, out *fileWriter, in *fileReader) {
-	err := in.err
+	err := in.failed()
 	if want := out.Header().Get("Content-Length"); err == nil && r.Method != http.MethodHead && out.err == nil &&
 		out.status != http.StatusNotModified && want != "" && want != strconv.FormatInt(out.sent, 10) {
 		err = fmt.Errorf("it has ended after %d of %s bytes", out.sent, want)
@@ -152,7 +156,16 @@ type fileReader struct {
 	io.ReadSeekCloser
 
 	control *http.ResponseController
-	err     error // the first one, not io.EOF
+
+	mu  sync.Mutex // a client that leaves does not wait for the other goroutine
+	err error      // the first one, not io.EOF
+}
+
+// failed returns the first error.
+func (f *fileReader) failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
 }
 
 // Read implements io.Reader.
@@ -161,8 +174,10 @@ func (f *fileReader) Read(b []byte) (n int, err error) {
 		if v := recover(); v != nil {
 			n, err = 0, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
-		if err != nil && !errors.Is(err, io.EOF) && f.err == nil {
-			f.err = err
+		if err != nil && !errors.Is(err, io.EOF) {
+			f.mu.Lock()
+			f.err = cmp.Or(f.err, err)
+			f.mu.Unlock()
 		}
 	}()
 	// The timeouts of the server are for answers that are short, and one that has passed ends a stream of HTTP/2 although

@@ -127,11 +127,11 @@ func (p *previews) put(id taskkit.ID, preview bool) {
 	if p.known == nil {
 		p.known = map[taskkit.ID]bool{}
 	}
-	for other := range p.known {
-		if len(p.known) >= maxPreviews {
-			delete(p.known, other) // any: it is read again
+	if len(p.known) >= maxPreviews {
+		for other := range p.known { // any: it is read again
+			delete(p.known, other)
+			break
 		}
-		break
 	}
 	p.known[id] = preview
 }

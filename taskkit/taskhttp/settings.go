@@ -107,8 +107,7 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if err != nil {
 		return s.unchanged(r, who, t, OpChange, err)
 	}
-	changed.Preview = t.Preview
-	s.answer(w, http.StatusOK, s.job(r.Context(), who, changed, 0))
+	s.answer(w, http.StatusOK, s.changedJob(r.Context(), who, t, changed))
 	return nil
 }
 
