@@ -54,6 +54,10 @@ RACE := -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' '-gcflags=go/
 # process's memory start it without.
 TEST := GOGC=400 $(GO) test -vet=off $(RACE) -timeout 20m
 
+# go test takes as many packages at once as there are processors. The largest one of the
+# root module mostly waits, so there is room for one more.
+PACKAGES_AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 # The modules are tested at once and on the same servers: most tests of the proof
 # wait. What go test prints of a package comes in one piece, when it has ended.
 .PHONY: test
@@ -74,7 +78,7 @@ compile:
 # before they do.
 .PHONY: testroot testproof
 testroot:
-	$(TEST) $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./internal/store/dbstore) $(ROOT_PKG)
+	$(TEST) -p $(PACKAGES_AT_ONCE) $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./internal/store/dbstore) $(ROOT_PKG)
 testproof:
 	cd $(PROOF_MODULE) && $(TEST) $(FLAGS) $(PROOF_PKG)
 

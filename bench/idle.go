@@ -13,23 +13,34 @@ func idle(h *host, o options) ([]contest, error) {
 		return nil, nil
 	}
 	window := max(time.Duration(float64(30*time.Second)*o.scale), 4*time.Second)
-	return []contest{{
+	all := []contest{{
 		title:    fmt.Sprintf("one idle worker for %v, PostgreSQL; transactions of its database", window),
 		metrics:  []metric{{name: "transactions/s", less: true}},
 		together: true,
 		sides: []side{
-			{us, idleOf(h, openTaskkit, window)},
-			{"River default", idleOf(h, openRiver(riverConfig{}), window)},
-			{"River tuned", idleOf(h, openRiver(riverTuned), window)},
-			{"nobody", idleOf(h, nil, window)},
+			{us, idleOf(h, openTaskkit, 1, window)},
+			{"River default", idleOf(h, openRiver(riverConfig{}), 1, window)},
+			{"River tuned", idleOf(h, openRiver(riverTuned), 1, window)},
+			{"nobody", idleOf(h, nil, 0, window)},
 		},
 		goals: []goal{{"", "transactions/s", 1.5}},
-	}}, nil
+	}}
+	// They check each other's presence, by turns.
+	for _, workers := range []int{2, 8} {
+		all = append(all, contest{
+			title:    fmt.Sprintf("%d idle workers for %v, PostgreSQL; transactions of their database for each of them", workers, window),
+			metrics:  []metric{{name: "transactions/s", less: true}},
+			together: true,
+			sides:    []side{{us, idleOf(h, openTaskkit, workers, window)}},
+			goals:    []goal{{"", "transactions/s", 1.5}},
+		})
+	}
+	return all, nil
 }
 
-// idleOf measures the transactions of a window. Without an opener nobody works:
+// idleOf measures the transactions of a window, for each of these workers. Without an opener nobody works:
 // what is seen then is the server's own.
-func idleOf(h *host, open opener, window time.Duration) func(context.Context) (sample, error) {
+func idleOf(h *host, open opener, workers int, window time.Duration) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (got sample, err error) {
 		var name string
 		if open == nil {
@@ -45,11 +56,13 @@ func idleOf(h *host, open opener, window time.Duration) func(context.Context) (s
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, p.close()) }()
-			stop, err := p.work(ctx, func(int64) {})
-			if err != nil {
-				return nil, err
+			for range workers {
+				stop, err := p.work(ctx, func(int64) {})
+				if err != nil {
+					return nil, err
+				}
+				defer func() { err = errors.Join(err, stop()) }()
 			}
-			defer func() { err = errors.Join(err, stop()) }()
 			// It has worked, and is idle since.
 			if err := warm(ctx, p); err != nil {
 				return nil, err
@@ -79,7 +92,7 @@ func idleOf(h *host, open opener, window time.Duration) func(context.Context) (s
 		if err != nil {
 			return nil, err
 		}
-		return sample{"transactions/s": float64(after-before) / time.Since(began).Seconds()}, nil
+		return sample{"transactions/s": float64(after-before) / time.Since(began).Seconds() / float64(max(workers, 1))}, nil
 	}
 }
 

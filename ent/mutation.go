@@ -10191,6 +10191,10 @@ type TaskProcessMutation struct {
 	draining            *bool
 	ended_date          *time.Time
 	ended_reason        *string
+	presence_lock       *int64
+	addpresence_lock    *int64
+	absent_date         *time.Time
+	found_alive_date    *time.Time
 	clearedFields       map[string]struct{}
 	done                bool
 	oldValue            func(context.Context) (*TaskProcess, error)
@@ -10798,6 +10802,174 @@ func (m *TaskProcessMutation) ResetEndedReason() {
 	delete(m.clearedFields, taskprocess.FieldEndedReason)
 }
 
+// SetPresenceLock sets the "presence_lock" field.
+func (m *TaskProcessMutation) SetPresenceLock(i int64) {
+	m.presence_lock = &i
+	m.addpresence_lock = nil
+}
+
+// PresenceLock returns the value of the "presence_lock" field in the mutation.
+func (m *TaskProcessMutation) PresenceLock() (r int64, exists bool) {
+	v := m.presence_lock
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPresenceLock returns the old "presence_lock" field's value of the TaskProcess entity.
+// If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskProcessMutation) OldPresenceLock(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPresenceLock is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPresenceLock requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPresenceLock: %w", err)
+	}
+	return oldValue.PresenceLock, nil
+}
+
+// AddPresenceLock adds i to the "presence_lock" field.
+func (m *TaskProcessMutation) AddPresenceLock(i int64) {
+	if m.addpresence_lock != nil {
+		*m.addpresence_lock += i
+	} else {
+		m.addpresence_lock = &i
+	}
+}
+
+// AddedPresenceLock returns the value that was added to the "presence_lock" field in this mutation.
+func (m *TaskProcessMutation) AddedPresenceLock() (r int64, exists bool) {
+	v := m.addpresence_lock
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearPresenceLock clears the value of the "presence_lock" field.
+func (m *TaskProcessMutation) ClearPresenceLock() {
+	m.presence_lock = nil
+	m.addpresence_lock = nil
+	m.clearedFields[taskprocess.FieldPresenceLock] = struct{}{}
+}
+
+// PresenceLockCleared returns if the "presence_lock" field was cleared in this mutation.
+func (m *TaskProcessMutation) PresenceLockCleared() bool {
+	_, ok := m.clearedFields[taskprocess.FieldPresenceLock]
+	return ok
+}
+
+// ResetPresenceLock resets all changes to the "presence_lock" field.
+func (m *TaskProcessMutation) ResetPresenceLock() {
+	m.presence_lock = nil
+	m.addpresence_lock = nil
+	delete(m.clearedFields, taskprocess.FieldPresenceLock)
+}
+
+// SetAbsentDate sets the "absent_date" field.
+func (m *TaskProcessMutation) SetAbsentDate(t time.Time) {
+	m.absent_date = &t
+}
+
+// AbsentDate returns the value of the "absent_date" field in the mutation.
+func (m *TaskProcessMutation) AbsentDate() (r time.Time, exists bool) {
+	v := m.absent_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAbsentDate returns the old "absent_date" field's value of the TaskProcess entity.
+// If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskProcessMutation) OldAbsentDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAbsentDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAbsentDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAbsentDate: %w", err)
+	}
+	return oldValue.AbsentDate, nil
+}
+
+// ClearAbsentDate clears the value of the "absent_date" field.
+func (m *TaskProcessMutation) ClearAbsentDate() {
+	m.absent_date = nil
+	m.clearedFields[taskprocess.FieldAbsentDate] = struct{}{}
+}
+
+// AbsentDateCleared returns if the "absent_date" field was cleared in this mutation.
+func (m *TaskProcessMutation) AbsentDateCleared() bool {
+	_, ok := m.clearedFields[taskprocess.FieldAbsentDate]
+	return ok
+}
+
+// ResetAbsentDate resets all changes to the "absent_date" field.
+func (m *TaskProcessMutation) ResetAbsentDate() {
+	m.absent_date = nil
+	delete(m.clearedFields, taskprocess.FieldAbsentDate)
+}
+
+// SetFoundAliveDate sets the "found_alive_date" field.
+func (m *TaskProcessMutation) SetFoundAliveDate(t time.Time) {
+	m.found_alive_date = &t
+}
+
+// FoundAliveDate returns the value of the "found_alive_date" field in the mutation.
+func (m *TaskProcessMutation) FoundAliveDate() (r time.Time, exists bool) {
+	v := m.found_alive_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFoundAliveDate returns the old "found_alive_date" field's value of the TaskProcess entity.
+// If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskProcessMutation) OldFoundAliveDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFoundAliveDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFoundAliveDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFoundAliveDate: %w", err)
+	}
+	return oldValue.FoundAliveDate, nil
+}
+
+// ClearFoundAliveDate clears the value of the "found_alive_date" field.
+func (m *TaskProcessMutation) ClearFoundAliveDate() {
+	m.found_alive_date = nil
+	m.clearedFields[taskprocess.FieldFoundAliveDate] = struct{}{}
+}
+
+// FoundAliveDateCleared returns if the "found_alive_date" field was cleared in this mutation.
+func (m *TaskProcessMutation) FoundAliveDateCleared() bool {
+	_, ok := m.clearedFields[taskprocess.FieldFoundAliveDate]
+	return ok
+}
+
+// ResetFoundAliveDate resets all changes to the "found_alive_date" field.
+func (m *TaskProcessMutation) ResetFoundAliveDate() {
+	m.found_alive_date = nil
+	delete(m.clearedFields, taskprocess.FieldFoundAliveDate)
+}
+
 // Where appends a list predicates to the TaskProcessMutation builder.
 func (m *TaskProcessMutation) Where(ps ...predicate.TaskProcess) {
 	m.predicates = append(m.predicates, ps...)
@@ -10832,7 +11004,7 @@ func (m *TaskProcessMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskProcessMutation) Fields() []string {
-	fields := make([]string, 0, 11)
+	fields := make([]string, 0, 14)
 	if m.version != nil {
 		fields = append(fields, taskprocess.FieldVersion)
 	}
@@ -10866,6 +11038,15 @@ func (m *TaskProcessMutation) Fields() []string {
 	if m.ended_reason != nil {
 		fields = append(fields, taskprocess.FieldEndedReason)
 	}
+	if m.presence_lock != nil {
+		fields = append(fields, taskprocess.FieldPresenceLock)
+	}
+	if m.absent_date != nil {
+		fields = append(fields, taskprocess.FieldAbsentDate)
+	}
+	if m.found_alive_date != nil {
+		fields = append(fields, taskprocess.FieldFoundAliveDate)
+	}
 	return fields
 }
 
@@ -10896,6 +11077,12 @@ func (m *TaskProcessMutation) Field(name string) (ent.Value, bool) {
 		return m.EndedDate()
 	case taskprocess.FieldEndedReason:
 		return m.EndedReason()
+	case taskprocess.FieldPresenceLock:
+		return m.PresenceLock()
+	case taskprocess.FieldAbsentDate:
+		return m.AbsentDate()
+	case taskprocess.FieldFoundAliveDate:
+		return m.FoundAliveDate()
 	}
 	return nil, false
 }
@@ -10927,6 +11114,12 @@ func (m *TaskProcessMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldEndedDate(ctx)
 	case taskprocess.FieldEndedReason:
 		return m.OldEndedReason(ctx)
+	case taskprocess.FieldPresenceLock:
+		return m.OldPresenceLock(ctx)
+	case taskprocess.FieldAbsentDate:
+		return m.OldAbsentDate(ctx)
+	case taskprocess.FieldFoundAliveDate:
+		return m.OldFoundAliveDate(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskProcess field %s", name)
 }
@@ -11013,6 +11206,27 @@ func (m *TaskProcessMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetEndedReason(v)
 		return nil
+	case taskprocess.FieldPresenceLock:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPresenceLock(v)
+		return nil
+	case taskprocess.FieldAbsentDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAbsentDate(v)
+		return nil
+	case taskprocess.FieldFoundAliveDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFoundAliveDate(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskProcess field %s", name)
 }
@@ -11030,6 +11244,9 @@ func (m *TaskProcessMutation) AddedFields() []string {
 	if m.addbusy != nil {
 		fields = append(fields, taskprocess.FieldBusy)
 	}
+	if m.addpresence_lock != nil {
+		fields = append(fields, taskprocess.FieldPresenceLock)
+	}
 	return fields
 }
 
@@ -11044,6 +11261,8 @@ func (m *TaskProcessMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedSlots()
 	case taskprocess.FieldBusy:
 		return m.AddedBusy()
+	case taskprocess.FieldPresenceLock:
+		return m.AddedPresenceLock()
 	}
 	return nil, false
 }
@@ -11074,6 +11293,13 @@ func (m *TaskProcessMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddBusy(v)
 		return nil
+	case taskprocess.FieldPresenceLock:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPresenceLock(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskProcess numeric field %s", name)
 }
@@ -11087,6 +11313,15 @@ func (m *TaskProcessMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(taskprocess.FieldEndedReason) {
 		fields = append(fields, taskprocess.FieldEndedReason)
+	}
+	if m.FieldCleared(taskprocess.FieldPresenceLock) {
+		fields = append(fields, taskprocess.FieldPresenceLock)
+	}
+	if m.FieldCleared(taskprocess.FieldAbsentDate) {
+		fields = append(fields, taskprocess.FieldAbsentDate)
+	}
+	if m.FieldCleared(taskprocess.FieldFoundAliveDate) {
+		fields = append(fields, taskprocess.FieldFoundAliveDate)
 	}
 	return fields
 }
@@ -11107,6 +11342,15 @@ func (m *TaskProcessMutation) ClearField(name string) error {
 		return nil
 	case taskprocess.FieldEndedReason:
 		m.ClearEndedReason()
+		return nil
+	case taskprocess.FieldPresenceLock:
+		m.ClearPresenceLock()
+		return nil
+	case taskprocess.FieldAbsentDate:
+		m.ClearAbsentDate()
+		return nil
+	case taskprocess.FieldFoundAliveDate:
+		m.ClearFoundAliveDate()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskProcess nullable field %s", name)
@@ -11148,6 +11392,15 @@ func (m *TaskProcessMutation) ResetField(name string) error {
 		return nil
 	case taskprocess.FieldEndedReason:
 		m.ResetEndedReason()
+		return nil
+	case taskprocess.FieldPresenceLock:
+		m.ResetPresenceLock()
+		return nil
+	case taskprocess.FieldAbsentDate:
+		m.ResetAbsentDate()
+		return nil
+	case taskprocess.FieldFoundAliveDate:
+		m.ResetFoundAliveDate()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskProcess field %s", name)

@@ -40,8 +40,14 @@ type TaskProcess struct {
 	// left, or declared dead; final
 	EndedDate *time.Time `json:"ended_date,omitempty"`
 	// EndedReason holds the value of the "ended_reason" field.
-	EndedReason  *string `json:"ended_reason,omitempty"`
-	selectValues sql.SelectValues
+	EndedReason *string `json:"ended_reason,omitempty"`
+	// the lock that it holds while it runs; null: its heartbeat alone tells
+	PresenceLock *int64 `json:"presence_lock,omitempty"`
+	// when presence_lock was first seen to be free
+	AbsentDate *time.Time `json:"absent_date,omitempty"`
+	// when it turned out to run although it had been declared dead
+	FoundAliveDate *time.Time `json:"found_alive_date,omitempty"`
+	selectValues   sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -53,11 +59,11 @@ func (*TaskProcess) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case taskprocess.FieldDraining:
 			values[i] = new(sql.NullBool)
-		case taskprocess.FieldDeadAfterMs, taskprocess.FieldSlots, taskprocess.FieldBusy:
+		case taskprocess.FieldDeadAfterMs, taskprocess.FieldSlots, taskprocess.FieldBusy, taskprocess.FieldPresenceLock:
 			values[i] = new(sql.NullInt64)
 		case taskprocess.FieldID, taskprocess.FieldVersion, taskprocess.FieldEndedReason:
 			values[i] = new(sql.NullString)
-		case taskprocess.FieldStartedDate, taskprocess.FieldLastHeartbeatDate, taskprocess.FieldEndedDate:
+		case taskprocess.FieldStartedDate, taskprocess.FieldLastHeartbeatDate, taskprocess.FieldEndedDate, taskprocess.FieldAbsentDate, taskprocess.FieldFoundAliveDate:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -152,6 +158,27 @@ func (_m *TaskProcess) assignValues(columns []string, values []any) error {
 				_m.EndedReason = new(string)
 				*_m.EndedReason = value.String
 			}
+		case taskprocess.FieldPresenceLock:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field presence_lock", values[i])
+			} else if value.Valid {
+				_m.PresenceLock = new(int64)
+				*_m.PresenceLock = value.Int64
+			}
+		case taskprocess.FieldAbsentDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field absent_date", values[i])
+			} else if value.Valid {
+				_m.AbsentDate = new(time.Time)
+				*_m.AbsentDate = value.Time
+			}
+		case taskprocess.FieldFoundAliveDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field found_alive_date", values[i])
+			} else if value.Valid {
+				_m.FoundAliveDate = new(time.Time)
+				*_m.FoundAliveDate = value.Time
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -223,6 +250,21 @@ func (_m *TaskProcess) String() string {
 	if v := _m.EndedReason; v != nil {
 		builder.WriteString("ended_reason=")
 		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.PresenceLock; v != nil {
+		builder.WriteString("presence_lock=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.AbsentDate; v != nil {
+		builder.WriteString("absent_date=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.FoundAliveDate; v != nil {
+		builder.WriteString("found_alive_date=")
+		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteByte(')')
 	return builder.String()

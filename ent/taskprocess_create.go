@@ -119,6 +119,48 @@ func (_c *TaskProcessCreate) SetNillableEndedReason(v *string) *TaskProcessCreat
 	return _c
 }
 
+// SetPresenceLock sets the "presence_lock" field.
+func (_c *TaskProcessCreate) SetPresenceLock(v int64) *TaskProcessCreate {
+	_c.mutation.SetPresenceLock(v)
+	return _c
+}
+
+// SetNillablePresenceLock sets the "presence_lock" field if the given value is not nil.
+func (_c *TaskProcessCreate) SetNillablePresenceLock(v *int64) *TaskProcessCreate {
+	if v != nil {
+		_c.SetPresenceLock(*v)
+	}
+	return _c
+}
+
+// SetAbsentDate sets the "absent_date" field.
+func (_c *TaskProcessCreate) SetAbsentDate(v time.Time) *TaskProcessCreate {
+	_c.mutation.SetAbsentDate(v)
+	return _c
+}
+
+// SetNillableAbsentDate sets the "absent_date" field if the given value is not nil.
+func (_c *TaskProcessCreate) SetNillableAbsentDate(v *time.Time) *TaskProcessCreate {
+	if v != nil {
+		_c.SetAbsentDate(*v)
+	}
+	return _c
+}
+
+// SetFoundAliveDate sets the "found_alive_date" field.
+func (_c *TaskProcessCreate) SetFoundAliveDate(v time.Time) *TaskProcessCreate {
+	_c.mutation.SetFoundAliveDate(v)
+	return _c
+}
+
+// SetNillableFoundAliveDate sets the "found_alive_date" field if the given value is not nil.
+func (_c *TaskProcessCreate) SetNillableFoundAliveDate(v *time.Time) *TaskProcessCreate {
+	if v != nil {
+		_c.SetFoundAliveDate(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *TaskProcessCreate) SetID(v string) *TaskProcessCreate {
 	_c.mutation.SetID(v)
@@ -287,6 +329,18 @@ func (_c *TaskProcessCreate) createSpec() (*TaskProcess, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.EndedReason(); ok {
 		_spec.SetField(taskprocess.FieldEndedReason, field.TypeString, value)
 		_node.EndedReason = &value
+	}
+	if value, ok := _c.mutation.PresenceLock(); ok {
+		_spec.SetField(taskprocess.FieldPresenceLock, field.TypeInt64, value)
+		_node.PresenceLock = &value
+	}
+	if value, ok := _c.mutation.AbsentDate(); ok {
+		_spec.SetField(taskprocess.FieldAbsentDate, field.TypeTime, value)
+		_node.AbsentDate = &value
+	}
+	if value, ok := _c.mutation.FoundAliveDate(); ok {
+		_spec.SetField(taskprocess.FieldFoundAliveDate, field.TypeTime, value)
+		_node.FoundAliveDate = &value
 	}
 	return _node, _spec
 }

@@ -137,6 +137,73 @@ func (_u *TaskProcessUpdate) ClearEndedReason() *TaskProcessUpdate {
 	return _u
 }
 
+// SetPresenceLock sets the "presence_lock" field.
+func (_u *TaskProcessUpdate) SetPresenceLock(v int64) *TaskProcessUpdate {
+	_u.mutation.ResetPresenceLock()
+	_u.mutation.SetPresenceLock(v)
+	return _u
+}
+
+// SetNillablePresenceLock sets the "presence_lock" field if the given value is not nil.
+func (_u *TaskProcessUpdate) SetNillablePresenceLock(v *int64) *TaskProcessUpdate {
+	if v != nil {
+		_u.SetPresenceLock(*v)
+	}
+	return _u
+}
+
+// AddPresenceLock adds value to the "presence_lock" field.
+func (_u *TaskProcessUpdate) AddPresenceLock(v int64) *TaskProcessUpdate {
+	_u.mutation.AddPresenceLock(v)
+	return _u
+}
+
+// ClearPresenceLock clears the value of the "presence_lock" field.
+func (_u *TaskProcessUpdate) ClearPresenceLock() *TaskProcessUpdate {
+	_u.mutation.ClearPresenceLock()
+	return _u
+}
+
+// SetAbsentDate sets the "absent_date" field.
+func (_u *TaskProcessUpdate) SetAbsentDate(v time.Time) *TaskProcessUpdate {
+	_u.mutation.SetAbsentDate(v)
+	return _u
+}
+
+// SetNillableAbsentDate sets the "absent_date" field if the given value is not nil.
+func (_u *TaskProcessUpdate) SetNillableAbsentDate(v *time.Time) *TaskProcessUpdate {
+	if v != nil {
+		_u.SetAbsentDate(*v)
+	}
+	return _u
+}
+
+// ClearAbsentDate clears the value of the "absent_date" field.
+func (_u *TaskProcessUpdate) ClearAbsentDate() *TaskProcessUpdate {
+	_u.mutation.ClearAbsentDate()
+	return _u
+}
+
+// SetFoundAliveDate sets the "found_alive_date" field.
+func (_u *TaskProcessUpdate) SetFoundAliveDate(v time.Time) *TaskProcessUpdate {
+	_u.mutation.SetFoundAliveDate(v)
+	return _u
+}
+
+// SetNillableFoundAliveDate sets the "found_alive_date" field if the given value is not nil.
+func (_u *TaskProcessUpdate) SetNillableFoundAliveDate(v *time.Time) *TaskProcessUpdate {
+	if v != nil {
+		_u.SetFoundAliveDate(*v)
+	}
+	return _u
+}
+
+// ClearFoundAliveDate clears the value of the "found_alive_date" field.
+func (_u *TaskProcessUpdate) ClearFoundAliveDate() *TaskProcessUpdate {
+	_u.mutation.ClearFoundAliveDate()
+	return _u
+}
+
 // Mutation returns the TaskProcessMutation object of the builder.
 func (_u *TaskProcessUpdate) Mutation() *TaskProcessMutation {
 	return _u.mutation
@@ -212,6 +279,27 @@ func (_u *TaskProcessUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	}
 	if _u.mutation.EndedReasonCleared() {
 		_spec.ClearField(taskprocess.FieldEndedReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.PresenceLock(); ok {
+		_spec.SetField(taskprocess.FieldPresenceLock, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedPresenceLock(); ok {
+		_spec.AddField(taskprocess.FieldPresenceLock, field.TypeInt64, value)
+	}
+	if _u.mutation.PresenceLockCleared() {
+		_spec.ClearField(taskprocess.FieldPresenceLock, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.AbsentDate(); ok {
+		_spec.SetField(taskprocess.FieldAbsentDate, field.TypeTime, value)
+	}
+	if _u.mutation.AbsentDateCleared() {
+		_spec.ClearField(taskprocess.FieldAbsentDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.FoundAliveDate(); ok {
+		_spec.SetField(taskprocess.FieldFoundAliveDate, field.TypeTime, value)
+	}
+	if _u.mutation.FoundAliveDateCleared() {
+		_spec.ClearField(taskprocess.FieldFoundAliveDate, field.TypeTime)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskProcess
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -342,6 +430,73 @@ func (_u *TaskProcessUpdateOne) ClearEndedReason() *TaskProcessUpdateOne {
 	return _u
 }
 
+// SetPresenceLock sets the "presence_lock" field.
+func (_u *TaskProcessUpdateOne) SetPresenceLock(v int64) *TaskProcessUpdateOne {
+	_u.mutation.ResetPresenceLock()
+	_u.mutation.SetPresenceLock(v)
+	return _u
+}
+
+// SetNillablePresenceLock sets the "presence_lock" field if the given value is not nil.
+func (_u *TaskProcessUpdateOne) SetNillablePresenceLock(v *int64) *TaskProcessUpdateOne {
+	if v != nil {
+		_u.SetPresenceLock(*v)
+	}
+	return _u
+}
+
+// AddPresenceLock adds value to the "presence_lock" field.
+func (_u *TaskProcessUpdateOne) AddPresenceLock(v int64) *TaskProcessUpdateOne {
+	_u.mutation.AddPresenceLock(v)
+	return _u
+}
+
+// ClearPresenceLock clears the value of the "presence_lock" field.
+func (_u *TaskProcessUpdateOne) ClearPresenceLock() *TaskProcessUpdateOne {
+	_u.mutation.ClearPresenceLock()
+	return _u
+}
+
+// SetAbsentDate sets the "absent_date" field.
+func (_u *TaskProcessUpdateOne) SetAbsentDate(v time.Time) *TaskProcessUpdateOne {
+	_u.mutation.SetAbsentDate(v)
+	return _u
+}
+
+// SetNillableAbsentDate sets the "absent_date" field if the given value is not nil.
+func (_u *TaskProcessUpdateOne) SetNillableAbsentDate(v *time.Time) *TaskProcessUpdateOne {
+	if v != nil {
+		_u.SetAbsentDate(*v)
+	}
+	return _u
+}
+
+// ClearAbsentDate clears the value of the "absent_date" field.
+func (_u *TaskProcessUpdateOne) ClearAbsentDate() *TaskProcessUpdateOne {
+	_u.mutation.ClearAbsentDate()
+	return _u
+}
+
+// SetFoundAliveDate sets the "found_alive_date" field.
+func (_u *TaskProcessUpdateOne) SetFoundAliveDate(v time.Time) *TaskProcessUpdateOne {
+	_u.mutation.SetFoundAliveDate(v)
+	return _u
+}
+
+// SetNillableFoundAliveDate sets the "found_alive_date" field if the given value is not nil.
+func (_u *TaskProcessUpdateOne) SetNillableFoundAliveDate(v *time.Time) *TaskProcessUpdateOne {
+	if v != nil {
+		_u.SetFoundAliveDate(*v)
+	}
+	return _u
+}
+
+// ClearFoundAliveDate clears the value of the "found_alive_date" field.
+func (_u *TaskProcessUpdateOne) ClearFoundAliveDate() *TaskProcessUpdateOne {
+	_u.mutation.ClearFoundAliveDate()
+	return _u
+}
+
 // Mutation returns the TaskProcessMutation object of the builder.
 func (_u *TaskProcessUpdateOne) Mutation() *TaskProcessMutation {
 	return _u.mutation
@@ -447,6 +602,27 @@ func (_u *TaskProcessUpdateOne) sqlSave(ctx context.Context) (_node *TaskProcess
 	}
 	if _u.mutation.EndedReasonCleared() {
 		_spec.ClearField(taskprocess.FieldEndedReason, field.TypeString)
+	}
+	if value, ok := _u.mutation.PresenceLock(); ok {
+		_spec.SetField(taskprocess.FieldPresenceLock, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedPresenceLock(); ok {
+		_spec.AddField(taskprocess.FieldPresenceLock, field.TypeInt64, value)
+	}
+	if _u.mutation.PresenceLockCleared() {
+		_spec.ClearField(taskprocess.FieldPresenceLock, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.AbsentDate(); ok {
+		_spec.SetField(taskprocess.FieldAbsentDate, field.TypeTime, value)
+	}
+	if _u.mutation.AbsentDateCleared() {
+		_spec.ClearField(taskprocess.FieldAbsentDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.FoundAliveDate(); ok {
+		_spec.SetField(taskprocess.FieldFoundAliveDate, field.TypeTime, value)
+	}
+	if _u.mutation.FoundAliveDateCleared() {
+		_spec.ClearField(taskprocess.FieldFoundAliveDate, field.TypeTime)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskProcess
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

@@ -201,6 +201,7 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
 			ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
 			Busy: p.Busy, Draining: p.Draining, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
 			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, EndReason: p.EndReason,
+			Present: p.Present, FoundAlive: p.FoundAlive,
 		}
 	}
 	return infos, nil

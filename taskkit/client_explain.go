@@ -57,6 +57,10 @@ const explainEvents = 20
 
 // explain describes a task from what was read of it. It is pure.
 func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions) string {
+	return explainState(t, workers, attempts, conditions) + falselyDead(t, workers)
+}
+
+func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions) string {
 	last := ""
 	if len(attempts) > 0 {
 		// It may have made checkpoints since.
@@ -109,6 +113,21 @@ func children(t *Task) string {
 	return s
 }
 
+// falselyDead says how many workers ran although they had been declared dead, while that
+// may concern the task.
+func falselyDead(t *Task, workers []WorkerInfo) string {
+	n := 0
+	for _, w := range workers {
+		if w.FoundAlive != nil {
+			n++
+		}
+	}
+	if n == 0 || t.Status.Ended() {
+		return ""
+	}
+	return fmt.Sprintf(" Workers that were declared dead in the last hour although they ran: %d.", n)
+}
+
 func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 	doing := "is being prepared by"
 	if t.Status == StatusExecuting {
@@ -119,6 +138,9 @@ func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 		request = fmt.Sprintf("; %s%s was requested and takes effect at the next batch boundary", t.Control, by(t))
 	}
 	i := slices.IndexFunc(workers, func(w WorkerInfo) bool { return w.ID == t.Worker })
+	if i >= 0 && workers[i].Ended != nil {
+		return fmt.Sprintf("Its worker %s has ended (%s); any other worker will take it over%s%s.", t.Worker, workers[i].EndReason, request, last)
+	}
 	if i < 0 || !workers[i].Alive {
 		silent := "an unknown time"
 		if i >= 0 {

@@ -42,7 +42,8 @@ type Config struct {
 	Context func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)
 
 	// DeadAfter is how long a worker may be silent before others declare it
-	// dead and take its tasks. The worker itself gives up a fifth earlier.
+	// dead and take its tasks. The worker itself gives up a fifth earlier. A worker that
+	// was killed is noticed within seconds where it has a presence lock, see docs/operations.md.
 	// Defaults to 60 s; at least 500 ms and three times Heartbeat.
 	DeadAfter time.Duration
 
@@ -57,7 +58,7 @@ type Config struct {
 	// ListenDSN is a direct connection for notifications, where the worker's
 	// own pool goes through a pooler that does not deliver them. It is opened
 	// with the pool's driver. Defaults to the pool itself; when notifications do
-	// not arrive there, the worker polls instead. PostgreSQL only.
+	// not arrive there, the worker polls instead and has no presence lock. PostgreSQL only.
 	ListenDSN string
 
 	// LockTimeout is the longest that a statement of a batch waits for a lock.

@@ -14,6 +14,9 @@ func TestExplain(t *testing.T) {
 	}
 	able := worker(map[string][]int{"mail": {1, 2}}, "default")
 	dead := WorkerInfo{ID: "w", Silence: 90 * time.Second}
+	now := time.Now()
+	ended := WorkerInfo{ID: "w", Ended: &now, EndReason: "its presence lock was free"}
+	falsely := WorkerInfo{ID: "v", Ended: &now, FoundAlive: &now}
 	task := func(s Status, change func(*Task)) *Task {
 		k := &Task{
 			Kind: "mail", Revision: 2, Queue: "default", Status: s, Worker: "w", Checkpoints: 3,
@@ -44,6 +47,9 @@ func TestExplain(t *testing.T) {
 		"running":  {task(StatusExecuting, nil), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed.", none},
 		"stopping": {task(StatusExecuting, func(k *Task) { k.Control = ControlStop }), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed; STOP was requested and takes effect at the next batch boundary.", none},
 		"orphan":   {task(StatusExecuting, nil), []WorkerInfo{dead}, nil, "Its worker w has been silent for 1m30s; any other worker will take it over.", none},
+		"ended":    {task(StatusExecuting, nil), []WorkerInfo{ended}, nil, "Its worker w has ended (its presence lock was free); any other worker will take it over.", none},
+		"falsely":  {task(StatusQueued, nil), []WorkerInfo{able, falsely}, nil, "It is due and waits for a free slot; live workers that can take it: 1. Workers that were declared dead in the last hour although they ran: 1.", none},
+		"long ago": {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), []WorkerInfo{falsely}, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
 		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []WorkerInfo{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
 		"over its limit": {
 			paused(over), nil, nil, "It is paused (" + over + ") at checkpoint 3; resume with a higher limit continues it.",

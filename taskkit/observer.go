@@ -74,6 +74,28 @@ type WorkerPolling struct {
 	Err     error
 }
 
+// PresenceMissing: the worker cannot hold a presence lock, for the reason in Err. It is
+// sent once, and again only if the worker has held one since. Other workers then notice that it
+// was killed after DeadAfter only.
+type PresenceMissing struct {
+	Worker    string
+	DeadAfter time.Duration // Config.DeadAfter
+	Err       error
+}
+
+// PresenceUnknown: the worker cannot tell which others are present, for the reason in
+// Err. It notices that one was killed after that one's DeadAfter, and asks again every
+// few minutes. It is sent once.
+type PresenceUnknown struct {
+	Worker string
+	Err    error
+}
+
+// DeclaredDead: others have declared the worker dead although it runs, because it had lost
+// its presence lock or could not renew its heartbeat, and may have taken its tasks over. What it
+// had not committed is undone, and it registers under a new ID.
+type DeclaredDead struct{ Worker string }
+
 // HeartbeatFailed: the worker could not renew its heartbeat. It tries again.
 type HeartbeatFailed struct {
 	Worker     string
@@ -269,6 +291,9 @@ func (OldRemoved) workerEvent()        {}
 func (WorkerEnded) workerEvent()       {}
 func (WorkerListening) workerEvent()   {}
 func (WorkerPolling) workerEvent()     {}
+func (PresenceMissing) workerEvent()   {}
+func (PresenceUnknown) workerEvent()   {}
+func (DeclaredDead) workerEvent()      {}
 func (HeartbeatFailed) workerEvent()   {}
 func (ClaimFailed) workerEvent()       {}
 func (GroupCommitFailed) workerEvent() {}

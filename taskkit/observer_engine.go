@@ -31,6 +31,12 @@ func workerEvent(e engine.Event) WorkerEvent {
 		return WorkerListening(e)
 	case engine.WorkerPolling:
 		return WorkerPolling(e)
+	case engine.PresenceMissing:
+		return PresenceMissing(e)
+	case engine.PresenceUnknown:
+		return PresenceUnknown(e)
+	case engine.DeclaredDead:
+		return DeclaredDead(e)
 	case engine.HeartbeatFailed:
 		return HeartbeatFailed(e)
 	case engine.ClaimFailed:

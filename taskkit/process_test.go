@@ -110,8 +110,20 @@ func TestRollingRestart(t *testing.T) {
 				return up >= n
 			})
 		}
+		left := func() (n int) {
+			ws, err := clientOf(db).Workers(t.Context())
+			if err != nil {
+				t.Fatalf("read workers: %v", err)
+			}
+			for _, w := range ws {
+				if w.Ended != nil && w.EndReason == "left" {
+					n++
+				}
+			}
+			return n
+		}
 		var longest time.Duration
-		for range 2 {
+		for round := range 2 {
 			for i, w := range workers {
 				alive(3)
 				sent := time.Now()
@@ -121,6 +133,9 @@ func TestRollingRestart(t *testing.T) {
 					t.Errorf("worker left with %v", w.err)
 				}
 				longest = max(longest, time.Since(sent))
+				if n := left(); n != 3*round+i+1 {
+					t.Errorf("%d workers have ended, and the rows of %d say that they left", 3*round+i+1, n)
+				}
 				workers[i] = begin()
 			}
 		}

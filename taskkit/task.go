@@ -184,4 +184,9 @@ type WorkerInfo struct {
 	Alive     bool             `json:"alive"`
 	Ended     *time.Time       `json:"ended,omitempty"`
 	EndReason string           `json:"end_reason,omitempty"`
+	// Present: the worker holds a presence lock, so that others notice at once when it is gone.
+	Present bool `json:"present"`
+	// FoundAlive is when a worker that had been declared dead turned out to run. Nothing was
+	// done twice, but its tasks were taken over without need.
+	FoundAlive *time.Time `json:"found_alive,omitempty"`
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TaskProcess is one running process of the runtime and its heartbeat. Only
-// last_heartbeat_date changes from beat to beat, and no index holds it.
+// TaskProcess is one running process of the runtime, its heartbeat and its presence
+// lock. Only last_heartbeat_date changes from beat to beat, and no index holds it.
 type TaskProcess struct{ ent.Schema }
 
 // Annotations implements [ent.Interface].
@@ -36,6 +36,9 @@ func (TaskProcess) Fields() []ent.Field {
 		field.Bool("draining").Default(false).Annotations(no()),
 		field.Time("ended_date").Optional().Nillable().Comment("left, or declared dead; final"),
 		field.Text("ended_reason").Optional().Nillable(),
+		field.Int64("presence_lock").Optional().Nillable().Comment("the lock that it holds while it runs; null: its heartbeat alone tells"),
+		field.Time("absent_date").Optional().Nillable().Comment("when presence_lock was first seen to be free"),
+		field.Time("found_alive_date").Optional().Nillable().Comment("when it turned out to run although it had been declared dead"),
 	}
 }
 

@@ -33,6 +33,12 @@ const (
 	FieldEndedDate = "ended_date"
 	// FieldEndedReason holds the string denoting the ended_reason field in the database.
 	FieldEndedReason = "ended_reason"
+	// FieldPresenceLock holds the string denoting the presence_lock field in the database.
+	FieldPresenceLock = "presence_lock"
+	// FieldAbsentDate holds the string denoting the absent_date field in the database.
+	FieldAbsentDate = "absent_date"
+	// FieldFoundAliveDate holds the string denoting the found_alive_date field in the database.
+	FieldFoundAliveDate = "found_alive_date"
 	// Table holds the table name of the taskprocess in the database.
 	Table = "taskkit_task_process"
 )
@@ -51,6 +57,9 @@ var Columns = []string{
 	FieldDraining,
 	FieldEndedDate,
 	FieldEndedReason,
+	FieldPresenceLock,
+	FieldAbsentDate,
+	FieldFoundAliveDate,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -121,4 +130,19 @@ func ByEndedDate(opts ...sql.OrderTermOption) OrderOption {
 // ByEndedReason orders the results by the ended_reason field.
 func ByEndedReason(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldEndedReason, opts...).ToFunc()
+}
+
+// ByPresenceLock orders the results by the presence_lock field.
+func ByPresenceLock(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPresenceLock, opts...).ToFunc()
+}
+
+// ByAbsentDate orders the results by the absent_date field.
+func ByAbsentDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAbsentDate, opts...).ToFunc()
+}
+
+// ByFoundAliveDate orders the results by the found_alive_date field.
+func ByFoundAliveDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFoundAliveDate, opts...).ToFunc()
 }

@@ -109,6 +109,21 @@ func EndedReason(v string) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldEndedReason, v))
 }
 
+// PresenceLock applies equality check predicate on the "presence_lock" field. It's identical to PresenceLockEQ.
+func PresenceLock(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldPresenceLock, v))
+}
+
+// AbsentDate applies equality check predicate on the "absent_date" field. It's identical to AbsentDateEQ.
+func AbsentDate(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldAbsentDate, v))
+}
+
+// FoundAliveDate applies equality check predicate on the "found_alive_date" field. It's identical to FoundAliveDateEQ.
+func FoundAliveDate(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldFoundAliveDate, v))
+}
+
 // VersionEQ applies the EQ predicate on the "version" field.
 func VersionEQ(v string) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldVersion, v))
@@ -507,6 +522,156 @@ func EndedReasonEqualFold(v string) predicate.TaskProcess {
 // EndedReasonContainsFold applies the ContainsFold predicate on the "ended_reason" field.
 func EndedReasonContainsFold(v string) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldContainsFold(FieldEndedReason, v))
+}
+
+// PresenceLockEQ applies the EQ predicate on the "presence_lock" field.
+func PresenceLockEQ(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldPresenceLock, v))
+}
+
+// PresenceLockNEQ applies the NEQ predicate on the "presence_lock" field.
+func PresenceLockNEQ(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNEQ(FieldPresenceLock, v))
+}
+
+// PresenceLockIn applies the In predicate on the "presence_lock" field.
+func PresenceLockIn(vs ...int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIn(FieldPresenceLock, vs...))
+}
+
+// PresenceLockNotIn applies the NotIn predicate on the "presence_lock" field.
+func PresenceLockNotIn(vs ...int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotIn(FieldPresenceLock, vs...))
+}
+
+// PresenceLockGT applies the GT predicate on the "presence_lock" field.
+func PresenceLockGT(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGT(FieldPresenceLock, v))
+}
+
+// PresenceLockGTE applies the GTE predicate on the "presence_lock" field.
+func PresenceLockGTE(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGTE(FieldPresenceLock, v))
+}
+
+// PresenceLockLT applies the LT predicate on the "presence_lock" field.
+func PresenceLockLT(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLT(FieldPresenceLock, v))
+}
+
+// PresenceLockLTE applies the LTE predicate on the "presence_lock" field.
+func PresenceLockLTE(v int64) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLTE(FieldPresenceLock, v))
+}
+
+// PresenceLockIsNil applies the IsNil predicate on the "presence_lock" field.
+func PresenceLockIsNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIsNull(FieldPresenceLock))
+}
+
+// PresenceLockNotNil applies the NotNil predicate on the "presence_lock" field.
+func PresenceLockNotNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotNull(FieldPresenceLock))
+}
+
+// AbsentDateEQ applies the EQ predicate on the "absent_date" field.
+func AbsentDateEQ(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldAbsentDate, v))
+}
+
+// AbsentDateNEQ applies the NEQ predicate on the "absent_date" field.
+func AbsentDateNEQ(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNEQ(FieldAbsentDate, v))
+}
+
+// AbsentDateIn applies the In predicate on the "absent_date" field.
+func AbsentDateIn(vs ...time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIn(FieldAbsentDate, vs...))
+}
+
+// AbsentDateNotIn applies the NotIn predicate on the "absent_date" field.
+func AbsentDateNotIn(vs ...time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotIn(FieldAbsentDate, vs...))
+}
+
+// AbsentDateGT applies the GT predicate on the "absent_date" field.
+func AbsentDateGT(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGT(FieldAbsentDate, v))
+}
+
+// AbsentDateGTE applies the GTE predicate on the "absent_date" field.
+func AbsentDateGTE(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGTE(FieldAbsentDate, v))
+}
+
+// AbsentDateLT applies the LT predicate on the "absent_date" field.
+func AbsentDateLT(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLT(FieldAbsentDate, v))
+}
+
+// AbsentDateLTE applies the LTE predicate on the "absent_date" field.
+func AbsentDateLTE(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLTE(FieldAbsentDate, v))
+}
+
+// AbsentDateIsNil applies the IsNil predicate on the "absent_date" field.
+func AbsentDateIsNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIsNull(FieldAbsentDate))
+}
+
+// AbsentDateNotNil applies the NotNil predicate on the "absent_date" field.
+func AbsentDateNotNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotNull(FieldAbsentDate))
+}
+
+// FoundAliveDateEQ applies the EQ predicate on the "found_alive_date" field.
+func FoundAliveDateEQ(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldFoundAliveDate, v))
+}
+
+// FoundAliveDateNEQ applies the NEQ predicate on the "found_alive_date" field.
+func FoundAliveDateNEQ(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNEQ(FieldFoundAliveDate, v))
+}
+
+// FoundAliveDateIn applies the In predicate on the "found_alive_date" field.
+func FoundAliveDateIn(vs ...time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIn(FieldFoundAliveDate, vs...))
+}
+
+// FoundAliveDateNotIn applies the NotIn predicate on the "found_alive_date" field.
+func FoundAliveDateNotIn(vs ...time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotIn(FieldFoundAliveDate, vs...))
+}
+
+// FoundAliveDateGT applies the GT predicate on the "found_alive_date" field.
+func FoundAliveDateGT(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGT(FieldFoundAliveDate, v))
+}
+
+// FoundAliveDateGTE applies the GTE predicate on the "found_alive_date" field.
+func FoundAliveDateGTE(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGTE(FieldFoundAliveDate, v))
+}
+
+// FoundAliveDateLT applies the LT predicate on the "found_alive_date" field.
+func FoundAliveDateLT(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLT(FieldFoundAliveDate, v))
+}
+
+// FoundAliveDateLTE applies the LTE predicate on the "found_alive_date" field.
+func FoundAliveDateLTE(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLTE(FieldFoundAliveDate, v))
+}
+
+// FoundAliveDateIsNil applies the IsNil predicate on the "found_alive_date" field.
+func FoundAliveDateIsNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIsNull(FieldFoundAliveDate))
+}
+
+// FoundAliveDateNotNil applies the NotNil predicate on the "found_alive_date" field.
+func FoundAliveDateNotNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotNull(FieldFoundAliveDate))
 }
 
 // And groups predicates with the AND operator between them.

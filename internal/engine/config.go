@@ -70,7 +70,7 @@ func (c Config) limits() store.TxTimeouts {
 // reapEvery is how often the reaper runs: often enough that a takeover takes
 // little longer than DeadAfter, seldom enough to cost nothing.
 func (c Config) reapEvery() time.Duration {
-	return min(max(c.DeadAfter/10, 50*time.Millisecond), 5*time.Second)
+	return min(max(c.DeadAfter/10, 50*time.Millisecond), 10*time.Second)
 }
 
 // retention returns how long what tasks of a kind leave is kept.

@@ -8,7 +8,8 @@
 //	wake-ups                          └──▶ flusher: group commit of starts, ends
 //	   ▲                                   and checkpoints without a transaction
 //	listener, reaper, freed slots          heartbeat
-//	   ▲
+//	   ▲         ▲
+//	   │      presence: notices workers that were killed
 //	parents: wakes tasks whose children have ended
 //
 // A [Worker] registers under a process ID that is never used again. A
@@ -47,7 +48,7 @@
 //	   │  Deregister (unless the heartbeat is lost): the database releases every task
 //	   │  that is still leased, without spending an attempt
 //	   │
-//	   ▼  heartbeat, reaper, listener and parents end; Run returns or registers again
+//	   ▼  heartbeat, reaper, presence, listener and parents end; Run returns or registers again
 //
 // # A takeover
 //
@@ -70,7 +71,10 @@
 //	   │ registers again      │                        │
 //	   │ under a new ID       │                        │
 //
-// The scripts in testdata show both step by step, with the resulting changes.
+// A worker that is killed is taken over within seconds, because its presence lock is free:
+// see presence.go, and docs/architecture.md for a diagram.
+//
+// The scripts in testdata show all of this step by step, with the resulting changes.
 //
 // The engine uses package time only, so it runs unchanged in a
 // testing/synctest bubble.

@@ -43,6 +43,19 @@ type (
 		RetryIn time.Duration
 		Err     error
 	}
+	// PresenceMissing is sent once while the worker cannot have presence.
+	PresenceMissing struct {
+		Worker    string
+		DeadAfter time.Duration // others notice the end of this worker then
+		Err       error
+	}
+	// PresenceUnknown is sent once, when the worker cannot tell whether others are present.
+	PresenceUnknown struct {
+		Worker string
+		Err    error
+	}
+	// DeclaredDead is sent when others have declared the worker dead although it runs.
+	DeclaredDead struct{ Worker string }
 	// HeartbeatFailed is sent when the heartbeat could not be renewed.
 	HeartbeatFailed struct {
 		Worker     string
@@ -99,6 +112,8 @@ const (
 	CallRegister    = "register"
 	CallDeregister  = "deregister"
 	CallReap        = "reap"
+	CallPresence    = "read_presence"
+	CallFoundAlive  = "found_alive"
 	CallClean       = "remove_old"
 	CallWakeParents = "wake parents"
 	CallCheckClaims = "check_claims"
@@ -205,6 +220,9 @@ func (WorkerStarted) event()     {}
 func (WorkerEnded) event()       {}
 func (WorkerListening) event()   {}
 func (WorkerPolling) event()     {}
+func (PresenceMissing) event()   {}
+func (PresenceUnknown) event()   {}
+func (DeclaredDead) event()      {}
 func (HeartbeatFailed) event()   {}
 func (ClaimFailed) event()       {}
 func (GroupCommitFailed) event() {}

@@ -50,6 +50,7 @@ type heartbeat struct {
 	process  string
 	every    time.Duration
 	call     time.Duration // timeout of one call
+	now      chan struct{} // asks to renew it at once
 	deadline *heartbeatDeadline
 	pool     *pool
 	events   *observer
@@ -73,6 +74,8 @@ func (h *heartbeat) run(ctx context.Context) error {
 			return errors.New("the heartbeat could not be renewed in time")
 		case <-next.C:
 			end.Stop()
+		case <-h.now:
+			end.Stop()
 		}
 		sent := time.Now()
 		cctx, cancel := context.WithTimeout(ctx, max(min(h.deadline.left(), h.call), 0))
@@ -88,7 +91,7 @@ func (h *heartbeat) run(ctx context.Context) error {
 			return nil
 		default:
 			h.events.report(HeartbeatFailed{Worker: h.process, DeadlineIn: h.deadline.left(), Err: err})
-			next.Reset(min(h.every/4, time.Second))
+			next.Reset(min(h.every/4, 500*time.Millisecond))
 		}
 	}
 }

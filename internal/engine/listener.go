@@ -3,39 +3,92 @@ package engine
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"taskkit.dev/internal/store"
 )
 
-// listener wakes the claimer when the database says that tasks may be waiting.
-// Without it the worker polls more often. It runs on one goroutine.
+// listener wakes the claimer when the database says that tasks may be waiting, and gives
+// the worker presence while it listens, see [store.Presence]. Without it the worker polls
+// more often, and others notice its end by its heartbeat. It runs on one goroutine.
 type listener struct {
-	store   Store
-	poll    time.Duration // for the event: how often the worker polls meanwhile
-	wakeups *wakeups
-	events  *observer
+	store     Store
+	process   string
+	poll      time.Duration // for the event: how often the worker polls meanwhile
+	deadAfter time.Duration // for the event: when others notice the end of the worker
+	wakeups   *wakeups
+	joined    chan<- struct{} // see presence
+	heartbeat chan<- struct{} // see heartbeat.now
+	events    *observer
 }
 
 // run listens until ctx ends, and tries again when the connection is lost or
 // when listening is not possible from here.
 func (l *listener) run(ctx context.Context) {
-	for n := 1; ctx.Err() == nil; n++ {
-		listening := func() {
-			n = 0
-			l.wakeups.setListening(true)
-			l.events.report(WorkerListening{Worker: l.events.worker})
+	var (
+		missing  bool // it has been told that the worker has no presence
+		listened bool
+		failures int // attempts to listen that did not come to it, since one that did
+	)
+	present := func(err error) {
+		if err != nil && !missing {
+			l.events.report(PresenceMissing{Worker: l.process, DeadAfter: l.deadAfter, Err: err})
 		}
-		err := l.store.Watch(ctx, listening, l.wakeups.taskWaiting)
+		missing = err != nil
+	}
+	w := store.Watcher{
+		Ready: func() {
+			failures, listened = 0, true
+			l.wakeups.setListening(true)
+			l.events.report(WorkerListening{Worker: l.process})
+		},
+		Present: func(err error) {
+			wake(l.heartbeat) // it may have been declared dead meanwhile
+			wake(l.joined)    // and others may have joined before it listened
+			present(err)
+		},
+		Wake:   l.wakeups.taskWaiting,
+		Joined: func() { wake(l.joined) },
+	}
+	for ctx.Err() == nil {
+		failures++
+		err := l.store.Watch(ctx, l.process, w)
 		l.wakeups.setListening(false)
+		// The next heartbeat removes the lost lock from the row.
+		wake(l.heartbeat)
 		if ctx.Err() != nil {
 			return
 		}
-		retry := min(time.Duration(n)*time.Second, 30*time.Second)
-		if errors.Is(err, store.ErrNoWatch) {
+		retry := listenAgain(failures)
+		switch {
+		case errors.Is(err, store.ErrNoWatch) && (failures == 0 || !listened):
 			retry = 5 * time.Minute
+			present(err)
+		case errors.Is(err, store.ErrDead):
+			retry = time.Second // the heartbeat learns that too, and ends the registration
+		case failures > soonest:
+			present(err)
 		}
-		l.events.report(WorkerPolling{Worker: l.events.worker, Every: l.poll, RetryIn: retry, Err: err})
-		sleep(ctx, retry)
+		// Of attempts that follow each other closely the first is enough to tell.
+		if failures <= 1 || failures > soonest {
+			l.events.report(WorkerPolling{Worker: l.process, Every: l.poll, RetryIn: retry, Err: err})
+		}
+		sleep(ctx, retry-retry/4+rand.N(retry/4))
 	}
+}
+
+// soonest is how many attempts to listen follow each other closely: a worker that has lost its
+// presence lock, and cannot reach the database, is declared dead after store.AbsentFor.
+const soonest = 25
+
+// listenAgain returns how long to wait after so many failures.
+func listenAgain(failures int) time.Duration {
+	switch {
+	case failures == 0:
+		return 10 * time.Millisecond
+	case failures <= soonest:
+		return 200 * time.Millisecond
+	}
+	return min(time.Duration(failures-soonest)*time.Second, 30*time.Second)
 }

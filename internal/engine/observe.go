@@ -86,6 +86,12 @@ func line(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelDebug, "listening for new tasks", nil
 	case WorkerPolling:
 		return slog.LevelInfo, "cannot listen for new tasks; polling", []any{"poll", e.Every, "retry_in", e.RetryIn, "error", e.Err}
+	case PresenceMissing:
+		return slog.LevelWarn, "no presence lock; others notice the end of this worker by its heartbeat alone", []any{"dead_after", e.DeadAfter, "error", e.Err}
+	case PresenceUnknown:
+		return slog.LevelWarn, "cannot read the presence of other workers; their ends are noticed by their heartbeats alone", []any{"error", e.Err}
+	case DeclaredDead:
+		return slog.LevelWarn, "declared dead although it runs; others may have taken its tasks over, and what it has not committed is undone", nil
 	case HeartbeatFailed:
 		return slog.LevelWarn, "cannot renew the heartbeat", []any{"deadline_in", e.DeadlineIn, "error", e.Err}
 	case ClaimFailed:
@@ -114,6 +120,10 @@ func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
 		return slog.LevelError, "cannot register", []any{"try", e.Try, "retry_in", e.RetryIn, "error", e.Err}
 	case CallDeregister:
 		return slog.LevelError, "cannot deregister; other workers will take the tasks over", []any{"error", e.Err}
+	case CallPresence:
+		return slog.LevelWarn, "cannot look which workers are present", []any{"error", e.Err}
+	case CallFoundAlive:
+		return slog.LevelWarn, "cannot record that this worker ran", []any{"error", e.Err}
 	case CallCheckClaims:
 		return slog.LevelWarn, "cannot check for lost claims", []any{"error", e.Err}
 	case CallClean:

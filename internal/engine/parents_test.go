@@ -176,7 +176,7 @@ type far struct {
 	delay time.Duration
 }
 
-func (far) Reap(context.Context) (store.Reaped, error) { return store.Reaped{}, nil }
+func (far) Reap(context.Context, []int64) (store.Reaped, error) { return store.Reaped{}, nil }
 
 func (s far) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
 	<-time.After(s.delay)

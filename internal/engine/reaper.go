@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// reaper declares silent workers dead and releases abandoned tasks. Every worker
-// has one, each at times of its own: the statements are guarded, so two reapers
-// at the same time do no harm. It runs on one goroutine.
+// reaper declares workers dead that are silent or absent, and releases abandoned tasks. Every
+// worker has one, each at times of its own: the statements are guarded, so two reapers
+// at the same time do no harm. It is safe for concurrent use.
 type reaper struct {
 	store   Store
 	every   time.Duration
@@ -27,18 +27,23 @@ func (r *reaper) run(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		cctx, cancel := context.WithTimeout(ctx, r.call)
-		found, err := r.store.Reap(cctx)
-		cancel()
-		switch {
-		case err != nil && ctx.Err() == nil:
-			r.events.report(CallFailed{Worker: r.events.worker, Call: CallReap, Try: 1, Err: err})
-		case err == nil && len(found.Dead)+len(found.Released)+len(found.Ended) > 0:
-			r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
-			r.wakeups.taskWaiting()
-		case len(found.Woken)+len(found.Passed) > 0:
-			r.wakeups.taskWaiting()
-		}
+		r.pass(ctx, nil)
 		t.Reset(r.every - r.every/8 + rand.N(r.every/4))
+	}
+}
+
+// pass reaps once. Absent are presence locks of processes that are gone.
+func (r *reaper) pass(ctx context.Context, absent []int64) {
+	cctx, cancel := context.WithTimeout(ctx, r.call)
+	defer cancel()
+	found, err := r.store.Reap(cctx, absent)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		r.events.report(CallFailed{Worker: r.events.worker, Call: CallReap, Try: 1, Err: err})
+	case err == nil && len(found.Dead)+len(found.Released)+len(found.Ended) > 0:
+		r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
+		r.wakeups.taskWaiting()
+	case len(found.Woken)+len(found.Passed) > 0:
+		r.wakeups.taskWaiting()
 	}
 }

@@ -23,11 +23,12 @@ type registration struct {
 	flusher   *flusher
 	heartbeat *heartbeat
 	reaper    *reaper
+	presence  *presence
 	cleaner   *cleaner
 	listener  *listener
 	parents   *parents
 
-	background sync.WaitGroup // heartbeat, reaper, cleaner, listener and parents
+	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener and parents
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -42,19 +43,30 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, sessionDeps{
 		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents,
 	})
+	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
+	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}
 	return &registration{
 		store: w.store, config: c, process: p.ID, events: events,
 		claimer: newClaimer(w.store, c, claim, pool, flusher, wakeups, events),
 		pool:    pool, flusher: flusher,
 		heartbeat: &heartbeat{
-			store: w.store, process: p.ID, every: c.Heartbeat, call: c.Call, deadline: deadline, pool: pool, events: events,
+			store: w.store, process: p.ID, every: c.Heartbeat, call: c.Call, now: renew, deadline: deadline, pool: pool, events: events,
 		},
-		reaper:   &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events},
-		cleaner:  &cleaner{store: w.store, config: c, events: events},
-		listener: &listener{store: w.store, poll: c.Poll, wakeups: wakeups, events: events},
-		parents:  parents,
+		reaper: reaper,
+		presence: &presence{
+			store: w.store, process: p.ID, alone: readAlone, call: c.Call, joined: joined, reaper: reaper, events: events,
+		},
+		cleaner: &cleaner{store: w.store, config: c, events: events},
+		listener: &listener{
+			store: w.store, process: p.ID, poll: c.Poll, deadAfter: c.DeadAfter,
+			wakeups: wakeups, joined: joined, heartbeat: renew, events: events,
+		},
+		parents: parents,
 	}
 }
+
+// firstReading bounds the reading before the first claim.
+const firstReading = 2 * time.Second
 
 // run works until ctx ends (nil) or the heartbeat is lost (errIdentityLost).
 func (r *registration) run(ctx context.Context) error {
@@ -75,6 +87,12 @@ func (r *registration) run(ctx context.Context) error {
 	r.background.Go(func() { r.reaper.run(writes) })
 	r.background.Go(func() { r.cleaner.run(writes) })
 	r.background.Go(func() { r.listener.run(writes) })
+	// Before the first claim, so that the tasks of a worker that was killed and
+	// started again go on at once.
+	first, cancel := context.WithTimeout(ctx, firstReading)
+	next := r.presence.read(first)
+	cancel()
+	r.background.Go(func() { r.presence.run(writes, next) })
 	r.background.Go(func() { r.parents.run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots

@@ -35,6 +35,7 @@ type scriptWorker struct {
 	loseAnswer    bool
 	registrations int
 	txs           []*memstore.Tx
+	freeLock      context.CancelCauseFunc // ends Watch, which frees the presence lock
 }
 
 var _ engine.Store = (*scriptWorker)(nil)
@@ -58,6 +59,7 @@ func (e *scriptEnv) worker(command string, args []string) error {
 		for _, tx := range w.txs {
 			tx.Kill()
 		}
+		w.freeLock(memstore.ErrGone)
 		w.cancel()
 	case "cut", "mend":
 		w.cut = command == "cut"
@@ -79,7 +81,7 @@ func (e *scriptEnv) startWorker(args []string) error {
 		}
 		c.Slots = slots
 	}
-	w := &scriptWorker{env: e, name: args[0], ended: make(chan struct{})}
+	w := &scriptWorker{env: e, name: args[0], ended: make(chan struct{}), freeLock: func(error) {}}
 	e.workers[w.name] = w
 	c.System, c.Log = w.name, slog.New(scriptLog{slog.DiscardHandler, w})
 	kinds := demo(nil)
@@ -189,8 +191,27 @@ func (w *scriptWorker) Waiting(ctx context.Context, c store.Claim) (bool, error)
 
 // Watch implements [engine.Store]: what wakes the worker is the same in all
 // scripts, cut off or not.
-func (w *scriptWorker) Watch(ctx context.Context, ready, wake func()) error {
-	return w.env.store.Watch(ctx, ready, wake)
+func (w *scriptWorker) Watch(ctx context.Context, process string, to store.Watcher) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	w.mu.Lock()
+	w.freeLock = end
+	dead := w.dead
+	w.mu.Unlock()
+	if dead {
+		return errUnreachable
+	}
+	return w.env.store.Watch(ctx, process, to)
+}
+
+// ReadPresence implements [engine.Store].
+func (w *scriptWorker) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
+	return reaching(w, func() (store.PresenceReading, error) { return w.env.store.ReadPresence(ctx, process) })
+}
+
+// FoundAlive implements [engine.Store].
+func (w *scriptWorker) FoundAlive(ctx context.Context, process string) (bool, error) {
+	return reaching(w, func() (bool, error) { return w.env.store.FoundAlive(ctx, process) })
 }
 
 // Plan implements [engine.Store].
@@ -238,8 +259,8 @@ func (w *scriptWorker) Processes(ctx context.Context, since time.Duration) ([]st
 }
 
 // Reap implements [engine.Store].
-func (w *scriptWorker) Reap(ctx context.Context) (store.Reaped, error) {
-	return reaching(w, func() (store.Reaped, error) { return w.env.store.Reap(ctx) })
+func (w *scriptWorker) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
+	return reaching(w, func() (store.Reaped, error) { return w.env.store.Reap(ctx, absent) })
 }
 
 // Begin implements [engine.Store].

@@ -42,11 +42,11 @@ func (s *stalling) Heartbeat(ctx context.Context, process string, busy int, drai
 	return s.Store.Heartbeat(ctx, process, busy, draining)
 }
 
-func (s *stalling) Reap(ctx context.Context) (store.Reaped, error) {
+func (s *stalling) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	if err := s.stall(ctx, "Reap"); err != nil {
 		return store.Reaped{}, err
 	}
-	return s.Store.Reap(ctx)
+	return s.Store.Reap(ctx, absent)
 }
 
 func (s *stalling) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {

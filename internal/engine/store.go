@@ -22,7 +22,6 @@ type Store interface {
 	Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error)
 	Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error)
 	Waiting(ctx context.Context, c store.Claim) (bool, error)
-	Watch(ctx context.Context, ready, wake func()) error
 
 	// The work on a task.
 	Plan(ctx context.Context, id uuid.UUID) (store.Plan, error)
@@ -43,8 +42,9 @@ type Store interface {
 	PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error)
 	RetryChildren(ctx context.Context, l store.Lease, limit int) (int, error)
 
-	Reap(ctx context.Context) (store.Reaped, error)
+	Reap(ctx context.Context, absent []int64) (store.Reaped, error)
 	Processes(ctx context.Context, since time.Duration) ([]store.Process, error)
+	store.Presence
 	store.Cleaner
 	// Dialect is passed on to executors that use ent; see [LazyTx.Dialect].
 	Dialect() dialect.Name

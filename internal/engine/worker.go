@@ -40,17 +40,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.store.Release(cctx)
 	}()
 	events := newObserver(ctx, w.config)
-	for first := true; ; first = false {
-		err := w.runRegistered(ctx, events, first)
+	for before := ""; ; {
+		process, err := w.runRegistered(ctx, events, before)
+		before = process
 		if ctx.Err() != nil || !errors.Is(err, errIdentityLost) {
 			return err
 		}
 	}
 }
 
-// runRegistered registers under a new process ID and works until ctx ends (nil) or
-// the heartbeat is lost (errIdentityLost).
-func (w *Worker) runRegistered(ctx context.Context, events *observer, first bool) error {
+// runRegistered registers under a new process ID, which it returns, and works until ctx ends (nil) or
+// the heartbeat is lost (errIdentityLost). Before is the process ID that it had, "" at first.
+func (w *Worker) runRegistered(ctx context.Context, events *observer, before string) (process string, err error) {
 	kinds := make(map[string][]int, len(w.kinds))
 	for name, k := range w.kinds {
 		kinds[name] = k.Reads
@@ -59,6 +60,7 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, first bool
 		ID: newProcessID(w.config.System), Version: w.config.Version, Kinds: kinds,
 		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter,
 	}
+	former := events.as(before)
 	events = events.as(p.ID)
 	sent := time.Now()
 	for n := 1; ; n++ {
@@ -69,21 +71,38 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, first bool
 			break
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // asked to end before it had begun: that is no failure
+			return p.ID, nil //nolint:nilerr // asked to end before it had begun: that is no failure
 		}
-		if first {
-			return fmt.Errorf("register worker %s: %w", p.ID, err)
+		if before == "" {
+			return p.ID, fmt.Errorf("register worker %s: %w", p.ID, err)
 		}
 		delay := w.config.Backoff.Delay(n)
 		events.report(CallFailed{Worker: p.ID, Call: CallRegister, Try: n, RetryIn: delay, Err: err})
 		sleep(ctx, delay)
 		sent = time.Now()
 	}
+	w.foundAlive(ctx, former)
 	r := newRegistration(w, p, sent, events)
 	events.report(WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues})
-	err := r.run(ctx)
+	err = r.run(ctx)
 	events.report(WorkerEnded{Worker: p.ID, Err: err})
-	return err
+	return p.ID, err
+}
+
+// foundAlive records, if others had declared the process dead that this worker was before, that it
+// ran.
+func (w *Worker) foundAlive(ctx context.Context, events *observer) {
+	if events.worker == "" {
+		return
+	}
+	cctx, cancel := context.WithTimeout(ctx, w.config.Call)
+	defer cancel()
+	switch declaredDead, err := w.store.FoundAlive(cctx, events.worker); {
+	case err != nil && ctx.Err() == nil:
+		events.report(CallFailed{Worker: events.worker, Call: CallFoundAlive, Try: 1, Err: err})
+	case declaredDead:
+		events.report(DeclaredDead{Worker: events.worker})
+	}
 }
 
 // newProcessID returns <system>-<startup-timestamp>-<random> (SSP-24): a new ID

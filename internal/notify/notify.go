@@ -28,6 +28,9 @@ type Listener struct {
 // for, such as LISTEN, reaches another client or nobody.
 var ErrPooled = errors.New("a pooler stands between this connection and the server: give the listener a DSN of its own")
 
+// ErrNotPgx: the driver's connection lacks what the listener needs of pgx.
+var ErrNotPgx = errors.New("the listener needs pgx")
+
 // On returns a listener on a connection. It asks the server for its process id,
 // as a pooler in transaction mode greets with an invented one.
 func On(ctx context.Context, conn *sql.Conn) (*Listener, error) {
@@ -84,7 +87,7 @@ func method(v reflect.Value, name string, params int) (reflect.Value, error) {
 			return m, nil
 		}
 	}
-	return reflect.Value{}, fmt.Errorf("the driver's connection (%v) has no %s: the listener needs pgx", v.Type(), name)
+	return reflect.Value{}, fmt.Errorf("the driver's connection (%v) has no %s: %w", v.Type(), name, ErrNotPgx)
 }
 
 // waiter calls pgx's WaitForNotification(ctx) (*pgconn.Notification, error).

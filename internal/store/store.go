@@ -37,7 +37,8 @@ type Store interface {
 	// RegisterWorker inserts the row of a worker process.
 	RegisterWorker(ctx context.Context, p Process) error
 	// Heartbeat renews the process's heartbeat. It returns ErrDead when the process
-	// has been declared dead or has left: such a process never revives.
+	// has been declared dead or has left: such a process never revives. A
+	// presence lock that the process has lost is removed from its row.
 	Heartbeat(ctx context.Context, process string, busy int, draining bool) error
 	// Deregister ends the process and releases all tasks that it still has, without
 	// spending an attempt, in one transaction.
@@ -66,21 +67,18 @@ type Store interface {
 	Unstarted(ctx context.Context, process string) (map[uuid.UUID]Position, error)
 
 	// Reap declares processes dead that have been silent for longer than they
-	// said they may be, releases every task in flight that no live process
+	// said they may be, and those whose rows name one of the absent locks, see
+	// [PresenceReading]. It releases every task in flight that no live process
 	// holds, marking it stalled, and applies requests that no worker will apply. It keeps nothing in memory and never waits for a row lock.
-	Reap(ctx context.Context) (Reaped, error)
+	Reap(ctx context.Context, absent []int64) (Reaped, error)
 	// Waiting reports whether a task could be claimed now by these queues and
 	// kinds.
 	Waiting(ctx context.Context, c Claim) (bool, error)
-	// Watch calls wake whenever tasks may have become claimable, until ctx
-	// ends or watching fails. Calls may be missing or superfluous. It returns
-	// ErrNoWatch when this database cannot be watched from here (through a
-	// pooler), after a self-test; ready is called once the self-test has passed.
-	Watch(ctx context.Context, ready, wake func()) error
 	// Release returns the connections that the store keeps to the pool. The store
 	// may be used again.
 	Release(ctx context.Context)
 
+	Presence
 	Cleaner
 
 	// Reader and operator methods; the handle decides in which transaction.
@@ -255,6 +253,10 @@ type Process struct {
 	Draining  bool
 	Ended     *time.Time
 	EndReason string
+	// FoundAlive is when a process that had been declared dead turned out to run: its
+	// tasks were taken over although it still had them.
+	FoundAlive *time.Time
+	Present    bool // its row names a presence lock
 }
 
 // Alive reports whether the process can hold tasks.

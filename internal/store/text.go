@@ -10,6 +10,10 @@ import (
 // schema are notified of new tasks.
 func NotifyChannel(schema string) string { return "taskkit_" + schema }
 
+// WorkerPresent is the payload of the notification that another worker has presence. All others
+// but the probes of listeners say that tasks may have become claimable.
+const WorkerPresent = "worker present"
+
 // checkKey refuses a key that one database would refuse and the other would
 // truncate. A key is never changed, because a lookup would then miss it.
 func checkKey(column, s string) error {

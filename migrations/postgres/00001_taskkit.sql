@@ -22,6 +22,9 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "draining" boolean NOT NULL DEFAULT (false),
   "ended_date" timestamptz NULL,
   "ended_reason" text NULL,
+  "presence_lock" bigint NULL,
+  "absent_date" timestamptz NULL,
+  "found_alive_date" timestamptz NULL,
   PRIMARY KEY ("id")
 );
 -- Create "taskkit_queued_task" table

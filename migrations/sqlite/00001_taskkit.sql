@@ -216,6 +216,9 @@ CREATE TABLE `taskkit_task_process` (
   `draining` bool NOT NULL DEFAULT (false),
   `ended_date` datetime NULL,
   `ended_reason` text NULL,
+  `presence_lock` integer NULL,
+  `absent_date` datetime NULL,
+  `found_alive_date` datetime NULL,
   PRIMARY KEY (`id`)
 );
 -- Create "taskkit_task_rate" table

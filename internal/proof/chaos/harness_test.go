@@ -54,6 +54,8 @@ type workerArgs struct {
 	Items bool
 	// Parents: it also knows the kinds of tasks that have children.
 	Parents bool
+	// Defaults: all settings but Slots and ListenDSN are those of the zero Config.
+	Defaults bool
 }
 
 func TestMain(m *testing.M) {
@@ -115,13 +117,17 @@ func workerProcess(raw string) error {
 		defer file.Close()
 		logger = slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	w, err := taskkit.NewWorker(db, &reg, taskkit.Config{
+	config := taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: a.Slots,
 		Heartbeat: a.Heartbeat, DeadAfter: a.DeadAfter, BatchTimeout: a.batch(),
 		Poll: 50 * time.Millisecond, PollListening: time.Second,
 		Backoff: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, MaxAttempts: 1000,
 		CallTimeout: a.Call, ListenDSN: a.ListenDSN, Drain: drain, Logger: logger,
-	})
+	}
+	if a.Defaults {
+		config = taskkit.Config{Schema: a.Schema, SystemID: a.Name, Slots: a.Slots, ListenDSN: a.ListenDSN, Logger: logger}
+	}
+	w, err := taskkit.NewWorker(db, &reg, config)
 	if err != nil {
 		return err
 	}
@@ -365,18 +371,14 @@ func (f *harness) until(what string, ok func() bool) {
 	}
 }
 
-// now is the database's clock.
-func (f *harness) now() time.Time {
-	f.Helper()
-	query := "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-	if f.db.Dialect == dialect.SQLite {
-		query = "SELECT CAST(round(unixepoch('now', 'subsec') * 1000000) AS integer)"
+// within returns whether a test has done so many things that it is over: as many as the short form does,
+// and in the long form as many as there is time for, up to most.
+func (f *harness) within(short, most int) func(done int) bool {
+	budget, long := prove.Budget(f.T)
+	end := time.Now().Add(budget)
+	return func(done int) bool {
+		return done >= most || done >= short && (!long || time.Now().After(end))
 	}
-	var us int64
-	if err := f.db.QueryRowContext(f.Context(), query).Scan(&us); err != nil {
-		f.Fatal(err)
-	}
-	return time.UnixMicro(us)
 }
 
 // task reads a task.

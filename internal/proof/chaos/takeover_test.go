@@ -13,59 +13,81 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Workers are killed in the middle of their tasks, several at once; others take
-// the tasks over. The long form kills 200 and checks that 99 of 100 takeovers take
-// no longer than a worker may be silent and a second.
+// A worker with a task in flight is killed, at default settings, while another one lives, which
+// takes the task over. The long form kills 200, if there is time, and checks that 99 of 100 takeovers take
+// no longer than four seconds from the kill to the end of the task's next batch.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
-	_, long := prove.Budget(t)
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		f := newHarness(t, db)
-		kills, atOnce := 4, 2
-		if long {
-			kills, atOnce = 200, 10
-			if db.Dialect == dialect.SQLite {
-				atOnce = 5 // all of them write to one file
-			}
-		}
-		var ids []taskkit.ID
-		for range atOnce {
-			ids = append(ids, f.submit(100_000, 50*time.Millisecond))
-		}
+		f.args.Defaults = true
+		over := f.within(3, 200)
+		id := f.submit(1_000_000, 20*time.Millisecond)
 		workers := map[string]*worker{}
 		var took []time.Duration
-		for len(took) < kills {
-			for range 2*atOnce - len(workers) {
+		for !over(len(took)) {
+			for len(workers) < 2 {
 				w := f.launch()
 				workers[w.name] = w
 			}
-			took = append(took, f.killHolders(ids, workers)...)
+			f.untilPresent(2)
+			took = append(took, f.killHolder(id, workers, nil))
 		}
-		for _, id := range ids {
-			if _, err := f.client.Stop(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+		f.recordTakeovers("takeover-"+short(db), took, 4*time.Second, id)
+	})
+}
+
+// The only worker is killed and started again, at default settings. Its task goes on soon after
+// that: the long form does so 50 times, if there is time, and checks that it never takes longer than three seconds
+// from the start of the new process.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		f := newHarness(t, db)
+		f.args.Defaults = true
+		over := f.within(2, 50)
+		id := f.submit(1_000_000, 20*time.Millisecond)
+		workers := map[string]*worker{}
+		start := func() {
+			w := f.launch()
+			workers[w.name] = w
 		}
-		for _, id := range ids {
-			f.until("it has stopped", func() bool { return f.task(id).Status == taskkit.StatusCompleted })
+		start()
+		var took []time.Duration
+		for !over(len(took)) {
+			f.untilPresent(1)
+			took = append(took, f.killHolder(id, workers, start))
 		}
-		r := f.check(oracle.Options{Ended: true})
-		bound := f.args.DeadAfter + time.Second
-		p50, p99, most := quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1)
-		t.Logf("%d kills: takeover p50 %v, p99 %v, longest %v; %d touches", len(took), p50, p99, most, r.Counts.Touches)
-		if r.Counts.Reclaims < int64(len(took)) {
-			t.Errorf("%d kills and %d takeovers", len(took), r.Counts.Reclaims)
-		}
-		if !long {
-			return
-		}
-		if p99 > bound {
-			t.Errorf("takeover p99 is %v, want at most %v", p99, bound)
-		}
-		prove.Record(t, "takeover-"+short(db), map[string]any{
-			"kills": len(took), "p50": p50.String(), "p99": p99.String(), "longest": most.String(),
-			"dead after": f.args.DeadAfter.String(), "touches": r.Counts.Touches, "violations": len(r.Violations),
-		})
+		f.recordTakeovers("restart-"+short(db), took, 3*time.Second, id)
+	})
+}
+
+// recordTakeovers stops the task, has the oracle check, and records how long takeovers took. In the
+// long form 99 of 100 must be within bound.
+func (f *harness) recordTakeovers(name string, took []time.Duration, bound time.Duration, id taskkit.ID) {
+	f.Helper()
+	if _, err := f.client.Stop(f.Context(), id); err != nil {
+		f.Fatal(err)
+	}
+	f.until("it has stopped", func() bool { return f.task(id).Status == taskkit.StatusCompleted })
+	r := f.check(oracle.Options{Ended: true})
+	p50, p99, most := quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1)
+	f.Logf("%d kills: p50 %v, p99 %v, longest %v; %d touches", len(took), p50, p99, most, r.Counts.Touches)
+	if r.Counts.Reclaims < int64(len(took)) {
+		f.Errorf("%d kills and %d takeovers", len(took), r.Counts.Reclaims)
+	}
+	if n, err := f.falselyDead(); err != nil || n > 0 {
+		f.Errorf("%d workers were declared dead although they ran, %v", n, err)
+	}
+	if !f.long {
+		return
+	}
+	if p99 > bound {
+		f.Errorf("p99 is %v, want at most %v", p99, bound)
+	}
+	prove.Record(f.T, name, map[string]any{
+		"kills": len(took), "p50": p50.String(), "p99": p99.String(), "longest": most.String(),
+		"touches": r.Counts.Touches, "violations": len(r.Violations),
 	})
 }
 
@@ -77,43 +99,58 @@ func short(db *testdb.DB) string {
 	return "postgres"
 }
 
-// killHolders waits until each task executes, kills the workers that have them,
-// and returns how long it was until each was claimed again, by the database's
-// clock.
-func (f *harness) killHolders(ids []taskkit.ID, workers map[string]*worker) (took []time.Duration) {
+// killHolder waits until a task executes, kills the worker that has it, calls then, and returns
+// how long it was from there to the end of the task's next batch.
+func (f *harness) killHolder(id taskkit.ID, workers map[string]*worker, then func()) time.Duration {
 	f.Helper()
-	fences := map[taskkit.ID]int64{}
-	var holders []string
-	for _, id := range ids {
-		f.until("it executes", func() bool {
-			t := f.task(id)
-			fences[id] = t.Fence
-			if t.Status != taskkit.StatusExecuting || t.Checkpoints == 0 {
-				return false
+	var at *taskkit.Task
+	f.until("it executes", func() bool {
+		at = f.task(id)
+		return at.Status == taskkit.StatusExecuting && at.LeaseStarted != nil && workers[systemOf(at.Worker)] != nil
+	})
+	fence, name := at.Fence, systemOf(at.Worker)
+	f.until("a batch has ended", func() bool { return f.task(id).Checkpoints > at.Checkpoints })
+	w := workers[name]
+	if err := w.Process.Signal(syscall.SIGKILL); err != nil {
+		f.Fatal(err)
+	}
+	killed := time.Now()
+	delete(workers, name)
+	if then != nil {
+		<-w.gone
+		killed = time.Now()
+		then()
+	}
+	f.until("another has it", func() bool {
+		at = f.task(id)
+		return at.Fence > fence && at.Status == taskkit.StatusExecuting
+	})
+	f.until("a batch has ended", func() bool { return f.task(id).Checkpoints > at.Checkpoints })
+	return time.Since(killed)
+}
+
+// untilPresent waits until so many workers have presence locks.
+func (f *harness) untilPresent(n int) {
+	f.Helper()
+	f.until("they are present", func() bool {
+		ws, err := f.client.Workers(f.Context())
+		if err != nil {
+			return false
+		}
+		present := 0
+		for _, w := range ws {
+			if w.Present {
+				present++
 			}
-			holders = append(holders, systemOf(t.Worker))
-			return true
-		})
-	}
-	at := f.now()
-	for _, name := range holders {
-		if workers[name] == nil {
-			continue // it was declared dead with the first task, and then had the second
 		}
-		if err := workers[name].Process.Signal(syscall.SIGKILL); err != nil {
-			f.Fatal(err)
-		}
-		delete(workers, name)
-	}
-	for _, id := range ids {
-		var t *taskkit.Task
-		f.until("another has it", func() bool {
-			t = f.task(id)
-			return t.Fence > fences[id] && t.Scheduled != nil
-		})
-		took = append(took, t.Scheduled.Sub(at))
-	}
-	return took
+		return present == n
+	})
+}
+
+// falselyDead counts the workers that were declared dead although they ran.
+func (f *harness) falselyDead() (n int, err error) {
+	err = f.db.QueryRowContext(f.Context(), "SELECT count(*) FROM taskkit_task_process WHERE found_alive_date IS NOT NULL").Scan(&n)
+	return n, err
 }
 
 // systemOf is the name of the worker in its identity, SSP-24.

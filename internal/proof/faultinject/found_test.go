@@ -130,7 +130,7 @@ func TestReaperFallsSilent(t *testing.T) {
 	if err := silent.begin(l.db.DSN, []faultproxy.Fault{{
 		Number: 1, Action: faultproxy.Silence,
 		Match: func(m faultproxy.Message) bool {
-			return m.Direction == faultproxy.ToClient && m.Name == "DataRow" && strings.HasPrefix(m.SQL, "WITH silent")
+			return m.Direction == faultproxy.ToClient && m.Name == "DataRow" && strings.HasPrefix(m.SQL, "WITH gone")
 		},
 	}}); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
 	"taskkit.dev/internal/workrate"
 )
 
@@ -104,9 +105,9 @@ func (n *node) Unstarted(ctx context.Context, process string) (map[uuid.UUID]sto
 }
 
 // Reap implements [store.Store].
-func (n *node) Reap(ctx context.Context) (store.Reaped, error) {
+func (n *node) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	return do(ctx, n, "Reap", func(ctx context.Context) (store.Reaped, error) {
-		r, err := n.db.Reap(ctx)
+		r, err := n.db.Reap(ctx, absent)
 		for range r.Dead {
 			n.count("declared dead")
 		}
@@ -123,22 +124,60 @@ func (n *node) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	return do(ctx, n, "Waiting", func(ctx context.Context) (bool, error) { return n.db.Waiting(ctx, c) })
 }
 
-// Watch implements [store.Store]. Some wake-ups are lost.
-func (n *node) Watch(ctx context.Context, ready, wake func()) error {
+// ReadPresence implements [store.Presence].
+func (n *node) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
+	return do(ctx, n, "ReadPresence", func(ctx context.Context) (store.PresenceReading, error) {
+		return n.db.ReadPresence(ctx, process)
+	})
+}
+
+// FoundAlive implements [store.Presence].
+func (n *node) FoundAlive(ctx context.Context, process string) (bool, error) {
+	return do(ctx, n, "FoundAlive", func(ctx context.Context) (bool, error) { return n.db.FoundAlive(ctx, process) })
+}
+
+// Watch implements [store.Store]. Some wake-ups are lost. A machine that crashes loses its
+// presence lock, and so does one that loses its connection, which it
+// may not know.
+func (n *node) Watch(ctx context.Context, process string, w store.Watcher) error {
 	if _, err := n.gate(ctx, false); err != nil {
 		return err
 	}
 	if n.plan.NoNotify {
 		return store.ErrNoWatch
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	n.onCrash(cancel)
-	return n.db.Watch(ctx, ready, func() {
+	watching, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	n.onCrash(func() { end(memstore.ErrGone) })
+	if n.chance(10 * n.plan.Loss) {
+		go n.cut(watching, end)
+	}
+	wake := w.Wake
+	w.Wake = func() {
 		if !n.chance(n.plan.Loss) {
 			wake()
 		}
-	})
+	}
+	err := n.db.Watch(watching, process, w)
+	if ctx.Err() == nil && watching.Err() != nil {
+		return errNetwork
+	}
+	return err
+}
+
+// cut ends the connection of a listener some time later. The worker knows
+// that it has lost its lock, or it does not.
+func (n *node) cut(watching context.Context, end context.CancelCauseFunc) {
+	if sleep(watching, n.between(0, deadAfter)) != nil {
+		return
+	}
+	if n.chance(0.5) {
+		n.count("connection of the listener lost")
+		end(errNetwork)
+		return
+	}
+	n.count("presence lost while the process lives")
+	end(memstore.ErrGone)
 }
 
 // Request implements [store.Operator].

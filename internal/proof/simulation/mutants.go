@@ -81,12 +81,12 @@ func (s keepsFence) Claim(ctx context.Context, c store.Claim) (store.ClaimResult
 // them by then.
 type reapsByID struct{ *memstore.Store }
 
-func (s reapsByID) Reap(ctx context.Context) (store.Reaped, error) {
+func (s reapsByID) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	ts, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Scheduling, lifecycle.Executing}})
 	if err != nil {
 		return store.Reaped{}, err
 	}
-	r, err := s.Store.Reap(ctx)
+	r, err := s.Store.Reap(ctx, absent)
 	if err != nil || len(r.Released) == 0 {
 		return r, err
 	}
@@ -103,7 +103,7 @@ func (s reapsByID) Reap(ctx context.Context) (store.Reaped, error) {
 // reapsNever leaves to the dead what they hold.
 type reapsNever struct{ *memstore.Store }
 
-func (s reapsNever) Reap(context.Context) (store.Reaped, error) { return store.Reaped{}, nil }
+func (s reapsNever) Reap(context.Context, []int64) (store.Reaped, error) { return store.Reaped{}, nil }
 
 // checksFirst checks the fence when a batch begins, locks nothing, and
 // commits whatever has become of the task meanwhile.

@@ -48,7 +48,7 @@ func TestOneClock(t *testing.T) {
 			c := claimOne(t, s, &testdb.DB{DB: far, Schema: db.Schema}, 10*time.Minute)
 			reaped := func() store.Reaped {
 				t.Helper()
-				r, err := s.Reap(t.Context())
+				r, err := s.Reap(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
 	"taskkit.dev/internal/testkit/faultproxy"
+	"taskkit.dev/internal/testkit/storetest"
 	"taskkit.dev/internal/testkit/testdb"
 )
 
@@ -221,7 +223,7 @@ func TestStoppedInsideABatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the task is taken over", func() bool {
-		r, err := s.Reap(t.Context())
+		r, err := s.Reap(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +293,10 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 	db := testdb.Postgres(t)
 	s, _ := opened(t, db)
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- s.Watch(t.Context(), func() { close(ready) }, func() {}) }()
+	register(t, s, "watcher")
+	go func() {
+		done <- s.Watch(t.Context(), "watcher", storetest.Watcher(func(w *store.Watcher) { w.Present = func(error) { close(ready) } }))
+	}()
 	select {
 	case <-ready:
 	case err := <-done:
@@ -315,9 +320,9 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 func TestListenerFallsSilent(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
-	// The first notification is the proof at the beginning.
+	// The first notification is the proof at the beginning, and the second that of its presence.
 	proxy, dsn, err := faultproxy.Through(db.DSN, []faultproxy.Fault{{
-		Number: 2, Action: faultproxy.Silence,
+		Number: 3, Action: faultproxy.Silence,
 		Match: func(m faultproxy.Message) bool { return m.Name == "NotificationResponse" },
 	}})
 	if err != nil {
@@ -326,10 +331,11 @@ func TestListenerFallsSilent(t *testing.T) {
 	defer proxy.Close()
 	s, _ := opened(t, db, dbstore.Options{ListenDSN: dsn, ProbeEvery: 200 * time.Millisecond})
 	ctx := testdb.Within(t)
+	register(t, s, "watcher")
 	listening := false
-	err = s.Watch(ctx, func() { listening = true }, func() {})
-	if !listening || !errors.Is(err, store.ErrNoWatch) {
-		t.Fatalf("listening was %t, and it ended with %v, want ErrNoWatch", listening, err)
+	err = s.Watch(ctx, "watcher", storetest.Watcher(func(w *store.Watcher) { w.Ready = func() { listening = true } }))
+	if !listening || err == nil || !strings.Contains(err.Error(), "notification to itself") || errors.Is(err, store.ErrNoWatch) {
+		t.Fatalf("listening was %t, and it ended with %v, want that it could not notify itself", listening, err)
 	}
 }
 
@@ -339,8 +345,15 @@ func TestWatchThroughAPooler(t *testing.T) {
 	t.Parallel()
 	db := testdb.PgBouncer(t)
 	s, _ := opened(t, db)
-	if err := s.Watch(t.Context(), func() { t.Error("ready") }, func() {}); !errors.Is(err, store.ErrNoWatch) {
+	register(t, s, "watcher")
+	if err := s.Watch(t.Context(), "watcher", storetest.Watcher(func(w *store.Watcher) {
+		w.Ready = func() { t.Error("ready") }
+		w.Present = func(err error) { t.Errorf("present: %v", err) }
+	})); !errors.Is(err, store.ErrNoWatch) {
 		t.Fatalf("got %v, want ErrNoWatch", err)
+	}
+	if r, err := s.ReadPresence(t.Context(), "another"); err != nil || r.Present {
+		t.Errorf("present through a pooler: %v, %v", r.Others, err)
 	}
 	for range 5 {
 		var n int
@@ -350,7 +363,7 @@ func TestWatchThroughAPooler(t *testing.T) {
 	}
 	// A DSN that leads nowhere is an error and no hang.
 	far, _ := opened(t, db, dbstore.Options{ListenDSN: "postgres://127.0.0.1:1/nowhere?connect_timeout=2"})
-	if err := far.Watch(t.Context(), func() {}, func() {}); err == nil {
+	if err := far.Watch(t.Context(), "watcher", storetest.Watcher()); err == nil {
 		t.Fatal("watched nowhere")
 	}
 }

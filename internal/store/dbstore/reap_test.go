@@ -45,7 +45,7 @@ func TestReapMeetsClaim(t *testing.T) {
 		answered, done := make(chan answer, 1), false
 		var got answer
 		go func() {
-			r, err := s.Reap(t.Context())
+			r, err := s.Reap(t.Context(), nil)
 			answered <- answer{r, err}
 		}()
 		waits := 0 // how often in a row it was seen to wait

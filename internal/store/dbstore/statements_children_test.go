@@ -93,7 +93,7 @@ func (c *calls) children() {
 			return err
 		}
 		c.rec.take()
-		r, err := s.Reap(ctx)
+		r, err := s.Reap(ctx, nil)
 		if err == nil && len(r.Woken) != 1 {
 			err = errors.New("no parent was woken")
 		}

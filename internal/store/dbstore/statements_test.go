@@ -1,7 +1,6 @@
 package dbstore_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -96,14 +95,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 		return err
 	})
 	defer c.s.Release(t.Context())
-	c.record("watch", func() error {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		if err := c.s.Watch(ctx, cancel, func() {}); !errors.Is(err, context.Canceled) {
-			return err
-		}
-		return nil
-	})
+	c.presence(db)
 	c.inserts()
 	c.worker()
 	c.operator()
@@ -335,7 +327,7 @@ func (c *calls) worker() {
 	c.record("claim_requested", func() error { _, err := s.Claim(ctx, requested); return err })
 	c.afterFailures(claim)
 	c.record("deregister", func() error { return s.Deregister(ctx, "p") })
-	c.record("reap", func() error { _, err := s.Reap(ctx); return err })
+	c.record("reap", func() error { _, err := s.Reap(ctx, []int64{1 << 62}); return err })
 }
 
 // afterFailures records what only follows a failed attempt: a submission that

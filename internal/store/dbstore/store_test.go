@@ -31,6 +31,14 @@ func opened(t *testing.T, db *testdb.DB, opts ...dbstore.Options) (store.Store, 
 	return s, db
 }
 
+// register registers a process that serves nothing.
+func register(t *testing.T, s store.Store, id string) {
+	t.Helper()
+	if err := s.RegisterWorker(t.Context(), store.Process{ID: id, Kinds: map[string][]int{}, Queues: []string{}, DeadAfter: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // releaseAtEnd releases a store when the test ends.
 func releaseAtEnd(t *testing.T, s store.Store) {
 	t.Helper()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,23 +16,35 @@ import (
 	"taskkit.dev/internal/store/sqlbase"
 )
 
+// probePrefix begins the notifications that listeners send to themselves.
+const probePrefix = "probe "
+
 // probeWithin is how long a notification to itself may take.
 const probeWithin = 2 * time.Second
+
+// connectWithin is how long it may take until the connection of the listener listens.
+const connectWithin = 10 * time.Second
 
 // Watch implements [store.Store]. The listener has a connection of its own, from the
 // pool or from a DSN that bypasses a pooler. Behind a pooler a LISTEN would remain
 // on a connection that others use, so the listener first checks for one. It tests
-// itself by a notification that it sends on another connection, and again after
-// each half minute of silence.
-func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
-	conn, closing, err := s.listener(ctx)
+// itself by a notification that it sends on another connection, and on its own after
+// each half minute of silence. The session of the listener holds the presence lock of
+// the process.
+func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {
+	connecting, connected := context.WithTimeout(ctx, connectWithin)
+	defer connected()
+	conn, closing, err := s.listener(connecting)
 	if err != nil {
 		return err
 	}
 	defer closing()
-	l, err := notify.On(ctx, conn)
+	l, err := notify.On(connecting, conn)
+	if errors.Is(err, notify.ErrPooled) || errors.Is(err, notify.ErrNotPgx) {
+		err = fmt.Errorf("%w: %w", store.ErrNoWatch, err)
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", store.ErrNoWatch, err)
+		return err
 	}
 	channel := store.NotifyChannel(s.Schema())
 	defer func() {
@@ -40,27 +54,40 @@ func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
 		defer cancel()
 		_, _ = conn.ExecContext(ctx, "UNLISTEN *")
 	}()
-	if _, err := conn.ExecContext(ctx, `LISTEN "`+channel+`"`); err != nil {
+	if _, err := conn.ExecContext(connecting, `LISTEN "`+channel+`"`); err != nil {
 		return fmt.Errorf("listen on %s: %w", channel, err)
 	}
-	if err := s.probe(ctx, l, channel, wake); err != nil {
+	if err := s.probe(connecting, s.db, l, channel, w); err != nil {
 		return err
 	}
-	ready()
-	wake() // for what came before
+	connected()
+	w.Ready()
+	w.Wake() // for what came before
+	switch lock, err := s.takePresence(ctx, conn, process); {
+	case err == nil:
+		defer s.LosePresence(process, lock)
+		w.Present(nil)
+	case errors.Is(err, store.ErrNoPresence):
+		w.Present(err)
+	default:
+		return err
+	}
 	for {
 		quiet, cancel := context.WithTimeout(ctx, s.ProbeEvery)
 		payload, err := l.Wait(quiet)
 		silent := quiet.Err() != nil
 		cancel()
 		switch {
-		case err == nil && isProbe(payload):
 		case err == nil:
-			wake()
+			notified(payload, w)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case silent:
-			if err := s.probe(ctx, l, channel, wake); err != nil {
+			// On the connection itself: the pool may be exhausted. It worked once, so
+			// that another connection is worth an attempt.
+			if err := s.probe(ctx, conn, l, channel, w); errors.Is(err, store.ErrNoWatch) {
+				return fmt.Errorf("%v", err) //nolint:errorlint // see above
+			} else if err != nil {
 				return err
 			}
 		default:
@@ -99,13 +126,13 @@ func (s *Store) listener(ctx context.Context) (*sql.Conn, func(), error) {
 	return conn, func() { sqlbase.Discard(conn); _ = own.Close() }, nil
 }
 
-// probe proves that notifications arrive. Others that come meanwhile are passed
-// on.
-func (s *Store) probe(ctx context.Context, l *notify.Listener, channel string, wake func()) error {
+// probe proves that notifications arrive that are sent on a connection. Others that come
+// meanwhile are passed on.
+func (s *Store) probe(ctx context.Context, on store.Execer, l *notify.Listener, channel string, w store.Watcher) error {
 	within, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
-	word := "probe " + uuid.NewString()
-	if _, err := s.db.ExecContext(within, "SELECT pg_notify($1, $2)", channel, word); err != nil {
+	word := probePrefix + uuid.NewString()
+	if _, err := on.ExecContext(within, "SELECT pg_notify($1, $2)", channel, word); err != nil {
 		return fmt.Errorf("send a notification to itself: %w", err)
 	}
 	for {
@@ -119,11 +146,19 @@ func (s *Store) probe(ctx context.Context, l *notify.Listener, channel string, w
 			return fmt.Errorf("wait for a notification to itself: %w", err)
 		case payload == word:
 			return nil
-		case !isProbe(payload):
-			wake()
+		default:
+			notified(payload, w)
 		}
 	}
 }
 
-// isProbe reports whether a notification is the probe of a listener, not a wake-up.
-func isProbe(payload string) bool { return len(payload) > 6 && payload[:6] == "probe " }
+// notified passes a notification on.
+func notified(payload string, w store.Watcher) {
+	switch {
+	case strings.HasPrefix(payload, probePrefix): // of a listener
+	case payload == store.WorkerPresent:
+		w.Joined()
+	default:
+		w.Wake()
+	}
+}

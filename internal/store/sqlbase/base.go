@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	entdialect "entgo.io/ent/dialect"
@@ -33,6 +34,7 @@ type Base struct {
 	q     store.Querier
 	ent   *ent.Client
 	write Transact
+	lost  *sync.Map // from a process of this store to the presence lock that it lost last
 }
 
 // Transact runs f in a transaction that may write.
@@ -56,7 +58,7 @@ func within(q store.Querier, schema string, d dialect.Name) *Base {
 // New returns a Base that reads through q and writes in transactions of write.
 func New(q store.Querier, schema string, d dialect.Name, write Transact) *Base {
 	t := NewStatements(d, schema)
-	return &Base{Statements: t, q: q, write: write, ent: ent.NewClient(
+	return &Base{Statements: t, q: q, write: write, lost: new(sync.Map), ent: ent.NewClient(
 		ent.Driver(handle{entsql.NewDriver(string(d), entsql.Conn{ExecQuerier: q})}),
 		ent.AlternateSchema(ent.SchemaConfig{
 			QueuedTask: t.schema, TaskAttempt: t.schema, TaskEvent: t.schema,
@@ -134,8 +136,8 @@ func (b *Base) Heartbeat(ctx context.Context, process string, busy int, draining
 }
 
 func (b *Base) renewHeartbeat(ctx context.Context, q store.Querier, process string, busy int, draining bool) error {
-	r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET last_heartbeat_date = {now}, busy = $2, draining = $3
-WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining)
+	r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET last_heartbeat_date = {now}, busy = $2, draining = $3, presence_lock = nullif(presence_lock, $4)
+WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining, b.lostLock(process))
 	if err != nil {
 		return fmt.Errorf("renew the heartbeat of %s: %w", process, err)
 	}

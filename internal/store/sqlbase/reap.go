@@ -18,10 +18,10 @@ import (
 const page = 500
 
 // Reap implements [store.Store].
-func (b *Base) Reap(ctx context.Context) (store.Reaped, error) {
+func (b *Base) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	var r store.Reaped
 	err := b.write(ctx, func(q store.Querier) (err error) {
-		r.Dead, r.Released, err = b.release(ctx, q)
+		r.Dead, r.Released, err = b.release(ctx, q, absent)
 		return err
 	})
 	if err != nil {
@@ -109,18 +109,19 @@ func (t Statements) known() string {
     AND p.queues::jsonb @> to_jsonb(q.queue))`)
 }
 
-// release declares silent processes dead and releases every task in flight that
+// release declares silent and absent processes dead and releases every task in flight that
 // no live process holds, in the caller's transaction. A row whose batch is in
 // progress is locked and stepped over; while its server keeps that transaction
 // alive the batch may still commit.
 //
 // What becomes of a task is [lifecycle.Row.ReleaseAsLost].
-func (b *Base) release(ctx context.Context, q store.Querier) (dead []string, released []uuid.UUID, err error) {
-	_, err = sqlrows.Query(ctx, q, b.SQL(`WITH silent AS MATERIALIZED (
-  SELECT p.id FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND `)+b.silent()+` ORDER BY p.id `+b.skipLocked()+b.SQL(`
+func (b *Base) release(ctx context.Context, q store.Querier, absent []int64) (dead []string, released []uuid.UUID, err error) {
+	_, err = sqlrows.Query(ctx, q, b.SQL(`WITH gone AS MATERIALIZED (
+  SELECT p.id, CASE WHEN `+b.silent()+` THEN '`+endedSilent+`' ELSE '`+endedAbsent+`' END AS reason FROM {s}taskkit_task_process p
+  WHERE p.ended_date IS NULL AND (`+b.silent()+` OR `+b.absent("$1", "$2")+`) ORDER BY p.id `+b.skipLocked()+`
 )
-UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = 'silent for longer than it said it may be', busy = 0
-WHERE id IN (SELECT id FROM silent) RETURNING id`), nil, func(rows *sql.Rows) error {
+UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+WHERE id IN (SELECT id FROM gone) RETURNING id`), []any{b.numbersArg(absent), Millis(store.AbsentFor)}, func(rows *sql.Rows) error {
 		var id string
 		err := rows.Scan(&id)
 		dead = append(dead, id)

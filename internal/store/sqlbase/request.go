@@ -79,7 +79,7 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		return store.Task{}, err
 	}
 	if row.Abandoned() {
-		if _, _, err := b.release(ctx, q); err != nil {
+		if _, _, err := b.release(ctx, q, nil); err != nil {
 			return store.Task{}, err
 		}
 		if row, err = b.lock(ctx, q, id); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskkit.dev/internal/classify"
@@ -31,6 +32,7 @@ type Store struct {
 	applyNow applyStatements
 	claims   sync.Map      // claimStatements by the number of queues
 	busy     time.Duration // the connections' busy_timeout
+	file     atomic.Pointer[string]
 }
 
 // New returns the store of a file whose connections have this busy_timeout. [Open]
@@ -191,14 +193,17 @@ func (s *Store) inTx(ctx context.Context, f func(store.Querier) error) error {
 	return nil
 }
 
+// checkLockEvery is how often a worker checks that its lock file is still there.
+const checkLockEvery = time.Second
+
 // watchEvery is the interval at which the listener polls for changes of the file. A
 // poll reads a counter in shared memory.
 const watchEvery = 20 * time.Millisecond
 
 // Watch implements [store.Store]. SQLite sends no notifications, but it counts
 // changes: data_version differs after another connection, in any process, has
-// committed.
-func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
+// committed. The process has its presence lock while it watches.
+func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {
 	if n := s.db.Stats().MaxOpenConnections; n > 0 && n < 3 {
 		return fmt.Errorf("%w: a pool of %d connections has none to spare; allow 4 or more", store.ErrNoWatch, n)
 	}
@@ -215,8 +220,21 @@ func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
 	if err != nil {
 		return errors.Join(store.ErrNoWatch, err)
 	}
-	ready()
-	wake() // for changes before the first read
+	w.Ready()
+	w.Wake() // for changes before the first read
+	p, err := s.takePresence(ctx, conn, process)
+	switch {
+	case err == nil:
+		defer p.end()
+		w.Present(nil)
+	case errors.Is(err, store.ErrNoPresence):
+		w.Present(err)
+	case errors.Is(err, context.DeadlineExceeded) && s.exhausted():
+		return errExhausted(s.db.Stats().MaxOpenConnections)
+	default:
+		return err
+	}
+	files, checked := s.lockFiles(ctx), time.Now()
 	waited := s.db.Stats().WaitCount
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -230,11 +248,16 @@ func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
 		// share the pool these may be all there are, and whoever waits for another
 		// would wait for ever.
 		pool := s.db.Stats()
-		if pool.WaitCount > waited && pool.InUse == pool.MaxOpenConnections {
-			return fmt.Errorf("%w: all %d connections of the pool are in use, and others wait for one; allow Slots + 3 for each worker",
-				store.ErrNoWatch, pool.MaxOpenConnections)
+		if pool.WaitCount > waited && s.exhausted() {
+			return errExhausted(pool.MaxOpenConnections)
 		}
 		waited = pool.WaitCount
+		if p != nil && time.Since(checked) > checkLockEvery {
+			checked = time.Now()
+			if err := p.check(); err != nil {
+				return err
+			}
+		}
 		version, err := read()
 		switch {
 		case ctx.Err() != nil:
@@ -243,7 +266,22 @@ func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
 			return fmt.Errorf("read the version of the database's data: %w", err)
 		case version != last:
 			last = version
-			wake()
+			w.Wake()
+			if now := s.lockFiles(ctx); !now.Equal(files) {
+				files = now
+				w.Joined()
+			}
 		}
 	}
+}
+
+// exhausted reports whether all connections of the pool are in use.
+func (s *Store) exhausted() bool {
+	pool := s.db.Stats()
+	return pool.InUse == pool.MaxOpenConnections
+}
+
+func errExhausted(connections int) error {
+	return fmt.Errorf("%w: all %d connections of the pool are in use, and others wait for one; allow Slots + 3 for each worker",
+		store.ErrNoWatch, connections)
 }

@@ -67,7 +67,7 @@ func (s *Store) Clear(ctx context.Context) error {
 }
 
 // EditProcess changes the row of a process, if there is one.
-func (s *Store) EditProcess(ctx context.Context, id string, edit func(*store.Process)) error {
+func (s *Store) EditProcess(ctx context.Context, id string, edit func(*Process)) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

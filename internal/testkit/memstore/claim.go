@@ -133,36 +133,45 @@ func (s *Store) Unstarted(ctx context.Context, process string) (map[uuid.UUID]st
 }
 
 // Watch implements [store.Store]: it calls wake for every submission that asked
-// for it, and for requests that make a task claimable.
-func (s *Store) Watch(ctx context.Context, ready, wake func()) error {
+// for it, and for requests that make a task claimable. If the cause of the end of ctx is
+// [ErrGone] the process does not know that it has lost its presence lock.
+func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	n := s.watched
 	s.watched++
-	s.watchers[n] = wake
+	s.watchers[n] = w
+	lock, alive := s.takePresence(process)
 	s.mu.Unlock()
-	ready()
-	wake()
-	<-ctx.Done()
+	w.Ready()
+	w.Wake()
+	if alive {
+		w.Present(nil)
+		<-ctx.Done()
+	}
 	s.mu.Lock()
 	delete(s.watchers, n)
+	s.freePresence(process, lock, context.Cause(ctx))
 	s.mu.Unlock()
+	if !alive {
+		return store.ErrDead
+	}
 	return ctx.Err()
 }
 
 // wake wakes the watchers. They must not call the store.
 func (s *Store) wake() {
 	for n := range s.watched {
-		if wake := s.watchers[n]; wake != nil {
-			wake()
+		if w, ok := s.watchers[n]; ok {
+			w.Wake()
 		}
 	}
 }
 
 // Reap implements [store.Store].
-func (s *Store) Reap(ctx context.Context) (store.Reaped, error) {
-	r, err := s.reap(ctx)
+func (s *Store) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
+	r, err := s.reap(ctx, absent)
 	if err == nil {
 		err = s.reapParents(ctx, &r)
 	}
@@ -170,13 +179,13 @@ func (s *Store) Reap(ctx context.Context) (store.Reaped, error) {
 }
 
 // reap takes back what dead processes had, and acts on requests.
-func (s *Store) reap(ctx context.Context) (r store.Reaped, err error) {
+func (s *Store) reap(ctx context.Context, absent []int64) (r store.Reaped, err error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Reaped{}, err
 	}
 	defer s.mu.Unlock()
 	commit := s.commit()
-	r.Dead, r.Released, err = s.release(commit)
+	r.Dead, r.Released, err = s.release(commit, absent)
 	if err != nil {
 		return store.Reaped{}, err
 	}
@@ -184,12 +193,17 @@ func (s *Store) reap(ctx context.Context) (r store.Reaped, err error) {
 	return r, err
 }
 
-// release declares silent processes dead and releases every task in flight that
+// release declares silent and absent processes dead and releases every task in flight that
 // no running process has.
-func (s *Store) release(commit int64) (dead []string, released []uuid.UUID, err error) {
+func (s *Store) release(commit int64, absent []int64) (dead []string, released []uuid.UUID, err error) {
 	for id, p := range s.procs {
-		if p.Ended == nil && s.silent(p) {
+		switch {
+		case p.Ended != nil:
+		case s.silent(p):
 			s.endProcess(p, "silent for longer than it said it may be")
+			dead = append(dead, id)
+		case slices.Contains(absent, p.Lock) && s.longAbsent(p):
+			s.endProcess(p, "its presence lock was free")
 			dead = append(dead, id)
 		}
 	}

@@ -51,13 +51,19 @@ func (d backdoor) RemoveTasks(ctx context.Context) error { return d.Clear(ctx) }
 
 func (d backdoor) EditProcess(ctx context.Context, id string, set storetest.ProcessColumns) error {
 	now := d.Now()
-	return d.Store.EditProcess(ctx, id, func(p *store.Process) {
+	return d.Store.EditProcess(ctx, id, func(p *memstore.Process) {
 		if set.Heartbeat != nil {
 			p.Heartbeat = now.Add(*set.Heartbeat)
 		}
 		if set.Ended != nil {
 			at := now.Add(*set.Ended)
 			p.Ended = &at
+		}
+		if set.Lock != nil {
+			p.Lock, p.Absent = *set.Lock, time.Time{}
+		}
+		if set.Absent != nil {
+			p.Absent = now.Add(*set.Absent)
 		}
 	})
 }

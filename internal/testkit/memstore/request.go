@@ -64,7 +64,7 @@ func (s *Store) decided(t *Task, q store.Request) lifecycle.Found {
 func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	commit := s.commit()
 	if s.found(&r.Task).Abandoned() {
-		if _, _, err := s.release(commit); err != nil {
+		if _, _, err := s.release(commit, nil); err != nil {
 			return store.Task{}, err
 		}
 	}

@@ -22,7 +22,7 @@ type Store struct {
 	offset   time.Duration // of the store's clock
 	tasks    map[uuid.UUID]*row
 	order    []uuid.UUID // the tasks by id
-	procs    map[string]*store.Process
+	procs    map[string]*Process
 	items    map[uuid.UUID][]store.Item
 	ledgers  map[uuid.UUID][]store.LedgerPage
 	attempts map[uuid.UUID][]store.Attempt
@@ -37,8 +37,9 @@ type Store struct {
 	commits  int64
 	log      []Change
 	paused   *store.PausedError // of the present Insert
-	watchers map[int]func()
+	watchers map[int]store.Watcher
 	watched  int
+	locks    int64 // presence locks that have been taken
 }
 
 var _ store.Store = (*Store)(nil)
@@ -113,9 +114,9 @@ type result struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*store.Process),
+		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), known: make(map[string]bool), watchers: make(map[int]func()),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
 	}
 }
 
@@ -186,7 +187,7 @@ func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 	}
 	p.Version = classify.Clean(p.Version)
 	p.Started, p.Heartbeat, p.Silence, p.Busy, p.Draining, p.Ended, p.EndReason = now, now, 0, 0, false, nil, ""
-	s.procs[p.ID] = &p
+	s.procs[p.ID] = &Process{Process: p}
 	return nil
 }
 
@@ -204,6 +205,9 @@ func (s *Store) Heartbeat(ctx context.Context, process string, busy int, drainin
 		return store.ErrDead
 	}
 	p.Heartbeat, p.Busy, p.Draining = s.now(), busy, draining
+	if p.Lock == p.lost {
+		p.Lock = 0
+	}
 	return nil
 }
 
@@ -231,7 +235,7 @@ func (s *Store) Deregister(ctx context.Context, process string) error {
 	return nil
 }
 
-func (s *Store) endProcess(p *store.Process, why string) {
+func (s *Store) endProcess(p *Process, why string) {
 	at := s.now()
 	p.Ended, p.EndReason, p.Busy = &at, why, 0
 }
@@ -243,7 +247,7 @@ func (s *Store) running(process string) bool {
 }
 
 // silent reports whether the last heartbeat of a process is too long ago.
-func (s *Store) silent(p *store.Process) bool { return s.now().Sub(p.Heartbeat) > p.DeadAfter }
+func (s *Store) silent(p *Process) bool { return s.now().Sub(p.Heartbeat) > p.DeadAfter }
 
 // served reports whether a running process would claim a task.
 func (s *Store) served(t *Task) bool {
@@ -267,7 +271,8 @@ func (s *Store) Processes(ctx context.Context, since time.Duration) ([]store.Pro
 		if p.Ended != nil && now.Sub(*p.Ended) >= since {
 			continue
 		}
-		q := *p
+		q := p.Process
+		q.Present = p.Lock != 0 && p.Ended == nil
 		q.Silence = now.Sub(q.Heartbeat)
 		ps = append(ps, q)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/testdb"
 )
 
 // Backdoor reads and changes the rows of a store past its methods, as a test may
@@ -56,6 +57,8 @@ type TaskColumns struct {
 type ProcessColumns struct {
 	Heartbeat *time.Duration // from now, by the store's clock
 	Ended     *time.Duration // likewise
+	Lock      *int64         // its presence lock, which nobody holds
+	Absent    *time.Duration // when the lock was first seen to be free, from now
 }
 
 // Rows are rows that can be counted.
@@ -134,6 +137,23 @@ func (e *env) setHeartbeat(process string, at time.Duration) {
 func (e *env) setEnded(process string, at time.Duration) {
 	e.Helper()
 	e.ok(e.door.EditProcess(e.ctx(), process, ProcessColumns{Ended: &at}))
+}
+
+// loseLock gives a process a presence lock that nobody holds, which has been seen to be free
+// some time ago; 0: it has not.
+func (e *env) loseLock(process string, lock int64, ago time.Duration) {
+	e.Helper()
+	set := ProcessColumns{Lock: &lock}
+	if ago != 0 {
+		ago = -ago
+		set.Absent = &ago
+	}
+	e.ok(e.door.EditProcess(e.ctx(), process, set))
+}
+
+// LoseLock gives a process of a database a presence lock that nobody holds.
+func LoseLock(ctx context.Context, db *testdb.DB, process string, lock int64) error {
+	return sqlBackdoor{db}.EditProcess(ctx, process, ProcessColumns{Lock: &lock})
 }
 
 // removeProcess removes the row of a process.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -92,7 +93,29 @@ func (d sqlBackdoor) EditProcess(ctx context.Context, id string, set ProcessColu
 	if set.Ended != nil {
 		as = append(as, assignment{"ended_date", *set.Ended})
 	}
+	if set.Lock != nil {
+		as = append(as, assignment{"presence_lock", *set.Lock})
+		if err := d.makeLockFile(ctx, *set.Lock); err != nil {
+			return err
+		}
+	}
+	if set.Absent != nil {
+		as = append(as, assignment{"absent_date", *set.Absent})
+	}
 	return d.update(ctx, "taskkit_task_process", id, as)
+}
+
+// makeLockFile makes the file of a presence lock, which SQLite has, as a process that was
+// killed leaves it.
+func (d sqlBackdoor) makeLockFile(ctx context.Context, lock int64) error {
+	if d.Dialect != dialect.SQLite {
+		return nil
+	}
+	var file string
+	if err := d.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file); err != nil {
+		return err
+	}
+	return os.WriteFile(fmt.Sprintf("%s-taskkit-%d.lock", file, lock), nil, 0o600)
 }
 
 // RemoveProcess implements [Backdoor].

@@ -194,7 +194,7 @@ func batchKeepsTakeoverAway(e *env) {
 	e.ok(err)
 	is(e, "control", got.Control, lifecycle.Stop)
 	e.setHeartbeat(process, -11*time.Minute)
-	r, err := e.s.Reap(e.ctx())
+	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead", len(r.Dead), 1)
 	is(e, "released", len(r.Released), 0)
@@ -206,7 +206,7 @@ func batchKeepsTakeoverAway(e *env) {
 	e.ok(err)
 	is(e, "applied", a, store.Applied{OK: true, Control: lifecycle.Delete})
 	is(e, "touched", e.touched(), 1)
-	r, err = e.s.Reap(e.ctx())
+	r, err = e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "released", len(r.Released), 1)
 }

@@ -224,7 +224,7 @@ func unservedParent(e *env) {
 			e.ok(err)
 			want := map[lifecycle.Action]lifecycle.Control{lifecycle.ActStop: lifecycle.Stop, lifecycle.ActDelete: lifecycle.Delete}[a]
 			is(e, what, fmt.Sprint(got.Status, got.Control, got.Wait <= 0), fmt.Sprint(lifecycle.Queued, want, true))
-			r, err := e.s.Reap(e.ctx())
+			r, err := e.s.Reap(e.ctx(), nil)
 			e.ok(err)
 			is(e, what+": ended with an open child", len(r.Ended), 0)
 			is(e, what, e.read(id).Control, want)
@@ -232,7 +232,7 @@ func unservedParent(e *env) {
 			if !begun { // a worker must see it, or nobody serves it
 				e.edit(id, TaskColumns{Revision: &unserved})
 			}
-			r, err = e.s.Reap(e.ctx())
+			r, err = e.s.Reap(e.ctx(), nil)
 			e.ok(err)
 			is(e, what+": ended", r.Ended, []uuid.UUID{id})
 			if a == lifecycle.ActDelete {
@@ -251,7 +251,7 @@ func reapParents(e *env) {
 	e.registerFamily()
 	reap := func() store.Reaped {
 		e.Helper()
-		r, err := e.s.Reap(e.ctx())
+		r, err := e.s.Reap(e.ctx(), nil)
 		e.ok(err)
 		return r
 	}

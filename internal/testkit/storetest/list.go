@@ -194,14 +194,18 @@ func readNothing(e *env) {
 func watch(e *env) {
 	ctx, cancel := context.WithCancel(e.ctx())
 	defer cancel()
+	e.registerWorker()
 	woken, ready, done := make(chan struct{}, 100), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- e.s.Watch(ctx, func() { close(ready) }, func() {
-			select {
-			case woken <- struct{}{}:
-			default:
+		done <- e.s.Watch(ctx, process, Watcher(func(w *store.Watcher) {
+			w.Ready = func() { close(ready) }
+			w.Wake = func() {
+				select {
+				case woken <- struct{}{}:
+				default:
+				}
 			}
-		})
+		}))
 	}()
 	select {
 	case <-ready:
@@ -235,7 +239,8 @@ func watch(e *env) {
 func watchEnds(e *env) {
 	ctx, cancel := context.WithCancel(e.ctx())
 	cancel()
-	if err := e.s.Watch(ctx, func() {}, func() {}); err == nil {
+	e.registerWorker()
+	if err := e.s.Watch(ctx, process, Watcher()); err == nil {
 		e.Fatal("watched under a context that had ended")
 	}
 }

@@ -195,7 +195,7 @@ func removedWithParent(e *env) {
 		e.end(parent, lifecycle.Failure)
 		if reaped {
 			e.setControl(parent.ID, lifecycle.Delete)
-			r, err := e.s.Reap(e.ctx())
+			r, err := e.s.Reap(e.ctx(), nil)
 			e.ok(err)
 			is(e, "ended", r.Ended, []uuid.UUID{parent.ID})
 		} else {

@@ -15,15 +15,15 @@ import (
 func deadNeverRevives(e *env) {
 	e.registerWorker(func(p *store.Process) { p.DeadAfter = 10 * time.Minute })
 	e.ok(e.s.Heartbeat(e.ctx(), process, 3, true))
-	r, err := e.s.Reap(e.ctx())
+	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead", len(r.Dead), 0)
 	e.setHeartbeat(process, -5*time.Minute)
-	r, err = e.s.Reap(e.ctx())
+	r, err = e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead when silent for less", len(r.Dead), 0)
 	e.setHeartbeat(process, -11*time.Minute)
-	r, err = e.s.Reap(e.ctx())
+	r, err = e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead", fmt.Sprint(r.Dead), fmt.Sprint([]string{process}))
 	if err := e.s.Heartbeat(e.ctx(), process, 0, false); !errors.Is(err, store.ErrDead) {
@@ -77,7 +77,7 @@ func reapIsTotal(e *env) {
 	e.setHeartbeat("silent", -11*time.Minute)
 	e.setEnded("left", 0)
 	e.removeProcess("unknown")
-	r, err := e.s.Reap(e.ctx())
+	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead", fmt.Sprint(r.Dead), "[silent]")
 	is(e, "released", len(r.Released), 3)
@@ -90,7 +90,7 @@ func reapIsTotal(e *env) {
 	is(e, "stalled", got[0].Stalled && got[1].Stalled && got[2].Stalled, true)
 	is(e, "attempts", got[0].Attempts, 2)
 	is(e, "fence", got[0].Fence, 2)
-	r, err = e.s.Reap(e.ctx())
+	r, err = e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "released again", len(r.Released)+len(r.Dead)+len(r.Ended), 0)
 }
@@ -106,7 +106,7 @@ func reapGoesOn(e *env) {
 	e.insert(tasks...)
 	is(e, "claimed", len(e.claim(orphans)), orphans)
 	e.setEnded(process, 0)
-	r, err := e.s.Reap(e.ctx())
+	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "released", len(r.Released), orphans)
 }
@@ -140,7 +140,7 @@ func reapEnds(e *env) {
 	// The next release knows the kind no more, and nobody serves the queue.
 	e.ok(e.s.Deregister(e.ctx(), process))
 	e.registerWorker(func(p *store.Process) { p.ID = "test-2-a" })
-	r, err := e.s.Reap(e.ctx())
+	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "ended", len(r.Ended), 4)
 	for _, id := range []uuid.UUID{stopped, queueGone} {

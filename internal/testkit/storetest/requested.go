@@ -111,7 +111,7 @@ func lostUnstarted(e *env) {
 			e.apply(store.Write{Lease: c[0].Lease, To: lifecycle.Executing, Attempts: c[0].Attempts})
 		}
 		e.removeProcess(process)
-		_, err := e.s.Reap(e.ctx())
+		_, err := e.s.Reap(e.ctx(), nil)
 		e.ok(err)
 		e.registerWorker()
 		got := e.read(id)

@@ -46,7 +46,7 @@ func Declare(ctx context.Context, db *testdb.DB, schema, system string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := s.Reap(ctx); err != nil {
+		if _, err := s.Reap(ctx, nil); err != nil {
 			return fmt.Errorf("declare the processes of %s dead: %w", system, err)
 		}
 		var left int

@@ -124,11 +124,11 @@ func (a *app) workersCommand() *cobra.Command {
 				rows := make([][]string, len(workers))
 				for i, w := range workers {
 					rows[i] = []string{
-						screen.Clean(w.ID), a.out.Status(workerStatus(w)), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago",
-						fmt.Sprint(len(w.Kinds)), screen.Clean(strings.Join(w.Queues, ",")), screen.Clean(w.Version), screen.Short(w.EndReason, 60),
+						screen.Clean(w.ID), a.out.Status(workerStatus(w)), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago", presence(w),
+						fmt.Sprint(len(w.Kinds)), screen.Clean(strings.Join(w.Queues, ",")), screen.Clean(w.Version), endReason(w),
 					}
 				}
-				a.out.Table([]string{"worker", "status", "busy", "heartbeat", "kinds", "queues", "version", "end reason"}, rows, 3, 4, 5)
+				a.out.Table([]string{"worker", "status", "busy", "heartbeat", "presence", "kinds", "queues", "version", "end reason"}, rows, 3, 4, 6)
 			})
 		},
 	}
@@ -146,6 +146,23 @@ func workerStatus(w taskkit.WorkerInfo) string {
 	default:
 		return "alive"
 	}
+}
+
+// presence says whether others notice at once when a worker is gone.
+func presence(w taskkit.WorkerInfo) string {
+	if w.Present {
+		return "lock"
+	}
+	return "-"
+}
+
+// endReason says why a worker ended, and whether it did.
+func endReason(w taskkit.WorkerInfo) string {
+	reason := screen.Short(w.EndReason, 60)
+	if w.FoundAlive != nil {
+		reason += "; it still ran"
+	}
+	return reason
 }
 
 // progress formats the number of processed items and the total.

@@ -52,8 +52,14 @@ func Steps() []Step {
 			Proves: "misbehaving executors beside healthy ones",
 		},
 		{
-			Name: "takeover", Package: "chaos", Run: "^TestTakeover$", Share: 9, Least: time.Minute, Records: []string{"takeover-postgres", "takeover-sqlite"},
-			Proves: "how long it takes until another has the task of a worker that was killed",
+			Name: "takeover", Package: "chaos", Run: "^(TestTakeover|TestRestart)$", Share: 6, Least: time.Minute, Records: []string{
+				"takeover-postgres", "takeover-sqlite", "restart-postgres", "restart-sqlite",
+			},
+			Proves: "how long it takes until the task of a worker that was killed goes on, at default settings: on another worker, and on one that is started again",
+		},
+		{
+			Name: "listenercuts", Package: "chaos", Run: "^TestListenerCut$", Share: 3, Least: time.Minute, Records: []string{"listener-cuts"},
+			Proves: "no worker is declared dead that loses the connection of its presence lock and can connect again within a second",
 		},
 		{
 			Name: "requests", Package: "chaos", Run: "^TestRequestsTakeEffect$", Share: 4, Least: 30 * time.Second, Records: []string{"requests-postgres", "requests-sqlite"},

@@ -4,13 +4,16 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-WITH silent AS MATERIALIZED (
-  SELECT p.id FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL
-      AND p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' ORDER BY p.id FOR UPDATE SKIP LOCKED
+WITH gone AS MATERIALIZED (
+  SELECT p.id,
+      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL
+      AND (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' OR p.presence_lock = ANY($1::text[]::bigint[])
+      AND p.absent_date < clock_timestamp() - $2::bigint * interval '1 millisecond') ORDER BY p.id FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
-    ended_reason = 'silent for longer than it said it may be', busy = 0
-WHERE id IN (SELECT id FROM silent) RETURNING id;
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+WHERE id IN (SELECT id FROM gone) RETURNING id;
 
 WITH lost AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q

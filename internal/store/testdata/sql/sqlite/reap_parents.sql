@@ -2,13 +2,17 @@
 
 BEGIN IMMEDIATE;
 
-WITH silent AS MATERIALIZED (
-  SELECT p.id FROM taskkit_task_process p WHERE p.ended_date IS NULL
-      AND (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms ORDER BY p.id
+WITH gone AS MATERIALIZED (
+  SELECT p.id,
+      CASE WHEN (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM taskkit_task_process p
+  WHERE p.ended_date IS NULL
+      AND ((julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms OR p.presence_lock IN (SELECT value FROM json_each($1))
+      AND p.absent_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',
+      $2 / 1000.0))) ORDER BY p.id
 )
 UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'),
-    ended_reason = 'silent for longer than it said it may be', busy = 0
-WHERE id IN (SELECT id FROM silent) RETURNING id;
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+WHERE id IN (SELECT id FROM gone) RETURNING id;
 
 WITH lost AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q

@@ -1,7 +1,5 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-PRAGMA busy_timeout = 0;
-
 BEGIN IMMEDIATE;
 
 INSERT INTO taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots)

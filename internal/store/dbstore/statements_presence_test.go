@@ -1,0 +1,37 @@
+package dbstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/storetest"
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// presence records the calls of a listener, and of a worker that finds another one gone.
+func (c *calls) presence(db *testdb.DB) {
+	for _, id := range []string{"watcher", "gone"} {
+		register(c.T, c.s, id)
+	}
+	if err := storetest.LoseLock(c.Context(), db, "gone", 1<<62); err != nil {
+		c.Fatal(err)
+	}
+	c.record("watch", func() error {
+		ctx, cancel := context.WithCancel(c.Context())
+		defer cancel()
+		w := storetest.Watcher(func(w *store.Watcher) { w.Present = func(error) { cancel() } })
+		return want(c.s.Watch(ctx, "watcher", w), context.Canceled)
+	})
+	c.record("found_alive", func() error { _, err := c.s.FoundAlive(c.Context(), "watcher"); return err })
+	c.record("read_presence", func() error { _, err := c.s.ReadPresence(c.Context(), "another"); return err })
+}
+
+// want returns an error unless the first is the second.
+func want(got, want error) error {
+	if errors.Is(got, want) {
+		return nil
+	}
+	return fmt.Errorf("got %w, want %w", got, want)
+}
