@@ -109,21 +109,15 @@ func TestReaperFallsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &logBuffer{}
-	// The first worker holds the task: it is killed in its first batch.
-	killed := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
-	if err := killed.begin(l.db.DSN, []faultproxy.Fault{{
-		Number: 1, Match: batchCommit(), Action: faultproxy.Hook,
-		Hook: func(faultproxy.Message) { <-killed.ready; _ = killed.proc.cmd.Process.Kill() },
-	}}); err != nil {
-		t.Fatal(err)
+	// The first worker holds the task: it is killed in its first batch. On a busy machine it
+	// may give up before that.
+	for late := time.After(testdb.Patience(t)); !killedInBatch(t, l, log); {
+		select {
+		case <-late:
+			t.Fatalf("no worker has come as far as its first batch\n%s", log)
+		default:
+		}
 	}
-	proc, err := launch(killed.args(workerArgs{Dialect: l.db.Dialect, Schema: l.schema, Name: "harmed"}), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	killed.launched(proc)
-	<-proc.done
-	_, _ = killed.close()
 
 	// The second one's reaper has found it dead, and is heard of no more.
 	silent := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
@@ -158,6 +152,27 @@ func TestReaperFallsSilent(t *testing.T) {
 	if err := l.verify(t.Context(), id, &outcome{}); err != nil {
 		t.Error(err)
 	}
+}
+
+// killedInBatch runs a worker process that is killed before it commits its first batch, and reports
+// whether it came so far.
+func killedInBatch(t *testing.T, l *env, log *logBuffer) bool {
+	t.Helper()
+	killed := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
+	if err := killed.begin(l.db.DSN, []faultproxy.Fault{{
+		Number: 1, Match: batchCommit(), Action: faultproxy.Hook,
+		Hook: func(faultproxy.Message) { <-killed.ready; _ = killed.proc.cmd.Process.Kill() },
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	proc, err := launch(killed.args(workerArgs{Dialect: l.db.Dialect, Schema: l.schema, Name: "harmed"}), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed.launched(proc)
+	<-proc.done
+	struck, _ := killed.close()
+	return len(struck) > 0
 }
 
 // bothHit is a harm whose second fault strikes after its first.
