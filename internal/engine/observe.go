@@ -121,7 +121,7 @@ func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
 	case CallDeregister:
 		return slog.LevelError, "cannot deregister; other workers will take the tasks over", []any{"error", e.Err}
 	case CallPresence:
-		return slog.LevelWarn, "cannot look which workers are present", []any{"error", e.Err}
+		return slog.LevelWarn, "cannot read the presence of other workers", []any{"error", e.Err}
 	case CallFoundAlive:
 		return slog.LevelWarn, "cannot record that this worker ran", []any{"error", e.Err}
 	case CallCheckClaims:

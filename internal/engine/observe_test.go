@@ -15,7 +15,7 @@ import (
 // observedSession is a session that reports to an observer.
 func observedSession(ctx context.Context, log *slog.Logger, user func(context.Context, Event)) *session {
 	o := newObserver(ctx, Config{Log: log, Observe: user}).as("w")
-	return newSession(ctx, sessionDeps{events: o}, &Kind{Name: "demo", Limit: 10}, store.ClaimedTask{Kind: "demo"})
+	return newSession(ctx, &sessionDeps{events: o}, &Kind{Name: "demo", Limit: 10}, store.ClaimedTask{Kind: "demo"})
 }
 
 // reportOneBatch reports what a batch of a session does.

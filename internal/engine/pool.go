@@ -25,7 +25,7 @@ type pool struct {
 	claim   store.Claim // of this worker, to ask whether tasks wait
 	store   Store
 	wakeups *wakeups
-	session sessionDeps // all sessions share it
+	session *sessionDeps
 
 	// ctx is that of all sessions, whoever starts them. start sets it.
 	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
@@ -45,7 +45,7 @@ type pool struct {
 	buffered map[uuid.UUID]struct{} // tasks that wait for a slot
 }
 
-func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wakeups, d sessionDeps) *pool {
+func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wakeups, d *sessionDeps) *pool {
 	p := &pool{
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),

@@ -10,12 +10,11 @@ import (
 )
 
 // presence notices that other workers are gone before they have been silent for long, see
-// [store.Presence]. The workers take turns: every 1.25 seconds one of them looks. It runs
+// [store.Presence]. The workers take turns: every 1.25 seconds one of them reads. It runs
 // on one goroutine.
 type presence struct {
 	store   Store
 	process string
-	alone   time.Duration // how often it reads while no other worker has presence
 	call    time.Duration // timeout of one call
 	joined  chan struct{} // another worker may be present
 	reaper  *reaper
@@ -27,9 +26,9 @@ const (
 	// readAlone is how often a worker reads that sees nobody with presence. Whoever gets presence
 	// notifies it.
 	readAlone = 15 * time.Second
-	// turn is how long it is one worker's turn to look.
+	// turn is how long it is one worker's turn to read.
 	turn = 1250 * time.Millisecond
-	// intoTurn is when in its turn a worker looks: timers are not exact.
+	// intoTurn is when in its turn a worker reads: timers are not exact.
 	intoTurn = turn / 20
 	// afterAbsent is how long after store.AbsentFor the locks are read again that were
 	// seen to be free first.
@@ -38,7 +37,7 @@ const (
 	presenceRetry = 5 * time.Minute
 )
 
-// run looks, for the first time after this pause, until ctx ends.
+// run reads, for the first time after this pause, until ctx ends.
 func (p *presence) run(ctx context.Context, pause time.Duration) {
 	next := time.NewTimer(pause)
 	defer next.Stop()
@@ -47,9 +46,9 @@ func (p *presence) run(ctx context.Context, pause time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-p.joined:
-			// Several workers take turns without being told. An only one looks, but
+			// Several workers take turns without being told. An only one reads, but
 			// not more often than they do.
-			if pause == p.alone {
+			if pause == readAlone {
 				pause = turn
 				next.Reset(turn)
 			}
@@ -84,7 +83,7 @@ func (p *presence) read(ctx context.Context) time.Duration {
 	case r.Missing:
 		return store.AbsentFor + afterAbsent
 	case !r.Present:
-		return p.alone
+		return readAlone
 	}
 	return untilTurn(r.At, r.Others, p.process)
 }

@@ -38,7 +38,7 @@ func TestPresenceUnknownIsSaidOnce(t *testing.T) {
 			}
 		}})
 		b := &blind{Store: memstore.New()}
-		p := &presence{store: b, process: "p", alone: 5 * time.Second, call: time.Second, events: events}
+		p := &presence{store: b, process: "p", call: time.Second, events: events}
 		p.run(ctx, p.read(ctx))
 		if said != 1 || b.reads < 10 || b.reads > 20 {
 			t.Errorf("said %d times, after %d readings", said, b.reads)
@@ -46,7 +46,7 @@ func TestPresenceUnknownIsSaidOnce(t *testing.T) {
 	})
 }
 
-// A lone worker reads as often as it polls for lost tasks; with others it reads when it is its
+// A lone worker reads every 15 seconds; with others it reads when it is its
 // turn, also if it has seen none when it began.
 func TestPresenceTakesTurns(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestPresenceTakesTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			joined, ended := make(chan struct{}, 1), make(chan struct{})
-			p := &presence{store: s, process: id, alone: 5 * time.Second, call: time.Second, joined: joined, events: events}
+			p := &presence{store: s, process: id, call: time.Second, joined: joined, events: events}
 			go p.run(ctx, p.read(ctx))
 			go func() {
 				defer close(ended)
@@ -89,7 +89,7 @@ func TestPresenceTakesTurns(t *testing.T) {
 		}
 		first := begin("a")
 		<-time.After(10 * time.Second)
-		expect("alone", 100*time.Second, 19, 21)
+		expect("alone", 300*time.Second, 19, 21)
 		second := begin("b")
 		<-time.After(4 * time.Second)
 		expect("two", 100*time.Second, 39, 41)

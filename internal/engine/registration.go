@@ -40,7 +40,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()
 	parents := newParents(w.store, c.Call, wakeups, events)
-	pool := newPool(w.store, w.kinds, c, claim, wakeups, sessionDeps{
+	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
 		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents,
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
@@ -54,7 +54,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 		},
 		reaper: reaper,
 		presence: &presence{
-			store: w.store, process: p.ID, alone: readAlone, call: c.Call, joined: joined, reaper: reaper, events: events,
+			store: w.store, process: p.ID, call: c.Call, joined: joined, reaper: reaper, events: events,
 		},
 		cleaner: &cleaner{store: w.store, config: c, events: events},
 		listener: &listener{

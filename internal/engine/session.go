@@ -53,7 +53,7 @@ const (
 // one goroutine; executors run on others, so that one that ignores its context
 // can be abandoned.
 type session struct {
-	sessionDeps
+	*sessionDeps
 	ctx  context.Context //nolint:containedctx // it is the task lease: it ends with it, and a cause says why
 	kind *Kind
 	task Task
@@ -90,7 +90,7 @@ type session struct {
 	leaveQuarantine func()
 }
 
-func newSession(ctx context.Context, d sessionDeps, k *Kind, c store.ClaimedTask) *session {
+func newSession(ctx context.Context, d *sessionDeps, k *Kind, c store.ClaimedTask) *session {
 	return &session{
 		sessionDeps: d, ctx: ctx, kind: k,
 		task:            Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs, Queue: c.Queue, Priority: c.Priority},

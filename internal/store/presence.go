@@ -11,6 +11,13 @@ import (
 // lock with a connection can take another one.
 const AbsentFor = 1200 * time.Millisecond
 
+// Why a process has ended, as its row says.
+const (
+	EndedLeft   = "left"
+	EndedSilent = "silent for longer than it said it may be"
+	EndedAbsent = "its presence lock was free"
+)
+
 // ErrNoPresence: presence locks cannot be taken or read from here.
 var ErrNoPresence = errors.New("the presence of workers cannot be told from here")
 
@@ -22,14 +29,14 @@ var ErrNoPresence = errors.New("the presence of workers cannot be told from here
 //
 // A process takes its lock before its row names it, and so the lock of a row is free
 // only because it was lost. [Store.Watch] takes it, and holds it while it watches. The next
-// heartbeat of a process that has lost its lock removes it from the row: whether
-// such a process runs, its heartbeat alone tells.
+// heartbeat of a process that has lost its lock removes it from the row: only
+// heartbeats tell then whether the process runs.
 type Presence interface {
 	// Watch watches the database for a process until ctx ends or watching fails. It returns
 	// ErrNoWatch when this database cannot be watched from here (through a
 	// pooler), after a self-test, and ErrDead when the process has been declared dead.
 	Watch(ctx context.Context, process string, w Watcher) error
-	// ReadPresence looks which locks of other live processes are free, and records in
+	// ReadPresence reads which locks of other live processes are free, and records in
 	// the row of such a process when that was seen first. It never waits for a row
 	// lock, and returns ErrNoPresence when it cannot tell. A process whose own lock is
 	// free has moved to another server, or its server was restarted, and the locks of all

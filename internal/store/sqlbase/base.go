@@ -152,7 +152,7 @@ WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining, b.lostLo
 // [lifecycle.Row.ReleaseByLeaving].
 func (b *Base) Deregister(ctx context.Context, process string) error {
 	return b.write(ctx, func(q store.Querier) error {
-		_, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = 'left', busy = 0
+		_, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = '`+store.EndedLeft+`', busy = 0
 WHERE id = $1 AND ended_date IS NULL`), process)
 		if err != nil {
 			return fmt.Errorf("end process %s: %w", process, err)

@@ -126,12 +126,7 @@ func (b *Base) Recorded(ctx context.Context, id uuid.UUID, keys []string) (found
 
 // anyText is the condition that a text is one of a parameter, which
 // [Statements.textsArg] makes.
-func (t Statements) anyText(param string) string {
-	if t.dialect == dialect.SQLite {
-		return "IN (SELECT value FROM json_each(" + param + "))"
-	}
-	return "= ANY(" + param + "::text[])"
-}
+func (t Statements) anyText(param string) string { return t.anyOf(param, "") }
 
 // textsArg is the parameter of anyText.
 func (t Statements) textsArg(values []string) any {

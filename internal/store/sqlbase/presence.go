@@ -15,12 +15,6 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// The reasons for which others end a process.
-const (
-	endedSilent = "silent for longer than it said it may be"
-	endedAbsent = "its presence lock was free"
-)
-
 // NewPresenceLock draws the number of a presence lock. It is above 2^62, where
 // applications hardly have locks of their own.
 func NewPresenceLock() int64 {
@@ -62,7 +56,7 @@ func (b *Base) lostLock(process string) int64 {
 func (b *Base) FoundAlive(ctx context.Context, process string) (declaredDead bool, err error) {
 	err = b.write(ctx, func(q store.Querier) error {
 		r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET found_alive_date = {now}
-WHERE id = $1 AND ended_reason IN ('`+endedSilent+`', '`+endedAbsent+`') AND found_alive_date IS NULL`), process)
+WHERE id = $1 AND ended_reason IN ('`+store.EndedSilent+`', '`+store.EndedAbsent+`') AND found_alive_date IS NULL`), process)
 		if err != nil {
 			return fmt.Errorf("record that process %s runs: %w", process, err)
 		}
@@ -169,12 +163,7 @@ func (t Statements) absent(locks, milliseconds string) string {
 
 // anyNumber is the condition, after a column, that it is one of the numbers of a
 // parameter, which [Statements.numbersArg] makes.
-func (t Statements) anyNumber(param string) string {
-	if t.dialect == dialect.SQLite {
-		return "IN (SELECT value FROM json_each(" + param + "))"
-	}
-	return "= ANY(" + param + "::text[]::bigint[])"
-}
+func (t Statements) anyNumber(param string) string { return t.anyOf(param, "::bigint[]") }
 
 // numbersArg is the parameter of anyNumber.
 func (t Statements) numbersArg(numbers []int64) any {

@@ -117,7 +117,7 @@ func (t Statements) known() string {
 // What becomes of a task is [lifecycle.Row.ReleaseAsLost].
 func (b *Base) release(ctx context.Context, q store.Querier, absent []int64) (dead []string, released []uuid.UUID, err error) {
 	_, err = sqlrows.Query(ctx, q, b.SQL(`WITH gone AS MATERIALIZED (
-  SELECT p.id, CASE WHEN `+b.silent()+` THEN '`+endedSilent+`' ELSE '`+endedAbsent+`' END AS reason FROM {s}taskkit_task_process p
+  SELECT p.id, CASE WHEN `+b.silent()+` THEN '`+store.EndedSilent+`' ELSE '`+store.EndedAbsent+`' END AS reason FROM {s}taskkit_task_process p
   WHERE p.ended_date IS NULL AND (`+b.silent()+` OR `+b.absent("$1", "$2")+`) ORDER BY p.id `+b.skipLocked()+`
 )
 UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0

@@ -132,11 +132,15 @@ func (t Statements) notify(ctx context.Context, q store.Querier, payload string)
 
 // anyID is the condition, after a column, that it is one of the ids of a
 // parameter, which [Statements.idsArg] makes.
-func (t Statements) anyID(param string) string {
+func (t Statements) anyID(param string) string { return t.anyOf(param, "::uuid[]") }
+
+// anyOf is the condition, after a column, that it is one of the elements of a list that is a
+// parameter. PostgreSQL gets them as texts, which this cast converts.
+func (t Statements) anyOf(param, cast string) string {
 	if t.dialect == dialect.SQLite {
 		return "IN (SELECT value FROM json_each(" + param + "))"
 	}
-	return "= ANY(" + param + "::text[]::uuid[])"
+	return "= ANY(" + param + "::text[]" + cast + ")"
 }
 
 // idsArg is the parameter of anyID.

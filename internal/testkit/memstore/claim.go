@@ -200,10 +200,10 @@ func (s *Store) release(commit int64, absent []int64) (dead []string, released [
 		switch {
 		case p.Ended != nil:
 		case s.silent(p):
-			s.endProcess(p, "silent for longer than it said it may be")
+			s.endProcess(p, store.EndedSilent)
 			dead = append(dead, id)
 		case slices.Contains(absent, p.Lock) && s.longAbsent(p):
-			s.endProcess(p, "its presence lock was free")
+			s.endProcess(p, store.EndedAbsent)
 			dead = append(dead, id)
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Store) FoundAlive(ctx context.Context, process string) (declaredDead bo
 	}
 	defer s.mu.Unlock()
 	p := s.procs[process]
-	if p == nil || p.Ended == nil || p.EndReason == "left" || p.FoundAlive != nil {
+	if p == nil || p.Ended == nil || p.EndReason == store.EndedLeft || p.FoundAlive != nil {
 		return false, nil
 	}
 	now := s.now()

@@ -218,7 +218,7 @@ func (s *Store) Deregister(ctx context.Context, process string) error {
 	}
 	defer s.mu.Unlock()
 	if p := s.procs[process]; p != nil && p.Ended == nil {
-		s.endProcess(p, "left")
+		s.endProcess(p, store.EndedLeft)
 	}
 	commit := s.commit()
 	for _, id := range s.order {

@@ -224,6 +224,12 @@ func watch(e *env) {
 	case <-ctx.Done():
 		e.Fatal("not woken")
 	}
+	e.endsWith(cancel, done)
+}
+
+// endsWith ends a context, and expects that what watched with it ends and says so.
+func (e *env) endsWith(cancel context.CancelFunc, done <-chan error) {
+	e.Helper()
 	cancel()
 	select {
 	case err := <-done:

@@ -10,7 +10,6 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/testkit/testdb"
 )
 
 // Watcher returns a [store.Watcher] that does nothing but what the changes make it do.
@@ -126,15 +125,7 @@ func presenceHeld(e *env) {
 	for _, p := range ps {
 		is(e, p.ID+" present", p.Present, p.ID == other)
 	}
-	cancel()
-	select {
-	case err := <-done:
-		if !errors.Is(err, context.Canceled) {
-			e.Fatalf("ended with %v", err)
-		}
-	case <-time.After(testdb.Patience(e.T)):
-		e.Fatal("does not end with its context")
-	}
+	e.endsWith(cancel, done)
 	// Its next heartbeat says that it goes on without.
 	e.ok(e.s.Heartbeat(e.ctx(), other, 0, false))
 	r := e.reading()
