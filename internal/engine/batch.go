@@ -37,25 +37,24 @@ func (s *session) batch() flow {
 		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren, CountChildren: s.countChildren,
 	}, s.progress)
 	step.skip = s.skip
-	var (
-		next    Next
-		another bool // the executor is done with a pass, and there is another
-		state   json.RawMessage
-		result  json.RawMessage
-	)
+	var got struct {
+		next          Next
+		another       bool // the executor is done with a pass, and there is another
+		state, result json.RawMessage
+	}
 	err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
-		next, state, err = s.call.Execute(ctx, step, s.state)
+		got.next, got.state, err = s.call.Execute(ctx, step, s.state)
 		if err == nil {
 			err = step.misused()
 		}
-		if err == nil && next.Done && tx.submittedChildren() {
+		if err == nil && got.next.Done && tx.submittedChildren() {
 			err = errDoneWithChildren
 		}
-		another = next.Done && step.endsPass()
-		if err == nil && next.Done && !another && s.hasReport() {
+		got.another = got.next.Done && step.endsPass()
+		if err == nil && got.next.Done && !got.another && s.hasReport() {
 			// The state is what Execute has just returned.
 			step.Ending, step.Task.Revision = EndDone, s.kind.Revision
-			result, err = s.call.Report(ctx, step, state)
+			got.result, err = s.call.Report(ctx, step, got.state)
 		}
 		return err
 	})
@@ -68,7 +67,7 @@ func (s *session) batch() flow {
 		return s.react(ctx, err, limit)
 	}
 
-	w := s.checkpoint(state, result)
+	w := s.checkpoint(got.state, got.result)
 	var succeeded []string
 	w.Progress, w.Items, succeeded = step.finish()
 	if w.Ledger, err = s.ledger(step, succeeded); err != nil {
@@ -76,9 +75,9 @@ func (s *session) batch() flow {
 		return s.react(ctx, err, limit)
 	}
 	w.Memo = step.memo
-	s.passes(&w, step, next.Done)
-	if next == (Next{}) && w.Memo == nil {
-		if err := s.idle.check(step, s.progress, w.Progress, s.state, state); err != nil {
+	s.passes(&w, step, got.next.Done)
+	if got.next == (Next{}) && w.Memo == nil {
+		if err := s.idle.check(step, s.progress, w.Progress, s.state, got.state); err != nil {
 			s.discard(ctx, tx, step, started, err)
 			return s.failed(ctx, err)
 		}
@@ -94,11 +93,11 @@ func (s *session) batch() flow {
 	// What a parent does for its children is progress too: it must not run out of attempts.
 	progressed := processed > 0 || w.Progress.Taken != s.progress.Taken || w.Memo != nil || tx.submittedChildren()
 	w.HasChildren = tx.submittedChildren()
-	then := s.next(&w, next, another, progressed)
+	then := s.next(&w, got.next, got.another, progressed)
 	s.check(&w)
 	s.measure(&w)
 	s.limit.record(int(processed), time.Since(started))
-	return s.orFailed(s.commit(tx, w, then))
+	return s.orFailed(s.commit(tx, &w, then))
 }
 
 // checkpoint returns the write of a batch that succeeded, without what it counted.
@@ -226,7 +225,7 @@ func ignored(ctx context.Context, failed error) error {
 // commit makes a batch's last write: inside its transaction if it has one,
 // otherwise with the group. The transaction of a preview is rolled back before. What the session does after it, if it is applied, is
 // then. The error is that of [session.handleWriteResult].
-func (s *session) commit(tx *LazyTx, w store.Write, then flow) (flow, error) {
+func (s *session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
 	open, _ := tx.close()
 	if tx.isPreview() {
 		tx.rollback()
@@ -249,7 +248,7 @@ func (s *session) commit(tx *LazyTx, w store.Write, then flow) (flow, error) {
 	// through even when the worker is stopped just now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
 	defer cancel()
-	a, err := open.Commit(ctx, w)
+	a, err := open.Commit(ctx, *w)
 	if err == nil && a.OK && a.Renewed {
 		s.deadline.renew(sent)
 	}

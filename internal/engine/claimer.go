@@ -151,7 +151,7 @@ func (c *claimer) pollInterval() time.Duration {
 func (c *claimer) releaseUnstarted(t TaskRef, h store.Lease, reason string) {
 	c.pool.removeFromBuffer(h.ID)
 	w := store.Write{Lease: h, To: lifecycle.Queued, Attempts: lifecycle.Unspent(t.Attempt), Delay: -1, Reason: reason}
-	c.flusher.add(w, func(a store.Applied, err error) {
+	c.flusher.add(&w, func(a store.Applied, err error) {
 		if err == nil && a.OK {
 			reportFrequent(c.events, TaskReleased{TaskRef: t, Reason: reason})
 		}

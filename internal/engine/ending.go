@@ -50,7 +50,7 @@ func (s *session) react(ctx context.Context, err error, limit int) flow {
 		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: c})
 	case lifecycle.Retry:
 	}
-	return s.write(store.Write{
+	return s.write(&store.Write{
 		Lease: s.lease, To: lifecycle.Queued, Attempts: s.tries, Delay: delay,
 		Reason:  classify.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
 		Attempt: s.attempt(c),
@@ -73,7 +73,7 @@ func (s *session) verifyLease(detail string) flow {
 		s.reportLost(detail)
 		return endSession
 	}
-	return s.reconcile(store.Write{Lease: s.lease})
+	return s.reconcile(&store.Write{Lease: s.lease})
 }
 
 // attempt is the record of a failed attempt.
@@ -91,12 +91,12 @@ func (s *session) release(reason string) flow {
 		w.Progress = s.progress
 		s.check(&w)
 	}
-	return s.write(w)
+	return s.write(&w)
 }
 
 // write makes a write without a transaction that is meant to end the session. The
 // session continues if the write is not applied and the task is still its own.
-func (s *session) write(w store.Write) flow {
+func (s *session) write(w *store.Write) flow {
 	a, err := s.flusher.apply(w)
 	switch {
 	case err == nil && a.OK:
@@ -168,7 +168,7 @@ func (s *session) end(e ending) flow {
 		}
 		w := s.endWrite(e)
 		w.StatusDetail = classify.Clean(fmt.Sprintf("%s [its end could not be completed: %v]", w.StatusDetail, problem))
-		f = s.write(w)
+		f = s.write(&w)
 	}
 	return endSession
 }
@@ -232,7 +232,7 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	if result != nil {
 		w.Keep = s.config.retention(s.task.Kind)
 	}
-	f, err := s.commit(tx, w, endSession)
+	f, err := s.commit(tx, &w, endSession)
 	if f == continueSession && err == nil {
 		err = errEndNotWritten
 	}

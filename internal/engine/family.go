@@ -115,7 +115,7 @@ func (s *session) waitAgain(w store.Wait, pause string) flow {
 	if w.Ends {
 		reason = lifecycle.ReasonEndingChildren
 	}
-	return s.write(store.Write{
+	return s.write(&store.Write{
 		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored),
 		At: store.Forever, Reason: reason, Wait: &w, Pause: pause,
 	})
@@ -167,7 +167,7 @@ func (s *session) endLater(err error) flow {
 		return s.verifyLease(c.Detail)
 	}
 	s.events.report(EndingFailed{TaskRef: s.ref(), Try: s.tries, RetryIn: s.config.Backoff.Delay(1), Err: err})
-	return s.write(store.Write{
+	return s.write(&store.Write{
 		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: s.config.Backoff.Delay(1),
 		Reason: classify.Clean("its end waits until its children can be read: " + c.Code),
 	})
@@ -208,7 +208,7 @@ var errDoneWithChildren = &classify.MarkedError{
 // checkFamily makes the check of the parents that a committed write of this task may
 // have to be followed by: that of its parent after its end, and its own after its wait. It is
 // made too often rather than too seldom.
-func (s *session) checkFamily(w store.Write) {
+func (s *session) checkFamily(w *store.Write) {
 	if w.To.Terminal() && s.child != nil {
 		s.parents.check(s.child.Parent)
 	}

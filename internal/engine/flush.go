@@ -35,7 +35,9 @@ type flusher struct {
 	call    time.Duration // timeout of one call
 	events  *observer
 
-	size *sizer // of one statement; of the flushing goroutine
+	// Of the flushing goroutine: the size of one statement, and room for its writes.
+	size   *sizer
+	writes []store.Write
 
 	mu     sync.Mutex
 	room   *sync.Cond
@@ -47,13 +49,14 @@ type flusher struct {
 
 // queued is a write that waits for its flush. done is called with its outcome.
 type queued struct {
-	write store.Write
+	write *store.Write
 	done  func(store.Applied, error)
 }
 
 type queuedStart struct {
-	write store.Write
-	at    time.Time
+	lease    store.Lease
+	attempts int
+	at       time.Time
 }
 
 func newFlusher(s Store, process string, call time.Duration, o *observer) *flusher {
@@ -69,7 +72,7 @@ func newFlusher(s Store, process string, call time.Duration, o *observer) *flush
 // next write of its task finds that the task lease is lost, or the task has ended.
 func (f *flusher) queueStart(h store.Lease, attempts int) {
 	f.mu.Lock()
-	f.starts[h.ID] = queuedStart{store.Write{Lease: h, To: lifecycle.Executing, Attempts: attempts}, time.Now()}
+	f.starts[h.ID] = queuedStart{h, attempts, time.Now()}
 	f.mu.Unlock()
 	f.signal()
 }
@@ -82,9 +85,9 @@ func (f *flusher) cancelStart(id uuid.UUID) {
 	f.mu.Unlock()
 }
 
-// add queues a write; done is called from the flushing goroutine once its outcome
-// is known. add waits while too many writes are queued.
-func (f *flusher) add(w store.Write, done func(store.Applied, error)) {
+// add queues a write, which nobody changes any more; done is called from the flushing goroutine
+// once its outcome is known. add waits while too many writes are queued.
+func (f *flusher) add(w *store.Write, done func(store.Applied, error)) {
 	f.mu.Lock()
 	for len(f.queue) >= backlogMax && !f.closed {
 		f.room.Wait()
@@ -101,7 +104,7 @@ func (f *flusher) add(w store.Write, done func(store.Applied, error)) {
 }
 
 // apply queues a write and waits for its outcome.
-func (f *flusher) apply(w store.Write) (store.Applied, error) {
+func (f *flusher) apply(w *store.Write) (store.Applied, error) {
 	type result struct {
 		a   store.Applied
 		err error
@@ -178,7 +181,8 @@ func (f *flusher) gather(all bool) (batch []queued, due time.Duration, empty boo
 			continue
 		}
 		delete(f.starts, id)
-		batch = append(batch, queued{s.write, func(store.Applied, error) {}})
+		w := &store.Write{Lease: s.lease, To: lifecycle.Executing, Attempts: s.attempts}
+		batch = append(batch, queued{w, func(store.Applied, error) {}})
 	}
 	f.room.Broadcast()
 	return batch, due, f.closed && len(f.queue) == 0 && len(f.starts) == 0
@@ -210,18 +214,21 @@ func (f *flusher) flush(ctx context.Context, batch []queued) {
 
 // applyAll applies a batch and, when it knows the outcomes, reports them.
 func (f *flusher) applyAll(ctx context.Context, batch []queued) error {
-	writes := make([]store.Write, len(batch))
-	for i, q := range batch {
-		writes[i] = q.write
+	for _, q := range batch {
+		f.writes = append(f.writes, *q.write)
 	}
+	defer func() {
+		clear(f.writes)
+		f.writes = f.writes[:0]
+	}()
 	cctx, cancel := context.WithTimeout(ctx, f.call)
 	defer cancel()
 	began := time.Now()
-	applied, err := f.store.Apply(cctx, f.process, writes)
+	applied, err := f.store.Apply(cctx, f.process, f.writes)
 	if err != nil {
 		return err
 	}
-	f.size.record(len(writes), time.Since(began))
+	f.size.record(len(batch), time.Since(began))
 	for i, q := range batch {
 		q.done(applied[i], nil)
 	}

@@ -36,16 +36,19 @@ func classified(ctx context.Context, err error) classify.Classification {
 	return classify.Classify(ctx, err)
 }
 
+// errGoexit: user code did not return.
+var errGoexit error = &classify.MarkedError{
+	Class: lifecycle.Permanent, Code: classify.CodeGoexit,
+	Err: errors.New("the executor ended its goroutine with runtime.Goexit"),
+}
+
 // runIsolated runs a user's code on a goroutine of its own and sends its error,
 // once. It is classified, whatever the code did: returned, panicked or ended its
 // goroutine.
 func runIsolated(ctx context.Context, f func(context.Context) error) <-chan error {
 	returned := make(chan error, 1)
 	go func() {
-		err := error(&classify.MarkedError{
-			Class: lifecycle.Permanent, Code: classify.CodeGoexit,
-			Err: errors.New("the executor ended its goroutine with runtime.Goexit"),
-		})
+		err := errGoexit
 		defer func() {
 			if v := recover(); v != nil {
 				err = classify.Panic(v)

@@ -113,11 +113,11 @@ func (s *session) commitSkip(step *Step) flow {
 	s.passes(&w, step, false)
 	s.check(&w)
 	s.limit.alone = 0 // the item that killed its workers is found
-	a, err := s.flusher.apply(w)
+	a, err := s.flusher.apply(&w)
 	if err == nil && a.OK {
 		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: lifecycle.PassesOf(w.Progress.Taken).Position})
 	}
-	return s.orFailed(s.handleWriteResult(w, a, err, continueSession))
+	return s.orFailed(s.handleWriteResult(&w, a, err, continueSession))
 }
 
 // hasSkipped reports whether Take has skipped an element.

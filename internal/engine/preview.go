@@ -111,7 +111,7 @@ func (s *session) reportPreview(w *store.Write, step *Step, took time.Duration) 
 }
 
 // advancePreview makes the report of a committed checkpoint the session's own.
-func (s *session) advancePreview(w store.Write) {
+func (s *session) advancePreview(w *store.Write) {
 	if s.preview != nil && w.Report != nil {
 		s.preview.report = s.preview.next
 	}

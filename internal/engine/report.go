@@ -23,7 +23,7 @@ func (s *session) ref() TaskRef {
 // reportWritten reports a write that the database has committed. The position of
 // the session is still the one before it. Control is the request that stands on the
 // task after the write.
-func (s *session) reportWritten(w store.Write, control lifecycle.Control) {
+func (s *session) reportWritten(w *store.Write, control lifecycle.Control) {
 	s.checkFamily(w)
 	seq, progress := s.lease.Seq, s.progress
 	if w.Checkpoint {
@@ -78,7 +78,7 @@ func (s *session) reportFailedBatch(ctx context.Context, step *Step, started tim
 // reportGone reports what a read-back says of a write after which the task is not
 // leased by this session any more. A row that is gone was removed by an end: that of
 // this session, if one of unknown outcome fits its position.
-func (s *session) reportGone(w store.Write, found lifecycle.Position) {
+func (s *session) reportGone(w *store.Write, found lifecycle.Position) {
 	// Whatever has become of it, and whichever write that was: it may be one before this.
 	if s.child != nil {
 		s.parents.check(s.child.Parent)
@@ -88,7 +88,7 @@ func (s *session) reportGone(w store.Write, found lifecycle.Position) {
 	}
 	switch {
 	case !found.Exists && s.unknownEnd != nil && s.unknownEnd.Seq == s.lease.Seq:
-		s.reportWritten(*s.unknownEnd, lifecycle.Delete)
+		s.reportWritten(s.unknownEnd, lifecycle.Delete)
 	case !found.Exists:
 		s.reportLost("it does not exist any more")
 	case lifecycle.ReadBack(w.Lifecycle(), found) == lifecycle.Happened:

@@ -12,7 +12,7 @@ import (
 )
 
 // onEndWritten handles the result of an end that no slot waited for.
-func (s *session) onEndWritten(w store.Write, a store.Applied, err error) {
+func (s *session) onEndWritten(w *store.Write, a store.Applied, err error) {
 	switch {
 	case err == nil && a.OK:
 		s.reportWritten(w, a.Control)
@@ -33,11 +33,11 @@ func (s *session) onEndWritten(w store.Write, a store.Applied, err error) {
 // handleWriteResult handles the result of a write. What the session does after it,
 // if it was applied, is then. The error is why the database has refused the write:
 // the task is where it was, and still this session's.
-func (s *session) handleWriteResult(w store.Write, a store.Applied, err error, then flow) (flow, error) {
+func (s *session) handleWriteResult(w *store.Write, a store.Applied, err error, then flow) (flow, error) {
 	switch {
 	case store.Unknown(err):
 		if w.To.Terminal() {
-			s.unknownEnd = &w
+			s.unknownEnd = w
 		}
 		f := s.reconcile(w)
 		if f == continueSession && s.lease.Seq == w.Seq && s.ctx.Err() == nil {
@@ -98,7 +98,7 @@ func (s *session) orFailed(f flow, refused error) flow {
 }
 
 // advance makes a committed write the session's own position.
-func (s *session) advance(w store.Write, a store.Applied) {
+func (s *session) advance(w *store.Write, a store.Applied) {
 	s.reportWritten(w, a.Control)
 	if w.Checkpoint {
 		s.lease.Seq++
@@ -115,7 +115,7 @@ func (s *session) advance(w store.Write, a store.Applied) {
 
 // reconcile reads the task back after a write whose outcome is uncertain, and
 // continues from what the database holds.
-func (s *session) reconcile(w store.Write) flow {
+func (s *session) reconcile(w *store.Write) flow {
 	for n := 1; ; n++ {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
 		at, err := s.store.Positions(ctx, []uuid.UUID{s.lease.ID})

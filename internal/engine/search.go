@@ -182,7 +182,7 @@ func (s *session) find() flow {
 	s.measure(&w)
 	s.limit.record(len(keys), time.Since(started))
 	s.search.targets, s.search.next = nil, s.search.targets
-	return s.orFailed(s.commit(tx, w, then))
+	return s.orFailed(s.commit(tx, &w, then))
 }
 
 // searchWrite returns the write of a batch that found the targets keys.
@@ -216,7 +216,7 @@ func (s *session) add(keys [][]byte, next Next) (*store.Found, error) {
 }
 
 // advanceSearch makes the targets of a committed checkpoint the session's own.
-func (s *session) advanceSearch(w store.Write) {
+func (s *session) advanceSearch(w *store.Write) {
 	if s.search == nil {
 		return
 	}

@@ -153,8 +153,8 @@ func (s *session) start() flow {
 		return continueSession
 	}
 	w := store.Write{Lease: s.lease, To: lifecycle.Executing, Attempts: s.stored}
-	a, err := s.flusher.apply(w)
-	return s.orFailed(s.handleWriteResult(w, a, err, continueSession))
+	a, err := s.flusher.apply(&w)
+	return s.orFailed(s.handleWriteResult(&w, a, err, continueSession))
 }
 
 // loop runs batches until the session ends.

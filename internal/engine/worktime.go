@@ -41,7 +41,7 @@ func (s *session) measure(w *store.Write) {
 // advanceMeasure continues after a committed checkpoint. Time without items belongs
 // to the items after it, except before the first one, when they may only have been
 // searched for.
-func (s *session) advanceMeasure(w store.Write) {
+func (s *session) advanceMeasure(w *store.Write) {
 	switch {
 	case w.Worked == nil:
 	case w.Worked.Items > 0 || w.Progress.Processed() == 0:
