@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskmessage"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
@@ -50,6 +51,8 @@ type Client struct {
 	TaskItem *TaskItemClient
 	// TaskLedger is the client for interacting with the TaskLedger builders.
 	TaskLedger *TaskLedgerClient
+	// TaskMessage is the client for interacting with the TaskMessage builders.
+	TaskMessage *TaskMessageClient
 	// TaskParent is the client for interacting with the TaskParent builders.
 	TaskParent *TaskParentClient
 	// TaskPlan is the client for interacting with the TaskPlan builders.
@@ -79,6 +82,7 @@ func (c *Client) init() {
 	c.TaskEvent = NewTaskEventClient(c.config)
 	c.TaskItem = NewTaskItemClient(c.config)
 	c.TaskLedger = NewTaskLedgerClient(c.config)
+	c.TaskMessage = NewTaskMessageClient(c.config)
 	c.TaskParent = NewTaskParentClient(c.config)
 	c.TaskPlan = NewTaskPlanClient(c.config)
 	c.TaskProcess = NewTaskProcessClient(c.config)
@@ -186,6 +190,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
 		TaskLedger:  NewTaskLedgerClient(cfg),
+		TaskMessage: NewTaskMessageClient(cfg),
 		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
@@ -218,6 +223,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
 		TaskLedger:  NewTaskLedgerClient(cfg),
+		TaskMessage: NewTaskMessageClient(cfg),
 		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
@@ -254,8 +260,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskLedger, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskRate,
-		c.TaskResult, c.TaskTarget,
+		c.TaskLedger, c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess,
+		c.TaskRate, c.TaskResult, c.TaskTarget,
 	} {
 		n.Use(hooks...)
 	}
@@ -266,8 +272,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskLedger, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskRate,
-		c.TaskResult, c.TaskTarget,
+		c.TaskLedger, c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess,
+		c.TaskRate, c.TaskResult, c.TaskTarget,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -290,6 +296,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskItem.mutate(ctx, m)
 	case *TaskLedgerMutation:
 		return c.TaskLedger.mutate(ctx, m)
+	case *TaskMessageMutation:
+		return c.TaskMessage.mutate(ctx, m)
 	case *TaskParentMutation:
 		return c.TaskParent.mutate(ctx, m)
 	case *TaskPlanMutation:
@@ -1486,6 +1494,139 @@ func (c *TaskLedgerClient) mutate(ctx context.Context, m *TaskLedgerMutation) (V
 	}
 }
 
+// TaskMessageClient is a client for the TaskMessage schema.
+type TaskMessageClient struct {
+	config
+}
+
+// NewTaskMessageClient returns a client for the TaskMessage from the given config.
+func NewTaskMessageClient(c config) *TaskMessageClient {
+	return &TaskMessageClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskmessage.Hooks(f(g(h())))`.
+func (c *TaskMessageClient) Use(hooks ...Hook) {
+	c.hooks.TaskMessage = append(c.hooks.TaskMessage, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskmessage.Intercept(f(g(h())))`.
+func (c *TaskMessageClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskMessage = append(c.inters.TaskMessage, interceptors...)
+}
+
+// Create returns a builder for creating a TaskMessage entity.
+func (c *TaskMessageClient) Create() *TaskMessageCreate {
+	mutation := newTaskMessageMutation(c.config, OpCreate)
+	return &TaskMessageCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskMessage entities.
+func (c *TaskMessageClient) CreateBulk(builders ...*TaskMessageCreate) *TaskMessageCreateBulk {
+	return &TaskMessageCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskMessageClient) MapCreateBulk(slice any, setFunc func(*TaskMessageCreate, int)) *TaskMessageCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskMessageCreateBulk{err: fmt.Errorf("calling to TaskMessageClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskMessageCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskMessageCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskMessage.
+func (c *TaskMessageClient) Update() *TaskMessageUpdate {
+	mutation := newTaskMessageMutation(c.config, OpUpdate)
+	return &TaskMessageUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskMessageClient) UpdateOne(_m *TaskMessage) *TaskMessageUpdateOne {
+	mutation := newTaskMessageMutation(c.config, OpUpdateOne, withTaskMessage(_m))
+	return &TaskMessageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskMessageClient) UpdateOneID(id uuid.UUID) *TaskMessageUpdateOne {
+	mutation := newTaskMessageMutation(c.config, OpUpdateOne, withTaskMessageID(id))
+	return &TaskMessageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskMessage.
+func (c *TaskMessageClient) Delete() *TaskMessageDelete {
+	mutation := newTaskMessageMutation(c.config, OpDelete)
+	return &TaskMessageDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskMessageClient) DeleteOne(_m *TaskMessage) *TaskMessageDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskMessageClient) DeleteOneID(id uuid.UUID) *TaskMessageDeleteOne {
+	builder := c.Delete().Where(taskmessage.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskMessageDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskMessage.
+func (c *TaskMessageClient) Query() *TaskMessageQuery {
+	return &TaskMessageQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskMessage},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskMessage entity by its id.
+func (c *TaskMessageClient) Get(ctx context.Context, id uuid.UUID) (*TaskMessage, error) {
+	return c.Query().Where(taskmessage.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskMessageClient) GetX(ctx context.Context, id uuid.UUID) *TaskMessage {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *TaskMessageClient) Hooks() []Hook {
+	return c.hooks.TaskMessage
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskMessageClient) Interceptors() []Interceptor {
+	return c.inters.TaskMessage
+}
+
+func (c *TaskMessageClient) mutate(ctx context.Context, m *TaskMessageMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskMessageCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskMessageUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskMessageUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskMessageDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskMessage mutation op: %q", m.Op())
+	}
+}
+
 // TaskParentClient is a client for the TaskParent schema.
 type TaskParentClient struct {
 	config
@@ -2383,11 +2524,12 @@ func (c *TaskTargetClient) mutate(ctx context.Context, m *TaskTargetMutation) (V
 type (
 	hooks struct {
 		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
-		TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult, TaskTarget []ent.Hook
+		TaskMessage, TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult,
+		TaskTarget []ent.Hook
 	}
 	inters struct {
 		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
-		TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult,
+		TaskMessage, TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult,
 		TaskTarget []ent.Interceptor
 	}
 )

@@ -19,6 +19,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskmessage"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
@@ -92,6 +93,7 @@ func checkColumn(t, c string) error {
 			taskevent.Table:   taskevent.ValidColumn,
 			taskitem.Table:    taskitem.ValidColumn,
 			taskledger.Table:  taskledger.ValidColumn,
+			taskmessage.Table: taskmessage.ValidColumn,
 			taskparent.Table:  taskparent.ValidColumn,
 			taskplan.Table:    taskplan.ValidColumn,
 			taskprocess.Table: taskprocess.ValidColumn,

@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/taskmessage"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
@@ -46,6 +47,7 @@ const (
 	TypeTaskEvent   = "TaskEvent"
 	TypeTaskItem    = "TaskItem"
 	TypeTaskLedger  = "TaskLedger"
+	TypeTaskMessage = "TaskMessage"
 	TypeTaskParent  = "TaskParent"
 	TypeTaskPlan    = "TaskPlan"
 	TypeTaskProcess = "TaskProcess"
@@ -8117,6 +8119,795 @@ func (m *TaskLedgerMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown TaskLedger edge %s", name)
+}
+
+// TaskMessageMutation represents an operation that mutates the TaskMessage nodes in the graph.
+type TaskMessageMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	source        *string
+	message_id    *string
+	created_date  *time.Time
+	outcome       *string
+	task_id       *uuid.UUID
+	code          *string
+	detail        *string
+	body          *[]byte
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*TaskMessage, error)
+	predicates    []predicate.TaskMessage
+}
+
+var _ ent.Mutation = (*TaskMessageMutation)(nil)
+
+// taskmessageOption allows management of the mutation configuration using functional options.
+type taskmessageOption func(*TaskMessageMutation)
+
+// newTaskMessageMutation creates new mutation for the TaskMessage entity.
+func newTaskMessageMutation(c config, op Op, opts ...taskmessageOption) *TaskMessageMutation {
+	m := &TaskMessageMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskMessage,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskMessageID sets the ID field of the mutation.
+func withTaskMessageID(id uuid.UUID) taskmessageOption {
+	return func(m *TaskMessageMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskMessage
+		)
+		m.oldValue = func(ctx context.Context) (*TaskMessage, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskMessage.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskMessage sets the old TaskMessage of the mutation.
+func withTaskMessage(node *TaskMessage) taskmessageOption {
+	return func(m *TaskMessageMutation) {
+		m.oldValue = func(context.Context) (*TaskMessage, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskMessageMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskMessageMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskMessage entities.
+func (m *TaskMessageMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskMessageMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskMessageMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskMessage.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetSource sets the "source" field.
+func (m *TaskMessageMutation) SetSource(s string) {
+	m.source = &s
+}
+
+// Source returns the value of the "source" field in the mutation.
+func (m *TaskMessageMutation) Source() (r string, exists bool) {
+	v := m.source
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSource returns the old "source" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldSource(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSource is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSource requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSource: %w", err)
+	}
+	return oldValue.Source, nil
+}
+
+// ResetSource resets all changes to the "source" field.
+func (m *TaskMessageMutation) ResetSource() {
+	m.source = nil
+}
+
+// SetMessageID sets the "message_id" field.
+func (m *TaskMessageMutation) SetMessageID(s string) {
+	m.message_id = &s
+}
+
+// MessageID returns the value of the "message_id" field in the mutation.
+func (m *TaskMessageMutation) MessageID() (r string, exists bool) {
+	v := m.message_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessageID returns the old "message_id" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldMessageID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessageID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessageID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessageID: %w", err)
+	}
+	return oldValue.MessageID, nil
+}
+
+// ResetMessageID resets all changes to the "message_id" field.
+func (m *TaskMessageMutation) ResetMessageID() {
+	m.message_id = nil
+}
+
+// SetCreatedDate sets the "created_date" field.
+func (m *TaskMessageMutation) SetCreatedDate(t time.Time) {
+	m.created_date = &t
+}
+
+// CreatedDate returns the value of the "created_date" field in the mutation.
+func (m *TaskMessageMutation) CreatedDate() (r time.Time, exists bool) {
+	v := m.created_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedDate returns the old "created_date" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
+	}
+	return oldValue.CreatedDate, nil
+}
+
+// ResetCreatedDate resets all changes to the "created_date" field.
+func (m *TaskMessageMutation) ResetCreatedDate() {
+	m.created_date = nil
+}
+
+// SetOutcome sets the "outcome" field.
+func (m *TaskMessageMutation) SetOutcome(s string) {
+	m.outcome = &s
+}
+
+// Outcome returns the value of the "outcome" field in the mutation.
+func (m *TaskMessageMutation) Outcome() (r string, exists bool) {
+	v := m.outcome
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutcome returns the old "outcome" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldOutcome(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutcome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
+	}
+	return oldValue.Outcome, nil
+}
+
+// ResetOutcome resets all changes to the "outcome" field.
+func (m *TaskMessageMutation) ResetOutcome() {
+	m.outcome = nil
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskMessageMutation) SetTaskID(u uuid.UUID) {
+	m.task_id = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskMessageMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldTaskID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ClearTaskID clears the value of the "task_id" field.
+func (m *TaskMessageMutation) ClearTaskID() {
+	m.task_id = nil
+	m.clearedFields[taskmessage.FieldTaskID] = struct{}{}
+}
+
+// TaskIDCleared returns if the "task_id" field was cleared in this mutation.
+func (m *TaskMessageMutation) TaskIDCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldTaskID]
+	return ok
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskMessageMutation) ResetTaskID() {
+	m.task_id = nil
+	delete(m.clearedFields, taskmessage.FieldTaskID)
+}
+
+// SetCode sets the "code" field.
+func (m *TaskMessageMutation) SetCode(s string) {
+	m.code = &s
+}
+
+// Code returns the value of the "code" field in the mutation.
+func (m *TaskMessageMutation) Code() (r string, exists bool) {
+	v := m.code
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCode returns the old "code" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldCode(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCode: %w", err)
+	}
+	return oldValue.Code, nil
+}
+
+// ClearCode clears the value of the "code" field.
+func (m *TaskMessageMutation) ClearCode() {
+	m.code = nil
+	m.clearedFields[taskmessage.FieldCode] = struct{}{}
+}
+
+// CodeCleared returns if the "code" field was cleared in this mutation.
+func (m *TaskMessageMutation) CodeCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldCode]
+	return ok
+}
+
+// ResetCode resets all changes to the "code" field.
+func (m *TaskMessageMutation) ResetCode() {
+	m.code = nil
+	delete(m.clearedFields, taskmessage.FieldCode)
+}
+
+// SetDetail sets the "detail" field.
+func (m *TaskMessageMutation) SetDetail(s string) {
+	m.detail = &s
+}
+
+// Detail returns the value of the "detail" field in the mutation.
+func (m *TaskMessageMutation) Detail() (r string, exists bool) {
+	v := m.detail
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDetail returns the old "detail" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldDetail(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDetail is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDetail requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDetail: %w", err)
+	}
+	return oldValue.Detail, nil
+}
+
+// ClearDetail clears the value of the "detail" field.
+func (m *TaskMessageMutation) ClearDetail() {
+	m.detail = nil
+	m.clearedFields[taskmessage.FieldDetail] = struct{}{}
+}
+
+// DetailCleared returns if the "detail" field was cleared in this mutation.
+func (m *TaskMessageMutation) DetailCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldDetail]
+	return ok
+}
+
+// ResetDetail resets all changes to the "detail" field.
+func (m *TaskMessageMutation) ResetDetail() {
+	m.detail = nil
+	delete(m.clearedFields, taskmessage.FieldDetail)
+}
+
+// SetBody sets the "body" field.
+func (m *TaskMessageMutation) SetBody(b []byte) {
+	m.body = &b
+}
+
+// Body returns the value of the "body" field in the mutation.
+func (m *TaskMessageMutation) Body() (r []byte, exists bool) {
+	v := m.body
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBody returns the old "body" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldBody(ctx context.Context) (v *[]byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBody is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBody requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBody: %w", err)
+	}
+	return oldValue.Body, nil
+}
+
+// ClearBody clears the value of the "body" field.
+func (m *TaskMessageMutation) ClearBody() {
+	m.body = nil
+	m.clearedFields[taskmessage.FieldBody] = struct{}{}
+}
+
+// BodyCleared returns if the "body" field was cleared in this mutation.
+func (m *TaskMessageMutation) BodyCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldBody]
+	return ok
+}
+
+// ResetBody resets all changes to the "body" field.
+func (m *TaskMessageMutation) ResetBody() {
+	m.body = nil
+	delete(m.clearedFields, taskmessage.FieldBody)
+}
+
+// Where appends a list predicates to the TaskMessageMutation builder.
+func (m *TaskMessageMutation) Where(ps ...predicate.TaskMessage) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskMessageMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskMessageMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskMessage, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskMessageMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskMessageMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskMessage).
+func (m *TaskMessageMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskMessageMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.source != nil {
+		fields = append(fields, taskmessage.FieldSource)
+	}
+	if m.message_id != nil {
+		fields = append(fields, taskmessage.FieldMessageID)
+	}
+	if m.created_date != nil {
+		fields = append(fields, taskmessage.FieldCreatedDate)
+	}
+	if m.outcome != nil {
+		fields = append(fields, taskmessage.FieldOutcome)
+	}
+	if m.task_id != nil {
+		fields = append(fields, taskmessage.FieldTaskID)
+	}
+	if m.code != nil {
+		fields = append(fields, taskmessage.FieldCode)
+	}
+	if m.detail != nil {
+		fields = append(fields, taskmessage.FieldDetail)
+	}
+	if m.body != nil {
+		fields = append(fields, taskmessage.FieldBody)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskMessageMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskmessage.FieldSource:
+		return m.Source()
+	case taskmessage.FieldMessageID:
+		return m.MessageID()
+	case taskmessage.FieldCreatedDate:
+		return m.CreatedDate()
+	case taskmessage.FieldOutcome:
+		return m.Outcome()
+	case taskmessage.FieldTaskID:
+		return m.TaskID()
+	case taskmessage.FieldCode:
+		return m.Code()
+	case taskmessage.FieldDetail:
+		return m.Detail()
+	case taskmessage.FieldBody:
+		return m.Body()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskMessageMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskmessage.FieldSource:
+		return m.OldSource(ctx)
+	case taskmessage.FieldMessageID:
+		return m.OldMessageID(ctx)
+	case taskmessage.FieldCreatedDate:
+		return m.OldCreatedDate(ctx)
+	case taskmessage.FieldOutcome:
+		return m.OldOutcome(ctx)
+	case taskmessage.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case taskmessage.FieldCode:
+		return m.OldCode(ctx)
+	case taskmessage.FieldDetail:
+		return m.OldDetail(ctx)
+	case taskmessage.FieldBody:
+		return m.OldBody(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskMessage field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskMessageMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskmessage.FieldSource:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSource(v)
+		return nil
+	case taskmessage.FieldMessageID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessageID(v)
+		return nil
+	case taskmessage.FieldCreatedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedDate(v)
+		return nil
+	case taskmessage.FieldOutcome:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutcome(v)
+		return nil
+	case taskmessage.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case taskmessage.FieldCode:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCode(v)
+		return nil
+	case taskmessage.FieldDetail:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDetail(v)
+		return nil
+	case taskmessage.FieldBody:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBody(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskMessage field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskMessageMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskMessageMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskMessageMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown TaskMessage numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskMessageMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(taskmessage.FieldTaskID) {
+		fields = append(fields, taskmessage.FieldTaskID)
+	}
+	if m.FieldCleared(taskmessage.FieldCode) {
+		fields = append(fields, taskmessage.FieldCode)
+	}
+	if m.FieldCleared(taskmessage.FieldDetail) {
+		fields = append(fields, taskmessage.FieldDetail)
+	}
+	if m.FieldCleared(taskmessage.FieldBody) {
+		fields = append(fields, taskmessage.FieldBody)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskMessageMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskMessageMutation) ClearField(name string) error {
+	switch name {
+	case taskmessage.FieldTaskID:
+		m.ClearTaskID()
+		return nil
+	case taskmessage.FieldCode:
+		m.ClearCode()
+		return nil
+	case taskmessage.FieldDetail:
+		m.ClearDetail()
+		return nil
+	case taskmessage.FieldBody:
+		m.ClearBody()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskMessage nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskMessageMutation) ResetField(name string) error {
+	switch name {
+	case taskmessage.FieldSource:
+		m.ResetSource()
+		return nil
+	case taskmessage.FieldMessageID:
+		m.ResetMessageID()
+		return nil
+	case taskmessage.FieldCreatedDate:
+		m.ResetCreatedDate()
+		return nil
+	case taskmessage.FieldOutcome:
+		m.ResetOutcome()
+		return nil
+	case taskmessage.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case taskmessage.FieldCode:
+		m.ResetCode()
+		return nil
+	case taskmessage.FieldDetail:
+		m.ResetDetail()
+		return nil
+	case taskmessage.FieldBody:
+		m.ResetBody()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskMessage field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskMessageMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskMessageMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskMessageMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskMessageMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskMessageMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskMessageMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskMessageMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown TaskMessage unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskMessageMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown TaskMessage edge %s", name)
 }
 
 // TaskParentMutation represents an operation that mutates the TaskParent nodes in the graph.

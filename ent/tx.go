@@ -28,6 +28,8 @@ type Tx struct {
 	TaskItem *TaskItemClient
 	// TaskLedger is the client for interacting with the TaskLedger builders.
 	TaskLedger *TaskLedgerClient
+	// TaskMessage is the client for interacting with the TaskMessage builders.
+	TaskMessage *TaskMessageClient
 	// TaskParent is the client for interacting with the TaskParent builders.
 	TaskParent *TaskParentClient
 	// TaskPlan is the client for interacting with the TaskPlan builders.
@@ -178,6 +180,7 @@ func (tx *Tx) init() {
 	tx.TaskEvent = NewTaskEventClient(tx.config)
 	tx.TaskItem = NewTaskItemClient(tx.config)
 	tx.TaskLedger = NewTaskLedgerClient(tx.config)
+	tx.TaskMessage = NewTaskMessageClient(tx.config)
 	tx.TaskParent = NewTaskParentClient(tx.config)
 	tx.TaskPlan = NewTaskPlanClient(tx.config)
 	tx.TaskProcess = NewTaskProcessClient(tx.config)

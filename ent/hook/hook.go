@@ -93,6 +93,18 @@ func (f TaskLedgerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskLedgerMutation", m)
 }
 
+// The TaskMessageFunc type is an adapter to allow the use of ordinary
+// function as TaskMessage mutator.
+type TaskMessageFunc func(context.Context, *ent.TaskMessageMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskMessageFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskMessageMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskMessageMutation", m)
+}
+
 // The TaskParentFunc type is an adapter to allow the use of ordinary
 // function as TaskParent mutator.
 type TaskParentFunc func(context.Context, *ent.TaskParentMutation) (ent.Value, error)

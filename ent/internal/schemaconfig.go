@@ -14,6 +14,7 @@ type SchemaConfig struct {
 	TaskEvent   string // TaskEvent table.
 	TaskItem    string // TaskItem table.
 	TaskLedger  string // TaskLedger table.
+	TaskMessage string // TaskMessage table.
 	TaskParent  string // TaskParent table.
 	TaskPlan    string // TaskPlan table.
 	TaskProcess string // TaskProcess table.

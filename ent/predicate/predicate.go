@@ -27,6 +27,9 @@ type TaskItem func(*sql.Selector)
 // TaskLedger is the predicate function for taskledger builders.
 type TaskLedger func(*sql.Selector)
 
+// TaskMessage is the predicate function for taskmessage builders.
+type TaskMessage func(*sql.Selector)
+
 // TaskParent is the predicate function for taskparent builders.
 type TaskParent func(*sql.Selector)
 

@@ -33,9 +33,9 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantChecks := 9
+			wantChecks := 10
 			if name == "postgres" { // there those of a task are triggers
-				wantChecks = 2
+				wantChecks = 3
 				for _, table := range tables {
 					if table.Name == "taskkit_queued_task" {
 						table.Annotation.Checks = nil

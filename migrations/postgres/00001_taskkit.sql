@@ -101,12 +101,6 @@ CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_i
 CREATE INDEX "taskkit_failed_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
--- Create "taskkit_event_prune" table
-CREATE TABLE "{schema}"."taskkit_event_prune" (
-  "id" uuid NOT NULL,
-  "before_date" timestamptz NOT NULL,
-  PRIMARY KEY ("id")
-);
 -- Create "taskkit_task_event" table
 CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
@@ -120,6 +114,30 @@ CREATE TABLE "{schema}"."taskkit_task_event" (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
+  "id" uuid NOT NULL,
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
+);
+-- Create "taskkit_task_message" table
+CREATE TABLE "{schema}"."taskkit_task_message" (
+  "id" uuid NOT NULL,
+  "source" text NOT NULL,
+  "message_id" text NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "outcome" text NOT NULL,
+  "task_id" uuid NULL,
+  "code" text NULL,
+  "detail" text NULL,
+  "body" bytea NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_message_outcome" CHECK (outcome IN ('submitted', 'dropped', 'refused'))
+);
+-- Create index "taskkit_message_id" to table: "taskkit_task_message"
+CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("source", "message_id");
+-- Create index "taskkit_message_created" to table: "taskkit_task_message"
+CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (
   "id" uuid NOT NULL,

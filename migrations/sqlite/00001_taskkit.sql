@@ -165,6 +165,24 @@ CREATE TABLE `taskkit_task_ledger` (
 );
 -- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
 CREATE UNIQUE INDEX `taskkit_ledger_batch` ON `taskkit_task_ledger` (`task_id`, `batch`);
+-- Create "taskkit_task_message" table
+CREATE TABLE `taskkit_task_message` (
+  `id` uuid NOT NULL,
+  `source` text NOT NULL,
+  `message_id` text NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `outcome` text NOT NULL,
+  `task_id` uuid NULL,
+  `code` text NULL,
+  `detail` text NULL,
+  `body` blob NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_message_outcome` CHECK (CASE outcome WHEN 'submitted' THEN 1 WHEN 'dropped' THEN 1 WHEN 'refused' THEN 1 ELSE 0 END)
+);
+-- Create index "taskkit_message_id" to table: "taskkit_task_message"
+CREATE UNIQUE INDEX `taskkit_message_id` ON `taskkit_task_message` (`source`, `message_id`);
+-- Create index "taskkit_message_created" to table: "taskkit_task_message"
+CREATE INDEX `taskkit_message_created` ON `taskkit_task_message` (`created_date`);
 -- Create "taskkit_task_parent" table
 CREATE TABLE `taskkit_task_parent` (
   `id` uuid NOT NULL,
