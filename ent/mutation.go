@@ -8134,7 +8134,7 @@ type TaskMessageMutation struct {
 	task_id       *uuid.UUID
 	code          *string
 	detail        *string
-	body          *[]byte
+	body          *string
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*TaskMessage, error)
@@ -8537,12 +8537,12 @@ func (m *TaskMessageMutation) ResetDetail() {
 }
 
 // SetBody sets the "body" field.
-func (m *TaskMessageMutation) SetBody(b []byte) {
-	m.body = &b
+func (m *TaskMessageMutation) SetBody(s string) {
+	m.body = &s
 }
 
 // Body returns the value of the "body" field in the mutation.
-func (m *TaskMessageMutation) Body() (r []byte, exists bool) {
+func (m *TaskMessageMutation) Body() (r string, exists bool) {
 	v := m.body
 	if v == nil {
 		return
@@ -8553,7 +8553,7 @@ func (m *TaskMessageMutation) Body() (r []byte, exists bool) {
 // OldBody returns the old "body" field's value of the TaskMessage entity.
 // If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskMessageMutation) OldBody(ctx context.Context) (v *[]byte, err error) {
+func (m *TaskMessageMutation) OldBody(ctx context.Context) (v *string, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldBody is only allowed on UpdateOne operations")
 	}
@@ -8752,7 +8752,7 @@ func (m *TaskMessageMutation) SetField(name string, value ent.Value) error {
 		m.SetDetail(v)
 		return nil
 	case taskmessage.FieldBody:
-		v, ok := value.([]byte)
+		v, ok := value.(string)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}

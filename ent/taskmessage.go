@@ -32,8 +32,8 @@ type TaskMessage struct {
 	Code *string `json:"code,omitempty"`
 	// why it was refused or dropped; operators only
 	Detail *string `json:"detail,omitempty"`
-	// of one that was refused, cut to a bound; operators only
-	Body         *[]byte `json:"body,omitempty"`
+	// of one that was refused: valid UTF-8, cut to a bound; operators only
+	Body         *string `json:"body,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -44,9 +44,7 @@ func (*TaskMessage) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case taskmessage.FieldTaskID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case taskmessage.FieldBody:
-			values[i] = new([]byte)
-		case taskmessage.FieldSource, taskmessage.FieldMessageID, taskmessage.FieldOutcome, taskmessage.FieldCode, taskmessage.FieldDetail:
+		case taskmessage.FieldSource, taskmessage.FieldMessageID, taskmessage.FieldOutcome, taskmessage.FieldCode, taskmessage.FieldDetail, taskmessage.FieldBody:
 			values[i] = new(sql.NullString)
 		case taskmessage.FieldCreatedDate:
 			values[i] = new(sql.NullTime)
@@ -119,10 +117,11 @@ func (_m *TaskMessage) assignValues(columns []string, values []any) error {
 				*_m.Detail = value.String
 			}
 		case taskmessage.FieldBody:
-			if value, ok := values[i].(*[]byte); !ok {
+			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field body", values[i])
-			} else if value != nil {
-				_m.Body = value
+			} else if value.Valid {
+				_m.Body = new(string)
+				*_m.Body = value.String
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -189,7 +188,7 @@ func (_m *TaskMessage) String() string {
 	builder.WriteString(", ")
 	if v := _m.Body; v != nil {
 		builder.WriteString("body=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
+		builder.WriteString(*v)
 	}
 	builder.WriteByte(')')
 	return builder.String()

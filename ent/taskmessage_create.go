@@ -89,8 +89,16 @@ func (_c *TaskMessageCreate) SetNillableDetail(v *string) *TaskMessageCreate {
 }
 
 // SetBody sets the "body" field.
-func (_c *TaskMessageCreate) SetBody(v []byte) *TaskMessageCreate {
+func (_c *TaskMessageCreate) SetBody(v string) *TaskMessageCreate {
 	_c.mutation.SetBody(v)
+	return _c
+}
+
+// SetNillableBody sets the "body" field if the given value is not nil.
+func (_c *TaskMessageCreate) SetNillableBody(v *string) *TaskMessageCreate {
+	if v != nil {
+		_c.SetBody(*v)
+	}
 	return _c
 }
 
@@ -214,7 +222,7 @@ func (_c *TaskMessageCreate) createSpec() (*TaskMessage, *sqlgraph.CreateSpec) {
 		_node.Detail = &value
 	}
 	if value, ok := _c.mutation.Body(); ok {
-		_spec.SetField(taskmessage.FieldBody, field.TypeBytes, value)
+		_spec.SetField(taskmessage.FieldBody, field.TypeString, value)
 		_node.Body = &value
 	}
 	return _node, _spec

@@ -79,7 +79,7 @@ func (_u *TaskMessageUpdate) sqlSave(ctx context.Context) (_node int, err error)
 		_spec.ClearField(taskmessage.FieldDetail, field.TypeString)
 	}
 	if _u.mutation.BodyCleared() {
-		_spec.ClearField(taskmessage.FieldBody, field.TypeBytes)
+		_spec.ClearField(taskmessage.FieldBody, field.TypeString)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskMessage
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -184,7 +184,7 @@ func (_u *TaskMessageUpdateOne) sqlSave(ctx context.Context) (_node *TaskMessage
 		_spec.ClearField(taskmessage.FieldDetail, field.TypeString)
 	}
 	if _u.mutation.BodyCleared() {
-		_spec.ClearField(taskmessage.FieldBody, field.TypeBytes)
+		_spec.ClearField(taskmessage.FieldBody, field.TypeString)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskMessage
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

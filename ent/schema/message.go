@@ -35,7 +35,7 @@ func (TaskMessage) Fields() []ent.Field {
 		field.UUID("task_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("of one that was submitted; the task may have been removed since"),
 		field.Text("code").Optional().Nillable().Immutable().Comment("why it was refused, for programs"),
 		field.Text("detail").Optional().Nillable().Immutable().Comment("why it was refused or dropped; operators only"),
-		field.Bytes("body").Optional().Nillable().Immutable().Comment("of one that was refused, cut to a bound; operators only"),
+		field.Text("body").Optional().Nillable().Immutable().Comment("of one that was refused: valid UTF-8, cut to a bound; operators only"),
 	}
 }
 

@@ -91,7 +91,7 @@ func Detail(v string) predicate.TaskMessage {
 }
 
 // Body applies equality check predicate on the "body" field. It's identical to BodyEQ.
-func Body(v []byte) predicate.TaskMessage {
+func Body(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldEQ(FieldBody, v))
 }
 
@@ -531,43 +531,58 @@ func DetailContainsFold(v string) predicate.TaskMessage {
 }
 
 // BodyEQ applies the EQ predicate on the "body" field.
-func BodyEQ(v []byte) predicate.TaskMessage {
+func BodyEQ(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldEQ(FieldBody, v))
 }
 
 // BodyNEQ applies the NEQ predicate on the "body" field.
-func BodyNEQ(v []byte) predicate.TaskMessage {
+func BodyNEQ(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldNEQ(FieldBody, v))
 }
 
 // BodyIn applies the In predicate on the "body" field.
-func BodyIn(vs ...[]byte) predicate.TaskMessage {
+func BodyIn(vs ...string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldIn(FieldBody, vs...))
 }
 
 // BodyNotIn applies the NotIn predicate on the "body" field.
-func BodyNotIn(vs ...[]byte) predicate.TaskMessage {
+func BodyNotIn(vs ...string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldNotIn(FieldBody, vs...))
 }
 
 // BodyGT applies the GT predicate on the "body" field.
-func BodyGT(v []byte) predicate.TaskMessage {
+func BodyGT(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldGT(FieldBody, v))
 }
 
 // BodyGTE applies the GTE predicate on the "body" field.
-func BodyGTE(v []byte) predicate.TaskMessage {
+func BodyGTE(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldGTE(FieldBody, v))
 }
 
 // BodyLT applies the LT predicate on the "body" field.
-func BodyLT(v []byte) predicate.TaskMessage {
+func BodyLT(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldLT(FieldBody, v))
 }
 
 // BodyLTE applies the LTE predicate on the "body" field.
-func BodyLTE(v []byte) predicate.TaskMessage {
+func BodyLTE(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldLTE(FieldBody, v))
+}
+
+// BodyContains applies the Contains predicate on the "body" field.
+func BodyContains(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContains(FieldBody, v))
+}
+
+// BodyHasPrefix applies the HasPrefix predicate on the "body" field.
+func BodyHasPrefix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasPrefix(FieldBody, v))
+}
+
+// BodyHasSuffix applies the HasSuffix predicate on the "body" field.
+func BodyHasSuffix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasSuffix(FieldBody, v))
 }
 
 // BodyIsNil applies the IsNil predicate on the "body" field.
@@ -578,6 +593,16 @@ func BodyIsNil() predicate.TaskMessage {
 // BodyNotNil applies the NotNil predicate on the "body" field.
 func BodyNotNil() predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldNotNull(FieldBody))
+}
+
+// BodyEqualFold applies the EqualFold predicate on the "body" field.
+func BodyEqualFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEqualFold(FieldBody, v))
+}
+
+// BodyContainsFold applies the ContainsFold predicate on the "body" field.
+func BodyContainsFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContainsFold(FieldBody, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -130,7 +130,7 @@ CREATE TABLE "{schema}"."taskkit_task_message" (
   "task_id" uuid NULL,
   "code" text NULL,
   "detail" text NULL,
-  "body" bytea NULL,
+  "body" text NULL,
   PRIMARY KEY ("id"),
   CONSTRAINT "taskkit_message_outcome" CHECK (outcome IN ('submitted', 'dropped', 'refused'))
 );

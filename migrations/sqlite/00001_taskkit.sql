@@ -175,7 +175,7 @@ CREATE TABLE `taskkit_task_message` (
   `task_id` uuid NULL,
   `code` text NULL,
   `detail` text NULL,
-  `body` blob NULL,
+  `body` text NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_message_outcome` CHECK (CASE outcome WHEN 'submitted' THEN 1 WHEN 'dropped' THEN 1 WHEN 'refused' THEN 1 ELSE 0 END)
 );
