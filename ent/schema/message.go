@@ -43,6 +43,8 @@ func (TaskMessage) Fields() []ent.Field {
 func (TaskMessage) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("source", "message_id").Unique().StorageKey("taskkit_message_id"),
+		// The refused ones of a source, in the order in which they were taken in.
+		index.Fields("source", "id").Annotations(entsql.IndexWhere("outcome = 'refused'")).StorageKey("taskkit_message_refused"),
 		// What is old is removed.
 		index.Fields("created_date").StorageKey("taskkit_message_created"),
 	}

@@ -136,6 +136,8 @@ CREATE TABLE "{schema}"."taskkit_task_message" (
 );
 -- Create index "taskkit_message_id" to table: "taskkit_task_message"
 CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("source", "message_id");
+-- Create index "taskkit_message_refused" to table: "taskkit_task_message"
+CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
 -- Create "taskkit_merged_key" table
