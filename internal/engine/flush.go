@@ -35,9 +35,7 @@ type flusher struct {
 	call    time.Duration // timeout of one call
 	events  *observer
 
-	// Of the flushing goroutine: the size of one statement, and room for its writes.
-	size   *sizer
-	writes []store.Write
+	size *sizer // of one statement; of the flushing goroutine
 
 	mu     sync.Mutex
 	room   *sync.Cond
@@ -214,21 +212,18 @@ func (f *flusher) flush(ctx context.Context, batch []queued) {
 
 // applyAll applies a batch and, when it knows the outcomes, reports them.
 func (f *flusher) applyAll(ctx context.Context, batch []queued) error {
-	for _, q := range batch {
-		f.writes = append(f.writes, *q.write)
+	writes := make([]store.Write, len(batch))
+	for i, q := range batch {
+		writes[i] = *q.write
 	}
-	defer func() {
-		clear(f.writes)
-		f.writes = f.writes[:0]
-	}()
 	cctx, cancel := context.WithTimeout(ctx, f.call)
 	defer cancel()
 	began := time.Now()
-	applied, err := f.store.Apply(cctx, f.process, f.writes)
+	applied, err := f.store.Apply(cctx, f.process, writes)
 	if err != nil {
 		return err
 	}
-	f.size.record(len(batch), time.Since(began))
+	f.size.record(len(writes), time.Since(began))
 	for i, q := range batch {
 		q.done(applied[i], nil)
 	}
