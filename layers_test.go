@@ -93,6 +93,10 @@ var unwanted = []struct{ prefix, reason string }{
 	{"net/http", "HTTP is linked by who serves or calls it"},
 	{module + "/taskkit/taskhttp", "the client protocol is linked by who serves or calls it"},
 	{module + "/internal/taskgen", "the generator stays out of programs"},
+	{module + "/taskkit/intake", "the intake of messages is linked by who uses it"},
+	{"github.com/rabbitmq/", "a broker's client is linked by who uses the broker"},
+	{"github.com/nats-io/", "a broker's client is linked by who uses the broker"},
+	{"github.com/twmb/", "a broker's client is linked by who uses the broker"},
 }
 
 func TestLayers(t *testing.T) {

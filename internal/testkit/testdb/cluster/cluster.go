@@ -103,15 +103,21 @@ func dsn(port string) string {
 	return "postgres://postgres@" + net.JoinHostPort("127.0.0.1", port) + "/postgres?sslmode=disable"
 }
 
-// answer waits until the server answers a query. PgBouncer cannot say when it
-// has begun to listen, so it is asked again and again.
+// answer waits until the server answers. PgBouncer and the brokers cannot say when they
+// have begun to listen, so they are asked again and again.
 func (s *Server) answer(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	within, reach := 30*time.Second, s.reach
+	if reach != nil {
+		within = startTimeout
+	} else {
+		reach = func(ctx context.Context) error { return ping(ctx, s.DSN) }
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	every := time.NewTicker(10 * time.Millisecond)
 	defer every.Stop()
 	for {
-		err := ping(ctx, s.DSN)
+		err := reach(ctx)
 		if err == nil {
 			return nil
 		}

@@ -66,7 +66,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 }
 
-// Down kills PgBouncer with SIGKILL, and Up starts it again on its port. Down does
+// Down kills PgBouncer or a broker with SIGKILL, and Up starts it again on its port. Down does
 // not wait until it is gone.
 func (s *Server) Down() error { return s.tell("down") }
 
@@ -78,10 +78,30 @@ func (s *Server) Up(ctx context.Context) error {
 	return s.answer(ctx)
 }
 
-// tell gives the keeper of a PgBouncer an order.
+// Restart stops a broker in order, as an update does, and starts it again.
+func (s *Server) Restart(ctx context.Context) error {
+	if s.reach == nil {
+		return errors.New("only a broker restarts so")
+	}
+	if err := s.tell("stop"); err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for s.reach(within) == nil { // it still answers; each question takes a moment
+		select {
+		case <-within.Done():
+			return fmt.Errorf("stop the server in %s: it still answers", s.dir)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return s.Up(ctx)
+}
+
+// tell gives the keeper of a PgBouncer or a broker an order.
 func (s *Server) tell(order string) error {
 	if s.bin != "" || s.hold == nil {
-		return errors.New("only a PgBouncer that StartPgBouncer started goes down and up")
+		return errors.New("a PostgreSQL server is stopped and started by its own methods")
 	}
 	if _, err := s.hold.WriteString(order + "\n"); err != nil {
 		return fmt.Errorf("tell the keeper of %s %q: %w", s.dir, order, err)

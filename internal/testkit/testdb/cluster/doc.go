@@ -1,5 +1,5 @@
-// Package cluster starts private database servers for tests: PostgreSQL, and
-// PgBouncer in transaction mode before it.
+// Package cluster starts private servers for tests: PostgreSQL, PgBouncer in transaction
+// mode before it, and the brokers RabbitMQ and NATS.
 //
 // # What holds here
 //

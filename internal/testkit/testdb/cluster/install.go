@@ -14,6 +14,7 @@ import (
 // program is something that a server needs from the system.
 type program struct {
 	name     string                         // the binary
+	first    []string                       // where it is looked for before the PATH
 	dirs     func(context.Context) []string // where it may lie besides the PATH, best first
 	packages map[string][]string            // package manager to the packages that have it
 }
@@ -84,10 +85,18 @@ func postgresDirs(ctx context.Context) []string {
 
 // find returns the path of the program, or "" when it is not there.
 func (p program) find(ctx context.Context) string {
+	if path := p.in(p.first); path != "" {
+		return path
+	}
 	if path, err := exec.LookPath(p.name); err == nil {
 		return path
 	}
-	for _, dir := range p.dirs(ctx) {
+	return p.in(p.dirs(ctx))
+}
+
+// in returns the path of the program in the first of these directories that has it, or "".
+func (p program) in(dirs []string) string {
+	for _, dir := range dirs {
 		path := filepath.Join(dir, p.name)
 		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return path

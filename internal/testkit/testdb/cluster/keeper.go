@@ -29,13 +29,15 @@ const startTimeout = 3 * time.Minute
 // Server is a running server. It ends with the process that started it, or by
 // Stop.
 type Server struct {
-	// DSN reaches the server as a superuser, in the database postgres.
+	// DSN reaches the server; that of a database server as a superuser, in the database postgres.
 	DSN string
 
 	dir    string
-	bin    string // of PostgreSQL's programs; "" for PgBouncer
+	bin    string // of PostgreSQL's programs; "" for all others
 	keeper *exec.Cmd
 	hold   *os.File // the keeper lives as long as this end is open
+	// reach asks the server whether it answers; nil: a query does.
+	reach func(context.Context) error
 }
 
 // Stop stops the server and returns when its processes have ended and its

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/executors/programstatus"
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/gen/programstatustask"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/intake"
+	"taskkit.dev/taskkit/intake/rabbit"
+)
+
+func (a *app) intakeCommand() *cobra.Command {
+	var url, queue string
+	var deadLetter bool
+	c := &cobra.Command{
+		Use:   "intake --amqp URL",
+		Short: "Turn the messages of a registrar into tasks, as a demonstration",
+		Long: `Turn the messages of a registrar into tasks, as a demonstration of package intake.
+
+A message says that the status of a person in a program changes on a date:
+
+  {"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "on": "2026-12-01"}
+
+Each becomes a task of the kind program_status that waits for that date; without a date it may
+start at once. While such a task waits, a newer message about the same person and program replaces
+it. A message needs a message id, by which a repetition is recognised. Messages that can
+never become a task are recorded, logged and counted.
+
+The queue must exist. The command ends on an interrupt.`,
+		Example: `  taskkit intake --amqp amqp://guest:guest@localhost:5672/ --queue registrar`,
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if url == "" {
+				return usage("--amqp is missing: name the broker, as in amqp://user:password@host:5672/")
+			}
+			source, err := rabbit.New(rabbit.Config{URL: url, Queue: queue})
+			if err != nil {
+				return usage("%s", sentence(err))
+			}
+			db, err := a.connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			consumer, err := intake.New(intake.Config{
+				DB: db.db, Schema: a.schemaName(), Name: queue, Source: source, Handler: registrarMessage, DeadLetter: deadLetter,
+				Log: slog.New(slog.NewTextHandler(a.err, nil)),
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.err, "taking messages in from queue %s\n", queue)
+			if err := consumer.Run(c.Context()); err != nil {
+				return err
+			}
+			s := consumer.Stats()
+			fmt.Fprintf(a.out, "%d received: %d submitted, %d refused, %d duplicates\n", s.Received, s.Submitted, s.Refused, s.Duplicates)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&url, "amqp", "", "`URL` of the broker")
+	c.Flags().StringVar(&queue, "queue", "registrar", "`name` of the queue")
+	c.Flags().BoolVar(&deadLetter, "dead-letter", false, "give refused messages to the broker as dead letters instead of acknowledging them")
+	return c
+}
+
+// statusMessage is a message of the registrar.
+type statusMessage struct {
+	Person  uuid.UUID `json:"person"`
+	Program string    `json:"program"`
+	Status  string    `json:"status"`
+	On      string    `json:"on"` // a date, or ""
+}
+
+// registrarMessage is the handler of the registrar's messages.
+func registrarMessage(_ context.Context, m intake.Message) (intake.Decision, error) {
+	var s statusMessage
+	if err := json.Unmarshal(m.Body, &s); err != nil {
+		return intake.Decision{}, fmt.Errorf("decode the message: %w", err)
+	}
+	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithCoalescing(s.Person.String() + "/" + s.Program)}
+	if s.On != "" {
+		on, err := time.ParseInLocation(time.DateOnly, s.On, time.Local)
+		if err != nil {
+			return intake.Decision{}, taskkit.Permanent("invalid_date", fmt.Errorf("on is %q, want a date like 2026-12-01", s.On))
+		}
+		options = append(options, taskkit.WithNotBefore(on), taskkit.WithReason("next-change: status="+s.On))
+	}
+	return intake.Submit(programstatustask.Kind, programstatus.Spec{
+		Targets: targets.Targets{People: []uuid.UUID{s.Person}}, Program: s.Program, Status: s.Status,
+	}, options...), nil
+}

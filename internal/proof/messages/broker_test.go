@@ -1,0 +1,242 @@
+package messages_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taskkit.dev/internal/testkit/testdb/cluster"
+	"taskkit.dev/taskkit/intake"
+	"taskkit.dev/taskkit/intake/jetstream"
+	"taskkit.dev/taskkit/intake/kafka"
+	"taskkit.dev/taskkit/intake/rabbit"
+)
+
+// name is that of the queue, the stream and the topic.
+const name = "registrar"
+
+// A broker is one that the tests use.
+type broker struct {
+	kind   string
+	url    string
+	server *cluster.Server // nil: it cannot be restarted
+	// database is the server of the test's database; nil: it is SQLite.
+	database *cluster.Server
+	// publish publishes messages and returns when the broker has confirmed all. After
+	// an error it may have some of them.
+	publish func(ctx context.Context, ms []intake.Message) error
+	// left returns how many messages the broker has yet to deliver or to be told of.
+	left func(ctx context.Context) (int, error)
+	// dead returns how many dead letters there are.
+	dead func(ctx context.Context) (int, error)
+}
+
+// brokers are those of the tests, by their kind.
+var brokers = map[string]func(t *testing.T) *broker{"rabbitmq": newRabbit, "jetstream": newJetStream, "kafka": newKafka}
+
+// newSource returns a source of a broker for a consumer with this size of batches.
+func newSource(kind, url string, batch int) (intake.Source, error) {
+	switch kind {
+	case "rabbitmq":
+		return rabbit.New(rabbit.Config{URL: url, Queue: name, Prefetch: 2 * batch, Setup: declare})
+	case "jetstream":
+		return jetstream.New(jetstream.Config{URL: url, Stream: name, Consumer: name, Prefetch: 2 * batch, Setup: makeStream, ID: func(m js.Msg) string { return m.Headers().Get("Message-Id") }})
+	default:
+		return kafka.New(kafka.Config{
+			Brokers: []string{url}, Group: name, Topics: []string{name}, DeadLetterTopic: name + "-dead",
+			// A consumer that was killed is missed by the group for this long.
+			Options: []kgo.Opt{kgo.SessionTimeout(time.Second), kgo.HeartbeatInterval(100 * time.Millisecond), kgo.RebalanceTimeout(2 * time.Second)},
+			ID:      func(r *kgo.Record) string { return string(r.Key) },
+		})
+	}
+}
+
+// declare declares a quorum queue and where its dead letters go.
+func declare(_ context.Context, ch *amqp.Channel) error {
+	if _, err := ch.QueueDeclare(name+"-dead", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+		return err
+	}
+	_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{
+		"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + "-dead",
+	})
+	return err
+}
+
+func newRabbit(t *testing.T) *broker {
+	t.Helper()
+	server, err := cluster.StartRabbitMQ(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, server)
+	// with calls f with a channel of its own.
+	with := func(f func(*amqp.Channel) error) error {
+		conn, err := amqp.DialConfig(server.DSN, amqp.Config{Heartbeat: time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		ch, err := conn.Channel()
+		if err != nil {
+			return err
+		}
+		return f(ch)
+	}
+	inspect := func(queue string) func(context.Context) (int, error) {
+		return func(context.Context) (n int, err error) {
+			err = with(func(ch *amqp.Channel) error {
+				q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+				n = q.Messages
+				return err
+			})
+			return n, err
+		}
+	}
+	return &broker{
+		kind: "rabbitmq", url: server.DSN, server: server, left: inspect(name), dead: inspect(name + "-dead"),
+		publish: func(ctx context.Context, ms []intake.Message) error {
+			return with(func(ch *amqp.Channel) error {
+				if err := declare(ctx, ch); err != nil {
+					return err
+				}
+				if err := ch.Confirm(false); err != nil {
+					return err
+				}
+				confirms := make([]*amqp.DeferredConfirmation, 0, len(ms))
+				for _, m := range ms {
+					c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", name, false, false,
+						amqp.Publishing{MessageId: m.ID, Body: m.Body, DeliveryMode: amqp.Persistent})
+					if err != nil {
+						return err
+					}
+					confirms = append(confirms, c)
+				}
+				for _, c := range confirms {
+					if ok, err := c.WaitContext(ctx); err != nil || !ok {
+						return errors.Join(err, errors.New("not confirmed"))
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// makeStream makes the stream and its durable consumer.
+func makeStream(ctx context.Context, s js.JetStream) error {
+	if _, err := s.CreateOrUpdateStream(ctx, js.StreamConfig{Name: name, Subjects: []string{name}, Storage: js.FileStorage}); err != nil {
+		return err
+	}
+	_, err := s.CreateOrUpdateConsumer(ctx, name, js.ConsumerConfig{
+		Durable: name, AckPolicy: js.AckExplicitPolicy, AckWait: 2 * time.Second, MaxDeliver: -1, MaxAckPending: 5000,
+	})
+	return err
+}
+
+func newJetStream(t *testing.T) *broker {
+	t.Helper()
+	server, err := cluster.StartNATS(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAfter(t, server)
+	with := func(ctx context.Context, f func(context.Context, js.JetStream) error) error {
+		conn, err := nats.Connect(server.DSN, nats.Timeout(5*time.Second), nats.NoReconnect())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		stream, err := js.New(conn)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		return f(ctx, stream)
+	}
+	return &broker{
+		kind: "jetstream", url: server.DSN, server: server,
+		left: func(ctx context.Context) (n int, err error) {
+			err = with(ctx, func(ctx context.Context, s js.JetStream) error {
+				c, err := s.Consumer(ctx, name, name)
+				if err != nil {
+					return err
+				}
+				info, err := c.Info(ctx)
+				if err == nil {
+					n = int(info.NumPending) + info.NumAckPending //nolint:gosec // a small number
+				}
+				return err
+			})
+			return n, err
+		},
+		publish: func(ctx context.Context, ms []intake.Message) error {
+			return with(ctx, func(ctx context.Context, s js.JetStream) error {
+				if err := makeStream(ctx, s); err != nil {
+					return err
+				}
+				futures := make([]js.PubAckFuture, 0, len(ms))
+				for _, m := range ms {
+					// Without the header by which the server itself would drop a repetition.
+					f, err := s.PublishMsgAsync(&nats.Msg{Subject: name, Data: m.Body, Header: nats.Header{"Message-Id": {m.ID}}})
+					if err != nil {
+						return err
+					}
+					futures = append(futures, f)
+				}
+				for _, f := range futures {
+					select {
+					case <-f.Ok():
+					case err := <-f.Err():
+						return err
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func newKafka(t *testing.T) *broker {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100*time.Millisecond), kfake.SeedTopics(4, name, name+"-dead"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	address := c.ListenAddrs()[0]
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return &broker{
+		kind: "kafka", url: address,
+		publish: func(ctx context.Context, ms []intake.Message) error {
+			records := make([]*kgo.Record, 0, len(ms))
+			for _, m := range ms {
+				records = append(records, &kgo.Record{Topic: name, Key: []byte(m.ID), Value: m.Body})
+			}
+			return client.ProduceSync(ctx, records...).FirstErr()
+		},
+	}
+}
+
+// stopAfter stops a server when the test ends.
+func stopAfter(t *testing.T, s *cluster.Server) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

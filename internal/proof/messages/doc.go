@@ -1,0 +1,7 @@
+// Package messages checks that each message of a broker becomes one task, and none is lost,
+// while the processes that take the messages in are killed or exit between commit and
+// acknowledgement, and while broker and database restart, also at once.
+//
+// It has tests only. The consumers are processes of the test binary; RabbitMQ and NATS are
+// servers that the tests start, and Kafka is kfake, in the test's own process.
+package messages

@@ -1,0 +1,369 @@
+package intake
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit"
+)
+
+// item is a message of a batch on its way in.
+type item struct {
+	Delivery
+	key      string // its id in the table
+	decision *Decision
+	refused  *RefusedError
+	tries    int // of the handler
+	task     uuid.UUID
+	// tried: a commit with it had no answer, so that its row may be of that commit.
+	tried     bool
+	duplicate bool
+	// dead: it was refused, now or when it was delivered before.
+	dead bool
+	done bool // its row is committed
+}
+
+// takeIn takes a batch in and settles it. It returns when that is done or ctx has ended; the
+// broker delivers again what is not settled.
+func (c *Consumer) takeIn(ctx context.Context, ds []Delivery) {
+	began := time.Now()
+	items := c.items(ds)
+	for n := 1; ; n++ {
+		err := c.try(ctx, items)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, errAgain) {
+			n = 0
+			continue
+		}
+		if c.wait(ctx, n, c.explained(ctx, err)); ctx.Err() != nil {
+			return
+		}
+	}
+	c.acknowledge(ctx, items, began)
+}
+
+// items returns the items of a batch. Of messages with the same id all but the first are
+// duplicates.
+func (c *Consumer) items(ds []Delivery) []*item {
+	items, first := make([]*item, len(ds)), make(map[string]bool, len(ds))
+	for i, d := range ds {
+		it := &item{Delivery: d, key: d.ID}
+		items[i] = it
+		if code, err := c.check(&it.Message); err != nil {
+			c.refuse(it, code, err)
+		}
+		if it.refused != nil && (it.refused.Code == CodeNoID || it.refused.Code == CodeInvalidID) {
+			it.key = hashed(d)
+		}
+		it.duplicate = first[it.key]
+		it.done = it.duplicate
+		first[it.key] = true
+	}
+	return items
+}
+
+// check returns why a message is refused whatever it means, and sets its earliest start.
+func (c *Consumer) check(m *Message) (Code, error) {
+	switch {
+	case m.ID == "":
+		return CodeNoID, errors.New("it has no id, so that a repetition could not be recognised: let its sender set one")
+	case len(m.ID) > MaxID:
+		return CodeInvalidID, fmt.Errorf("its id has %d bytes, want at most %d", len(m.ID), MaxID)
+	case !utf8.ValidString(m.ID) || strings.ContainsRune(m.ID, 0):
+		return CodeInvalidID, errors.New("its id is not UTF-8, or has a NUL byte")
+	case len(m.Body) > c.config.MaxBody:
+		return CodeTooLarge, fmt.Errorf("its body has %d bytes, want at most %d (Config.MaxBody)", len(m.Body), c.config.MaxBody)
+	}
+	text := m.Headers[c.config.NotBeforeHeader]
+	if text == "" || c.config.NotBeforeHeader == "-" {
+		return "", nil
+	}
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds > 0 && seconds < 1<<36 {
+		m.NotBefore = time.Unix(seconds, 0)
+		return "", nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return CodeInvalidNotBefore, fmt.Errorf("header %s is %q, want a time like 2026-03-01T06:00:00Z or seconds since 1970", c.config.NotBeforeHeader, clip(text))
+	}
+	m.NotBefore = at
+	return "", nil
+}
+
+// hashed is what stands for the id of a message that has no usable one, so that a repetition
+// is recognised.
+func hashed(d Delivery) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:%s", len(d.ID), d.ID)
+	_, _ = h.Write(d.Body)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+func (c *Consumer) refuse(it *item, code Code, err error) {
+	it.dead = true
+	it.refused = &RefusedError{Source: c.config.Name, ID: clip(it.ID), Code: code, Err: err}
+}
+
+// clip bounds a text that a message brings into an error.
+func clip(s string) string {
+	if len(s) > 100 {
+		s = s[:100] + "..."
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// errAgain: what is known of the batch has changed, so it is tried again at once.
+var errAgain = errors.New("try the batch again")
+
+// try takes in what has not been taken in of a batch. When ctx ends, a transaction that has begun
+// goes on.
+func (c *Consumer) try(ctx context.Context, items []*item) error {
+	if err := c.recognise(ctx, items); err != nil {
+		return err
+	}
+	var ready []*item
+	var failed error
+	for _, it := range items {
+		if it.done {
+			continue
+		}
+		if it.decision == nil && it.refused == nil {
+			if err := c.decide(ctx, it); err != nil {
+				failed = err
+				continue
+			}
+		}
+		ready = append(ready, it)
+	}
+	if len(ready) > 0 {
+		if err := c.store(ctx, ready); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// call returns the context of a call or a transaction, which goes on when ctx ends.
+func (c *Consumer) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
+}
+
+// recognise finds the messages that have been taken in before.
+func (c *Consumer) recognise(ctx context.Context, items []*item) error {
+	var keys []string
+	for _, it := range items {
+		if !it.done {
+			keys = append(keys, it.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	seen, err := c.sql.SeenMessages(ctx, c.config.DB, c.config.Name, keys)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		if outcome, is := seen[it.key]; is && !it.done {
+			it.done, it.duplicate, it.dead = true, !it.tried, outcome == store.MessageRefused
+		}
+	}
+	return nil
+}
+
+// decide asks the handler about a message. The error is why it has to be asked again.
+func (c *Consumer) decide(ctx context.Context, it *item) error {
+	d, err := c.handle(ctx, it.Message)
+	if err == nil && d.submit == nil && d.reason == "" {
+		err = errors.New("the handler returned neither Submit nor SubmitJSON nor Drop with a reason")
+	}
+	if err == nil {
+		it.decision = &d
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	it.tries++
+	if p, ok := errors.AsType[*panicError](err); ok {
+		c.refuse(it, CodePanic, p)
+	} else if code := ofHandler(ctx, err); code != "" {
+		c.refuse(it, code, err)
+	} else if it.tries >= c.config.MaxTries {
+		c.refuse(it, CodeGaveUp, fmt.Errorf("the handler failed %d times: %w", it.tries, err))
+	} else {
+		return fmt.Errorf("message %q: %w", clip(it.ID), err)
+	}
+	return nil
+}
+
+type panicError struct{ err error }
+
+func (e *panicError) Error() string { return e.err.Error() }
+
+// handle calls the handler, and recovers its panic.
+func (c *Consumer) handle(ctx context.Context, m Message) (d Decision, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{classify.Panic(v)}
+		}
+	}()
+	return c.config.Handler(ctx, m)
+}
+
+// store submits the tasks of messages and records all of them, in one transaction.
+func (c *Consumer) store(ctx context.Context, items []*item) error {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	tx, err := c.config.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer tx.Rollback()
+	rows := make([]*store.Message, 0, len(items))
+	for _, it := range items {
+		if it.refused == nil && it.decision.submit != nil {
+			if err := c.submit(ctx, tx, it); err != nil {
+				return err
+			}
+		}
+		rows = append(rows, c.row(it))
+	}
+	// Others may take in the same messages at the same time, in another order.
+	slices.SortFunc(rows, func(a, b *store.Message) int { return strings.Compare(a.Message, b.Message) })
+	if err := c.sql.RecordMessages(ctx, tx, rows); err != nil {
+		if classify.UniqueViolation(err) {
+			return errAgain // another consumer has one of them
+		}
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		for _, it := range items {
+			it.tried = true
+		}
+		return fmt.Errorf("commit %d messages: %w", len(items), err)
+	}
+	for _, it := range items {
+		it.done = true
+	}
+	return nil
+}
+
+// submit submits the task of a message. A message that can never become a task is refused; unless that was
+// found before a statement the whole transaction must begin again.
+func (c *Consumer) submit(ctx context.Context, tx taskkit.ExecQuerier, it *item) error {
+	first := []taskkit.SubmitOption{taskkit.WithReason("message: source=" + c.config.Name + " id=" + clip(it.ID))}
+	if c.config.Schema != taskkit.DefaultSchema {
+		first = append(first, taskkit.WithSchema(c.config.Schema))
+	}
+	if !it.NotBefore.IsZero() {
+		first = append(first, taskkit.WithNotBefore(it.NotBefore))
+	}
+	id, err := it.decision.submit(ctx, tx, first)
+	if _, paused := errors.AsType[*taskkit.PausedError](err); err == nil || paused {
+		it.task = id
+		return nil
+	}
+	code, unspoiled := ofSubmission(ctx, err)
+	if code == "" {
+		return fmt.Errorf("submit the task of message %q: %w", clip(it.ID), err)
+	}
+	c.refuse(it, code, err)
+	if !unspoiled {
+		return errAgain
+	}
+	return nil
+}
+
+// bodyKept is how much of the body of a refused message is kept.
+const bodyKept = 64 << 10
+
+// row returns what is recorded of a message.
+func (c *Consumer) row(it *item) *store.Message {
+	m := &store.Message{ID: store.NewID(), Source: c.config.Name, Message: it.key, Task: it.task}
+	switch {
+	case it.refused != nil:
+		m.Outcome, m.Code, m.Detail = store.MessageRefused, string(it.refused.Code), it.refused.Err.Error()
+		m.Body = storable(it.Body)
+	case it.decision.submit == nil:
+		m.Outcome, m.Detail = store.MessageDropped, it.decision.reason
+	default:
+		m.Outcome = store.MessageSubmitted
+	}
+	return m
+}
+
+// storable returns the beginning of a body as text that both databases can hold.
+func storable(body []byte) string {
+	body = body[:min(len(body), bodyKept)]
+	s := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\x00", "\uFFFD")
+	for len(s) > bodyKept {
+		_, n := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-n]
+	}
+	return s
+}
+
+// acknowledge tells the broker of a batch whose rows are committed, and counts it. What the broker is not told, it delivers
+// again.
+func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Time) {
+	e := Received{Source: c.config.Name, Messages: len(items)}
+	var accepted, rejected []Delivery
+	for _, it := range items {
+		switch {
+		case it.duplicate:
+			e.Duplicates++
+		case it.refused != nil:
+			e.Refused++
+			c.config.Log.Error("intake: message refused", "source", c.config.Name, "id", it.refused.ID, "code", it.refused.Code, "error", it.refused.Err)
+			c.observe(ctx, MessageRefused{Err: it.refused})
+		case it.decision.submit == nil:
+			e.Dropped++
+		default:
+			e.Submitted++
+		}
+		if it.dead && c.config.DeadLetter {
+			rejected = append(rejected, it.Delivery)
+		} else {
+			accepted = append(accepted, it.Delivery)
+		}
+	}
+	c.counts.received.Add(int64(e.Messages))
+	c.counts.submitted.Add(int64(e.Submitted))
+	c.counts.dropped.Add(int64(e.Dropped))
+	c.counts.refused.Add(int64(e.Refused))
+	c.counts.duplicates.Add(int64(e.Duplicates))
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	var err error
+	if len(rejected) > 0 {
+		err = c.config.Source.Reject(ctx, rejected)
+	}
+	if len(accepted) > 0 {
+		err = errors.Join(err, c.config.Source.Ack(ctx, accepted))
+	}
+	if err != nil {
+		c.config.Log.Warn("intake: cannot acknowledge messages, which will be delivered again", "source", c.config.Name, "messages", len(items), "error", err)
+	}
+	e.Duration = time.Since(began)
+	c.observe(ctx, e)
+}

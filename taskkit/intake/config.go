@@ -1,0 +1,147 @@
+package intake
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/taskkit"
+)
+
+// Config configures a [Consumer]. DB, Name, Source and Handler are required.
+type Config struct {
+	// BatchSize is how many messages are taken in by one transaction at most.
+	// Defaults to 100.
+	BatchSize int
+
+	// CallTimeout bounds each transaction, and each call to the broker except
+	// the wait for messages. Defaults to 10 s.
+	CallTimeout time.Duration
+
+	// DB is where the tasks are. The consumer uses at most two connections.
+	DB *sql.DB
+
+	// DeadLetter gives refused messages to the broker as dead letters. Otherwise they are
+	// acknowledged, and what is left of them is their row, see [Refused].
+	DeadLetter bool
+
+	// Handler says what a message means.
+	Handler Handler
+
+	// Log gets what happens. Defaults to slog.Default.
+	Log *slog.Logger
+
+	// MaxBody is the largest body of a message in bytes; larger ones are refused.
+	// Defaults to 1 MiB.
+	MaxBody int
+
+	// MaxTries is how often the handler is asked about one message if it fails for
+	// now. Defaults to 10.
+	MaxTries int
+
+	// Name identifies the source. Messages of different names may have the same ids; consumers of
+	// the same queue must have the same name.
+	Name string
+
+	// NotBeforeHeader is the header with the earliest start, as RFC 3339 or as seconds
+	// since 1970. Defaults to "nbf"; "-" for none.
+	NotBeforeHeader string
+
+	// Observe is called for each [Event], from the goroutine of Run. It must not block. Defaults to none.
+	Observe func(ctx context.Context, e Event)
+
+	// Remember is how long a message is recognised. It must be longer than
+	// the broker may deliver it again. Defaults to 14 days.
+	Remember time.Duration
+
+	// Retry is the pause before the first repetition of what has failed for now; it doubles each time.
+	// Defaults to 200 ms, at most 30 s.
+	Retry time.Duration
+
+	// Schema is the PostgreSQL schema of taskkit's tables. Defaults to
+	// [taskkit.DefaultSchema].
+	Schema string
+
+	// Source delivers the messages. Run closes it.
+	Source Source
+}
+
+// retryMax is the longest pause before something that has failed for now is tried again.
+const retryMax = 30 * time.Second
+
+// withDefaults returns the configuration with its defaults.
+func (c Config) withDefaults() Config {
+	c.BatchSize = or(c.BatchSize, 100)
+	c.CallTimeout = or(c.CallTimeout, 10*time.Second)
+	c.Log = or(c.Log, slog.Default())
+	c.MaxBody = or(c.MaxBody, 1<<20)
+	c.MaxTries = or(c.MaxTries, 10)
+	c.NotBeforeHeader = or(c.NotBeforeHeader, "nbf")
+	c.Remember = or(c.Remember, 14*24*time.Hour)
+	c.Retry = or(c.Retry, 200*time.Millisecond)
+	c.Schema = or(c.Schema, taskkit.DefaultSchema)
+	return c
+}
+
+// check returns what is wrong with the configuration, joined.
+func (c Config) check() error {
+	var errs []error
+	bad := func(field, problem string, args ...any) {
+		errs = append(errs, &taskkit.OptionError{Option: "intake: Config." + field, Problem: fmt.Sprintf(problem, args...)})
+	}
+	if c.DB == nil {
+		bad("DB", "nil: give the database that holds the tasks")
+	}
+	if c.Source == nil {
+		bad("Source", "nil: give a source, such as one of package rabbit")
+	}
+	if c.Handler == nil {
+		bad("Handler", "nil: give the function that says what a message means")
+	}
+	switch {
+	case c.Name == "":
+		bad("Name", `empty: name the source, such as "registrar"`)
+	case len(c.Name) > MaxID || c.Name != strings.ToValidUTF8(c.Name, "") || classify.Clean(c.Name) != c.Name:
+		bad("Name", "want at most %d bytes of UTF-8", MaxID)
+	}
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"BatchSize", c.BatchSize}, {"MaxBody", c.MaxBody}, {"MaxTries", c.MaxTries}} {
+		if f.n < 1 {
+			bad(f.name, "%d: want at least 1", f.n)
+		}
+	}
+	if c.BatchSize > batchMax {
+		bad("BatchSize", "%d: want at most %d", c.BatchSize, batchMax)
+	}
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+	}{{"CallTimeout", c.CallTimeout}, {"Remember", c.Remember}, {"Retry", c.Retry}} {
+		if f.d < time.Millisecond {
+			bad(f.name, "%v: want at least 1ms", f.d)
+		}
+	}
+	if err := dialect.CheckSchema(c.Schema); err != nil {
+		bad("Schema", "%v", err)
+	}
+	return errors.Join(errs...)
+}
+
+// batchMax is the most messages of one transaction.
+const batchMax = 1000
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}

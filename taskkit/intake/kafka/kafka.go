@@ -1,0 +1,140 @@
+// Package kafka is a source of messages from topics of Kafka.
+//
+// The offset of a partition is committed after the tasks of its records. When partitions move
+// to another consumer of the group, records may be delivered again, which the consumer of package intake
+// recognises.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/intake"
+)
+
+// Config configures a [Source]. Brokers, Group and Topics are required.
+type Config struct {
+	// Brokers are the first addresses, such as host:9092.
+	Brokers []string
+
+	// DeadLetterTopic gets refused records, if intake.Config.DeadLetter is set. Defaults to none: they
+	// are skipped.
+	DeadLetterTopic string
+
+	// Group is the consumer group.
+	Group string
+
+	// ID returns the id of a record. Defaults to its topic, partition and offset.
+	ID func(r *kgo.Record) string
+
+	// Options are further options of the client, such as TLS and SASL.
+	Options []kgo.Opt
+
+	// Topics are the topics to consume.
+	Topics []string
+}
+
+// Source is a group's share of topics. It connects when it is first asked for messages; the client reconnects
+// by itself.
+type Source struct {
+	config Config
+	client *kgo.Client
+}
+
+// New returns a source. It does not connect. Mistakes in the configuration are
+// *[taskkit.OptionError].
+func New(c Config) (*Source, error) {
+	var errs []error
+	bad := func(field string) {
+		errs = append(errs, &taskkit.OptionError{Option: "kafka: Config." + field, Problem: "empty"})
+	}
+	if len(c.Brokers) == 0 {
+		bad("Brokers")
+	}
+	if c.Group == "" {
+		bad("Group")
+	}
+	if len(c.Topics) == 0 {
+		bad("Topics")
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	if c.ID == nil {
+		c.ID = func(r *kgo.Record) string { return fmt.Sprintf("%s/%d/%d", r.Topic, r.Partition, r.Offset) }
+	}
+	options := append([]kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...), kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(c.Topics...),
+		kgo.DisableAutoCommit(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.ClientID("taskkit-intake"),
+	}, c.Options...)
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, &taskkit.OptionError{Option: "kafka: Config.Options", Problem: err.Error()}
+	}
+	return &Source{c, client}, nil
+}
+
+// Receive implements [intake.Source].
+func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, error) {
+	fetches := s.client.PollRecords(ctx, limit)
+	var ds []intake.Delivery
+	for r := range fetches.RecordsAll() {
+		headers := make(map[string]string, len(r.Headers))
+		for _, h := range r.Headers {
+			headers[h.Key] = string(h.Value)
+		}
+		ds = append(ds, intake.Delivery{Message: intake.Message{ID: s.config.ID(r), Body: r.Value, Headers: headers}, Receipt: r})
+	}
+	if len(ds) > 0 || ctx.Err() != nil {
+		return ds, nil
+	}
+	if err := fetches.Err0(); err != nil {
+		return nil, fmt.Errorf("consume group %s: %w", s.config.Group, err)
+	}
+	for _, e := range fetches.Errors() {
+		return nil, fmt.Errorf("consume partition %d of topic %s: %w", e.Partition, e.Topic, e.Err)
+	}
+	return nil, nil
+}
+
+// Ack implements [intake.Source].
+func (s *Source) Ack(ctx context.Context, ds []intake.Delivery) error {
+	if err := s.client.CommitRecords(ctx, records(ds)...); err != nil {
+		return fmt.Errorf("commit offsets of group %s: %w", s.config.Group, err)
+	}
+	return nil
+}
+
+// Reject implements [intake.Source].
+func (s *Source) Reject(ctx context.Context, ds []intake.Delivery) error {
+	if s.config.DeadLetterTopic != "" {
+		dead := make([]*kgo.Record, 0, len(ds))
+		for _, r := range records(ds) {
+			dead = append(dead, &kgo.Record{Topic: s.config.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: r.Headers})
+		}
+		if err := s.client.ProduceSync(ctx, dead...).FirstErr(); err != nil {
+			return fmt.Errorf("produce %d dead letters to topic %s: %w", len(dead), s.config.DeadLetterTopic, err)
+		}
+	}
+	return s.Ack(ctx, ds)
+}
+
+func records(ds []intake.Delivery) []*kgo.Record {
+	rs := make([]*kgo.Record, 0, len(ds))
+	for _, d := range ds {
+		if r, ok := d.Receipt.(*kgo.Record); ok {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// Close implements [intake.Source].
+func (s *Source) Close() error {
+	s.client.CloseAllowingRebalance()
+	return nil
+}
