@@ -35,6 +35,7 @@ type host struct {
 	postgres *cluster.Server
 	bouncer  *cluster.Server
 	redis    *redisServer
+	rabbit   *cluster.Server
 	dir      string // for SQLite files and built programs
 	lite     builder
 	// postmaster is the process of PostgreSQL from which the others come.
@@ -67,6 +68,11 @@ func newHost(ctx context.Context, needs map[string]bool) (*host, error) {
 			return nil, errors.Join(err, h.close())
 		}
 	}
+	if needs["rabbitmq"] {
+		if h.rabbit, err = cluster.StartRabbitMQ(ctx); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
+	}
 	return h, nil
 }
 
@@ -75,6 +81,9 @@ func (h *host) close() error {
 	var errs []error
 	if h.redis != nil {
 		errs = append(errs, h.redis.stop())
+	}
+	if h.rabbit != nil {
+		errs = append(errs, h.rabbit.Stop())
 	}
 	if h.bouncer != nil {
 		errs = append(errs, h.bouncer.Stop())

@@ -63,6 +63,7 @@ func scenarios() []scenario {
 		{"start", []string{"postgres"}, start},
 		{"watch", []string{"postgres"}, watch},
 		{"private", []string{"postgres"}, private},
+		{"intake", []string{"postgres", "rabbitmq"}, intakeMessages},
 	}
 }
 

@@ -74,6 +74,13 @@ func Steps() []Step {
 			Proves: "clients start, await, fetch and delete jobs over HTTP, while server, workers and connections are killed",
 		},
 		{
+			Name: "messages", Package: "messages", Run: "^Test", Share: 4, Least: time.Minute, Records: []string{
+				"messages-exit-rabbitmq-postgres", "messages-exit-rabbitmq-sqlite", "messages-exit-jetstream-postgres", "messages-exit-kafka-postgres",
+				"messages-kills-rabbitmq-postgres", "messages-kills-rabbitmq-sqlite", "messages-kills-jetstream-postgres", "messages-kills-kafka-postgres",
+			},
+			Proves: "messages of RabbitMQ, NATS JetStream and Kafka become one task each, while consumers exit between commit and acknowledgement or are killed, and broker and database restart",
+		},
+		{
 			Name: "bucketkills", Package: "bucketkills", Run: "^TestBucketsUnderKills$", Share: 4, Records: []string{"bucketkills-postgres", "bucketkills-sqlite"},
 			Proves: "16 buckets on four worker processes, two of them killed in the middle, a hundred times: each row once, each bucket once",
 		},
@@ -88,7 +95,7 @@ func Steps() []Step {
 			Proves: "memory and connections under load",
 		},
 		{
-			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 12, Records: []string{"mutants"},
+			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 8, Records: []string{"mutants"},
 			Proves: "the faults of other queues, built in and detected",
 		},
 	}
