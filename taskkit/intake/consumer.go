@@ -148,6 +148,8 @@ func (c *Consumer) pruneOnce(ctx context.Context) error {
 
 // explained returns an error of the database, as a *[taskkit.SchemaError] if the tables are the reason.
 func (c *Consumer) explained(ctx context.Context, err error) error {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
 	explained := migrate.Explain(ctx, c.config.DB, c.config.Schema, err)
 	if _, ok := errors.AsType[*migrate.SchemaError](explained); ok {
 		return explained
