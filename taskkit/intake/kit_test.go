@@ -108,7 +108,7 @@ func (q *queue) answer(ds []intake.Delivery, rejected bool) error {
 		return err
 	}
 	for _, d := range ds {
-		n := d.Receipt.(int)
+		n, _ := d.Receipt.(int)
 		if m, ok := q.unacked[n]; ok && rejected {
 			q.rejected = append(q.rejected, m)
 		}

@@ -139,7 +139,7 @@ func launch(t *testing.T, a processArgs) (kill func(), wait func() int) {
 	go func() { exited <- p.Wait() }()
 	kill = func() {
 		_ = p.Process.Kill()
-		<-exited
+		_ = <-exited
 		_ = stdin.Close()
 	}
 	wait = func() int {

@@ -118,10 +118,10 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 		}
 		m, err := s.messages.Next(next)
 		if err != nil {
-			if len(ds) > 0 || ctx.Err() != nil {
-				return ds, nil // a failure that lasts comes again at the next call
+			if len(ds) == 0 && ctx.Err() == nil {
+				return nil, errors.Join(fmt.Errorf("consume stream %s: %w", s.config.Stream, err), s.Close())
 			}
-			return nil, errors.Join(fmt.Errorf("consume stream %s: %w", s.config.Stream, err), s.Close())
+			break // a failure that lasts comes again at the next call
 		}
 		if len(ds) == 0 {
 			until = time.Now().Add(linger)
@@ -151,7 +151,7 @@ func (s *Source) connect(ctx context.Context) error {
 	}
 	if s.config.Setup != nil {
 		if err := s.config.Setup(ctx, stream); err != nil {
-			return fmt.Errorf("Setup: %w", err)
+			return fmt.Errorf("run Config.Setup: %w", err)
 		}
 	}
 	consumer, err := stream.Consumer(ctx, s.config.Stream, s.config.Consumer)

@@ -89,16 +89,10 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 		}
 		ds = append(ds, intake.Delivery{Message: intake.Message{ID: s.config.ID(r), Body: r.Value, Headers: headers}, Receipt: r})
 	}
-	if len(ds) > 0 || ctx.Err() != nil {
-		return ds, nil
+	if failed := fetches.Errors(); len(ds) == 0 && len(failed) > 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("consume partition %d of topic %q in group %s: %w", failed[0].Partition, failed[0].Topic, s.config.Group, failed[0].Err)
 	}
-	if err := fetches.Err0(); err != nil {
-		return nil, fmt.Errorf("consume group %s: %w", s.config.Group, err)
-	}
-	for _, e := range fetches.Errors() {
-		return nil, fmt.Errorf("consume partition %d of topic %s: %w", e.Partition, e.Topic, e.Err)
-	}
-	return nil, nil
+	return ds, nil
 }
 
 // Ack implements [intake.Source].

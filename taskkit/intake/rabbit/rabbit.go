@@ -197,7 +197,7 @@ func (s *Source) consume(ctx context.Context) error {
 	}
 	if s.config.Setup != nil {
 		if err := s.config.Setup(ctx, ch); err != nil {
-			return fmt.Errorf("Setup: %w", err)
+			return fmt.Errorf("run Config.Setup: %w", err)
 		}
 	}
 	if err := ch.Qos(s.config.Prefetch, 0, false); err != nil {
