@@ -135,19 +135,23 @@ func launch(t *testing.T, a processArgs) (kill func(), wait func() int) {
 	if err != nil {
 		t.Fatalf("start a consumer: %v", err)
 	}
-	exited := make(chan error, 1)
-	go func() { exited <- p.Wait() }()
+	var ended error
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		ended = p.Wait()
+	}()
 	kill = func() {
 		_ = p.Process.Kill()
-		_ = <-exited
+		<-exited
 		_ = stdin.Close()
 	}
 	wait = func() int {
 		t.Helper()
 		select {
-		case err := <-exited:
+		case <-exited:
 			_ = stdin.Close()
-			if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			if e, ok := errors.AsType[*exec.ExitError](ended); ok {
 				return e.ExitCode()
 			}
 			return 0
