@@ -2,15 +2,11 @@ package intake
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -79,54 +75,9 @@ func (c *Consumer) items(ds []Delivery) []*item {
 	return items
 }
 
-// check returns why a message is refused whatever it means, and sets its earliest start.
-func (c *Consumer) check(m *Message) (Code, error) {
-	switch {
-	case m.ID == "":
-		return CodeNoID, errors.New("it has no id, so that a repetition could not be recognised: let its sender set one")
-	case len(m.ID) > MaxID:
-		return CodeInvalidID, fmt.Errorf("its id has %d bytes, want at most %d", len(m.ID), MaxID)
-	case !utf8.ValidString(m.ID) || strings.ContainsRune(m.ID, 0):
-		return CodeInvalidID, errors.New("its id is not UTF-8, or has a NUL byte")
-	case len(m.Body) > c.config.MaxBody:
-		return CodeTooLarge, fmt.Errorf("its body has %d bytes, want at most %d (Config.MaxBody)", len(m.Body), c.config.MaxBody)
-	}
-	text := m.Headers[c.config.NotBeforeHeader]
-	if text == "" || c.config.NotBeforeHeader == "-" {
-		return "", nil
-	}
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds > 0 && seconds < 1<<36 {
-		m.NotBefore = time.Unix(seconds, 0)
-		return "", nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return CodeInvalidNotBefore, fmt.Errorf("header %s is %q, want a time like 2026-03-01T06:00:00Z or seconds since 1970", c.config.NotBeforeHeader, clip(text))
-	}
-	m.NotBefore = at
-	return "", nil
-}
-
-// hashed is what stands for the id of a message that has no usable one, so that a repetition
-// is recognised.
-func hashed(d Delivery) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d:%s", len(d.ID), d.ID)
-	_, _ = h.Write(d.Body)
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
 func (c *Consumer) refuse(it *item, code Code, err error) {
 	it.dead = true
 	it.refused = &RefusedError{Source: c.config.Name, ID: clip(it.ID), Code: code, Err: err}
-}
-
-// clip bounds a text that a message brings into an error.
-func clip(s string) string {
-	if len(s) > 100 {
-		s = s[:100] + "..."
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // errAgain: what is known of the batch has changed, so it is tried again at once.
@@ -158,6 +109,13 @@ func (c *Consumer) try(ctx context.Context, items []*item) error {
 		}
 	}
 	return failed
+}
+
+// explained is the function of that name on the consumer's database.
+func (c *Consumer) explained(ctx context.Context, err error) error {
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	return explained(ctx, c.config.DB, c.config.Schema, err)
 }
 
 // call returns the context of a call or a transaction, which goes on when ctx ends.
@@ -268,8 +226,8 @@ func (c *Consumer) store(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// submit submits the task of a message. A message that can never become a task is refused; unless that was
-// found before a statement the whole transaction must begin again.
+// submit submits the task of a message. A message that can never become a task is refused;
+// unless that was found before a statement the whole transaction must begin again.
 func (c *Consumer) submit(ctx context.Context, tx taskkit.ExecQuerier, it *item) error {
 	first := []taskkit.SubmitOption{taskkit.WithReason("message: source=" + c.config.Name + " id=" + clip(it.ID))}
 	if c.config.Schema != taskkit.DefaultSchema {
@@ -294,12 +252,9 @@ func (c *Consumer) submit(ctx context.Context, tx taskkit.ExecQuerier, it *item)
 	return nil
 }
 
-// bodyKept is how much of the body of a refused message is kept.
-const bodyKept = 64 << 10
-
 // row returns what is recorded of a message.
 func (c *Consumer) row(it *item) *store.Message {
-	m := &store.Message{ID: store.NewID(), Source: c.config.Name, Message: it.key, Task: it.task}
+	m := &store.Message{ID: store.NewID(), Source: c.config.Name, Message: it.key}
 	switch {
 	case it.refused != nil:
 		m.Outcome, m.Code, m.Detail = store.MessageRefused, string(it.refused.Code), it.refused.Err.Error()
@@ -307,24 +262,13 @@ func (c *Consumer) row(it *item) *store.Message {
 	case it.decision.submit == nil:
 		m.Outcome, m.Detail = store.MessageDropped, it.decision.reason
 	default:
-		m.Outcome = store.MessageSubmitted
+		m.Outcome, m.Task = store.MessageSubmitted, it.task
 	}
 	return m
 }
 
-// storable returns the beginning of a body as text that both databases can hold.
-func storable(body []byte) string {
-	body = body[:min(len(body), bodyKept)]
-	s := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\x00", "\uFFFD")
-	for len(s) > bodyKept {
-		_, n := utf8.DecodeLastRuneInString(s)
-		s = s[:len(s)-n]
-	}
-	return s
-}
-
-// acknowledge tells the broker of a batch whose rows are committed, and counts it. What the broker is not told, it delivers
-// again.
+// acknowledge tells the broker of a batch whose rows are committed, and counts it. What the
+// broker is not told, it delivers again.
 func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Time) {
 	e := Received{Source: c.config.Name, Messages: len(items)}
 	var accepted, rejected []Delivery

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,23 +46,24 @@ type Config struct {
 	// now. Defaults to 10.
 	MaxTries int
 
-	// Name identifies the source. Messages of different names may have the same ids; consumers of
-	// the same queue must have the same name.
+	// Name identifies the source. Messages of different names may have the same ids;
+	// consumers of the same queue must have the same name.
 	Name string
 
 	// NotBeforeHeader is the header with the earliest start, as RFC 3339 or as seconds
 	// since 1970. Defaults to "nbf"; "-" for none.
 	NotBeforeHeader string
 
-	// Observe is called for each [Event], from the goroutine of Run. It must not block. Defaults to none.
+	// Observe is called for each [Event], from the goroutine of Run. It must not block.
+	// Defaults to none.
 	Observe func(ctx context.Context, e Event)
 
 	// Remember is how long a message is recognised. It must be longer than
 	// the broker may deliver it again. Defaults to 14 days.
 	Remember time.Duration
 
-	// Retry is the pause before the first repetition of what has failed for now; it doubles each time.
-	// Defaults to 200 ms, at most 30 s.
+	// Retry is the pause before the first repetition of what has failed for now; it
+	// doubles each time, up to 30 s. Defaults to 200 ms.
 	Retry time.Duration
 
 	// Schema is the PostgreSQL schema of taskkit's tables. Defaults to
@@ -77,15 +79,15 @@ const retryMax = 30 * time.Second
 
 // withDefaults returns the configuration with its defaults.
 func (c Config) withDefaults() Config {
-	c.BatchSize = or(c.BatchSize, 100)
-	c.CallTimeout = or(c.CallTimeout, 10*time.Second)
-	c.Log = or(c.Log, slog.Default())
-	c.MaxBody = or(c.MaxBody, 1<<20)
-	c.MaxTries = or(c.MaxTries, 10)
-	c.NotBeforeHeader = or(c.NotBeforeHeader, "nbf")
-	c.Remember = or(c.Remember, 14*24*time.Hour)
-	c.Retry = or(c.Retry, 200*time.Millisecond)
-	c.Schema = or(c.Schema, taskkit.DefaultSchema)
+	c.BatchSize = cmp.Or(c.BatchSize, 100)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
+	c.Log = cmp.Or(c.Log, slog.Default())
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.MaxTries = cmp.Or(c.MaxTries, 10)
+	c.NotBeforeHeader = cmp.Or(c.NotBeforeHeader, "nbf")
+	c.Remember = cmp.Or(c.Remember, 14*24*time.Hour)
+	c.Retry = cmp.Or(c.Retry, 200*time.Millisecond)
+	c.Schema = cmp.Or(c.Schema, taskkit.DefaultSchema)
 	return c
 }
 
@@ -137,11 +139,3 @@ func (c Config) check() error {
 
 // batchMax is the most messages of one transaction.
 const batchMax = 1000
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}

@@ -2,12 +2,11 @@ package intake
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/taskkit"
 )
@@ -37,10 +36,10 @@ const (
 	prunePage  = 1000
 )
 
-// Run takes messages in until ctx ends, then settles those that it has begun with, closes the
-// source and returns nil. It returns an error only if it cannot begin: a
-// *[taskkit.ConnectError] or a *[taskkit.SchemaError]. After that it survives failures of the database and of
-// the broker. It may be called once.
+// Run takes messages in until ctx ends, then acknowledges those whose transaction it has begun,
+// closes the source and returns nil. It returns an error only if it cannot begin: a
+// *[taskkit.ConnectError] or a *[taskkit.SchemaError]. After that it survives failures of the
+// database and of the broker. It may be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer func() {
 		if err := c.config.Source.Close(); err != nil {
@@ -146,13 +145,14 @@ func (c *Consumer) pruneOnce(ctx context.Context) error {
 	return nil
 }
 
-// explained returns an error of the database, as a *[taskkit.SchemaError] if the tables are the reason.
-func (c *Consumer) explained(ctx context.Context, err error) error {
-	ctx, cancel := c.call(ctx)
-	defer cancel()
-	explained := migrate.Explain(ctx, c.config.DB, c.config.Schema, err)
-	if _, ok := errors.AsType[*migrate.SchemaError](explained); ok {
-		return explained
+// explained returns an error of the database, which is a *[taskkit.SchemaError] if the tables
+// are the reason.
+func explained(ctx context.Context, db taskkit.ExecQuerier, schema string, err error) error {
+	if !classify.UndefinedTable(err) && !classify.UndefinedColumn(err) {
+		return err
+	}
+	if wrong := taskkit.CheckSchema(ctx, db, schema); is[*taskkit.SchemaError](wrong) {
+		return wrong
 	}
 	return err
 }

@@ -262,5 +262,9 @@ func TestConfig(t *testing.T) {
 		if _, ok := errors.AsType[*taskkit.SchemaError](err); !ok || !q.closed {
 			t.Errorf("without tables: %v, closed %v", err, q.closed)
 		}
+		_, err = intake.Refused(t.Context(), db.DB, db.Schema, "registrar", uuid.Nil, 1)
+		if _, ok := errors.AsType[*taskkit.SchemaError](err); !ok {
+			t.Errorf("refused messages without tables: %v", err)
+		}
 	})
 }

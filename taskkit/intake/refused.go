@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,11 +23,12 @@ type RefusedMessage struct {
 	Body    string // the first 64 KiB; what is not UTF-8 is replaced
 }
 
-// Refused returns the messages of a source that were refused, the newest first, at most limit. After is the last
-// one of the page before; the zero UUID begins with the newest. The schema may be "", for
-// [taskkit.DefaultSchema].
+// Refused returns the messages of a source that were refused, the newest first, at most limit.
+// After is the last one of the page before; the zero UUID begins with the newest. The schema may
+// be "", for [taskkit.DefaultSchema]. For a database without the tables it returns a
+// *[taskkit.SchemaError].
 func Refused(ctx context.Context, db taskkit.ExecQuerier, schema, source string, after uuid.UUID, limit int) ([]RefusedMessage, error) {
-	schema = or(schema, taskkit.DefaultSchema)
+	schema = cmp.Or(schema, taskkit.DefaultSchema)
 	if limit < 1 {
 		return nil, &taskkit.OptionError{Option: "intake: Refused", Problem: "a limit below 1"}
 	}
@@ -38,9 +40,12 @@ func Refused(ctx context.Context, db taskkit.ExecQuerier, schema, source string,
 		return nil, &taskkit.ConnectError{Err: err}
 	}
 	found, err := sqlbase.NewStatements(d, schema).RefusedMessages(ctx, db, source, after, limit)
+	if err != nil {
+		return nil, explained(ctx, db, schema, err)
+	}
 	messages := make([]RefusedMessage, len(found))
 	for i, m := range found {
 		messages[i] = RefusedMessage{Row: m.ID, Source: m.Source, ID: m.Message, Created: m.Created, Code: Code(m.Code), Detail: m.Detail, Body: m.Body}
 	}
-	return messages, err
+	return messages, nil
 }

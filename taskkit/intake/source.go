@@ -1,24 +1,6 @@
 package intake
 
-import (
-	"context"
-	"time"
-)
-
-// Message is a message of a broker.
-type Message struct {
-	// ID identifies the message within its source: a message that is delivered again has
-	// the same. It is at most [MaxID] bytes of UTF-8.
-	ID      string
-	Body    []byte
-	Headers map[string]string
-	// NotBefore is the earliest start of the task, by the header that
-	// [Config.NotBeforeHeader] names. Zero: at once. The consumer sets it.
-	NotBefore time.Time
-}
-
-// MaxID is the most bytes that the id of a message may have.
-const MaxID = 255
+import "context"
 
 // Delivery is a message that a source has delivered, and by what the source knows that
 // delivery.
