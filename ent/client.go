@@ -15,12 +15,14 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/google/uuid"
 	"taskkit.dev/ent/eventprune"
+	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/tasklimit"
 	"taskkit.dev/ent/taskmessage"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
@@ -39,6 +41,8 @@ type Client struct {
 	config
 	// EventPrune is the client for interacting with the EventPrune builders.
 	EventPrune *EventPruneClient
+	// Limit is the client for interacting with the Limit builders.
+	Limit *LimitClient
 	// MergedKey is the client for interacting with the MergedKey builders.
 	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
@@ -51,6 +55,8 @@ type Client struct {
 	TaskItem *TaskItemClient
 	// TaskLedger is the client for interacting with the TaskLedger builders.
 	TaskLedger *TaskLedgerClient
+	// TaskLimit is the client for interacting with the TaskLimit builders.
+	TaskLimit *TaskLimitClient
 	// TaskMessage is the client for interacting with the TaskMessage builders.
 	TaskMessage *TaskMessageClient
 	// TaskParent is the client for interacting with the TaskParent builders.
@@ -76,12 +82,14 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.EventPrune = NewEventPruneClient(c.config)
+	c.Limit = NewLimitClient(c.config)
 	c.MergedKey = NewMergedKeyClient(c.config)
 	c.QueuedTask = NewQueuedTaskClient(c.config)
 	c.TaskAttempt = NewTaskAttemptClient(c.config)
 	c.TaskEvent = NewTaskEventClient(c.config)
 	c.TaskItem = NewTaskItemClient(c.config)
 	c.TaskLedger = NewTaskLedgerClient(c.config)
+	c.TaskLimit = NewTaskLimitClient(c.config)
 	c.TaskMessage = NewTaskMessageClient(c.config)
 	c.TaskParent = NewTaskParentClient(c.config)
 	c.TaskPlan = NewTaskPlanClient(c.config)
@@ -184,12 +192,14 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ctx:         ctx,
 		config:      cfg,
 		EventPrune:  NewEventPruneClient(cfg),
+		Limit:       NewLimitClient(cfg),
 		MergedKey:   NewMergedKeyClient(cfg),
 		QueuedTask:  NewQueuedTaskClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
 		TaskLedger:  NewTaskLedgerClient(cfg),
+		TaskLimit:   NewTaskLimitClient(cfg),
 		TaskMessage: NewTaskMessageClient(cfg),
 		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
@@ -217,12 +227,14 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ctx:         ctx,
 		config:      cfg,
 		EventPrune:  NewEventPruneClient(cfg),
+		Limit:       NewLimitClient(cfg),
 		MergedKey:   NewMergedKeyClient(cfg),
 		QueuedTask:  NewQueuedTaskClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
 		TaskLedger:  NewTaskLedgerClient(cfg),
+		TaskLimit:   NewTaskLimitClient(cfg),
 		TaskMessage: NewTaskMessageClient(cfg),
 		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
@@ -259,9 +271,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskLedger, c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess,
-		c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
+		c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
+		c.TaskProcess, c.TaskRate, c.TaskResult, c.TaskTarget,
 	} {
 		n.Use(hooks...)
 	}
@@ -271,9 +283,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.EventPrune, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent, c.TaskItem,
-		c.TaskLedger, c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess,
-		c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
+		c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
+		c.TaskProcess, c.TaskRate, c.TaskResult, c.TaskTarget,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -284,6 +296,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
 	case *EventPruneMutation:
 		return c.EventPrune.mutate(ctx, m)
+	case *LimitMutation:
+		return c.Limit.mutate(ctx, m)
 	case *MergedKeyMutation:
 		return c.MergedKey.mutate(ctx, m)
 	case *QueuedTaskMutation:
@@ -296,6 +310,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskItem.mutate(ctx, m)
 	case *TaskLedgerMutation:
 		return c.TaskLedger.mutate(ctx, m)
+	case *TaskLimitMutation:
+		return c.TaskLimit.mutate(ctx, m)
 	case *TaskMessageMutation:
 		return c.TaskMessage.mutate(ctx, m)
 	case *TaskParentMutation:
@@ -445,6 +461,139 @@ func (c *EventPruneClient) mutate(ctx context.Context, m *EventPruneMutation) (V
 		return (&EventPruneDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown EventPrune mutation op: %q", m.Op())
+	}
+}
+
+// LimitClient is a client for the Limit schema.
+type LimitClient struct {
+	config
+}
+
+// NewLimitClient returns a client for the Limit from the given config.
+func NewLimitClient(c config) *LimitClient {
+	return &LimitClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `limit.Hooks(f(g(h())))`.
+func (c *LimitClient) Use(hooks ...Hook) {
+	c.hooks.Limit = append(c.hooks.Limit, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `limit.Intercept(f(g(h())))`.
+func (c *LimitClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Limit = append(c.inters.Limit, interceptors...)
+}
+
+// Create returns a builder for creating a Limit entity.
+func (c *LimitClient) Create() *LimitCreate {
+	mutation := newLimitMutation(c.config, OpCreate)
+	return &LimitCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Limit entities.
+func (c *LimitClient) CreateBulk(builders ...*LimitCreate) *LimitCreateBulk {
+	return &LimitCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *LimitClient) MapCreateBulk(slice any, setFunc func(*LimitCreate, int)) *LimitCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &LimitCreateBulk{err: fmt.Errorf("calling to LimitClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*LimitCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &LimitCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Limit.
+func (c *LimitClient) Update() *LimitUpdate {
+	mutation := newLimitMutation(c.config, OpUpdate)
+	return &LimitUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *LimitClient) UpdateOne(_m *Limit) *LimitUpdateOne {
+	mutation := newLimitMutation(c.config, OpUpdateOne, withLimit(_m))
+	return &LimitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *LimitClient) UpdateOneID(id uuid.UUID) *LimitUpdateOne {
+	mutation := newLimitMutation(c.config, OpUpdateOne, withLimitID(id))
+	return &LimitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Limit.
+func (c *LimitClient) Delete() *LimitDelete {
+	mutation := newLimitMutation(c.config, OpDelete)
+	return &LimitDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *LimitClient) DeleteOne(_m *Limit) *LimitDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *LimitClient) DeleteOneID(id uuid.UUID) *LimitDeleteOne {
+	builder := c.Delete().Where(limit.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &LimitDeleteOne{builder}
+}
+
+// Query returns a query builder for Limit.
+func (c *LimitClient) Query() *LimitQuery {
+	return &LimitQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeLimit},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Limit entity by its id.
+func (c *LimitClient) Get(ctx context.Context, id uuid.UUID) (*Limit, error) {
+	return c.Query().Where(limit.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *LimitClient) GetX(ctx context.Context, id uuid.UUID) *Limit {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *LimitClient) Hooks() []Hook {
+	return c.hooks.Limit
+}
+
+// Interceptors returns the client interceptors.
+func (c *LimitClient) Interceptors() []Interceptor {
+	return c.inters.Limit
+}
+
+func (c *LimitClient) mutate(ctx context.Context, m *LimitMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&LimitCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&LimitUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&LimitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&LimitDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Limit mutation op: %q", m.Op())
 	}
 }
 
@@ -1494,6 +1643,139 @@ func (c *TaskLedgerClient) mutate(ctx context.Context, m *TaskLedgerMutation) (V
 	}
 }
 
+// TaskLimitClient is a client for the TaskLimit schema.
+type TaskLimitClient struct {
+	config
+}
+
+// NewTaskLimitClient returns a client for the TaskLimit from the given config.
+func NewTaskLimitClient(c config) *TaskLimitClient {
+	return &TaskLimitClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `tasklimit.Hooks(f(g(h())))`.
+func (c *TaskLimitClient) Use(hooks ...Hook) {
+	c.hooks.TaskLimit = append(c.hooks.TaskLimit, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `tasklimit.Intercept(f(g(h())))`.
+func (c *TaskLimitClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskLimit = append(c.inters.TaskLimit, interceptors...)
+}
+
+// Create returns a builder for creating a TaskLimit entity.
+func (c *TaskLimitClient) Create() *TaskLimitCreate {
+	mutation := newTaskLimitMutation(c.config, OpCreate)
+	return &TaskLimitCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskLimit entities.
+func (c *TaskLimitClient) CreateBulk(builders ...*TaskLimitCreate) *TaskLimitCreateBulk {
+	return &TaskLimitCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskLimitClient) MapCreateBulk(slice any, setFunc func(*TaskLimitCreate, int)) *TaskLimitCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskLimitCreateBulk{err: fmt.Errorf("calling to TaskLimitClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskLimitCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskLimitCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskLimit.
+func (c *TaskLimitClient) Update() *TaskLimitUpdate {
+	mutation := newTaskLimitMutation(c.config, OpUpdate)
+	return &TaskLimitUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskLimitClient) UpdateOne(_m *TaskLimit) *TaskLimitUpdateOne {
+	mutation := newTaskLimitMutation(c.config, OpUpdateOne, withTaskLimit(_m))
+	return &TaskLimitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskLimitClient) UpdateOneID(id uuid.UUID) *TaskLimitUpdateOne {
+	mutation := newTaskLimitMutation(c.config, OpUpdateOne, withTaskLimitID(id))
+	return &TaskLimitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskLimit.
+func (c *TaskLimitClient) Delete() *TaskLimitDelete {
+	mutation := newTaskLimitMutation(c.config, OpDelete)
+	return &TaskLimitDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskLimitClient) DeleteOne(_m *TaskLimit) *TaskLimitDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskLimitClient) DeleteOneID(id uuid.UUID) *TaskLimitDeleteOne {
+	builder := c.Delete().Where(tasklimit.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskLimitDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskLimit.
+func (c *TaskLimitClient) Query() *TaskLimitQuery {
+	return &TaskLimitQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskLimit},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskLimit entity by its id.
+func (c *TaskLimitClient) Get(ctx context.Context, id uuid.UUID) (*TaskLimit, error) {
+	return c.Query().Where(tasklimit.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskLimitClient) GetX(ctx context.Context, id uuid.UUID) *TaskLimit {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *TaskLimitClient) Hooks() []Hook {
+	return c.hooks.TaskLimit
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskLimitClient) Interceptors() []Interceptor {
+	return c.inters.TaskLimit
+}
+
+func (c *TaskLimitClient) mutate(ctx context.Context, m *TaskLimitMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskLimitCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskLimitUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskLimitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskLimitDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskLimit mutation op: %q", m.Op())
+	}
+}
+
 // TaskMessageClient is a client for the TaskMessage schema.
 type TaskMessageClient struct {
 	config
@@ -2523,14 +2805,14 @@ func (c *TaskTargetClient) mutate(ctx context.Context, m *TaskTargetMutation) (V
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
-		TaskMessage, TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult,
-		TaskTarget []ent.Hook
+		EventPrune, Limit, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem,
+		TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan, TaskProcess,
+		TaskRate, TaskResult, TaskTarget []ent.Hook
 	}
 	inters struct {
-		EventPrune, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem, TaskLedger,
-		TaskMessage, TaskParent, TaskPlan, TaskProcess, TaskRate, TaskResult,
-		TaskTarget []ent.Interceptor
+		EventPrune, Limit, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem,
+		TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan, TaskProcess,
+		TaskRate, TaskResult, TaskTarget []ent.Interceptor
 	}
 )
 

@@ -13,12 +13,14 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"taskkit.dev/ent/eventprune"
+	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/tasklimit"
 	"taskkit.dev/ent/taskmessage"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
@@ -87,12 +89,14 @@ func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			eventprune.Table:  eventprune.ValidColumn,
+			limit.Table:       limit.ValidColumn,
 			mergedkey.Table:   mergedkey.ValidColumn,
 			queuedtask.Table:  queuedtask.ValidColumn,
 			taskattempt.Table: taskattempt.ValidColumn,
 			taskevent.Table:   taskevent.ValidColumn,
 			taskitem.Table:    taskitem.ValidColumn,
 			taskledger.Table:  taskledger.ValidColumn,
+			tasklimit.Table:   tasklimit.ValidColumn,
 			taskmessage.Table: taskmessage.ValidColumn,
 			taskparent.Table:  taskparent.ValidColumn,
 			taskplan.Table:    taskplan.ValidColumn,

@@ -14,6 +14,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/google/uuid"
 	"taskkit.dev/ent/eventprune"
+	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
@@ -21,6 +22,7 @@ import (
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskledger"
+	"taskkit.dev/ent/tasklimit"
 	"taskkit.dev/ent/taskmessage"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
@@ -41,12 +43,14 @@ const (
 
 	// Node types.
 	TypeEventPrune  = "EventPrune"
+	TypeLimit       = "Limit"
 	TypeMergedKey   = "MergedKey"
 	TypeQueuedTask  = "QueuedTask"
 	TypeTaskAttempt = "TaskAttempt"
 	TypeTaskEvent   = "TaskEvent"
 	TypeTaskItem    = "TaskItem"
 	TypeTaskLedger  = "TaskLedger"
+	TypeTaskLimit   = "TaskLimit"
 	TypeTaskMessage = "TaskMessage"
 	TypeTaskParent  = "TaskParent"
 	TypeTaskPlan    = "TaskPlan"
@@ -386,6 +390,578 @@ func (m *EventPruneMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *EventPruneMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown EventPrune edge %s", name)
+}
+
+// LimitMutation represents an operation that mutates the Limit nodes in the graph.
+type LimitMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	limit_key     *string
+	at_most       *int
+	addat_most    *int
+	modified_date *time.Time
+	modified_by   *uuid.UUID
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Limit, error)
+	predicates    []predicate.Limit
+}
+
+var _ ent.Mutation = (*LimitMutation)(nil)
+
+// limitOption allows management of the mutation configuration using functional options.
+type limitOption func(*LimitMutation)
+
+// newLimitMutation creates new mutation for the Limit entity.
+func newLimitMutation(c config, op Op, opts ...limitOption) *LimitMutation {
+	m := &LimitMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeLimit,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withLimitID sets the ID field of the mutation.
+func withLimitID(id uuid.UUID) limitOption {
+	return func(m *LimitMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Limit
+		)
+		m.oldValue = func(ctx context.Context) (*Limit, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Limit.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withLimit sets the old Limit of the mutation.
+func withLimit(node *Limit) limitOption {
+	return func(m *LimitMutation) {
+		m.oldValue = func(context.Context) (*Limit, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m LimitMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m LimitMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Limit entities.
+func (m *LimitMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *LimitMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *LimitMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Limit.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetLimitKey sets the "limit_key" field.
+func (m *LimitMutation) SetLimitKey(s string) {
+	m.limit_key = &s
+}
+
+// LimitKey returns the value of the "limit_key" field in the mutation.
+func (m *LimitMutation) LimitKey() (r string, exists bool) {
+	v := m.limit_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLimitKey returns the old "limit_key" field's value of the Limit entity.
+// If the Limit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LimitMutation) OldLimitKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLimitKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLimitKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLimitKey: %w", err)
+	}
+	return oldValue.LimitKey, nil
+}
+
+// ResetLimitKey resets all changes to the "limit_key" field.
+func (m *LimitMutation) ResetLimitKey() {
+	m.limit_key = nil
+}
+
+// SetAtMost sets the "at_most" field.
+func (m *LimitMutation) SetAtMost(i int) {
+	m.at_most = &i
+	m.addat_most = nil
+}
+
+// AtMost returns the value of the "at_most" field in the mutation.
+func (m *LimitMutation) AtMost() (r int, exists bool) {
+	v := m.at_most
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAtMost returns the old "at_most" field's value of the Limit entity.
+// If the Limit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LimitMutation) OldAtMost(ctx context.Context) (v *int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAtMost is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAtMost requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAtMost: %w", err)
+	}
+	return oldValue.AtMost, nil
+}
+
+// AddAtMost adds i to the "at_most" field.
+func (m *LimitMutation) AddAtMost(i int) {
+	if m.addat_most != nil {
+		*m.addat_most += i
+	} else {
+		m.addat_most = &i
+	}
+}
+
+// AddedAtMost returns the value that was added to the "at_most" field in this mutation.
+func (m *LimitMutation) AddedAtMost() (r int, exists bool) {
+	v := m.addat_most
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearAtMost clears the value of the "at_most" field.
+func (m *LimitMutation) ClearAtMost() {
+	m.at_most = nil
+	m.addat_most = nil
+	m.clearedFields[limit.FieldAtMost] = struct{}{}
+}
+
+// AtMostCleared returns if the "at_most" field was cleared in this mutation.
+func (m *LimitMutation) AtMostCleared() bool {
+	_, ok := m.clearedFields[limit.FieldAtMost]
+	return ok
+}
+
+// ResetAtMost resets all changes to the "at_most" field.
+func (m *LimitMutation) ResetAtMost() {
+	m.at_most = nil
+	m.addat_most = nil
+	delete(m.clearedFields, limit.FieldAtMost)
+}
+
+// SetModifiedDate sets the "modified_date" field.
+func (m *LimitMutation) SetModifiedDate(t time.Time) {
+	m.modified_date = &t
+}
+
+// ModifiedDate returns the value of the "modified_date" field in the mutation.
+func (m *LimitMutation) ModifiedDate() (r time.Time, exists bool) {
+	v := m.modified_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedDate returns the old "modified_date" field's value of the Limit entity.
+// If the Limit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LimitMutation) OldModifiedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedDate: %w", err)
+	}
+	return oldValue.ModifiedDate, nil
+}
+
+// ResetModifiedDate resets all changes to the "modified_date" field.
+func (m *LimitMutation) ResetModifiedDate() {
+	m.modified_date = nil
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (m *LimitMutation) SetModifiedBy(u uuid.UUID) {
+	m.modified_by = &u
+}
+
+// ModifiedBy returns the value of the "modified_by" field in the mutation.
+func (m *LimitMutation) ModifiedBy() (r uuid.UUID, exists bool) {
+	v := m.modified_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedBy returns the old "modified_by" field's value of the Limit entity.
+// If the Limit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LimitMutation) OldModifiedBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
+	}
+	return oldValue.ModifiedBy, nil
+}
+
+// ClearModifiedBy clears the value of the "modified_by" field.
+func (m *LimitMutation) ClearModifiedBy() {
+	m.modified_by = nil
+	m.clearedFields[limit.FieldModifiedBy] = struct{}{}
+}
+
+// ModifiedByCleared returns if the "modified_by" field was cleared in this mutation.
+func (m *LimitMutation) ModifiedByCleared() bool {
+	_, ok := m.clearedFields[limit.FieldModifiedBy]
+	return ok
+}
+
+// ResetModifiedBy resets all changes to the "modified_by" field.
+func (m *LimitMutation) ResetModifiedBy() {
+	m.modified_by = nil
+	delete(m.clearedFields, limit.FieldModifiedBy)
+}
+
+// Where appends a list predicates to the LimitMutation builder.
+func (m *LimitMutation) Where(ps ...predicate.Limit) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the LimitMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *LimitMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Limit, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *LimitMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *LimitMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Limit).
+func (m *LimitMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *LimitMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.limit_key != nil {
+		fields = append(fields, limit.FieldLimitKey)
+	}
+	if m.at_most != nil {
+		fields = append(fields, limit.FieldAtMost)
+	}
+	if m.modified_date != nil {
+		fields = append(fields, limit.FieldModifiedDate)
+	}
+	if m.modified_by != nil {
+		fields = append(fields, limit.FieldModifiedBy)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *LimitMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case limit.FieldLimitKey:
+		return m.LimitKey()
+	case limit.FieldAtMost:
+		return m.AtMost()
+	case limit.FieldModifiedDate:
+		return m.ModifiedDate()
+	case limit.FieldModifiedBy:
+		return m.ModifiedBy()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *LimitMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case limit.FieldLimitKey:
+		return m.OldLimitKey(ctx)
+	case limit.FieldAtMost:
+		return m.OldAtMost(ctx)
+	case limit.FieldModifiedDate:
+		return m.OldModifiedDate(ctx)
+	case limit.FieldModifiedBy:
+		return m.OldModifiedBy(ctx)
+	}
+	return nil, fmt.Errorf("unknown Limit field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LimitMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case limit.FieldLimitKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLimitKey(v)
+		return nil
+	case limit.FieldAtMost:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAtMost(v)
+		return nil
+	case limit.FieldModifiedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedDate(v)
+		return nil
+	case limit.FieldModifiedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedBy(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Limit field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *LimitMutation) AddedFields() []string {
+	var fields []string
+	if m.addat_most != nil {
+		fields = append(fields, limit.FieldAtMost)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *LimitMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case limit.FieldAtMost:
+		return m.AddedAtMost()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LimitMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case limit.FieldAtMost:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAtMost(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Limit numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *LimitMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(limit.FieldAtMost) {
+		fields = append(fields, limit.FieldAtMost)
+	}
+	if m.FieldCleared(limit.FieldModifiedBy) {
+		fields = append(fields, limit.FieldModifiedBy)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *LimitMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *LimitMutation) ClearField(name string) error {
+	switch name {
+	case limit.FieldAtMost:
+		m.ClearAtMost()
+		return nil
+	case limit.FieldModifiedBy:
+		m.ClearModifiedBy()
+		return nil
+	}
+	return fmt.Errorf("unknown Limit nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *LimitMutation) ResetField(name string) error {
+	switch name {
+	case limit.FieldLimitKey:
+		m.ResetLimitKey()
+		return nil
+	case limit.FieldAtMost:
+		m.ResetAtMost()
+		return nil
+	case limit.FieldModifiedDate:
+		m.ResetModifiedDate()
+		return nil
+	case limit.FieldModifiedBy:
+		m.ResetModifiedBy()
+		return nil
+	}
+	return fmt.Errorf("unknown Limit field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *LimitMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *LimitMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *LimitMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *LimitMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *LimitMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *LimitMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *LimitMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Limit unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *LimitMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Limit edge %s", name)
 }
 
 // MergedKeyMutation represents an operation that mutates the MergedKey nodes in the graph.
@@ -8119,6 +8695,623 @@ func (m *TaskLedgerMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown TaskLedger edge %s", name)
+}
+
+// TaskLimitMutation represents an operation that mutates the TaskLimit nodes in the graph.
+type TaskLimitMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	task_id       *uuid.UUID
+	limit_key     *string
+	fence         *int64
+	addfence      *int64
+	at_most       *int
+	addat_most    *int
+	waiting       *bool
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*TaskLimit, error)
+	predicates    []predicate.TaskLimit
+}
+
+var _ ent.Mutation = (*TaskLimitMutation)(nil)
+
+// tasklimitOption allows management of the mutation configuration using functional options.
+type tasklimitOption func(*TaskLimitMutation)
+
+// newTaskLimitMutation creates new mutation for the TaskLimit entity.
+func newTaskLimitMutation(c config, op Op, opts ...tasklimitOption) *TaskLimitMutation {
+	m := &TaskLimitMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskLimit,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskLimitID sets the ID field of the mutation.
+func withTaskLimitID(id uuid.UUID) tasklimitOption {
+	return func(m *TaskLimitMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskLimit
+		)
+		m.oldValue = func(ctx context.Context) (*TaskLimit, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskLimit.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskLimit sets the old TaskLimit of the mutation.
+func withTaskLimit(node *TaskLimit) tasklimitOption {
+	return func(m *TaskLimitMutation) {
+		m.oldValue = func(context.Context) (*TaskLimit, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskLimitMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskLimitMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskLimit entities.
+func (m *TaskLimitMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskLimitMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskLimitMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskLimit.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTaskID sets the "task_id" field.
+func (m *TaskLimitMutation) SetTaskID(u uuid.UUID) {
+	m.task_id = &u
+}
+
+// TaskID returns the value of the "task_id" field in the mutation.
+func (m *TaskLimitMutation) TaskID() (r uuid.UUID, exists bool) {
+	v := m.task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskID returns the old "task_id" field's value of the TaskLimit entity.
+// If the TaskLimit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLimitMutation) OldTaskID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskID: %w", err)
+	}
+	return oldValue.TaskID, nil
+}
+
+// ResetTaskID resets all changes to the "task_id" field.
+func (m *TaskLimitMutation) ResetTaskID() {
+	m.task_id = nil
+}
+
+// SetLimitKey sets the "limit_key" field.
+func (m *TaskLimitMutation) SetLimitKey(s string) {
+	m.limit_key = &s
+}
+
+// LimitKey returns the value of the "limit_key" field in the mutation.
+func (m *TaskLimitMutation) LimitKey() (r string, exists bool) {
+	v := m.limit_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLimitKey returns the old "limit_key" field's value of the TaskLimit entity.
+// If the TaskLimit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLimitMutation) OldLimitKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLimitKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLimitKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLimitKey: %w", err)
+	}
+	return oldValue.LimitKey, nil
+}
+
+// ResetLimitKey resets all changes to the "limit_key" field.
+func (m *TaskLimitMutation) ResetLimitKey() {
+	m.limit_key = nil
+}
+
+// SetFence sets the "fence" field.
+func (m *TaskLimitMutation) SetFence(i int64) {
+	m.fence = &i
+	m.addfence = nil
+}
+
+// Fence returns the value of the "fence" field in the mutation.
+func (m *TaskLimitMutation) Fence() (r int64, exists bool) {
+	v := m.fence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFence returns the old "fence" field's value of the TaskLimit entity.
+// If the TaskLimit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLimitMutation) OldFence(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFence is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFence requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFence: %w", err)
+	}
+	return oldValue.Fence, nil
+}
+
+// AddFence adds i to the "fence" field.
+func (m *TaskLimitMutation) AddFence(i int64) {
+	if m.addfence != nil {
+		*m.addfence += i
+	} else {
+		m.addfence = &i
+	}
+}
+
+// AddedFence returns the value that was added to the "fence" field in this mutation.
+func (m *TaskLimitMutation) AddedFence() (r int64, exists bool) {
+	v := m.addfence
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFence resets all changes to the "fence" field.
+func (m *TaskLimitMutation) ResetFence() {
+	m.fence = nil
+	m.addfence = nil
+}
+
+// SetAtMost sets the "at_most" field.
+func (m *TaskLimitMutation) SetAtMost(i int) {
+	m.at_most = &i
+	m.addat_most = nil
+}
+
+// AtMost returns the value of the "at_most" field in the mutation.
+func (m *TaskLimitMutation) AtMost() (r int, exists bool) {
+	v := m.at_most
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAtMost returns the old "at_most" field's value of the TaskLimit entity.
+// If the TaskLimit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLimitMutation) OldAtMost(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAtMost is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAtMost requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAtMost: %w", err)
+	}
+	return oldValue.AtMost, nil
+}
+
+// AddAtMost adds i to the "at_most" field.
+func (m *TaskLimitMutation) AddAtMost(i int) {
+	if m.addat_most != nil {
+		*m.addat_most += i
+	} else {
+		m.addat_most = &i
+	}
+}
+
+// AddedAtMost returns the value that was added to the "at_most" field in this mutation.
+func (m *TaskLimitMutation) AddedAtMost() (r int, exists bool) {
+	v := m.addat_most
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAtMost resets all changes to the "at_most" field.
+func (m *TaskLimitMutation) ResetAtMost() {
+	m.at_most = nil
+	m.addat_most = nil
+}
+
+// SetWaiting sets the "waiting" field.
+func (m *TaskLimitMutation) SetWaiting(b bool) {
+	m.waiting = &b
+}
+
+// Waiting returns the value of the "waiting" field in the mutation.
+func (m *TaskLimitMutation) Waiting() (r bool, exists bool) {
+	v := m.waiting
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWaiting returns the old "waiting" field's value of the TaskLimit entity.
+// If the TaskLimit object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskLimitMutation) OldWaiting(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWaiting is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWaiting requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWaiting: %w", err)
+	}
+	return oldValue.Waiting, nil
+}
+
+// ResetWaiting resets all changes to the "waiting" field.
+func (m *TaskLimitMutation) ResetWaiting() {
+	m.waiting = nil
+}
+
+// Where appends a list predicates to the TaskLimitMutation builder.
+func (m *TaskLimitMutation) Where(ps ...predicate.TaskLimit) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskLimitMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskLimitMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskLimit, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskLimitMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskLimitMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskLimit).
+func (m *TaskLimitMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskLimitMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.task_id != nil {
+		fields = append(fields, tasklimit.FieldTaskID)
+	}
+	if m.limit_key != nil {
+		fields = append(fields, tasklimit.FieldLimitKey)
+	}
+	if m.fence != nil {
+		fields = append(fields, tasklimit.FieldFence)
+	}
+	if m.at_most != nil {
+		fields = append(fields, tasklimit.FieldAtMost)
+	}
+	if m.waiting != nil {
+		fields = append(fields, tasklimit.FieldWaiting)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskLimitMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case tasklimit.FieldTaskID:
+		return m.TaskID()
+	case tasklimit.FieldLimitKey:
+		return m.LimitKey()
+	case tasklimit.FieldFence:
+		return m.Fence()
+	case tasklimit.FieldAtMost:
+		return m.AtMost()
+	case tasklimit.FieldWaiting:
+		return m.Waiting()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskLimitMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case tasklimit.FieldTaskID:
+		return m.OldTaskID(ctx)
+	case tasklimit.FieldLimitKey:
+		return m.OldLimitKey(ctx)
+	case tasklimit.FieldFence:
+		return m.OldFence(ctx)
+	case tasklimit.FieldAtMost:
+		return m.OldAtMost(ctx)
+	case tasklimit.FieldWaiting:
+		return m.OldWaiting(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskLimit field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskLimitMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case tasklimit.FieldTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskID(v)
+		return nil
+	case tasklimit.FieldLimitKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLimitKey(v)
+		return nil
+	case tasklimit.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFence(v)
+		return nil
+	case tasklimit.FieldAtMost:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAtMost(v)
+		return nil
+	case tasklimit.FieldWaiting:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWaiting(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLimit field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskLimitMutation) AddedFields() []string {
+	var fields []string
+	if m.addfence != nil {
+		fields = append(fields, tasklimit.FieldFence)
+	}
+	if m.addat_most != nil {
+		fields = append(fields, tasklimit.FieldAtMost)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskLimitMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case tasklimit.FieldFence:
+		return m.AddedFence()
+	case tasklimit.FieldAtMost:
+		return m.AddedAtMost()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskLimitMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case tasklimit.FieldFence:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFence(v)
+		return nil
+	case tasklimit.FieldAtMost:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAtMost(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLimit numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskLimitMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskLimitMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskLimitMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown TaskLimit nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskLimitMutation) ResetField(name string) error {
+	switch name {
+	case tasklimit.FieldTaskID:
+		m.ResetTaskID()
+		return nil
+	case tasklimit.FieldLimitKey:
+		m.ResetLimitKey()
+		return nil
+	case tasklimit.FieldFence:
+		m.ResetFence()
+		return nil
+	case tasklimit.FieldAtMost:
+		m.ResetAtMost()
+		return nil
+	case tasklimit.FieldWaiting:
+		m.ResetWaiting()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskLimit field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskLimitMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskLimitMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskLimitMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskLimitMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskLimitMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskLimitMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskLimitMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown TaskLimit unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskLimitMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown TaskLimit edge %s", name)
 }
 
 // TaskMessageMutation represents an operation that mutates the TaskMessage nodes in the graph.

@@ -16,6 +16,8 @@ type Tx struct {
 	config
 	// EventPrune is the client for interacting with the EventPrune builders.
 	EventPrune *EventPruneClient
+	// Limit is the client for interacting with the Limit builders.
+	Limit *LimitClient
 	// MergedKey is the client for interacting with the MergedKey builders.
 	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
@@ -28,6 +30,8 @@ type Tx struct {
 	TaskItem *TaskItemClient
 	// TaskLedger is the client for interacting with the TaskLedger builders.
 	TaskLedger *TaskLedgerClient
+	// TaskLimit is the client for interacting with the TaskLimit builders.
+	TaskLimit *TaskLimitClient
 	// TaskMessage is the client for interacting with the TaskMessage builders.
 	TaskMessage *TaskMessageClient
 	// TaskParent is the client for interacting with the TaskParent builders.
@@ -174,12 +178,14 @@ func (tx *Tx) Client() *Client {
 
 func (tx *Tx) init() {
 	tx.EventPrune = NewEventPruneClient(tx.config)
+	tx.Limit = NewLimitClient(tx.config)
 	tx.MergedKey = NewMergedKeyClient(tx.config)
 	tx.QueuedTask = NewQueuedTaskClient(tx.config)
 	tx.TaskAttempt = NewTaskAttemptClient(tx.config)
 	tx.TaskEvent = NewTaskEventClient(tx.config)
 	tx.TaskItem = NewTaskItemClient(tx.config)
 	tx.TaskLedger = NewTaskLedgerClient(tx.config)
+	tx.TaskLimit = NewTaskLimitClient(tx.config)
 	tx.TaskMessage = NewTaskMessageClient(tx.config)
 	tx.TaskParent = NewTaskParentClient(tx.config)
 	tx.TaskPlan = NewTaskPlanClient(tx.config)

@@ -25,6 +25,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	segmenter, _ := find[Segmenter[Spec, State]](x)
 	merger, _ := find[Merger[State]](x)
 	stager, _ := find[Stager[Spec, State]](x)
+	limiter, limits := find[Limiter[Spec]](x)
 	bound := &engine.Kind{
 		Name:       k.def.Name,
 		Revision:   k.def.Revision,
@@ -39,6 +40,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Passes:     k.def.DeferDelays,
 		Children:   k.def.Children,
 		HasAbort:   aborts,
+		HasLimits:  limits,
 
 		FindsTargets:    targets != nil || segmenter != nil,
 		TargetsAreParts: segmenter != nil,
@@ -48,11 +50,15 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,
 				segmenter: segmenter, merger: merger, stager: stager, raw: raw,
 			}
-			if raw == nil {
-				return c, nil
+			if raw != nil {
+				if err := k.readSpec(t.SpecRevision, raw, &c.spec); err != nil {
+					return nil, err
+				}
 			}
-			if err := k.readSpec(t.SpecRevision, raw, &c.spec); err != nil {
-				return nil, err
+			if limits {
+				c.limits = func() []Limit {
+					return limiter.Limits(LimitedTask[Spec]{t.ID, t.Kind, t.Owner, t.RunAs, t.Queue, c.spec})
+				}
 			}
 			return c, nil
 		},
@@ -82,6 +88,7 @@ type call[Spec, State, Result any] struct {
 	segmenter Segmenter[Spec, State]                                     // nil: there is none
 	merger    Merger[State]                                              // nil: there is none
 	stager    Stager[Spec, State]                                        // nil: there is none
+	limits    func() []Limit                                             // nil: there is no Limiter
 	spec      Spec
 	raw       json.RawMessage // the stored spec
 }

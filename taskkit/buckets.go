@@ -137,7 +137,7 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 	return store.NewTask{
 		ID: store.NewID(), Kind: c.kind.def.Name, Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
 		Start:   store.Start{SpecRevision: t.SpecRevision},
-		Options: store.Options{Child: &store.Child{Parent: t.ID, Segment: part, Number: number}},
+		Options: s.Options.OfBucket(store.Child{Parent: t.ID, Segment: part, Number: number}),
 		Owner:   t.Owner, RunAs: t.RunAs, Queue: t.Queue, Priority: min(t.Priority+1, int(PriorityIdle)),
 		Total: -1, Parent: t.ID,
 	}

@@ -41,6 +41,7 @@ type tables interface {
 	Recorded(ctx context.Context, id ID, keys []string) ([]string, error)
 	Ledger(ctx context.Context, id ID, after int64, limit int) ([]store.LedgerPage, error)
 	LedgerItems(ctx context.Context, id ID) (int64, error)
+	store.LimitOperator
 	Derive(ctx context.Context, from ID, notify bool, makes func(store.Origin) (store.NewTask, error)) (ID, error)
 	store.Rates
 	store.Parents

@@ -161,6 +161,9 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 	if err := k.checkChildren(s); err != nil {
 		return err
 	}
+	if err := k.checkTimed(s); err != nil {
+		return err
+	}
 	if k.def.Children && s.Reference != "" {
 		return &OptionError{"WithCoalescing", fmt.Sprintf("used for kind %s, whose tasks may have children: a waiting task with children cannot be replaced", k.def.Name)}
 	}

@@ -21,6 +21,18 @@ func (f EventPruneFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.EventPruneMutation", m)
 }
 
+// The LimitFunc type is an adapter to allow the use of ordinary
+// function as Limit mutator.
+type LimitFunc func(context.Context, *ent.LimitMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f LimitFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.LimitMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.LimitMutation", m)
+}
+
 // The MergedKeyFunc type is an adapter to allow the use of ordinary
 // function as MergedKey mutator.
 type MergedKeyFunc func(context.Context, *ent.MergedKeyMutation) (ent.Value, error)
@@ -91,6 +103,18 @@ func (f TaskLedgerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskLedgerMutation", m)
+}
+
+// The TaskLimitFunc type is an adapter to allow the use of ordinary
+// function as TaskLimit mutator.
+type TaskLimitFunc func(context.Context, *ent.TaskLimitMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskLimitFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskLimitMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskLimitMutation", m)
 }
 
 // The TaskMessageFunc type is an adapter to allow the use of ordinary

@@ -8,12 +8,14 @@ import "context"
 // that can be passed at runtime.
 type SchemaConfig struct {
 	EventPrune  string // EventPrune table.
+	Limit       string // Limit table.
 	MergedKey   string // MergedKey table.
 	QueuedTask  string // QueuedTask table.
 	TaskAttempt string // TaskAttempt table.
 	TaskEvent   string // TaskEvent table.
 	TaskItem    string // TaskItem table.
 	TaskLedger  string // TaskLedger table.
+	TaskLimit   string // TaskLimit table.
 	TaskMessage string // TaskMessage table.
 	TaskParent  string // TaskParent table.
 	TaskPlan    string // TaskPlan table.

@@ -9,6 +9,9 @@ import (
 // EventPrune is the predicate function for eventprune builders.
 type EventPrune func(*sql.Selector)
 
+// Limit is the predicate function for limit builders.
+type Limit func(*sql.Selector)
+
 // MergedKey is the predicate function for mergedkey builders.
 type MergedKey func(*sql.Selector)
 
@@ -26,6 +29,9 @@ type TaskItem func(*sql.Selector)
 
 // TaskLedger is the predicate function for taskledger builders.
 type TaskLedger func(*sql.Selector)
+
+// TaskLimit is the predicate function for tasklimit builders.
+type TaskLimit func(*sql.Selector)
 
 // TaskMessage is the predicate function for taskmessage builders.
 type TaskMessage func(*sql.Selector)

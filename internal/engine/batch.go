@@ -31,7 +31,7 @@ func (s *session) batch() flow {
 	started := time.Now()
 
 	tx := s.newTx()
-	limit := s.conditions.Limit(s.limit.size, s.progress)
+	limit := s.rate.limit(s.conditions.Limit(s.limit.size, s.progress))
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
 		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren, CountChildren: s.countChildren,

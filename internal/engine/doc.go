@@ -10,7 +10,7 @@
 //	listener, reaper, freed slots          heartbeat
 //	   ▲         ▲
 //	   │      presence: notices workers that were killed
-//	parents: wakes tasks whose children have ended
+//	checks: wake tasks whose children have ended, or for which a place is free
 //
 // A [Worker] registers under a process ID that is never used again. A
 // registration is the worker under one such ID: it owns the parts above, each

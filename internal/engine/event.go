@@ -116,6 +116,7 @@ const (
 	CallFoundAlive  = "found_alive"
 	CallClean       = "remove_old"
 	CallWakeParents = "wake parents"
+	CallWakeWaiting = "wake tasks under limits"
 	CallCheckClaims = "check_claims"
 )
 

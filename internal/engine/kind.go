@@ -38,7 +38,9 @@ type Kind struct {
 	// TargetsAreParts: the targets are parts of the work, and not its items.
 	TargetsAreParts bool
 	// Children: tasks of the kind may have children.
-	Children  bool
+	Children bool
+	// HasLimits: the calls of the executor are each a [Limiter].
+	HasLimits bool
 	HasAbort  bool
 	HasReport bool
 	// Open decodes the spec of a task. The call belongs to one session. An error

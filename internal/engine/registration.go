@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 )
@@ -18,17 +20,19 @@ type registration struct {
 	process string
 	events  *observer
 
-	claimer   *claimer
-	pool      *pool
-	flusher   *flusher
-	heartbeat *heartbeat
-	reaper    *reaper
-	presence  *presence
-	cleaner   *cleaner
-	listener  *listener
-	parents   *parents
+	claimer    *claimer
+	pool       *pool
+	flusher    *flusher
+	heartbeat  *heartbeat
+	reaper     *reaper
+	presence   *presence
+	cleaner    *cleaner
+	listener   *listener
+	parents    *checks[uuid.UUID]
+	places     *checks[string]
+	admissions *admissions
 
-	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener and parents
+	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, checks and admissions
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -39,9 +43,11 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	deadline := newHeartbeatDeadline(c.heartbeatDeadline(), sent)
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()
-	parents := newParents(w.store, c.Call, wakeups, events)
+	parents := newChecks(CallWakeParents, w.store.WakeParents, c.Call, wakeups, events)
+	places := newChecks(CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
+	admissions := newAdmissions(w.store, c.Call)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
-		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents,
+		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, places: places, admissions: admissions, wakeups: wakeups,
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
 	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}
@@ -61,7 +67,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 			store: w.store, process: p.ID, poll: c.Poll, deadAfter: c.DeadAfter,
 			wakeups: wakeups, joined: joined, heartbeat: renew, events: events,
 		},
-		parents: parents,
+		parents: parents, places: places, admissions: admissions,
 	}
 }
 
@@ -94,6 +100,8 @@ func (r *registration) run(ctx context.Context) error {
 	cancel()
 	r.background.Go(func() { r.presence.run(writes, next) })
 	r.background.Go(func() { r.parents.run(writes) })
+	r.background.Go(func() { r.places.run(writes) })
+	r.background.Go(func() { r.admissions.run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots
 	claims, endClaims := context.WithCancel(writes)

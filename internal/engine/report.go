@@ -25,6 +25,9 @@ func (s *session) ref() TaskRef {
 // task after the write.
 func (s *session) reportWritten(w *store.Write, control lifecycle.Control) {
 	s.checkFamily(w)
+	if w.To != lifecycle.Executing {
+		s.checkLimits()
+	}
 	seq, progress := s.lease.Seq, s.progress
 	if w.Checkpoint {
 		seq, progress = seq+1, w.Progress
@@ -86,6 +89,7 @@ func (s *session) reportGone(w *store.Write, found lifecycle.Position) {
 	if s.hasChildren() {
 		s.parents.check(s.task.ID)
 	}
+	s.checkLimits()
 	switch {
 	case !found.Exists && s.unknownEnd != nil && s.unknownEnd.Seq == s.lease.Seq:
 		s.reportWritten(s.unknownEnd, lifecycle.Delete)

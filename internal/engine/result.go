@@ -110,6 +110,9 @@ func (s *session) advance(w *store.Write, a store.Applied) {
 		s.advanceSearch(w)
 		s.passItem()
 	}
+	if a.Options != nil {
+		s.rate.set(a.Options.MaxRate, s.progress)
+	}
 	s.control = a.Control
 }
 

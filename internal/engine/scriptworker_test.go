@@ -29,6 +29,7 @@ type scriptWorker struct {
 
 	store.Cleaner // no script cleans
 	store.Parents // no task of a script has children
+	store.Limits  // nor limits
 
 	mu            sync.Mutex
 	cut, dead     bool

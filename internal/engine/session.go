@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -13,14 +15,17 @@ import (
 
 // sessionDeps is what all sessions of a registration share.
 type sessionDeps struct {
-	store    Store
-	config   Config
-	process  string
-	flusher  *flusher
-	deadline *heartbeatDeadline // the commit of a batch may renew it
-	pool     scheduler
-	events   *observer
-	parents  *parents
+	store      Store
+	config     Config
+	process    string
+	flusher    *flusher
+	deadline   *heartbeatDeadline // the commit of a batch may renew it
+	pool       scheduler
+	events     *observer
+	parents    *checks[uuid.UUID] // wakes parents that wait for their children
+	wakeups    *wakeups
+	places     *checks[string] // wakes tasks that wait for a place under a limit
+	admissions *admissions
 }
 
 // scheduler is what a session needs of the pool that runs it.
@@ -84,6 +89,9 @@ type session struct {
 	// conditions are as they were when the session began. Only the store knows
 	// changes since.
 	conditions lifecycle.Conditions
+	times      times
+	rate       rateLimit
+	limitKeys  []string // under which the task has places, or has asked for them
 	began      time.Time
 	worktime   worktime
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
@@ -122,6 +130,11 @@ func (s *session) run(c store.ClaimedTask) {
 		return
 	}
 	s.options, s.conditions, s.child = plan.Options, plan.Options.Conditions, plan.Options.Child
+	if s.times, err = newTimes(plan); err != nil {
+		s.failed(s.ctx, err)
+		return
+	}
+	s.rate.set(plan.Options.MaxRate, s.progress)
 	s.call, err = s.open(plan)
 	s.skip = s.search == nil && s.atPoisonItem(c)
 	switch {
@@ -138,7 +151,7 @@ func (s *session) run(c store.ClaimedTask) {
 		s.failed(s.ctx, err)
 		return
 	}
-	if s.start() == continueSession {
+	if s.enter() && s.start() == continueSession {
 		s.loop()
 	}
 }
@@ -257,7 +270,8 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 	case time.Since(s.began) > s.config.Quantum && s.pool.othersWaiting(s.ctx):
 		return false, s.release(reasonYielded)
 	}
-	return true, continueSession
+	waits, after := s.mustWait()
+	return !waits, after
 }
 
 // check makes the store check a write that may bring the task to a limit. An end

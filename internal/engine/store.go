@@ -42,6 +42,10 @@ type Store interface {
 	PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error)
 	RetryChildren(ctx context.Context, l store.Lease, limit int) (int, error)
 
+	// The limits of a task.
+	Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error)
+	WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, error)
+
 	Reap(ctx context.Context, absent []int64) (store.Reaped, error)
 	Processes(ctx context.Context, since time.Duration) ([]store.Process, error)
 	store.Presence

@@ -138,7 +138,7 @@ func TestWake(t *testing.T) {
 	every(func(r lifecycle.Row) {
 		want := r
 		want.NotBefore, want.WaitingReason = now, lifecycle.ReasonChildrenEnded
-		if got := r.Wake(now); show(got) != show(want) {
+		if got := r.Wake(now, lifecycle.ReasonChildrenEnded); show(got) != show(want) {
 			t.Errorf("%s:\n got %s\nwant %s", r.Status, show(got), show(want))
 		}
 	})

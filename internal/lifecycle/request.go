@@ -131,6 +131,8 @@ const (
 	ReasonEndingChildren = "waits for its children to end"
 	// ReasonChildrenEnded is that of a parent whose wait is over.
 	ReasonChildrenEnded = "its children have ended"
+	// ReasonPlaceFree is that of a task for which there may be a place under its limit now.
+	ReasonPlaceFree = "there may be a place under its limit"
 	// ReasonChildFailed ends the reason of a pause that a failed child has caused. It is not
 	// passed on to the other children.
 	ReasonChildFailed = "of its children have failed: retry them, and resume it"

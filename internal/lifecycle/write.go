@@ -73,9 +73,10 @@ func (r Row) RemovedBy(w Write) bool {
 	return w.To.Terminal() && r.Control == Delete
 }
 
-// Wake returns the row of a parent that waits for its children after its wait was over.
-func (r Row) Wake(now time.Time) Row {
-	r.NotBefore, r.WaitingReason = now, ReasonChildrenEnded
+// Wake returns the row of a task that waits for something else than a time after its wait was
+// over.
+func (r Row) Wake(now time.Time, reason string) Row {
+	r.NotBefore, r.WaitingReason = now, reason
 	return r
 }
 

@@ -29,18 +29,33 @@ type Options struct {
 	MaxParallel int `json:"max_parallel,omitempty"`
 	// OnFailure says what a bucket that fails means for the task; "": [FailureFails].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
+	lifecycle.Times
+	// MaxRate is how many items a second the task processes at most; 0: as many as it can.
+	MaxRate float64 `json:"max_rate,omitempty"`
+	// Limits are those that the task must find free before it executes.
+	Limits []Limit `json:"limits,omitempty"`
 }
 
 // given reports whether there is an option.
 func (o *Options) given() bool {
 	return o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
-		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != ""
+		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
+		o.Times != (lifecycle.Times{}) || o.MaxRate != 0 || len(o.Limits) > 0
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
-// it cannot do so to avoid an approval.
+// it cannot do so to avoid an approval. The other may have failed because of its times, so these are left out but
+// for the window.
 func (o *Options) inherited() Options {
-	return Options{Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure}
+	return Options{
+		Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure,
+		Times: lifecycle.Times{Window: o.Window}, MaxRate: o.MaxRate, Limits: o.Limits,
+	}
+}
+
+// OfBucket are the options of a bucket of the task. The bucket executes when the task may.
+func (o *Options) OfBucket(c Child) Options {
+	return Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits}
 }
 
 // encode returns the options as they are stored; "" for none.
@@ -68,13 +83,24 @@ func DecodeOptions(text []byte) (o Options, err error) {
 
 // WithMaxParallel returns stored options with another bound of the open buckets.
 func WithMaxParallel(text []byte, n int) (string, error) {
+	return withOption(text, "max_parallel", strconv.Itoa(n))
+}
+
+// WithMaxRate returns stored options with another rate; 0 removes it.
+func WithMaxRate(text []byte, rate float64) (string, error) {
+	return withOption(text, "max_rate", strconv.FormatFloat(rate, 'g', -1, 64))
+}
+
+// withOption returns stored options with another value of one of them, as JSON. It keeps what
+// it does not know, which a newer program may have stored.
+func withOption(text []byte, name, value string) (string, error) {
 	stored := make(map[string]json.RawMessage)
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &stored); err != nil {
 			return "", fmt.Errorf("decode the options of a task: %w", err)
 		}
 	}
-	stored["max_parallel"] = json.RawMessage(strconv.Itoa(n))
+	stored[name] = json.RawMessage(value)
 	encoded, err := json.Marshal(stored)
 	if err != nil {
 		return "", fmt.Errorf("encode the options of a task: %w", err)

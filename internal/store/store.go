@@ -80,6 +80,7 @@ type Store interface {
 
 	Presence
 	Cleaner
+	Limits
 
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator
@@ -130,6 +131,7 @@ type Operator interface {
 	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
 	Rates
 	Parents
+	LimitOperator
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner
@@ -267,7 +269,7 @@ type Reaped struct {
 	Dead     []string    // processes declared dead
 	Released []uuid.UUID // tasks that no live process held
 	Ended    []uuid.UUID // tasks ended or removed because that was requested
-	Woken    []uuid.UUID // parents whose wait was over
+	Woken    []uuid.UUID // tasks whose wait was over: for children, or for a place under a limit
 	Passed   []uuid.UUID // children to which the request of their parent was passed on
 }
 
@@ -378,6 +380,9 @@ type Request struct {
 	StopAfter lifecycle.StopPolicy
 	// MaxParallel, with ActLimit, is the new bound of the open buckets of the task; 0 leaves it.
 	MaxParallel int
+	// MaxRate, with ActLimit, is the new rate of the task, in items a second; negative: it has
+	// none any more. 0 leaves it.
+	MaxRate float64
 	// Priority, with ActLimit, is the new priority of the task; 0 leaves it.
 	Priority int
 }
@@ -390,6 +395,10 @@ func (r *Request) EventReason() string {
 		limit = fmt.Sprintf("priority %d", r.Priority)
 	case r.MaxParallel > 0:
 		limit = fmt.Sprintf("max parallel %d", r.MaxParallel)
+	case r.MaxRate > 0:
+		limit = fmt.Sprintf("max rate %g", r.MaxRate)
+	case r.MaxRate < 0:
+		limit = "no max rate"
 	case r.StopAfter != (lifecycle.StopPolicy{}):
 		limit = "limit " + r.StopAfter.String()
 	default:

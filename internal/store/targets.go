@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"taskkit.dev/internal/classify"
 )
@@ -46,6 +47,9 @@ type Plan struct {
 	Frozen  *FrozenTargets  // nil: none
 	Options Options
 	Report  json.RawMessage // a [Report]; nil: none
+	// Now is the database's clock when it was read. FirstStarted is the first start of the
+	// task; zero: it has none.
+	Now, FirstStarted time.Time
 }
 
 // FrozenTargets describes the frozen targets of a task.

@@ -90,4 +90,6 @@ type Applied struct {
 	Renewed bool
 	// Open: it is not OK because children of the task are open.
 	Open bool
+	// Options are those of the task as they are stored, after a write with Worked; else nil.
+	Options *Options
 }

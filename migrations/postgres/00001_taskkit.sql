@@ -27,6 +27,22 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "found_alive_date" timestamptz NULL,
   PRIMARY KEY ("id")
 );
+-- Create "taskkit_task_limit" table
+CREATE TABLE "{schema}"."taskkit_task_limit" (
+  "id" uuid NOT NULL,
+  "task_id" uuid NOT NULL,
+  "limit_key" text NOT NULL,
+  "fence" bigint NOT NULL,
+  "at_most" integer NOT NULL,
+  "waiting" boolean NOT NULL,
+  PRIMARY KEY ("id")
+);
+-- Create index "taskkit_task_limit_task" to table: "taskkit_task_limit"
+CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit" ("task_id", "limit_key");
+-- Create index "taskkit_limit_waiting" to table: "taskkit_task_limit"
+CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
+-- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
+CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
@@ -101,6 +117,12 @@ CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_i
 CREATE INDEX "taskkit_failed_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
+  "id" uuid NOT NULL,
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
+);
 -- Create "taskkit_task_event" table
 CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
@@ -114,12 +136,18 @@ CREATE TABLE "{schema}"."taskkit_task_event" (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
--- Create "taskkit_event_prune" table
-CREATE TABLE "{schema}"."taskkit_event_prune" (
+-- Create "taskkit_limit" table
+CREATE TABLE "{schema}"."taskkit_limit" (
   "id" uuid NOT NULL,
-  "before_date" timestamptz NOT NULL,
-  PRIMARY KEY ("id")
+  "limit_key" text NOT NULL,
+  "at_most" integer NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
 );
+-- Create index "taskkit_limit_key" to table: "taskkit_limit"
+CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
 -- Create "taskkit_task_message" table
 CREATE TABLE "{schema}"."taskkit_task_message" (
   "id" uuid NOT NULL,

@@ -9,6 +9,18 @@ CREATE TABLE `taskkit_event_prune` (
   `before_date` datetime NOT NULL,
   PRIMARY KEY (`id`)
 );
+-- Create "taskkit_limit" table
+CREATE TABLE `taskkit_limit` (
+  `id` uuid NOT NULL,
+  `limit_key` text NOT NULL,
+  `at_most` integer NULL,
+  `modified_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `modified_by` uuid NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_limit_at_most` CHECK (at_most IS NULL OR at_most >= 1)
+);
+-- Create index "taskkit_limit_key" to table: "taskkit_limit"
+CREATE UNIQUE INDEX `taskkit_limit_key` ON `taskkit_limit` (`limit_key`);
 -- Create "taskkit_merged_key" table
 CREATE TABLE `taskkit_merged_key` (
   `id` uuid NOT NULL,
@@ -165,6 +177,22 @@ CREATE TABLE `taskkit_task_ledger` (
 );
 -- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
 CREATE UNIQUE INDEX `taskkit_ledger_batch` ON `taskkit_task_ledger` (`task_id`, `batch`);
+-- Create "taskkit_task_limit" table
+CREATE TABLE `taskkit_task_limit` (
+  `id` uuid NOT NULL,
+  `task_id` uuid NOT NULL,
+  `limit_key` text NOT NULL,
+  `fence` integer NOT NULL,
+  `at_most` integer NOT NULL,
+  `waiting` bool NOT NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create index "taskkit_task_limit_task" to table: "taskkit_task_limit"
+CREATE UNIQUE INDEX `taskkit_task_limit_task` ON `taskkit_task_limit` (`task_id`, `limit_key`);
+-- Create index "taskkit_limit_waiting" to table: "taskkit_task_limit"
+CREATE INDEX `taskkit_limit_waiting` ON `taskkit_task_limit` (`limit_key`, `task_id`) WHERE waiting;
+-- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
+CREATE INDEX `taskkit_limit_holder` ON `taskkit_task_limit` (`limit_key`, `task_id`) WHERE NOT waiting;
 -- Create "taskkit_task_message" table
 CREATE TABLE `taskkit_task_message` (
   `id` uuid NOT NULL,

@@ -187,19 +187,16 @@ func (s *Store) applyAll(ctx context.Context, q store.Querier, writes []*store.W
 	if err != nil {
 		return nil, err
 	}
-	var recorded []*store.Write
+	var (
+		recorded []*store.Write
+		outcomes []*store.Applied
+	)
 	for i, w := range writes {
 		if applied[i].OK && !removed[i] && sqlbase.HasRecords(w) {
-			recorded = append(recorded, w)
+			recorded, outcomes = append(recorded, w), append(outcomes, &applied[i])
 		}
 	}
-	paused, err := s.Record(ctx, q, recorded...)
-	for i, w := range writes {
-		if paused[w.ID] {
-			applied[i].Control = lifecycle.Pause
-		}
-	}
-	return applied, err
+	return applied, s.Record(ctx, q, recorded, outcomes)
 }
 
 // update makes writes by one statement. It tells those that took effect to ok, by their

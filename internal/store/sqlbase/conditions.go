@@ -117,7 +117,21 @@ func (t Statements) setConditions(ctx context.Context, q store.Querier, id uuid.
 	if err != nil {
 		return err
 	}
-	_, err = q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
+	return t.setOptions(ctx, q, id, changed)
+}
+
+// setMaxRate stores the rate of a task, which a negative one removes.
+func (t Statements) setMaxRate(ctx context.Context, q store.Querier, id uuid.UUID, text []byte, rate float64) error {
+	changed, err := store.WithMaxRate(text, max(rate, 0))
+	if err != nil {
+		return err
+	}
+	return t.setOptions(ctx, q, id, changed)
+}
+
+// setOptions stores the options of a task. The caller has locked the row of the task.
+func (t Statements) setOptions(ctx context.Context, q store.Querier, id uuid.UUID, changed string) error {
+	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET options = excluded.options`), store.NewID().String(), id.String(), changed)
 	return err
 }

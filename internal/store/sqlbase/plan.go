@@ -21,12 +21,13 @@ func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		field sql.NullString
 		total sql.NullInt64
 		text  json.RawMessage
+		first sql.NullTime
 	)
-	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report, q.first_started_date, {now}
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1`), []any{id.String()},
 		func(rows *sql.Rows) error {
-			return rows.Scan(sqlrows.JSON(&p.Spec), &where, &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report))
+			return rows.Scan(sqlrows.JSON(&p.Spec), &where, &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report), nullTime{&first}, sqlrows.Time(&p.Now))
 		})
 	if err != nil {
 		return store.Plan{}, fmt.Errorf("read the spec of task %s: %w", id, err)
@@ -34,6 +35,7 @@ WHERE q.id = $1`), []any{id.String()},
 	if n == 0 {
 		return store.Plan{}, store.ErrNotFound
 	}
+	p.FirstStarted = first.Time
 	if p.Options, err = store.DecodeOptions(text); err != nil {
 		return store.Plan{}, fmt.Errorf("read the plan of task %s: %w", id, err)
 	}

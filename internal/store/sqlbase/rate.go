@@ -28,8 +28,9 @@ var recordedRates = newRecorded("rates", "taskkit_task_rate", "\nON CONFLICT (ta
 func hasWorked(w *store.Write) bool { return w.Checkpoint && w.Worked != nil }
 
 // recordRates adds what the writes have to the rates of their tasks. The rows of these
-// are locked, so that what is read here does not change meanwhile.
-func (t Statements) recordRates(ctx context.Context, q store.Querier, writes []*store.Write) error {
+// are locked, so that what is read here does not change meanwhile. It returns the stored options of these tasks, which
+// may have changed since their sessions began.
+func (t Statements) recordRates(ctx context.Context, q store.Querier, writes []*store.Write) (map[uuid.UUID]*store.Options, error) {
 	var ids []uuid.UUID
 	for _, w := range writes {
 		if hasWorked(w) {
@@ -37,23 +38,31 @@ func (t Statements) recordRates(ctx context.Context, q store.Querier, writes []*
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return nil, nil
 	}
+	options := make(map[uuid.UUID]*store.Options, len(ids))
 	before := make(map[uuid.UUID]workrate.History, len(ids))
-	_, err := sqlrows.Query(ctx, q, t.SQL("SELECT task_id, history FROM {s}taskkit_task_rate WHERE task_id "+t.anyID("$1")), []any{t.idsArg(ids)},
+	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT q.id, r.history, p.options FROM {s}taskkit_queued_task q
+  LEFT JOIN {s}taskkit_task_rate r ON r.task_id = q.id LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id `+t.anyID("$1")), []any{t.idsArg(ids)},
 		func(rows *sql.Rows) error {
 			var (
-				id   uuid.UUID
-				text json.RawMessage
+				id           uuid.UUID
+				text, stored json.RawMessage
 			)
-			err := rows.Scan(&id, sqlrows.JSON(&text))
-			if err == nil {
+			err := rows.Scan(&id, sqlrows.JSON(&text), sqlrows.JSON(&stored))
+			if err == nil && text != nil {
 				before[id], err = workrate.Decode(text)
 			}
+			if err != nil {
+				return err
+			}
+			o, err := store.DecodeOptions(stored)
+			options[id] = &o
 			return err
 		})
 	if err != nil {
-		return fmt.Errorf("read the rates of %d tasks: %w", len(ids), err)
+		return nil, fmt.Errorf("read the rates of %d tasks: %w", len(ids), err)
 	}
 	var changed []*rateRow
 	for _, w := range writes {
@@ -62,11 +71,11 @@ func (t Statements) recordRates(ctx context.Context, q store.Querier, writes []*
 		}
 		text, err := before[w.ID].Add(w.Worked.Sample).Encode()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		changed = append(changed, &rateRow{w.ID.String(), w.Worked.Kind, string(text)})
 	}
-	return recordRows(ctx, t, q, &recordedRates, changed)
+	return options, recordRows(ctx, t, q, &recordedRates, changed)
 }
 
 // Rate implements [store.Rates].

@@ -41,6 +41,9 @@ func (b *Base) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 			break
 		}
 	}
+	if err := b.reapLimits(ctx, &r); err != nil {
+		return r, err
+	}
 	return r, b.reapParents(ctx, &r)
 }
 

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
 )
@@ -139,10 +139,11 @@ func HasRecords(w *store.Write) bool {
 
 // Record stores what came with writes that took effect: outcomes of items, ledgers,
 // failed attempts, results and, rarely, secrets, reports and rates. It then pauses the tasks whose
-// conditions say so, and returns which. The writes are of different tasks; on SQLite it is
-// one.
-func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*store.Write) (paused map[uuid.UUID]bool, err error) {
+// conditions say so. The writes are of different tasks; on SQLite it is one. What it has found goes into
+// the outcomes of the writes.
+func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store.Write, applied []*store.Applied) error {
 	var (
+		err      error
 		items    itemRows
 		checked  []*store.Write
 		attempts []*attemptRow
@@ -185,49 +186,52 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes ...*stor
 		err = recordRows(ctx, t, q, &recordedItems, items.rows)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.recordLedgers(ctx, q, writes); err != nil {
-		return nil, err
+		return err
 	}
 	for _, w := range writes {
 		if err := t.passDeferred(ctx, q, w); err != nil {
-			return nil, err
+			return err
 		}
 		if err := t.recordFound(ctx, q, w); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := recordRows(ctx, t, q, &recordedAttempts, attempts); err != nil {
-		return nil, err
+		return err
 	}
 	if err := recordRows(ctx, t, q, &recordedResults, results); err != nil {
-		return nil, err
+		return err
 	}
 	if err := recordRows(ctx, t, q, &recordedSecrets, secrets); err != nil {
-		return nil, err
+		return err
 	}
 	if err := recordRows(ctx, t, q, &recordedReports, reports); err != nil {
-		return nil, err
+		return err
 	}
-	if err := t.recordRates(ctx, q, writes); err != nil {
-		return nil, err
+	changed, err := t.recordRates(ctx, q, writes)
+	if err != nil {
+		return err
 	}
-	waitPaused := make(map[uuid.UUID]bool)
-	for _, w := range writes {
-		is, err := t.recordParent(ctx, q, w)
+	for i, w := range writes {
+		paused, err := t.recordParent(ctx, q, w)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if is {
-			waitPaused[w.ID] = true
+		if paused {
+			applied[i].Control = lifecycle.Pause
+		}
+		applied[i].Options = changed[w.ID]
+	}
+	paused, err := t.checkConditions(ctx, q, checked, options)
+	for i, w := range writes {
+		if paused[w.ID] {
+			applied[i].Control = lifecycle.Pause
 		}
 	}
-	if paused, err = t.checkConditions(ctx, q, checked, options); err != nil || len(waitPaused) == 0 {
-		return paused, err
-	}
-	maps.Copy(waitPaused, paused)
-	return waitPaused, nil
+	return err
 }
 
 // keptMillis is a period of [store.Retention] in milliseconds: negative for ever.

@@ -146,6 +146,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
+	if r.MaxRate != 0 {
+		if err := b.setMaxRate(ctx, q, id, row.options, r.MaxRate); err != nil {
+			return store.Task{}, err
+		}
+	}
 	if r.Priority > 0 {
 		if _, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_queued_task SET priority = $2, modified_date = {now}, modified_by = $3
 WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {

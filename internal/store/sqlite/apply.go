@@ -99,12 +99,8 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write
 			return nil, err
 		}
 		if removed := w.To.Terminal() && applied[i].Control == lifecycle.Delete; applied[i].OK && !removed {
-			paused, err := s.Record(ctx, q, w)
-			if err != nil {
+			if err := s.Record(ctx, q, []*store.Write{w}, []*store.Applied{&applied[i]}); err != nil {
 				return nil, err
-			}
-			if paused[w.ID] {
-				applied[i].Control = lifecycle.Pause
 			}
 		}
 	}

@@ -143,7 +143,12 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	if w.Result != nil {
 		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision, keep: w.Keep, expiry: expiry(now, w.Keep.Unfetched)}
 	}
-	return store.Applied{OK: true, Control: t.Control}
+	a := store.Applied{OK: true, Control: t.Control}
+	if w.Checkpoint && w.Worked != nil {
+		o := s.options(w.ID)
+		a.Options = &o
+	}
+	return a
 }
 
 // record stores the outcome of an item.

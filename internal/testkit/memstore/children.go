@@ -234,7 +234,7 @@ func (s *Store) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []u
 	commit := s.commit()
 	for _, r := range over {
 		t := r.Task
-		t.Row = t.Wake(s.now())
+		t.Row = t.Wake(s.now(), lifecycle.ReasonChildrenEnded)
 		if err := s.change(commit, "WakeParents", r, &t); err != nil {
 			return nil, err
 		}

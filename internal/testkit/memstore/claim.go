@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -190,6 +191,7 @@ func (s *Store) reap(ctx context.Context, absent []int64) (r store.Reaped, err e
 		return store.Reaped{}, err
 	}
 	r.Ended, err = s.applyRequests(commit)
+	r.Woken = s.wakeWaiting(commit, slices.Collect(maps.Keys(s.limits.tasks)))
 	return r, err
 }
 

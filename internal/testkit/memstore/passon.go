@@ -110,7 +110,9 @@ func (s *Store) reapParents(ctx context.Context, r *store.Reaped) (err error) {
 	}
 	s.mu.Unlock()
 	slices.SortFunc(waiting, compareIDs)
-	if r.Woken, err = s.WakeParents(ctx, waiting); err != nil {
+	woken, err := s.WakeParents(ctx, waiting)
+	r.Woken = append(r.Woken, woken...)
+	if err != nil {
 		return err
 	}
 	r.Passed, _, err = s.PassOn(ctx, waiting, passedByReaper)

@@ -52,11 +52,16 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	if r == nil {
 		return store.Plan{}, store.ErrNotFound
 	}
+	found := store.Plan{Now: s.now()}
+	if r.FirstStarted != nil {
+		found.FirstStarted = *r.FirstStarted
+	}
 	p := s.plans[id]
 	if p == nil {
-		return store.Plan{Spec: slices.Clone(r.Spec)}, nil
+		found.Spec = slices.Clone(r.Spec)
+		return found, nil
 	}
-	found := store.Plan{Spec: slices.Clone(p.spec), Options: p.options, Report: slices.Clone(p.report)}
+	found.Options, found.Report = p.options, slices.Clone(p.report)
 	found.Spec = s.spec(r)
 	if p.frozen != nil {
 		frozen := *p.frozen
@@ -162,12 +167,17 @@ func (s *Store) setConditions(id uuid.UUID, c lifecycle.Conditions) {
 	if s.options(id).Conditions == c {
 		return
 	}
+	s.changeOptions(id, func(o *store.Options) { o.Conditions = c })
+}
+
+// changeOptions changes the options of a task, which may have had none.
+func (s *Store) changeOptions(id uuid.UUID, change func(*store.Options)) {
 	p := s.plans[id]
 	if p == nil {
 		p = &plan{}
 		s.plans[id] = p
 	}
-	p.options.Conditions = c
+	change(&p.options)
 }
 
 // setMaxParallel stores how many buckets of a task may be open, and makes a wait for fewer of

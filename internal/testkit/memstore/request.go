@@ -103,6 +103,9 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	if q.MaxParallel > 0 {
 		s.setMaxParallel(t.ID, q.MaxParallel)
 	}
+	if q.MaxRate != 0 {
+		s.changeOptions(t.ID, func(o *store.Options) { o.MaxRate = max(q.MaxRate, 0) })
+	}
 	if q.Priority > 0 {
 		t.Priority, t.ModifiedBy = q.Priority, q.Actor
 		if err := s.change(commit, "Request", r, &t); err != nil {

@@ -161,7 +161,7 @@ func childrenWait(e *env) {
 		}
 		is(e, "woken", e.woken(parent.ID, uuid.New(), parent.ID), []uuid.UUID{parent.ID})
 		got := e.read(parent.ID)
-		sameRow(e, "woken", got, rowOf(waiting).Wake(nowInRules), before.Created)
+		sameRow(e, "woken", got, rowOf(waiting).Wake(nowInRules, lifecycle.ReasonChildrenEnded), before.Created)
 		if most > 0 {
 			e.end(children[0], lifecycle.Completed)
 		}

@@ -46,7 +46,8 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"InsertOne": insertOne, "InsertActor": insertActor, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
 		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "FoundTargets": foundTargets, "FoundTargetsGuards": foundTargetsGuards, "Options": options, "Report": report,
-		"Rates": rates, "KindRates": kindRates,
+		"Rates": rates, "KindRates": kindRates, "MeasuredOptions": measuredOptions,
+		"LimitsAdmit": limitsAdmit, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap,
 		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 

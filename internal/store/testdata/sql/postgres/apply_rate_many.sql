@@ -25,7 +25,9 @@ WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
   AND q.workflow_status || '' = 'EXECUTING'
 RETURNING w.ord, q.control;
 
-SELECT task_id, history FROM "taskkit".taskkit_task_rate WHERE task_id = ANY($1::text[]::uuid[]);
+SELECT q.id, r.history, p.options FROM "taskkit".taskkit_queued_task q
+  LEFT JOIN "taskkit".taskkit_task_rate r ON r.task_id = q.id LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id = ANY($1::text[]::uuid[]);
 
 INSERT INTO "taskkit".taskkit_task_rate (id, task_id, execution_component_name, history)
 SELECT id::uuid, task_id::uuid, execution_component_name, history::json

@@ -65,4 +65,6 @@ WHERE id IN (SELECT id FROM asked) RETURNING id;
 
 UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
 
+SELECT 1 FROM "taskkit".taskkit_limit LIMIT 1;
+
 SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;

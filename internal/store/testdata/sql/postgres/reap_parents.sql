@@ -63,6 +63,8 @@ UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial 
     workflow_status_desc = 'stopped while no live worker could run it', modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM asked) RETURNING id;
 
+SELECT 1 FROM "taskkit".taskkit_limit LIMIT 1;
+
 SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
 
 WITH over AS MATERIALIZED (

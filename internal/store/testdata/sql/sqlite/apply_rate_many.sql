@@ -41,7 +41,9 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND CASE $4
   WHEN 'FAILURE' THEN workflow_status IN ('SCHEDULING', 'EXECUTING')
   WHEN 'ERROR' THEN workflow_status IN ('SCHEDULING', 'EXECUTING') ELSE 0 END AND control = '';
 
-SELECT task_id, history FROM taskkit_task_rate WHERE task_id IN (SELECT value FROM json_each($1));
+SELECT q.id, r.history, p.options FROM taskkit_queued_task q
+  LEFT JOIN taskkit_task_rate r ON r.task_id = q.id LEFT JOIN taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id IN (SELECT value FROM json_each($1));
 
 INSERT INTO taskkit_task_rate (id, task_id, execution_component_name, history) VALUES ($1, $2, $3, $4)
 ON CONFLICT (task_id) DO UPDATE SET history = excluded.history, measured_date = excluded.measured_date;

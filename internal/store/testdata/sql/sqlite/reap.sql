@@ -62,4 +62,6 @@ WHERE id IN (SELECT id FROM asked) RETURNING id;
 
 UPDATE taskkit_task_parent SET waits = false WHERE task_id IN (SELECT value FROM json_each($1)) AND waits;
 
+SELECT 1 FROM taskkit_limit LIMIT 1;
+
 SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;

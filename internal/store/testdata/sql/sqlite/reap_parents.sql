@@ -60,6 +60,8 @@ UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, co
     'subsec')
 WHERE id IN (SELECT id FROM asked) RETURNING id;
 
+SELECT 1 FROM taskkit_limit LIMIT 1;
+
 SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
 
 WITH over AS MATERIALIZED (

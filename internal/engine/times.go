@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// times are when the task of a session may execute, by the database's clock.
+type times struct {
+	lifecycle.Times
+	window  lifecycle.Window
+	started time.Time // the first start of the task
+	// clock is the database's clock at the time read on this machine's.
+	clock, read time.Time
+}
+
+// newTimes returns the times of a task from its plan.
+func newTimes(p store.Plan) (times, error) {
+	t := times{Times: p.Options.Times, started: p.FirstStarted, clock: p.Now, read: time.Now()}
+	if t.started.IsZero() {
+		t.started = p.Now
+	}
+	if t.Window == "" {
+		return t, nil
+	}
+	var err error
+	// What a submission has checked of the years to come is not checked again.
+	t.window, err = lifecycle.ParseWindow(t.Window, time.Time{})
+	return t, err
+}
+
+// now returns the time by the database's clock.
+func (t times) now() time.Time { return t.clock.Add(time.Since(t.read)) }
+
+// mustWait acts on what keeps the task from executing now: its times, and its rate. It reports whether
+// something does. The session then ends, or continues and asks again.
+func (s *session) mustWait() (waits bool, after flow) {
+	if s.times.Times != (lifecycle.Times{}) {
+		now := s.times.now()
+		if why, detail := s.times.Expired(now, s.times.started, s.lease.Seq > 0); why != lifecycle.NotExpired {
+			return true, s.end(ending{status: lifecycle.Failure, how: EndFailed, class: classify.Classification{
+				Class: lifecycle.Permanent, Code: string(why), Detail: detail,
+			}})
+		}
+		if opens := s.times.window.Opens(now); opens.After(now) {
+			return true, s.write(&store.Write{
+				Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), At: opens,
+				Reason: fmt.Sprintf("its window %s is closed", s.times.Window),
+			})
+		}
+	}
+	wait := s.rate.wait(s.progress)
+	switch {
+	case wait <= 0:
+		return false, continueSession
+	case wait <= inSlot:
+		sleep(s.ctx, wait)
+		return true, continueSession
+	}
+	after = s.write(&store.Write{
+		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: wait,
+		Reason: fmt.Sprintf("its rate is %g items a second at most", s.rate.perSecond),
+	})
+	if after == endSession {
+		// A poll may come much later than that, and the task would be slower than its rate.
+		time.AfterFunc(wait+time.Millisecond, s.wakeups.taskWaiting)
+	}
+	return true, after
+}
+
+const (
+	// inSlot is how long a session waits for the next batch with its slot. Before a longer wait
+	// it gives the task back.
+	inSlot = time.Second
+	// ratedBatch is how much work, by the rate, a batch has at most.
+	ratedBatch = 500 * time.Millisecond
+	// rateDebt is how much a task that was slower than its rate may be faster afterwards.
+	rateDebt = time.Second
+)
+
+// rateLimit keeps the rate of a task. The zero value has none.
+type rateLimit struct {
+	perSecond float64 // items a second; 0: any
+	since     time.Time
+	from      int64 // items that were processed by then
+}
+
+// set sets the rate, from a progress on.
+func (p *rateLimit) set(rate float64, at lifecycle.Progress) {
+	if rate != p.perSecond {
+		*p = rateLimit{perSecond: rate, since: time.Now(), from: at.Processed()}
+	}
+}
+
+// wait returns how long it is until a task that is there may execute its next batch.
+func (p *rateLimit) wait(at lifecycle.Progress) time.Duration {
+	if p.perSecond <= 0 {
+		return 0
+	}
+	items := at.Processed() - p.from
+	wait := time.Duration(min(float64(items)/p.perSecond, math.MaxInt32)*float64(time.Second)) - time.Since(p.since)
+	if wait < -rateDebt {
+		*p = rateLimit{perSecond: p.perSecond, since: time.Now().Add(-rateDebt), from: at.Processed()}
+	}
+	return wait
+}
+
+// limit returns how many items the next batch may take, of the number that it would.
+func (p *rateLimit) limit(n int) int {
+	if p.perSecond <= 0 {
+		return n
+	}
+	return max(min(n, int(min(p.perSecond*ratedBatch.Seconds(), math.MaxInt32))), 1)
+}

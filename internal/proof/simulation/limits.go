@@ -1,0 +1,50 @@
+package simulation
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+)
+
+// Admit implements [store.Limits].
+func (n *node) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
+	return do(ctx, n, "Admit", func(ctx context.Context) ([]store.Admitted, error) {
+		answers, err := n.db.Admit(ctx, tasks)
+		for i, a := range answers {
+			what := "given a place"
+			if !a.OK {
+				what = "refused a place"
+			}
+			n.count("task " + what)
+			n.say("%s: %s is %s", n.label, n.name(tasks[i].ID), what)
+		}
+		return answers, err
+	})
+}
+
+// WakeWaiting implements [store.Limits].
+func (n *node) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, error) {
+	return do(ctx, n, "WakeWaiting", func(ctx context.Context) ([]uuid.UUID, error) {
+		woken, err := n.db.WakeWaiting(ctx, keys)
+		for _, id := range woken {
+			n.count("woken for a place")
+			n.say("%s wakes %s for a place", n.label, n.name(id))
+		}
+		return woken, err
+	})
+}
+
+// Limited implements [store.LimitOperator].
+func (n *node) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
+	return n.db.Limited(ctx, after, limit)
+}
+
+// SetLimit implements [store.LimitOperator].
+func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
+	_, err := do(ctx, n, "SetLimit", func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, n.db.SetLimit(ctx, key, atMost, by)
+	})
+	return err
+}

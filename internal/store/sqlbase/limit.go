@@ -1,0 +1,362 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// lockedKeys locks the rows of keys, and makes those that do not exist. A key is locked in the
+// order of the list, which is sorted.
+var lockedKeys = newRecorded("limits", "taskkit_limit", "\nON CONFLICT (limit_key) DO UPDATE SET modified_date = excluded.modified_date",
+	sqlrows.Text("id", func(*string) string { return store.NewID().String() }).As("uuid"),
+	sqlrows.Text("limit_key", func(key *string) string { return *key }),
+)
+
+// limitedRow is the row of a task under one of its limits.
+type limitedRow struct {
+	task    uuid.UUID
+	fence   int64
+	waiting bool
+	store.Limit
+}
+
+// A late answer to a former worker of the task changes nothing.
+var recordedLimits = newRecorded("limits", "taskkit_task_limit", "\nON CONFLICT (task_id, limit_key) DO UPDATE"+
+	" SET fence = excluded.fence, at_most = excluded.at_most, waiting = excluded.waiting WHERE taskkit_task_limit.fence <= excluded.fence",
+	sqlrows.Text("id", func(*limitedRow) string { return store.NewID().String() }).As("uuid"),
+	sqlrows.Text("task_id", func(r *limitedRow) string { return r.task.String() }).As("uuid"),
+	sqlrows.Text("limit_key", func(r *limitedRow) string { return r.Key }),
+	sqlrows.Number("fence", func(r *limitedRow) int64 { return r.fence }),
+	sqlrows.Number("at_most", func(r *limitedRow) int64 { return int64(r.AtMost) }).As("integer"),
+	sqlrows.Text("waiting", func(r *limitedRow) string { return map[bool]string{false: "0", true: "1"}[r.waiting] }).As("boolean"),
+)
+
+// lockKeys locks keys until the transaction ends. Only what executes the lock of a key gives a place
+// under it.
+func (t Statements) lockKeys(ctx context.Context, q store.Querier, keys []string) error {
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	rows := make([]*string, len(keys))
+	for i := range keys {
+		rows[i] = &keys[i]
+	}
+	return recordRows(ctx, t, q, &lockedKeys, rows)
+}
+
+// places are the places under some keys, in a transaction that has locked these.
+type places struct {
+	executing map[string]map[uuid.UUID]bool // the tasks that have one
+	set       map[string]int                // what an operator has set
+}
+
+// limit is how many places there are, for a task that says how many.
+func (p places) limit(l store.Limit) int {
+	if n, ok := p.set[l.Key]; ok {
+		return n
+	}
+	return l.AtMost
+}
+
+// full reports whether there is no place for a task under one of its limits.
+func (p places) full(task uuid.UUID, l store.Limit) bool {
+	h := p.executing[l.Key]
+	return !h[task] && len(h) >= p.limit(l)
+}
+
+// readPlaces reads who has places under keys, and forgets the tasks that have none any more.
+func (t Statements) readPlaces(ctx context.Context, q store.Querier, keys []string) (places, error) {
+	p := places{executing: make(map[string]map[uuid.UUID]bool), set: make(map[string]int)}
+	var gone []string
+	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT k.limit_key, k.at_most, l.id, l.task_id, coalesce(q.fence = l.fence AND q.workflow_status`+AsExpression+` IN ('SCHEDULING', 'EXECUTING'), false)
+FROM {s}taskkit_limit k LEFT JOIN {s}taskkit_task_limit l ON l.limit_key = k.limit_key AND NOT l.waiting
+  LEFT JOIN {s}taskkit_queued_task q ON q.id = l.task_id
+WHERE k.limit_key `+t.anyText("$1")), []any{t.textsArg(keys)}, func(rows *sql.Rows) error {
+		var (
+			key      string
+			most     sql.NullInt64
+			id       uuid.NullUUID
+			task     uuid.NullUUID
+			executes bool
+		)
+		if err := rows.Scan(&key, &most, &id, &task, &executes); err != nil {
+			return err
+		}
+		if most.Valid {
+			p.set[key] = int(most.Int64)
+		}
+		switch {
+		case !id.Valid:
+		case !executes:
+			gone = append(gone, id.UUID.String())
+		case p.executing[key] == nil:
+			p.executing[key] = map[uuid.UUID]bool{task.UUID: true}
+		default:
+			p.executing[key][task.UUID] = true
+		}
+		return nil
+	})
+	if err == nil {
+		err = t.forgetLimited(ctx, q, gone)
+	}
+	return p, err
+}
+
+// forgetLimited removes rows of tasks under limits.
+func (t Statements) forgetLimited(ctx context.Context, q store.Querier, rows []string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := q.ExecContext(ctx, t.SQL("DELETE FROM {s}taskkit_task_limit WHERE id "+t.anyOf("$1", "::uuid[]")), t.textsArg(rows))
+	return err
+}
+
+// Admit implements [store.Limits].
+func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
+	var keys []string
+	for _, a := range tasks {
+		for _, l := range a.Limits {
+			keys = append(keys, l.Key)
+		}
+	}
+	answers := make([]store.Admitted, len(tasks))
+	err := b.write(ctx, func(q store.Querier) error {
+		if err := b.lockKeys(ctx, q, keys); err != nil {
+			return err
+		}
+		p, err := b.readPlaces(ctx, q, keys)
+		if err != nil {
+			return err
+		}
+		var changed []*limitedRow
+		for i, a := range tasks {
+			answers[i] = store.Admitted{OK: true}
+			if n := slices.IndexFunc(a.Limits, func(l store.Limit) bool { return p.full(a.ID, l) }); n >= 0 {
+				answers[i] = store.Admitted{Full: store.Limit{Key: a.Limits[n].Key, AtMost: p.limit(a.Limits[n])}}
+			}
+			for _, l := range a.Limits {
+				if answers[i].OK {
+					if p.executing[l.Key] == nil {
+						p.executing[l.Key] = make(map[uuid.UUID]bool)
+					}
+					p.executing[l.Key][a.ID] = true
+				}
+				// A task waits only under the limit that was full, and is woken by that one.
+				if answers[i].OK || l.Key == answers[i].Full.Key {
+					changed = append(changed, &limitedRow{a.ID, a.Fence, !answers[i].OK, l})
+				}
+			}
+		}
+		return recordRows(ctx, b.Statements, q, &recordedLimits, changed)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for places for %d tasks under their limits: %w", len(tasks), err)
+	}
+	return answers, nil
+}
+
+// WakeWaiting implements [store.Limits].
+func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUID, err error) {
+	keys, err = b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key "+b.anyText("$1"), b.textsArg(keys))
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	err = b.write(ctx, func(q store.Querier) error {
+		if err := b.lockKeys(ctx, q, keys); err != nil {
+			return err
+		}
+		p, err := b.readPlaces(ctx, q, keys)
+		if err != nil {
+			return err
+		}
+		var due []uuid.UUID
+		for _, key := range keys {
+			ids, err := b.firstWaiting(ctx, q, key, p)
+			if err != nil {
+				return err
+			}
+			due = append(due, ids...)
+		}
+		if len(due) == 0 {
+			return nil
+		}
+		woken, err = sqlrows.IDs(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET not_before = {now}, waiting_reason = '`+lifecycle.ReasonPlaceFree+`', modified_date = {now}
+WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1")+` AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before >= `+b.forever()+`
+  ORDER BY q.id `+b.lockRow("q")+`) RETURNING id`), b.idsArg(due))
+		if err != nil || len(woken) == 0 {
+			return err
+		}
+		return b.notify(ctx, q, "limits")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wake tasks that wait under %d limits: %w", len(keys), err)
+	}
+	return woken, nil
+}
+
+// firstWaiting returns the first tasks that wait for a place under a key, as many as there are places, and forgets
+// those on the way that do not wait any more. The caller has locked the key.
+func (t Statements) firstWaiting(ctx context.Context, q store.Querier, key string, p places) (found []uuid.UUID, err error) {
+	free := 1 // is known with the first task
+	for after := uuid.Nil; len(found) < free; {
+		var gone []string
+		n, err := sqlrows.Query(ctx, q, t.SQL(`SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence AND q.workflow_status`+AsExpression+` IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
+  coalesce(q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before >= `+t.forever()+`, false)
+FROM {s}taskkit_task_limit l LEFT JOIN {s}taskkit_queued_task q ON q.id = l.task_id
+WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3`), []any{key, after.String(), int64(page)}, func(rows *sql.Rows) error {
+			var (
+				row, task     uuid.UUID
+				most          int
+				waits, parked bool
+			)
+			if err := rows.Scan(&row, &task, &most, &waits, &parked); err != nil {
+				return err
+			}
+			after, free = task, p.limit(store.Limit{Key: key, AtMost: most})-len(p.executing[key])
+			switch {
+			case !waits:
+				gone = append(gone, row.String())
+			case parked && len(found) < free:
+				found = append(found, task)
+			}
+			return nil
+		})
+		if err == nil {
+			err = t.forgetLimited(ctx, q, gone)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n < page {
+			break
+		}
+	}
+	return found, nil
+}
+
+// reapLimits makes the checks under limits that a worker which died may not have made, and removes
+// what nobody needs any more.
+func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
+	used, err := sqlrows.Count(ctx, b.q, b.SQL("SELECT 1 FROM {s}taskkit_limit LIMIT 1"))
+	if err != nil {
+		return fmt.Errorf("look for limits: %w", err)
+	}
+	if used == 0 {
+		return nil
+	}
+	for after := ""; ; {
+		keys, err := b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key > $1 ORDER BY limit_key LIMIT $2", after, int64(page))
+		if err != nil {
+			return fmt.Errorf("look for tasks that wait under limits: %w", err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		after = keys[len(keys)-1]
+		woken, err := b.WakeWaiting(ctx, keys)
+		if err != nil {
+			return err
+		}
+		r.Woken = append(r.Woken, woken...)
+	}
+	old, err := b.limitKeys(ctx, b.q, `SELECT k.limit_key FROM {s}taskkit_limit k WHERE k.at_most IS NULL AND k.modified_date < `+b.ago("$1")+`
+  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.workflow_status`+AsExpression+` IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    WHERE l.limit_key = k.limit_key) LIMIT $2`, int64(unusedLimit), int64(page))
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	return b.write(ctx, func(q store.Querier) error {
+		// Who waits for the lock of a key makes its row again.
+		if err := b.lockKeys(ctx, q, old); err != nil {
+			return err
+		}
+		if _, err := b.readPlaces(ctx, q, old); err != nil {
+			return err
+		}
+		_, err := q.ExecContext(ctx, b.SQL(`DELETE FROM {s}taskkit_limit WHERE at_most IS NULL AND limit_key `+b.anyText("$1")+`
+  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = taskkit_limit.limit_key)`), b.textsArg(old))
+		return err
+	})
+}
+
+// unusedLimit is how long, in milliseconds, the row of a key stays that no task has.
+const unusedLimit = 60 * 60 * 1000
+
+// Limited implements [store.LimitOperator].
+func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
+	var uses []store.LimitUse
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT k.limit_key, k.at_most,
+  (SELECT count(*) FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.fence = l.fence AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')
+    WHERE l.limit_key = k.limit_key AND NOT l.waiting),
+  (SELECT count(*) FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.fence = l.fence AND q.workflow_status = 'QUEUED'
+    WHERE l.limit_key = k.limit_key AND l.waiting),
+  (SELECT min(l.at_most) FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key)
+FROM {s}taskkit_limit k WHERE k.limit_key > $1 ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
+		var (
+			u         store.LimitUse
+			set, most sql.NullInt64
+		)
+		err := rows.Scan(&u.Key, &set, &u.Executing, &u.Waiting, &most)
+		u.AtMost, u.Set = int(most.Int64), set.Valid
+		if set.Valid {
+			u.AtMost = int(set.Int64)
+		}
+		uses = append(uses, u)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the limits: %w", err)
+	}
+	return uses, nil
+}
+
+// SetLimit implements [store.LimitOperator].
+func (b *Base) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
+	var most any
+	if atMost > 0 {
+		most = int64(atMost)
+	}
+	err := b.write(ctx, func(q store.Querier) error {
+		if err := b.lockKeys(ctx, q, []string{key}); err != nil {
+			return err
+		}
+		_, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_limit SET at_most = $2, modified_by = $3, modified_date = {now} WHERE limit_key = $1"), key, most, optionalID(by))
+		return err
+	})
+	if err == nil {
+		_, err = b.WakeWaiting(ctx, []string{key})
+	}
+	if err != nil {
+		return fmt.Errorf("set the limit %q: %w", key, err)
+	}
+	return nil
+}
+
+// forever is the SQL of the year from which on a time stands for none, see [store.Forever].
+func (t Statements) forever() string {
+	if t.dialect == dialect.SQLite {
+		return "'9999-01-01'"
+	}
+	return "'9999-01-01 00:00:00+00'"
+}
+
+// limitKeys runs a query that returns a column of keys.
+func (t Statements) limitKeys(ctx context.Context, q store.Querier, query string, args ...any) ([]string, error) {
+	found := make(map[string]struct{})
+	_, err := sqlrows.Query(ctx, q, t.SQL(query), args, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		found[text] = struct{}{}
+		return err
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}

@@ -1,0 +1,11 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT k.limit_key, k.at_most,
+  (SELECT count(*) FROM "taskkit".taskkit_task_limit l JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
+      AND q.fence = l.fence AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')
+    WHERE l.limit_key = k.limit_key AND NOT l.waiting),
+  (SELECT count(*) FROM "taskkit".taskkit_task_limit l JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
+      AND q.fence = l.fence AND q.workflow_status = 'QUEUED'
+    WHERE l.limit_key = k.limit_key AND l.waiting),
+  (SELECT min(l.at_most) FROM "taskkit".taskkit_task_limit l WHERE l.limit_key = k.limit_key)
+FROM "taskkit".taskkit_limit k WHERE k.limit_key > $1 ORDER BY k.limit_key LIMIT $2;

@@ -1,0 +1,136 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+WITH gone AS MATERIALIZED (
+  SELECT p.id,
+      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL
+      AND (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' OR p.presence_lock = ANY($1::text[]::bigint[])
+      AND p.absent_date < clock_timestamp() - $2::bigint * interval '1 millisecond') ORDER BY p.id FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+WHERE id IN (SELECT id FROM gone) RETURNING id;
+
+WITH lost AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = q.scheduled_by_process
+        AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
+    stalled = true,
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
+      not_before = clock_timestamp(), waiting_reason = 'its worker was lost',
+      modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM lost) RETURNING id;
+
+commit;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN ('COMPLETED', 'ERROR', 'FAILURE')
+    OR q.workflow_status || '' = 'QUEUED'
+        AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue))))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING') LIMIT 1 OFFSET 0)
+  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+WITH asked AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue)))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING') LIMIT 1 OFFSET 0)
+  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '',
+    control_by = NULL, control_reason = NULL, waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
+    workflow_status_desc = 'stopped while no live worker could run it', modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM asked) RETURNING id;
+
+SELECT 1 FROM "taskkit".taskkit_limit LIMIT 1;
+
+SELECT DISTINCT limit_key
+FROM "taskkit".taskkit_task_limit
+WHERE waiting AND limit_key > $1
+ORDER BY limit_key
+LIMIT $2;
+
+SELECT DISTINCT limit_key FROM "taskkit".taskkit_task_limit WHERE waiting AND limit_key = ANY($1::text[]);
+
+INSERT INTO "taskkit".taskkit_limit (id, limit_key)
+SELECT id::uuid, limit_key
+FROM unnest($1::text[], $2::text[]) AS r(id, limit_key)
+ON CONFLICT (limit_key) DO UPDATE SET modified_date = excluded.modified_date;
+
+SELECT k.limit_key, k.at_most, l.id, l.task_id, coalesce(q.fence = l.fence
+    AND q.workflow_status || '' IN ('SCHEDULING', 'EXECUTING'), false)
+FROM "taskkit".taskkit_limit k LEFT JOIN "taskkit".taskkit_task_limit l ON l.limit_key = k.limit_key
+    AND NOT l.waiting
+  LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
+WHERE k.limit_key = ANY($1::text[]);
+
+DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
+
+SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
+    AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01 00:00:00+00', false)
+FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
+WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
+
+SELECT k.limit_key FROM "taskkit".taskkit_limit k WHERE k.at_most IS NULL
+    AND k.modified_date < clock_timestamp() - $1::bigint * interval '1 millisecond'
+  AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_limit l JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
+      AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    WHERE l.limit_key = k.limit_key) LIMIT $2;
+
+SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
+
+WITH over AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_parent p ON p.task_id = q.id
+  WHERE q.id = ANY($1::text[]::uuid[]) AND p.waits AND q.fence = p.fence
+      AND q.checkpoint_seq = p.checkpoint_seq
+    AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
+        'waits for its children to end')
+    AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING')) <= p.open_at_most
+        ELSE NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+            AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text
+            AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+            AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0) END
+      OR p.on_failure = 'pause'
+          AND (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+          AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('FAILURE',
+          'ERROR') AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
+  ORDER BY q.id FOR NO KEY UPDATE OF q
+)
+UPDATE "taskkit".taskkit_queued_task SET not_before = clock_timestamp(),
+    waiting_reason = 'its children have ended', modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM over) RETURNING id;
+
+SELECT q.id FROM "taskkit".taskkit_queued_task q
+WHERE q.id = ANY($1::text[]::uuid[])
+    AND EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+    AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+  AND (q.control = '' AND c.control = 'PAUSE' AND coalesce(c.control_reason,
+      '') = 'requested of its parent' OR q.control = 'STOP' AND c.control NOT IN ('STOP',
+      'DELETE') OR q.control = 'PAUSE' AND c.control = '' OR q.control = 'DELETE'
+      AND c.control <> 'DELETE') LIMIT 1 OFFSET 0);

@@ -1,0 +1,33 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT DISTINCT limit_key
+FROM taskkit_task_limit
+WHERE waiting AND limit_key IN (SELECT value
+FROM json_each($1));
+
+BEGIN IMMEDIATE;
+
+INSERT INTO taskkit_limit (id, limit_key) VALUES ($1, $2)
+ON CONFLICT (limit_key) DO UPDATE SET modified_date = excluded.modified_date;
+
+SELECT k.limit_key, k.at_most, l.id, l.task_id, coalesce(q.fence = l.fence
+    AND q.workflow_status || '' IN ('SCHEDULING', 'EXECUTING'), false)
+FROM taskkit_limit k LEFT JOIN taskkit_task_limit l ON l.limit_key = k.limit_key AND NOT l.waiting
+  LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
+WHERE k.limit_key IN (SELECT value FROM json_each($1));
+
+DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
+
+SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
+    AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01', false)
+FROM taskkit_task_limit l LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
+WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
+
+UPDATE taskkit_queued_task SET not_before = datetime('now', 'subsec'),
+    waiting_reason = 'there may be a place under its limit', modified_date = datetime('now', 'subsec')
+WHERE id IN (SELECT q.id FROM taskkit_queued_task q WHERE q.id IN (SELECT value FROM json_each($1))
+    AND q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01'
+  ORDER BY q.id ) RETURNING id;
+
+COMMIT;

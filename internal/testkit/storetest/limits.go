@@ -1,0 +1,222 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// limit is a limit of a case.
+func limit(key string, atMost int) store.Limit { return store.Limit{Key: key, AtMost: atMost} }
+
+// admit asks for the places of a task and says what the answer was: "" for its places, or the key that was full.
+func (e *env) admit(c store.ClaimedTask, limits ...store.Limit) string {
+	e.Helper()
+	a, err := e.s.Admit(e.ctx(), []store.Admission{{Lease: c.Lease, Limits: limits}})
+	e.ok(err)
+	if len(a) != 1 || a[0].OK != (a[0].Full == store.Limit{}) {
+		e.Fatalf("answers: %+v", a)
+	}
+	return a[0].Full.Key
+}
+
+// park makes a task wait that was refused a place.
+func (e *env) park(c store.ClaimedTask) {
+	e.Helper()
+	is(e, "parked", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, At: store.Forever, Reason: "waits for a place"}).OK, true)
+}
+
+// wokenFor returns which tasks are woken for a place.
+func (e *env) wokenFor(keys ...string) []uuid.UUID {
+	e.Helper()
+	ids, err := e.s.WakeWaiting(e.ctx(), keys)
+	e.ok(err)
+	return ids
+}
+
+// uses says how each limit is used.
+func (e *env) uses() string {
+	e.Helper()
+	all, err := e.s.Limited(e.ctx(), "", 100)
+	e.ok(err)
+	var text string
+	for _, u := range all {
+		text += fmt.Sprintf("%s %d of %d, %d wait; ", u.Key, u.Executing, u.AtMost, u.Waiting)
+	}
+	return text
+}
+
+// limitsAdmit: a place is that of a task until it leaves its worker, and all of its limits must
+// have one.
+func limitsAdmit(e *env) {
+	e.registerWorker()
+	for range 4 {
+		e.one()
+	}
+	c := e.claim(4)
+	is(e, "first", e.admit(c[0], limit("a", 1), limit("b", 2)), "")
+	is(e, "again", e.admit(c[0], limit("a", 1), limit("b", 2)), "")
+	is(e, "second", e.admit(c[1], limit("b", 2), limit("a", 1)), "a")
+	is(e, "without a", e.admit(c[2], limit("b", 2)), "")
+	is(e, "third of b", e.admit(c[3], limit("b", 2)), "b")
+	is(e, "of another key", e.admit(c[3], limit("c", 1)), "")
+	e.executes(c[0])
+	is(e, "while it executes", e.admit(c[1], limit("a", 1)), "a")
+	e.end(c[0], lifecycle.Completed)
+	is(e, "after the end", e.admit(c[1], limit("a", 1)), "")
+	is(e, "released", e.apply(store.Write{Lease: c[1].Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
+	is(e, "after a release", e.admit(c[3], limit("a", 1)), "")
+	again := e.claim(1)[0]
+	is(e, "claimed again", again.ID, c[1].ID)
+	is(e, "its old lease gives it nothing", e.admit(again, limit("a", 1)), "a")
+	is(e, "nor a late call of its former worker", e.admit(c[1], limit("d", 1)), "")
+	is(e, "which takes no place", e.admit(again, limit("d", 1)), "")
+}
+
+// limitsTogether: tasks that ask in one call, and in calls at the same time, get no more places
+// than there are.
+func limitsTogether(e *env) {
+	e.registerWorker()
+	const tasks = 30
+	for range tasks {
+		e.one()
+	}
+	c := e.claim(tasks)
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		given = make(map[string]int)
+	)
+	for from := 0; from < tasks; from += 3 {
+		wg.Go(func() {
+			var asked []store.Admission
+			for i, t := range c[from : from+3] {
+				// Each locks the keys in another order.
+				limits := []store.Limit{limit("x", 4), limit(fmt.Sprintf("y%d", i), 3)}
+				if from%2 == 1 {
+					limits[0], limits[1] = limits[1], limits[0]
+				}
+				asked = append(asked, store.Admission{Lease: t.Lease, Limits: limits})
+			}
+			answers, err := e.s.Admit(e.ctx(), asked)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				e.Error(err)
+				return
+			}
+			for i, a := range answers {
+				if a.OK {
+					given["x"]++
+					given[fmt.Sprintf("y%d", i)]++
+				}
+			}
+		})
+	}
+	wg.Wait()
+	is(e, "places of x", given["x"], 4)
+	for i := range 3 {
+		if n := given[fmt.Sprintf("y%d", i)]; n > 3 {
+			e.Errorf("%d places of y%d", n, i)
+		}
+	}
+}
+
+// limitsWake: the first tasks that wait are due when there are places, and not before.
+func limitsWake(e *env) {
+	e.registerWorker()
+	for range 5 {
+		e.one()
+	}
+	c := e.claim(5)
+	is(e, "first", e.admit(c[0], limit("a", 1)), "")
+	is(e, "nobody waits", len(e.wokenFor("a", "b")), 0)
+	for _, t := range c[1:] {
+		is(e, "refused", e.admit(t, limit("a", 1)), "a")
+	}
+	is(e, "nobody waits yet", len(e.wokenFor("a")), 0)
+	for _, t := range c[1:] {
+		e.park(t)
+	}
+	is(e, "no place", len(e.wokenFor("a")), 0)
+	is(e, "uses", e.uses(), "a 1 of 1, 4 wait; ")
+	is(e, "nothing is due", len(e.claim(5)), 0)
+	e.end(e.executes(c[0]), lifecycle.Completed)
+	is(e, "of another key", len(e.wokenFor("b")), 0)
+	woken := e.wokenFor("a", "b")
+	is(e, "woken", woken, []uuid.UUID{c[1].ID})
+	row := e.read(c[1].ID)
+	is(e, "reason", row.WaitingReason, lifecycle.ReasonPlaceFree)
+	is(e, "is due", row.Wait <= 0, true)
+	next := e.claim(5)
+	is(e, "claimed", len(next), 1)
+	is(e, "admitted", e.admit(next[0], limit("a", 1)), "")
+	// One is stopped, one removed, and the limit is raised.
+	if _, err := e.request(c[2].ID, lifecycle.ActStop); err != nil {
+		e.Fatal(err)
+	}
+	stopped := e.claim(5)
+	is(e, "claimed to stop", len(stopped), 1)
+	e.end(e.executes(stopped[0]), lifecycle.Completed)
+	e.ok(e.s.SetLimit(e.ctx(), "a", 3, uuid.Max))
+	is(e, "set", e.uses(), "a 1 of 3, 2 wait; ") // they are due
+	both := e.claim(5)
+	is(e, "claimed after more places", len(both), 2)
+	for _, t := range both {
+		is(e, "admitted", e.admit(t, limit("a", 1)), "")
+	}
+	e.ok(e.s.SetLimit(e.ctx(), "a", 0, uuid.Nil))
+	is(e, "taken back", e.uses(), "a 3 of 1, 0 wait; ")
+	if err := e.s.SetLimit(e.ctx(), "a", -1, uuid.Nil); err != nil {
+		e.Errorf("less than 1 takes it back too: %v", err)
+	}
+}
+
+// limitsReap: the reaper makes the checks of a worker that was lost, whose tasks have no places any
+// more.
+func limitsReap(e *env) {
+	e.registerWorker()
+	e.one()
+	e.one()
+	c := e.claim(2)
+	is(e, "first", e.admit(e.executes(c[0]), limit("a", 1)), "")
+	is(e, "second", e.admit(c[1], limit("a", 1)), "a")
+	e.park(c[1])
+	r, err := e.s.Reap(e.ctx(), nil)
+	e.ok(err)
+	is(e, "woken while the other executes", len(r.Woken), 0)
+	e.setEnded(process, 0)
+	r, err = e.s.Reap(e.ctx(), nil)
+	e.ok(err)
+	is(e, "released", r.Released, []uuid.UUID{c[0].ID})
+	is(e, "woken", r.Woken, []uuid.UUID{c[1].ID})
+}
+
+// measuredOptions: a write that adds to the rate of its task brings the options of the task.
+func measuredOptions(e *env) {
+	e.registerWorker()
+	c := e.executes(e.claimedTask())
+	w := store.Write{Lease: c.Lease, To: lifecycle.Executing, Begun: true, Checkpoint: true, Revision: 1, Progress: lifecycle.Progress{Total: -1, Done: 1}}
+	is(e, "without a measurement", e.apply(w).Options, nil)
+	w.Seq++
+	w.Worked = &store.Worked{Kind: kind}
+	w.Worked.Items, w.Worked.Took = 1, 1
+	if o := e.apply(w).Options; o == nil || o.MaxRate != 0 {
+		e.Fatalf("of a task that has none: %+v", o)
+	}
+	_, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 2.5})
+	e.ok(err)
+	w.Seq++
+	if o := e.apply(w).Options; o == nil || o.MaxRate != 2.5 {
+		e.Fatalf("after a change: %+v", o)
+	}
+	_, err = e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActLimit, MaxRate: -1})
+	e.ok(err)
+	o, err := e.s.TaskOptions(e.ctx(), c.ID)
+	e.ok(err)
+	is(e, "removed", o.MaxRate, 0)
+}

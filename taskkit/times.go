@@ -1,0 +1,131 @@
+package taskkit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"taskkit.dev/internal/lifecycle"
+)
+
+// WithWindow lets the task execute only at certain times of the day, in a time zone, such as
+// "22:00-06:00 Europe/Oslo" or "Mon-Fri 20:00-24:00 UTC". When the window closes, the task
+// gives its slot back after the batch that runs, and continues by itself when the window opens next. It spends no
+// attempt. A window that begins on one day and ends on the next belongs to the first.
+//
+// The clocks of the zone decide: an hour that they repeat in autumn belongs to the window twice, one that they pass over in
+// spring never. It is an *[OptionError] for a window that is empty, also if it is so only on a day of a clock change in the next
+// ten years, for an unknown time zone, and with [WithCoalescing]. Buckets have the window of their task.
+func WithWindow(window string) SubmitOption {
+	return submitOption(func(s *submission) {
+		if _, err := lifecycle.ParseWindow(window, time.Now()); err != nil {
+			s.fail("WithWindow", err.Error())
+		}
+		s.Options.Window = window
+	})
+}
+
+// WithLatestStart fails the task with the code started_too_late if it has not committed a batch by this time, by
+// the database's clock. It is an *[OptionError] for the zero time and with [WithCoalescing].
+func WithLatestStart(t time.Time) SubmitOption {
+	return submitOption(func(s *submission) { s.Options.LatestStart = s.instant("WithLatestStart", t) })
+}
+
+// WithDeadline fails the task with the code deadline_exceeded if it has not ended by this time, by the database's
+// clock. What it has done by then is kept, and Abort runs. A batch that runs is not cut off, and a task
+// that waits fails when it is claimed next. It is an *[OptionError] for the zero
+// time and with [WithCoalescing].
+func WithDeadline(t time.Time) SubmitOption {
+	return submitOption(func(s *submission) { s.Options.Deadline = s.instant("WithDeadline", t) })
+}
+
+// WithTimeLimit fails the task with the code time_limit_exceeded if it has not ended so long after its first
+// start, as [WithDeadline] does. The time in which it waits counts. It is an *[OptionError] unless it is positive, and with [WithCoalescing].
+func WithTimeLimit(d time.Duration) SubmitOption {
+	return submitOption(func(s *submission) {
+		if d <= 0 {
+			s.fail("WithTimeLimit", fmt.Sprintf("%s is not positive", d))
+		}
+		s.Options.TimeLimit = d
+	})
+}
+
+// The bounds of a rate, in items a second.
+const (
+	minRate = 0.001
+	maxRate = 1e6
+)
+
+// WithMaxRate bounds how many items a second the task processes, over all of its batches. [Batch.Limit] is
+// bounded too, to half a second of work, so that they are spread evenly. A task that has to wait for more than
+// a second gives its slot back meanwhile. It can be changed while the task runs, see [Client.SetMaxRate].
+//
+// It is an *[OptionError] below 0.001 and above 1,000,000, with [WithCoalescing], and for a kind with
+// buckets or stages, whose items others process.
+func WithMaxRate(itemsPerSecond float64) SubmitOption {
+	return submitOption(func(s *submission) {
+		if problem := checkRate(itemsPerSecond); problem != "" {
+			s.fail("WithMaxRate", problem)
+			return
+		}
+		s.Options.MaxRate = itemsPerSecond
+	})
+}
+
+// checkRate returns what is wrong with a rate; "" if nothing is.
+func checkRate(r float64) string {
+	if r >= minRate && r <= maxRate {
+		return ""
+	}
+	return fmt.Sprintf("%g items a second: use a number from %g to %.0f; to hold the task, pause it", r, minRate, maxRate)
+}
+
+// SetMaxRate changes how many items a second a task processes, see [WithMaxRate]; 0 removes the bound. A
+// task that runs sees it within 5 seconds of work. It returns an *[OptionError] for a rate that WithMaxRate refuses and for a task
+// with buckets, and a *[StateError] when the task has ended or is to end.
+func (c *Client) SetMaxRate(ctx context.Context, id ID, itemsPerSecond float64, opts ...RequestOption) (*Task, error) {
+	if problem := checkRate(itemsPerSecond); problem != "" && itemsPerSecond != 0 {
+		return nil, &OptionError{"SetMaxRate", problem}
+	}
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch buckets, err := hasBuckets(ctx, op, id); {
+	case err != nil:
+		return nil, c.public(ctx, err)
+	case buckets:
+		return nil, &OptionError{"SetMaxRate", fmt.Sprintf("task %s has buckets, which process its items: change how many run at once with SetMaxParallel", id)}
+	}
+	set := requestOption(func(r *requestOptions) {
+		r.MaxRate = itemsPerSecond
+		if itemsPerSecond == 0 {
+			r.MaxRate = -1
+		}
+	})
+	return c.request(ctx, id, lifecycle.ActLimit, append([]RequestOption{set}, opts...))
+}
+
+// instant checks a time that is stored.
+func (s *submission) instant(option string, t time.Time) time.Time {
+	if y := t.UTC().Year(); t.IsZero() || y < 1 || y > 9999 {
+		s.fail(option, fmt.Sprintf("%s is not a time between the years 1 and 9999", t.UTC().Format(time.RFC3339)))
+	}
+	return t.UTC()
+}
+
+// timed reports whether the submission has an option of this file or a limit.
+func (s *submission) timed() bool {
+	return s.Options.Times != (lifecycle.Times{}) || s.Options.MaxRate != 0 || len(s.Options.Limits) > 0
+}
+
+// checkTimed refuses options of this file that cannot be used together with others.
+func (k *Kind[Spec, State, Result]) checkTimed(s *submission) error {
+	switch {
+	case s.Reference != "" && s.timed():
+		return &OptionError{"WithCoalescing", "used together with a window, a deadline, a rate or a limit: a waiting task with these cannot be replaced; limits may come from a method Limits of the executor"}
+	case s.Options.MaxRate != 0 && (k.def.Segments || k.def.Stages):
+		return &OptionError{"WithMaxRate", fmt.Sprintf("kind %s has buckets or stages, which process the items: use MaxParallel", k.def.Name)}
+	}
+	return nil
+}
