@@ -40,9 +40,10 @@ type pool struct {
 	taken    atomic.Int64   // when a slot last took a task from the buffer, as Unix nanoseconds
 	filled   atomic.Int64   // when the empty buffer last received a task, as Unix nanoseconds
 	average  sessionAverage
+	turns    *turns
 
 	mu       sync.Mutex
-	buffered map[uuid.UUID]struct{} // tasks that wait for a slot
+	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
 }
 
 func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wakeups, d *sessionDeps) *pool {
@@ -50,8 +51,9 @@ func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wa
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
-		buffered: make(map[uuid.UUID]struct{}),
+		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
+	p.turns = newTurns(p.waitingOwners)
 	d.pool = p
 	p.session = d
 	return p
@@ -128,7 +130,7 @@ func (p *pool) freeEndings() int { return endingsMax - int(p.endings.Load()) }
 // add puts a claimed task into the buffer.
 func (p *pool) add(t store.ClaimedTask) {
 	p.mu.Lock()
-	p.buffered[t.ID] = struct{}{}
+	p.buffered[t.ID] = t.Owner
 	p.mu.Unlock()
 	if len(p.buffer) == 0 {
 		p.filled.Store(time.Now().UnixNano())
@@ -186,6 +188,30 @@ func (p *pool) othersWaiting(ctx context.Context) bool {
 	waiting, err := p.store.Waiting(cctx, p.claim)
 	return err == nil && waiting
 }
+
+// waitingOwners returns the owners of the tasks that wait for a slot, see [store.Store].
+func (p *pool) waitingOwners(ctx context.Context) (map[uuid.UUID]int, error) {
+	cctx, cancel := context.WithTimeout(ctx, p.config.Call)
+	defer cancel()
+	owners, err := p.store.WaitingOwners(cctx, p.claim)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, owner := range p.buffered {
+		owners[owner] = 0 // it is claimed already
+	}
+	return owners, nil
+}
+
+// turnOver reports whether a task must yield to one of another owner, see [turns].
+func (p *pool) turnOver(ctx context.Context, t Task, began time.Time, executed bool) bool {
+	return p.free() <= 0 && p.turns.over(ctx, t.Owner, t.Priority, began, executed)
+}
+
+// processed counts items of an owner.
+func (p *pool) processed(owner uuid.UUID, items int64) { p.turns.add(owner, items) }
 
 // detach runs f on a goroutine that the shutdown waits for. Only the flusher's
 // goroutine calls it.

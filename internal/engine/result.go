@@ -101,6 +101,8 @@ func (s *session) orFailed(f flow, refused error) flow {
 func (s *session) advance(w *store.Write, a store.Applied) {
 	s.reportWritten(w, a.Control)
 	if w.Checkpoint {
+		s.executed = true
+		s.pool.processed(s.task.Owner, w.Progress.Processed()-s.progress.Processed())
 		s.lease.Seq++
 		s.begun = w.To == lifecycle.Executing
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision

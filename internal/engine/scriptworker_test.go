@@ -190,6 +190,11 @@ func (w *scriptWorker) Waiting(ctx context.Context, c store.Claim) (bool, error)
 	return reaching(w, func() (bool, error) { return w.env.store.Waiting(ctx, c) })
 }
 
+// WaitingOwners implements [engine.Store].
+func (w *scriptWorker) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
+	return reaching(w, func() (map[uuid.UUID]int, error) { return w.env.store.WaitingOwners(ctx, c) })
+}
+
 // Watch implements [engine.Store]: what wakes the worker is the same in all
 // scripts, cut off or not.
 func (w *scriptWorker) Watch(ctx context.Context, process string, to store.Watcher) error {

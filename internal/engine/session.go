@@ -34,6 +34,11 @@ type scheduler interface {
 	isDraining() bool
 	// othersWaiting reports whether other tasks wait for a slot.
 	othersWaiting(ctx context.Context) bool
+	// turnOver reports whether the task must yield to one of another owner. Executed: the session has
+	// executed a batch.
+	turnOver(ctx context.Context, t Task, began time.Time, executed bool) bool
+	// processed counts items for this.
+	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
 }
@@ -51,6 +56,7 @@ const (
 	reasonShutdown = "interrupted: its worker shut down"
 	reasonPaused   = "paused"
 	reasonYielded  = "yielded to other tasks"
+	reasonTurnOver = "yielded to a task of another owner"
 	reasonLater    = "asked to continue later"
 )
 
@@ -93,6 +99,7 @@ type session struct {
 	rate       rateLimit
 	limitKeys  []string // under which the task has places, or has asked for them
 	began      time.Time
+	executed   bool // a batch has been committed
 	worktime   worktime
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
@@ -269,6 +276,8 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 		return false, s.release(reasonShutdown)
 	case time.Since(s.began) > s.config.Quantum && s.pool.othersWaiting(s.ctx):
 		return false, s.release(reasonYielded)
+	case s.pool.turnOver(s.ctx, s.task, s.began, s.executed):
+		return false, s.release(reasonTurnOver)
 	}
 	waits, after := s.mustWait()
 	return !waits, after

@@ -22,6 +22,7 @@ type Store interface {
 	Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error)
 	Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error)
 	Waiting(ctx context.Context, c store.Claim) (bool, error)
+	WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error)
 
 	// The work on a task.
 	Plan(ctx context.Context, id uuid.UUID) (store.Plan, error)

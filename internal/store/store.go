@@ -74,6 +74,9 @@ type Store interface {
 	// Waiting reports whether a task could be claimed now by these queues and
 	// kinds.
 	Waiting(ctx context.Context, c Claim) (bool, error)
+	// WaitingOwners returns the owners of the first [WaitingMax] tasks of each rank and queue that could be
+	// claimed now, each with the priority of its first task, and 0 if that is stalled.
+	WaitingOwners(ctx context.Context, c Claim) (map[uuid.UUID]int, error)
 	// Release returns the connections that the store keeps to the pool. The store
 	// may be used again.
 	Release(ctx context.Context)
@@ -198,6 +201,9 @@ type Claim struct {
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
 	SpecMax int
 }
+
+// WaitingMax is how many tasks [Store.WaitingOwners] reads of each rank and queue.
+const WaitingMax = 1000
 
 // ClaimResult is the answer to a Claim.
 type ClaimResult struct {

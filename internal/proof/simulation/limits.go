@@ -48,3 +48,8 @@ func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUI
 	})
 	return err
 }
+
+// WaitingOwners implements [store.Store].
+func (n *node) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
+	return do(ctx, n, "WaitingOwners", func(ctx context.Context) (map[uuid.UUID]int, error) { return n.db.WaitingOwners(ctx, c) })
+}

@@ -61,6 +61,10 @@ func (c *calls) limits(db *testdb.DB) {
 		}
 		return err
 	})
+	c.record("waiting_owners", func() error {
+		_, err := s.WaitingOwners(ctx, store.Claim{Process: p.ID, Queues: p.Queues, Kinds: p.Kinds})
+		return err
+	})
 	c.record("set_limit", func() error { return s.SetLimit(ctx, "a", 2, uuid.Max) })
 	_, err = s.Admit(ctx, []store.Admission{one(2)})
 	c.ok(err, s.SetLimit(ctx, "a", 0, uuid.Nil))

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -199,6 +200,24 @@ var waitingQuery = `SELECT EXISTS (
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
   ) t)`
+
+// waitingOwnersQuery finds whose tasks claimQuery would find.
+var waitingOwnersQuery = `SELECT t.owner_id, min(t.first) FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
+  CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)
+  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
+  CROSS JOIN LATERAL (
+    SELECT q.owner_id, CASE WHEN r.stalled THEN 0 ELSE p.priority END AS first FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.not_before <= statement_timestamp()
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
+    ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `
+  ) t GROUP BY t.owner_id`
+
+// WaitingOwners implements [store.Store].
+func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
+	return sqlbase.WaitingOwners(ctx, s.db, s.SQL(waitingOwnersQuery), c.Queues, sqlbase.KindRevisions(c))
+}
 
 // rankValues renders one property of the ranks, each value once.
 func rankValues(property func(lifecycle.Rank) string) string {

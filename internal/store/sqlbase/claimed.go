@@ -1,8 +1,10 @@
 package sqlbase
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -65,4 +67,22 @@ func (r *ClaimedRow) Task() store.ClaimedTask {
 		},
 		Created: r.created,
 	}
+}
+
+// WaitingOwners runs the query of [store.Store] of that name.
+func WaitingOwners(ctx context.Context, q sqlrows.Queryer, query string, args ...any) (map[uuid.UUID]int, error) {
+	owners := make(map[uuid.UUID]int)
+	_, err := sqlrows.Query(ctx, q, query, args, func(rows *sql.Rows) error {
+		var (
+			owner uuid.UUID
+			first int
+		)
+		err := rows.Scan(&owner, &first)
+		owners[owner] = first
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for the owners of waiting tasks: %w", err)
+	}
+	return owners, nil
 }

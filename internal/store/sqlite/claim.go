@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -121,6 +123,20 @@ WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT val
   AND stalled IN (` + rankValues(stalledValue) + `) AND priority IN (` +
 	rankValues(func(r lifecycle.Rank) string { return strconv.Itoa(r.Priority) }) + `) AND not_before <= {now}
   AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
+
+// waitingOwnersQuery finds whose tasks a claim would find, with the parameters of waitingQuery.
+var waitingOwnersQuery = `SELECT owner_id, min(CASE WHEN stalled THEN 0 ELSE priority END) FROM (
+  SELECT owner_id, stalled, priority FROM taskkit_queued_task INDEXED BY taskkit_claim
+  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
+    AND stalled IN (` + rankValues(stalledValue) + `) AND priority IN (` +
+	rankValues(func(r lifecycle.Rank) string { return strconv.Itoa(r.Priority) }) + `) AND not_before <= {now}
+    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT ` + strconv.Itoa(store.WaitingMax) + `
+) GROUP BY owner_id`
+
+// WaitingOwners implements [store.Store]. It reads so many tasks of all ranks and queues together.
+func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
+	return sqlbase.WaitingOwners(ctx, &s.reads, s.SQL(waitingOwnersQuery), sqlbase.JSONList(c.Queues), sqlbase.JSONList(sqlbase.KindRevisions(c)))
+}
 
 // Claim implements [store.Store].
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {

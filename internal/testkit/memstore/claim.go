@@ -98,6 +98,29 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	return false, nil
 }
 
+// WaitingOwners implements [store.Store].
+func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	owners := make(map[uuid.UUID]int)
+	for _, id := range s.order {
+		r := s.tasks[id]
+		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || r.NotBefore.After(s.now()) || !slices.Contains(c.Kinds[r.Kind], r.Revision) {
+			continue
+		}
+		first := r.Priority
+		if r.Stalled {
+			first = 0
+		}
+		if was, known := owners[r.Owner]; !known || first < was {
+			owners[r.Owner] = first
+		}
+	}
+	return owners, nil
+}
+
 // Positions implements [store.Store].
 func (s *Store) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
 	if err := s.enter(ctx); err != nil {

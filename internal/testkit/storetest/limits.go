@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -219,4 +220,31 @@ func measuredOptions(e *env) {
 	o, err := e.s.TaskOptions(e.ctx(), c.ID)
 	e.ok(err)
 	is(e, "removed", o.MaxRate, 0)
+}
+
+// waitingOwners: the owners of tasks that could be claimed, with the first priority of each.
+func waitingOwners(e *env) {
+	e.registerWorker()
+	a, b, c := uuid.New(), uuid.New(), uuid.New()
+	for _, t := range []struct {
+		owner    uuid.UUID
+		priority int
+		queue    string
+	}{{a, 3, "default"}, {a, 2, "default"}, {b, 4, "default"}, {c, 1, "other"}} {
+		e.one(func(n *store.NewTask) { n.Owner, n.Priority, n.Queue = t.owner, t.priority, t.queue })
+	}
+	e.one(func(n *store.NewTask) { n.Owner, n.Delay = c, time.Hour })
+	waiting := func() map[uuid.UUID]int {
+		e.Helper()
+		owners, err := e.s.WaitingOwners(e.ctx(), asks(1))
+		e.ok(err)
+		return owners
+	}
+	is(e, "waiting", waiting(), map[uuid.UUID]int{a: 2, b: 4})
+	is(e, "claimed", len(e.claim(2)), 2) // those of a
+	is(e, "without a", waiting(), map[uuid.UUID]int{b: 4})
+	e.setEnded(process, 0)
+	_, err := e.s.Reap(e.ctx(), nil)
+	e.ok(err)
+	is(e, "taken over", waiting(), map[uuid.UUID]int{a: 0, b: 4})
 }

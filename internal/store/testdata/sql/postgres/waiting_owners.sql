@@ -1,0 +1,15 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT t.owner_id, min(t.first) FROM (VALUES (true), (false)) r(stalled)
+  CROSS JOIN (VALUES (1::smallint), (2::smallint), (3::smallint), (4::smallint)) p(priority)
+  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
+  CROSS JOIN LATERAL (
+    SELECT q.owner_id,
+        CASE WHEN r.stalled THEN 0 ELSE p.priority END AS first FROM "taskkit".taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.not_before <= statement_timestamp()
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]),
+          false) IS NOT NULL
+    ORDER BY q.not_before LIMIT 1000
+  ) t GROUP BY t.owner_id;
