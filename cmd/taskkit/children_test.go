@@ -185,7 +185,7 @@ func TestBuckets(t *testing.T) {
 		id := waiting.String()
 		expect(t, 0, "has the new limit", s.args("limit", id, "--max-parallel", "1")...)
 		expect(t, 2, "at least 1 bucket", s.args("limit", id, "--max-parallel", "0")...)
-		expect(t, 2, "either --stop-after or --max-parallel", s.args("limit", id, "--max-parallel", "1", "--stop-after", "5")...)
+		expect(t, 2, "one of --stop-after, --max-parallel and --max-rate", s.args("limit", id, "--max-parallel", "1", "--stop-after", "5")...)
 		expect(t, 2, "has buckets", s.args("limit", id, "--stop-after", "5")...)
 		expect(t, 2, "has no buckets", s.args("limit", plain.String(), "--max-parallel", "2")...)
 		expect(t, 2, "has no buckets", s.args("buckets", plain.String())...)

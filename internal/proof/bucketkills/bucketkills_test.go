@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/proof/prove"
+	"taskkit.dev/internal/proof/workers"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
@@ -60,38 +61,30 @@ func TestBucketsUnderKills(t *testing.T) {
 type env struct {
 	*testing.T
 	db         *testdb.DB
-	args       processArgs
+	args       workers.Args
 	table      string
 	rng        *rand.Rand
 	client     *taskkit.Client
-	workers    []*worker
+	workers    []*workers.Worker
 	violations int
 }
 
 func newEnv(t *testing.T, db *testdb.DB) *env {
 	t.Helper()
-	a := processArgs{Dialect: db.Dialect, DSN: db.DSN, Schema: db.Schema}
-	if a.Schema == "" {
-		a.Schema = taskkit.DefaultSchema
-	}
+	a := workers.On(db)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	e := &env{
-		T: t, db: db, args: a, table: tableIn(db.Dialect, a.Schema), rng: rand.New(rand.NewPCG(seed, 0)),
-		client: taskkit.NewClient(db.DB, taskkit.WithSchema(a.Schema)), workers: make([]*worker, 4),
+		T: t, db: db, args: a, table: a.Table("visited"), rng: rand.New(rand.NewPCG(seed, 0)),
+		client: taskkit.NewClient(db.DB, taskkit.WithSchema(a.Schema)), workers: make([]*workers.Worker, 4),
 	}
 	if err := taskkit.Migrate(t.Context(), db.DB, a.Schema); err != nil {
 		t.Fatal(err)
 	}
 	e.exec("CREATE TABLE " + e.table + " (round integer NOT NULL, id integer NOT NULL, name text, visits integer NOT NULL, PRIMARY KEY (round, id))")
 	for i := range e.workers {
-		e.workers[i] = launch(t, a)
+		e.workers[i] = workers.Launch(t, a)
 	}
-	t.Cleanup(func() {
-		for _, w := range e.workers {
-			w.kill()
-		}
-	})
 	return e
 }
 
@@ -138,8 +131,8 @@ WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) SEL
 			return e.number(fmt.Sprintf("SELECT count(*) FROM %s WHERE round = %d AND visits > 0", e.table, round)) >= least
 		})
 		i := e.rng.IntN(len(e.workers))
-		e.workers[i].kill()
-		e.workers[i] = launch(e.T, e.args)
+		e.workers[i].Kill()
+		e.workers[i] = workers.Launch(e.T, e.args)
 		killed++
 	}
 	ctx, cancel := context.WithTimeout(e.Context(), testdb.Patience(e))

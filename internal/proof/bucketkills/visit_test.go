@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
 )
@@ -31,14 +30,6 @@ type visitState struct {
 type visitBatch = taskkit.Batch[visitSpec, visitState]
 
 var visitKind = taskkit.NewKind(taskkit.Definition[visitSpec, visitState, int]{Name: "visit", BatchSize: 20, Segments: true})
-
-// tableIn is the table of the rows.
-func tableIn(d dialect.Name, schema string) string {
-	if d == dialect.Postgres {
-		return schema + ".visited"
-	}
-	return "visited"
-}
 
 // visitor visits rows.
 type visitor struct{ table string }

@@ -24,7 +24,7 @@ type limitFlag int
 const (
 	noLimit       limitFlag = iota
 	optionalLimit           // --stop-after
-	requiredLimit           // --stop-after or --max-parallel, and one of them
+	requiredLimit           // --stop-after, --max-parallel or --max-rate, and one of them
 )
 
 // request is a command that makes a request on tasks.
@@ -40,6 +40,8 @@ type request struct {
 	limit limitFlag
 	given string // the value of --stop-after
 	most  int    // that of --max-parallel
+	rate  float64
+	rated bool // there is --max-rate, with this rate
 }
 
 // requestCommand completes a command. It makes the request on every task, even
@@ -52,8 +54,8 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	)
 	c.Args = taskArgs(math.MaxInt)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if r.limit == requiredLimit && (r.given == "") == !c.Flags().Changed("max-parallel") {
-			return usage("give the new limit with either --stop-after or --max-parallel: see `%s --help`", c.CommandPath())
+		if r.rated = c.Flags().Changed("max-rate"); r.limit == requiredLimit && changed(c, "stop-after", "max-parallel", "max-rate") != 1 {
+			return usage("give the new limit with one of --stop-after, --max-parallel and --max-rate: see `%s --help`", c.CommandPath())
 		}
 		db, err := a.connect(c.Context())
 		if err != nil {
@@ -89,10 +91,21 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	}
 	if r.limit == requiredLimit {
 		c.Flags().IntVar(&r.most, "max-parallel", 0, "new `limit` of open buckets")
+		c.Flags().Float64Var(&r.rate, "max-rate", 0, "new `limit` of items a second, 0 for none")
 	}
 	c.Flags().StringVar(&reason, "reason", "", "`reason` to record in the task's events")
 	c.Flags().Var(&by, "by", "person to record in the task's events")
 	return c
+}
+
+// changed returns how many of these flags were given.
+func changed(c *cobra.Command, flags ...string) (n int) {
+	for _, f := range flags {
+		if c.Flags().Changed(f) {
+			n++
+		}
+	}
+	return n
 }
 
 // request makes a request on one task.
@@ -223,10 +236,14 @@ what became of its first items.`,
 func (a *app) limitCommand() *cobra.Command {
 	r := &request{limit: requiredLimit}
 	r.do = func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
-		if r.given == "" {
+		switch {
+		case r.rated:
+			return c.SetMaxRate(ctx, id, r.rate, opts...)
+		case r.given == "":
 			return c.SetMaxParallel(ctx, id, r.most, opts...)
+		default:
+			return c.StopAfter(ctx, id, r.given, opts...)
 		}
-		return c.StopAfter(ctx, id, r.given, opts...)
 	}
 	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
 		if now.Control == taskkit.ControlPause && before.Control != taskkit.ControlPause {
@@ -235,7 +252,7 @@ func (a *app) limitCommand() *cobra.Command {
 		return fmt.Sprintf("task %s has the new limit", now.ID)
 	}
 	return a.requestCommand(&cobra.Command{
-		Use:   "limit TASK... (--stop-after LIMIT | --max-parallel LIMIT)",
+		Use:   "limit TASK... (--stop-after LIMIT | --max-parallel LIMIT | --max-rate LIMIT)",
 		Short: "Change a limit of tasks that have not ended",
 		Long: `Change a limit of tasks that have not ended.
 
@@ -243,10 +260,14 @@ func (a *app) limitCommand() *cobra.Command {
 items processed. A task that has so many already is paused. A paused task stays so.
 
 --max-parallel says how many buckets of a task are open at once. More begin at once; fewer
-take effect as buckets end.`,
+take effect as buckets end.
+
+--max-rate says how many items a second they process at most; 0 removes the limit. A running task
+sees it within 5 seconds of work.`,
 		Example: `  taskkit limit 8057 --stop-after 200
   taskkit limit 8057 --stop-after 2.5%
-  taskkit limit 8057 --max-parallel 4`,
+  taskkit limit 8057 --max-parallel 4
+  taskkit limit 8057 --max-rate 50`,
 	}, r)
 }
 

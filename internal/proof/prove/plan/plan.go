@@ -29,7 +29,7 @@ func Steps() []Step {
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
-			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 17, Records: []string{"simulation"},
+			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 15, Records: []string{"simulation"},
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
@@ -37,7 +37,7 @@ func Steps() []Step {
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
-			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 12, Records: []string{
+			Name: "faults", Package: "faultinject", Run: "^TestLong$", Share: 10, Records: []string{
 				"faults-singles-postgres", "faults-singles-sqlite", "faults-mixed-postgres", "faults-mixed-sqlite", "faults-family-postgres", "faults-family-sqlite", "faults-commits-postgres",
 				"faults-commits-sqlite", "faults-pairs-postgres", "faults-pairs-sqlite",
 			},
@@ -83,6 +83,10 @@ func Steps() []Step {
 		{
 			Name: "bucketkills", Package: "bucketkills", Run: "^TestBucketsUnderKills$", Share: 4, Records: []string{"bucketkills-postgres", "bucketkills-sqlite"},
 			Proves: "16 buckets on four worker processes, two of them killed in the middle, a hundred times: each row once, each bucket once",
+		},
+		{
+			Name: "limitkills", Package: "limitkills", Run: "^TestLimitsUnderKills$", Share: 4, Records: []string{"limitkills-postgres", "limitkills-sqlite"},
+			Proves: "1,000 keys with a limit of two on 16 slots of four worker processes that are killed all the time: never three tasks of a key at once",
 		},
 		{
 			Name: "items", Package: "manyitems", Run: "^Test", Share: 5, Records: []string{

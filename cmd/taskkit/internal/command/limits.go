@@ -1,0 +1,103 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+func (a *app) limitsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "limits",
+		Short: "List the limits by key, and set them",
+		Long: `List the limits by key: how many tasks with a key may execute at once, how many do, and how
+many wait for a place. A limit that no task has and nobody has set is not listed.`,
+		Example: `  taskkit limits
+  taskkit limits set "program 7" 4
+  taskkit limits set "program 7" 0`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			db, err := a.connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			limits := []taskkit.LimitUse{}
+			for after := ""; ; {
+				page, err := db.Limits(c.Context(), after, tableRows)
+				if err != nil {
+					return err
+				}
+				limits = append(limits, page...)
+				if len(page) < tableRows {
+					break
+				}
+				after = page[len(page)-1].Key
+			}
+			return a.print(limits, func(io.Writer) {
+				if len(limits) == 0 {
+					fmt.Fprintln(a.err, "no task has a limit, and none is set")
+					return
+				}
+				rows := make([][]string, len(limits))
+				for i, l := range limits {
+					by := "tasks"
+					if l.Set {
+						by = "set"
+					}
+					rows[i] = []string{screen.Clean(l.Key), fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), fmt.Sprint(l.Waiting)}
+				}
+				a.out.Table([]string{"key", "at most", "by", "executing", "waiting"}, rows, 1, 3, 4)
+			})
+		},
+	}
+	c.AddCommand(a.setLimitCommand())
+	return c
+}
+
+func (a *app) setLimitCommand() *cobra.Command {
+	var by personFlag
+	c := &cobra.Command{
+		Use:   "set KEY N",
+		Short: "Set how many tasks with a key execute at once",
+		Long: `Set how many tasks with a key execute at once, whatever the tasks say. More makes waiting
+tasks due. Less ends none that execute: it takes effect as they end. 0 takes back what was set.`,
+		Example: `  taskkit limits set "program 7" 4`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("want a key and a number: see `%s --help`", c.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil {
+				return usage("%q is not a number of tasks: use a number from 1, or 0 to take back what was set", args[1])
+			}
+			db, err := a.connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			var opts []taskkit.RequestOption
+			if by.String() != "" {
+				opts = append(opts, taskkit.WithActor(by.UUID))
+			}
+			if err := db.SetLimit(c.Context(), args[0], n, opts...); err != nil {
+				return err
+			}
+			text := fmt.Sprintf("at most %d tasks with the key %q execute at once", n, args[0])
+			if n == 0 {
+				text = fmt.Sprintf("what the tasks with the key %q say holds again", args[0])
+			}
+			return a.print(map[string]any{"key": args[0], "atMost": n}, func(w io.Writer) { fmt.Fprintln(w, screen.Clean(text)) })
+		},
+	}
+	c.Flags().Var(&by, "by", "person to record with the limit")
+	return c
+}

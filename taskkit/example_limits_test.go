@@ -1,0 +1,116 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+// statusSpec asks to set the status of people in a program.
+type statusSpec struct {
+	Program int   `json:"program"`
+	People  []int `json:"people"`
+}
+
+var statusKind = taskkit.NewKind(taskkit.Definition[statusSpec, struct{}, struct{}]{Name: "set_status"})
+
+// statusSetter is a Limiter: of each program two tasks execute at once.
+type statusSetter struct{}
+
+func (statusSetter) Limits(t taskkit.LimitedTask[statusSpec]) []taskkit.Limit {
+	return []taskkit.Limit{{Key: fmt.Sprintf("program %d", t.Spec.Program), AtMost: 2}}
+}
+
+func (statusSetter) Execute(context.Context, *taskkit.Batch[statusSpec, struct{}]) (taskkit.Next, error) {
+	return taskkit.Done, nil
+}
+
+func ExampleLimiter() {
+	var executor taskkit.Executor[statusSpec, struct{}] = statusSetter{}
+	limits := executor.(taskkit.Limiter[statusSpec]).Limits(taskkit.LimitedTask[statusSpec]{Spec: statusSpec{Program: 7}})
+	fmt.Printf("%s: at most %d at once\n", limits[0].Key, limits[0].AtMost)
+	// Output: program 7: at most 2 at once
+}
+
+func ExampleWithLimit() {
+	ctx := context.Background()
+	db := exampleDB()
+	defer db.Close()
+	_, err := taskkit.Submit(ctx, db, statusKind, statusSpec{Program: 7}, taskkit.System(),
+		taskkit.WithLimit("mail server", 4), // shared by all kinds that send mail
+		taskkit.WithLimit("tenant 12", 1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = taskkit.Submit(ctx, db, statusKind, statusSpec{Program: 7}, taskkit.System(), taskkit.WithLimit("tenant 12", 0))
+	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
+		fmt.Println("a limit of 0 is refused")
+	}
+	// Output: a limit of 0 is refused
+}
+
+func ExampleClient_SetLimit() {
+	ctx := context.Background()
+	db := exampleDB()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	if err := client.SetLimit(ctx, "mail server", 2, taskkit.WithActor(taskkit.SystemOwner)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	limits, err := client.Limits(ctx, "", 100)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range limits {
+		fmt.Printf("%s: at most %d, %d execute, %d wait\n", l.Key, l.AtMost, l.Executing, l.Waiting)
+	}
+	// Output: mail server: at most 2, 0 execute, 0 wait
+}
+
+func ExampleWithWindow() {
+	ctx := context.Background()
+	db := exampleDB()
+	defer db.Close()
+	_, err := taskkit.Submit(ctx, db, statusKind, statusSpec{Program: 7}, taskkit.System(),
+		taskkit.WithWindow("Mon-Fri 22:00-06:00 Europe/Oslo"),
+		taskkit.WithDeadline(time.Now().AddDate(0, 0, 14)),
+		taskkit.WithMaxRate(50))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = taskkit.Submit(ctx, db, statusKind, statusSpec{Program: 7}, taskkit.System(), taskkit.WithWindow("22:00-22:00 Europe/Oslo"))
+	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
+		fmt.Println("an empty window is refused")
+	}
+	// Output: an empty window is refused
+}
+
+func ExampleClient_SetMaxRate() {
+	ctx := context.Background()
+	db := exampleDB()
+	defer db.Close()
+	id, err := taskkit.Submit(ctx, db, statusKind, statusSpec{Program: 7}, taskkit.System())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := taskkit.NewClient(db)
+	if _, err := client.SetMaxRate(ctx, id, 50, taskkit.WithReason("the registrar is busy")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	events, err := client.Events(ctx, id, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(events[0].Reason)
+	// Output: max rate 50: the registrar is busy
+}
