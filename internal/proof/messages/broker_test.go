@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit/intake"
 	"taskkit.dev/taskkit/intake/jetstream"
@@ -71,11 +72,7 @@ func declare(_ context.Context, ch *amqp.Channel) error {
 
 func newRabbit(t *testing.T) *broker {
 	t.Helper()
-	server, err := cluster.StartRabbitMQ(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopAfter(t, server)
+	server := testdb.Broker(t, cluster.StartRabbitMQ)
 	// with calls f with a channel of its own.
 	with := func(f func(*amqp.Channel) error) error {
 		conn, err := amqp.DialConfig(server.DSN, amqp.Config{Heartbeat: time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
@@ -142,11 +139,7 @@ func makeStream(ctx context.Context, s js.JetStream) error {
 
 func newJetStream(t *testing.T) *broker {
 	t.Helper()
-	server, err := cluster.StartNATS(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopAfter(t, server)
+	server := testdb.Broker(t, cluster.StartNATS)
 	with := func(ctx context.Context, f func(context.Context, js.JetStream) error) error {
 		conn, err := nats.Connect(server.DSN, nats.Timeout(5*time.Second), nats.NoReconnect())
 		if err != nil {
@@ -229,14 +222,4 @@ func newKafka(t *testing.T) *broker {
 			return client.ProduceSync(ctx, records...).FirstErr()
 		},
 	}
-}
-
-// stopAfter stops a server when the test ends.
-func stopAfter(t *testing.T, s *cluster.Server) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }
