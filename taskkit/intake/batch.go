@@ -23,6 +23,7 @@ type item struct {
 	refused  *RefusedError
 	tries    int // of the handler
 	task     uuid.UUID
+	paused   *taskkit.PausedError // the task is paused, and the message was merged into it
 	// tried: a commit with it had no answer, so that its row may be of that commit.
 	tried     bool
 	duplicate bool
@@ -237,8 +238,9 @@ func (c *Consumer) submit(ctx context.Context, tx taskkit.ExecQuerier, it *item)
 		first = append(first, taskkit.WithNotBefore(it.NotBefore))
 	}
 	id, err := it.decision.submit(ctx, tx, first)
-	if _, paused := errors.AsType[*taskkit.PausedError](err); err == nil || paused {
-		it.task = id
+	paused, merged := errors.AsType[*taskkit.PausedError](err)
+	if err == nil || merged {
+		it.task, it.paused = id, paused
 		return nil
 	}
 	code, unspoiled := ofSubmission(ctx, err)
@@ -284,6 +286,11 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 			e.Dropped++
 		default:
 			e.Submitted++
+			if it.paused != nil {
+				e.Paused++
+				c.config.Log.Warn("intake: message merged into a paused task, which waits for a resume", "source", c.config.Name, "id", it.ID, "task", it.task, "reference", it.paused.Reference)
+				c.observe(ctx, MergedIntoPaused{Source: c.config.Name, ID: it.ID, Err: it.paused})
+			}
 		}
 		if it.dead && c.config.DeadLetter {
 			rejected = append(rejected, it.Delivery)
@@ -296,6 +303,7 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 	c.counts.dropped.Add(int64(e.Dropped))
 	c.counts.refused.Add(int64(e.Refused))
 	c.counts.duplicates.Add(int64(e.Duplicates))
+	c.counts.paused.Add(int64(e.Paused))
 	ctx, cancel := c.call(ctx)
 	defer cancel()
 	var err error
