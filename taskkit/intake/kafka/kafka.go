@@ -43,6 +43,7 @@ type Config struct {
 type Source struct {
 	config Config
 	client *kgo.Client
+	dead   []*kgo.Record // that were rejected since the last acknowledgement
 }
 
 // New returns a source. It does not connect. Mistakes in the configuration are
@@ -75,11 +76,12 @@ func New(c Config) (*Source, error) {
 	if err != nil {
 		return nil, &taskkit.OptionError{Option: "kafka: Config.Options", Problem: err.Error()}
 	}
-	return &Source{c, client}, nil
+	return &Source{config: c, client: client}, nil
 }
 
 // Receive implements [intake.Source].
 func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, error) {
+	s.dead = nil
 	fetches := s.client.PollRecords(ctx, limit)
 	var ds []intake.Delivery
 	for r := range fetches.RecordsAll() {
@@ -95,9 +97,12 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 	return ds, nil
 }
 
-// Ack implements [intake.Source].
+// Ack implements [intake.Source]. A lower offset than that of the dead letters of the same
+// batch would take theirs back.
 func (s *Source) Ack(ctx context.Context, ds []intake.Delivery) error {
-	if err := s.client.CommitRecords(ctx, records(ds)...); err != nil {
+	settled := append(records(ds), s.dead...)
+	s.dead = nil
+	if err := s.client.CommitRecords(ctx, settled...); err != nil {
 		return fmt.Errorf("commit offsets of group %s: %w", s.config.Group, err)
 	}
 	return nil
@@ -114,7 +119,11 @@ func (s *Source) Reject(ctx context.Context, ds []intake.Delivery) error {
 			return fmt.Errorf("produce %d dead letters to topic %s: %w", len(dead), s.config.DeadLetterTopic, err)
 		}
 	}
-	return s.Ack(ctx, ds)
+	if err := s.Ack(ctx, ds); err != nil {
+		return err
+	}
+	s.dead = records(ds)
+	return nil
 }
 
 func records(ds []intake.Delivery) []*kgo.Record {
