@@ -48,7 +48,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 			c.config.Log.Warn("intake: cannot close the source", "source", c.config.Name, "error", err)
 		}
 	}()
-	if err := c.prepare(ctx); err != nil {
+	if err := c.prepare(ctx); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	pruned := make(chan struct{})

@@ -179,6 +179,24 @@ func TestHandlerHangs(t *testing.T) {
 	})
 }
 
+// A consumer whose context has ended before it could begin ends as any other.
+func TestRunWithEndedContext(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		q := newQueue(message("a", 1))
+		c, err := intake.New(config(t, db, q))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Run(ctx); err != nil || !q.closed || c.Stats().Received != 0 {
+			t.Errorf("run: %v, closed %v, counted %+v", err, q.closed, c.Stats())
+		}
+	})
+}
+
 // After a transaction that failed the handler is asked again, since its decision may have been
 // used up.
 func TestDecisionIsUsedOnce(t *testing.T) {
