@@ -47,6 +47,36 @@ func TestOneTaskForEachMessage(t *testing.T) {
 	})
 }
 
+// Whatever a message has become, its repetition is recognised in a later batch, and no handler is asked.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		refused, dropped, unnamed := message("refused", 0), message("dropped", 2), message("", 3)
+		q := newQueue(message("task", 1), refused, dropped, unnamed)
+		q.publish(q.waiting...)
+		asked := map[string]int{}
+		c := config(t, db, q)
+		c.BatchSize, c.DeadLetter = 4, true
+		c.Handler = func(ctx context.Context, m intake.Message) (intake.Decision, error) {
+			asked[m.ID]++
+			if m.ID == "dropped" {
+				return intake.Drop("a test of the sender"), nil
+			}
+			return toTask(ctx, m)
+		}
+		r := run(t, c)
+		r.until("all", received(8))
+		r.stop()
+		if s, want := r.Stats(), (intake.Stats{Received: 8, Submitted: 1, Refused: 2, Dropped: 1, Duplicates: 4}); s != want {
+			t.Errorf("counted %+v, want %+v", s, want)
+		}
+		if !maps.Equal(asked, map[string]int{"task": 1, "refused": 1, "dropped": 1}) || len(q.rejected) != 4 {
+			t.Errorf("asked %v, %d dead letters", asked, len(q.rejected))
+		}
+	})
+}
+
 // Several consumers of one queue do not take the same message in twice.
 func TestConsumersShareAQueue(t *testing.T) {
 	t.Parallel()
