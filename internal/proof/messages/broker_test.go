@@ -62,13 +62,15 @@ func newSource(kind, url string, batch int) (intake.Source, error) {
 	}
 }
 
-// declare declares a quorum queue and where its dead letters go.
+// declare declares a quorum queue and where its dead letters go. By default a dead letter may be lost while the
+// broker restarts.
 func declare(_ context.Context, ch *amqp.Channel) error {
 	if _, err := ch.QueueDeclare(name+"-dead", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
 		return err
 	}
 	_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{
 		"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + "-dead",
+		"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
 	})
 	return err
 }
