@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,11 @@ type item struct {
 	Delivery
 	key      string // its id in the table
 	decision *Decision
+	used     bool // the decision is of a transaction that has failed
 	refused  *RefusedError
 	tries    int // of the handler
 	task     uuid.UUID
+	paused   *taskkit.PausedError // the task is paused, and the message was merged into it
 	// tried: a commit with it had no answer, so that its row may be of that commit.
 	tried     bool
 	duplicate bool
@@ -95,7 +98,7 @@ func (c *Consumer) try(ctx context.Context, items []*item) error {
 		if it.done {
 			continue
 		}
-		if it.decision == nil && it.refused == nil {
+		if it.refused == nil && (it.decision == nil || it.used) {
 			if err := c.decide(ctx, it); err != nil {
 				failed = err
 				continue
@@ -103,10 +106,13 @@ func (c *Consumer) try(ctx context.Context, items []*item) error {
 		}
 		ready = append(ready, it)
 	}
-	if len(ready) > 0 {
-		if err := c.store(ctx, ready); err != nil {
+	for len(ready) > 0 {
+		n := min(len(ready), c.most)
+		if err := c.store(ctx, ready[:n]); err != nil {
 			return err
 		}
+		ready = ready[n:]
+		c.most = min(2*c.most, c.config.BatchSize)
 	}
 	return failed
 }
@@ -155,16 +161,14 @@ func (c *Consumer) decide(ctx context.Context, it *item) error {
 		err = errors.New("the handler returned neither Submit nor SubmitJSON nor Drop with a reason")
 	}
 	if err == nil {
-		it.decision = &d
+		it.decision, it.used = &d, false
 		return nil
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	it.tries++
-	if p, ok := errors.AsType[*panicError](err); ok {
-		c.refuse(it, CodePanic, p)
-	} else if code := ofHandler(ctx, err); code != "" {
+	if code := ofHandler(ctx, err); code != "" {
 		c.refuse(it, code, err)
 	} else if it.tries >= c.config.MaxTries {
 		c.refuse(it, CodeGaveUp, fmt.Errorf("the handler failed %d times: %w", it.tries, err))
@@ -178,29 +182,61 @@ type panicError struct{ err error }
 
 func (e *panicError) Error() string { return e.err.Error() }
 
-// handle calls the handler, and recovers its panic.
+// recovered makes a panic the error of a call.
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = &panicError{classify.Panic(v)}
+	}
+}
+
+// handle calls the handler, and recovers its panic, or that of its error.
 func (c *Consumer) handle(ctx context.Context, m Message) (d Decision, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{classify.Panic(v)}
-		}
-	}()
-	return c.config.Handler(ctx, m)
+	defer recovered(&err)
+	ctx, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
+	defer cancel()
+	if d, err = c.config.Handler(ctx, m); err != nil {
+		_ = err.Error() // that of a nil pointer in an error panics
+	}
+	return d, err
+}
+
+// statements counts the statements of a transaction.
+type statements struct {
+	taskkit.ExecQuerier
+
+	n int
+}
+
+func (s *statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s.n++
+	return s.ExecQuerier.ExecContext(ctx, query, args...)
+}
+
+func (s *statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s.n++
+	return s.ExecQuerier.QueryContext(ctx, query, args...)
 }
 
 // store submits the tasks of messages and records all of them, in one transaction.
-func (c *Consumer) store(ctx context.Context, items []*item) error {
+func (c *Consumer) store(ctx context.Context, items []*item) (err error) {
 	ctx, cancel := c.call(ctx)
 	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			c.most = max(len(items)/2, 1) // perhaps it was too much for one transaction
+		}
+	}()
 	tx, err := c.config.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer tx.Rollback()
 	rows := make([]*store.Message, 0, len(items))
+	counted := &statements{ExecQuerier: tx}
 	for _, it := range items {
+		it.used = true
 		if it.refused == nil && it.decision.submit != nil {
-			if err := c.submit(ctx, tx, it); err != nil {
+			if err := c.submit(ctx, counted, it); err != nil {
 				return err
 			}
 		}
@@ -228,7 +264,7 @@ func (c *Consumer) store(ctx context.Context, items []*item) error {
 
 // submit submits the task of a message. A message that can never become a task is refused;
 // unless that was found before a statement the whole transaction must begin again.
-func (c *Consumer) submit(ctx context.Context, tx taskkit.ExecQuerier, it *item) error {
+func (c *Consumer) submit(ctx context.Context, tx *statements, it *item) error {
 	first := []taskkit.SubmitOption{taskkit.WithReason("message: source=" + c.config.Name + " id=" + clip(it.ID))}
 	if c.config.Schema != taskkit.DefaultSchema {
 		first = append(first, taskkit.WithSchema(c.config.Schema))
@@ -236,17 +272,19 @@ func (c *Consumer) submit(ctx context.Context, tx taskkit.ExecQuerier, it *item)
 	if !it.NotBefore.IsZero() {
 		first = append(first, taskkit.WithNotBefore(it.NotBefore))
 	}
-	id, err := it.decision.submit(ctx, tx, first)
-	if _, paused := errors.AsType[*taskkit.PausedError](err); err == nil || paused {
-		it.task = id
+	before := tx.n
+	id, err := it.decision.call(ctx, tx, first)
+	paused, merged := errors.AsType[*taskkit.PausedError](err)
+	if err == nil || merged {
+		it.task, it.paused = id, paused
 		return nil
 	}
-	code, unspoiled := ofSubmission(ctx, err)
+	code := ofSubmission(ctx, err)
 	if code == "" {
 		return fmt.Errorf("submit the task of message %q: %w", clip(it.ID), err)
 	}
 	c.refuse(it, code, err)
-	if !unspoiled {
+	if tx.n != before {
 		return errAgain
 	}
 	return nil
@@ -284,6 +322,11 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 			e.Dropped++
 		default:
 			e.Submitted++
+			if it.paused != nil {
+				e.Paused++
+				c.config.Log.Warn("intake: message merged into a paused task, which waits for a resume", "source", c.config.Name, "id", it.ID, "task", it.task, "reference", it.paused.Reference)
+				c.observe(ctx, MergedIntoPaused{Source: c.config.Name, ID: it.ID, Err: it.paused})
+			}
 		}
 		if it.dead && c.config.DeadLetter {
 			rejected = append(rejected, it.Delivery)
@@ -296,6 +339,7 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 	c.counts.dropped.Add(int64(e.Dropped))
 	c.counts.refused.Add(int64(e.Refused))
 	c.counts.duplicates.Add(int64(e.Duplicates))
+	c.counts.paused.Add(int64(e.Paused))
 	ctx, cancel := c.call(ctx)
 	defer cancel()
 	var err error

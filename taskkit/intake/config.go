@@ -17,12 +17,12 @@ import (
 
 // Config configures a [Consumer]. DB, Name, Source and Handler are required.
 type Config struct {
-	// BatchSize is how many messages are taken in by one transaction at most.
-	// Defaults to 100.
+	// BatchSize is how many messages are taken in by one transaction at most. A transaction
+	// that takes longer than CallTimeout is repeated with half of them. Defaults to 100.
 	BatchSize int
 
-	// CallTimeout bounds each transaction, and each call to the broker except
-	// the wait for messages. Defaults to 10 s.
+	// CallTimeout bounds each call of the handler, each transaction, and each call to the broker
+	// except the wait for messages. Defaults to 10 s.
 	CallTimeout time.Duration
 
 	// DB is where the tasks are. The consumer uses at most two connections.

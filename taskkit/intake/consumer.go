@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 type Consumer struct {
 	config Config
 	sql    sqlbase.Statements // since Run began
+	most   int                // messages in one transaction, at present
 	counts counters
 }
 
@@ -26,7 +28,7 @@ func New(c Config) (*Consumer, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Consumer{config: c}, nil
+	return &Consumer{config: c, most: c.BatchSize}, nil
 }
 
 // pruneEvery is how often a consumer removes old rows of messages, and prunePage how many in
@@ -46,7 +48,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 			c.config.Log.Warn("intake: cannot close the source", "source", c.config.Name, "error", err)
 		}
 	}()
-	if err := c.prepare(ctx); err != nil {
+	if err := c.prepare(ctx); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	pruned := make(chan struct{})
@@ -61,6 +65,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}()
 	for n := 1; ctx.Err() == nil; {
 		ds, err := c.config.Source.Receive(ctx, c.config.BatchSize)
+		if err == nil && len(ds) == 0 {
+			err = errors.New("the source returned neither messages nor an error")
+		}
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:

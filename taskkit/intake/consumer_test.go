@@ -2,6 +2,7 @@ package intake_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,6 +43,36 @@ func TestOneTaskForEachMessage(t *testing.T) {
 		}
 		if len(q.waiting)+len(q.unacked) != 0 || !q.closed {
 			t.Errorf("%d wait, %d not settled, closed %v", len(q.waiting), len(q.unacked), q.closed)
+		}
+	})
+}
+
+// Whatever a message has become, its repetition is recognised in a later batch, and no handler is asked.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		refused, dropped, unnamed := message("refused", 0), message("dropped", 2), message("", 3)
+		q := newQueue(message("task", 1), refused, dropped, unnamed)
+		q.publish(q.waiting...)
+		asked := map[string]int{}
+		c := config(t, db, q)
+		c.BatchSize, c.DeadLetter = 4, true
+		c.Handler = func(ctx context.Context, m intake.Message) (intake.Decision, error) {
+			asked[m.ID]++
+			if m.ID == "dropped" {
+				return intake.Drop("a test of the sender"), nil
+			}
+			return toTask(ctx, m)
+		}
+		r := run(t, c)
+		r.until("all", received(8))
+		r.stop()
+		if s, want := r.Stats(), (intake.Stats{Received: 8, Submitted: 1, Refused: 2, Dropped: 1, Duplicates: 4}); s != want {
+			t.Errorf("counted %+v, want %+v", s, want)
+		}
+		if !maps.Equal(asked, map[string]int{"task": 1, "refused": 1, "dropped": 1}) || len(q.rejected) != 4 {
+			t.Errorf("asked %v, %d dead letters", asked, len(q.rejected))
 		}
 	})
 }
@@ -202,6 +233,47 @@ func TestNotBefore(t *testing.T) {
 			if !task.NotBefore.Equal(at) || !strings.HasPrefix(task.Reason, "message: source=registrar id=") {
 				t.Errorf("not before %v, reason %q", task.NotBefore, task.Reason)
 			}
+		}
+	})
+}
+
+// A message that is merged into a paused task is submitted, and reported.
+func TestMergedIntoPaused(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		reference, in := taskkit.WithCoalescing("person 1"), taskkit.WithSchema(schemaOf(db))
+		id, err := taskkit.Submit(t.Context(), db.DB, statusKind, statusSpec{Person: 999, Status: "x"}, taskkit.System(), reference, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := taskkit.NewClient(db.DB, in).Pause(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		q := newQueue(message("a", 1), message("a", 1), message("b", 2))
+		c := config(t, db, q)
+		c.Handler = func(_ context.Context, m intake.Message) (intake.Decision, error) {
+			var spec statusSpec
+			err := json.Unmarshal(m.Body, &spec)
+			return intake.Submit(statusKind, spec, taskkit.System(), taskkit.WithCoalescing(fmt.Sprint("person ", spec.Person))), err
+		}
+		var merged []intake.MergedIntoPaused
+		c.Observe = func(_ context.Context, e intake.Event) {
+			if e, ok := e.(intake.MergedIntoPaused); ok {
+				merged = append(merged, e)
+			}
+		}
+		r := run(t, c)
+		r.until("all", received(3))
+		r.stop()
+		if len(merged) != 1 || merged[0].ID != "a" || merged[0].Source != "registrar" || merged[0].Err.ID != id || merged[0].Err.Reference != "person 1" {
+			t.Errorf("events %+v", merged)
+		}
+		if s := r.Stats(); s.Submitted != 2 || s.Duplicates != 1 || s.Paused != 1 {
+			t.Errorf("counted %+v", s)
+		}
+		if got := tasks(t, db); !maps.Equal(got, map[int]int{1: 1, 2: 1}) {
+			t.Errorf("tasks %v", got)
 		}
 	})
 }

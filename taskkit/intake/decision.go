@@ -8,7 +8,8 @@ import (
 
 // Handler says what a message means: that a task is submitted ([Submit], [SubmitJSON]) or that nothing
 // is to be done ([Drop]). The consumer calls it from one goroutine, before its transaction
-// begins. It may be called again for the same message, and must not do anything that lasts.
+// begins. Its context ends after [Config.CallTimeout]. It is called again for the same message after a
+// failure, so it must neither do anything that lasts nor change the message.
 //
 // With an error the message is refused: by its code if it is a [taskkit.Permanent] one, otherwise as
 // [CodeRefused]. An error that [taskkit.Transient] or [taskkit.RetryAfter] marks, or
@@ -20,6 +21,12 @@ type Handler func(ctx context.Context, m Message) (Decision, error)
 type Decision struct {
 	submit func(ctx context.Context, tx taskkit.ExecQuerier, opts []taskkit.SubmitOption) (taskkit.ID, error)
 	reason string
+}
+
+// call submits the task, and recovers a panic, such as one of a method of the spec.
+func (d *Decision) call(ctx context.Context, tx taskkit.ExecQuerier, first []taskkit.SubmitOption) (id taskkit.ID, err error) {
+	defer recovered(&err)
+	return d.submit(ctx, tx, first)
 }
 
 // Submit decides that a task is submitted. The options must name the owner, as for

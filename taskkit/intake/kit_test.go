@@ -168,7 +168,13 @@ func schemaOf(db *testdb.DB) string {
 func run(t *testing.T, c intake.Config) *running {
 	t.Helper()
 	r := &running{t: t, events: make(chan intake.Event, 10_000)}
-	c.Observe = func(_ context.Context, e intake.Event) { r.events <- e }
+	observe := c.Observe
+	c.Observe = func(ctx context.Context, e intake.Event) {
+		if observe != nil {
+			observe(ctx, e)
+		}
+		r.events <- e
+	}
 	var err error
 	if r.Consumer, err = intake.New(c); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ const (
 	CodeUndecodable Code = "undecodable"
 	// CodeRefused: the handler has refused the message without a code.
 	CodeRefused Code = "refused"
-	// CodePanic: the handler panicked.
+	// CodePanic: the handler panicked, or a method of the spec.
 	CodePanic Code = "panic"
 	// CodeGaveUp: the handler has failed for now as often as [Config.MaxTries] says.
 	CodeGaveUp Code = "gave_up"
@@ -39,7 +39,7 @@ const (
 	CodeInvalidOption Code = "invalid_option"
 	// CodeDuplicate: a key of the submission is taken by another task.
 	CodeDuplicate Code = "duplicate"
-	// CodeDatabase: the database refuses to store the task.
+	// CodeDatabase: the database refuses a value, of the task or of a statement of the handler.
 	CodeDatabase Code = "database"
 )
 
@@ -59,42 +59,52 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // ofHandler returns the code of a handler's error, or "" if the handler should be asked
 // again.
 func ofHandler(ctx context.Context, err error) Code {
-	if marked, ok := errors.AsType[*classify.MarkedError](err); ok && taskkit.Classify(ctx, err) == taskkit.ClassPermanent {
-		return cmp.Or(Code(marked.Code), CodeRefused)
-	}
-	if classify.Unclassified(ctx, err) {
-		return CodeRefused
-	}
-	switch taskkit.Classify(ctx, err) {
-	case taskkit.ClassPermanent:
-		if classify.DatabaseError(err) {
-			return CodeDatabase
-		}
+	class := classify.Classify(ctx, err)
+	permanent := taskkit.Class(class.Class) == taskkit.ClassPermanent
+	mark, marked := errors.AsType[*classify.MarkedError](err)
+	switch {
+	case is[*panicError](err):
+		return CodePanic
+	case marked && permanent:
+		return cmp.Or(Code(mark.Code), CodeRefused)
+	case marked, classify.LostConnection(err), errors.Is(err, context.Canceled):
+		return ""
+	case classify.DatabaseError(err):
+		return ofDatabase(class)
+	case permanent:
 		return CodeUndecodable
+	case classify.Unclassified(ctx, err):
+		return CodeRefused
 	default:
 		return ""
 	}
 }
 
 // ofSubmission returns the code of an error of a submission, or "" if it may work later.
-// Unspoiled: it was found before a statement, so the transaction can go on.
-func ofSubmission(ctx context.Context, err error) (code Code, unspoiled bool) {
+func ofSubmission(ctx context.Context, err error) Code {
 	switch {
+	case is[*panicError](err):
+		return CodePanic
 	case is[*taskkit.SpecError](err), is[*taskkit.TargetsError](err):
-		return CodeInvalidSpec, true
+		return CodeInvalidSpec
 	case is[*taskkit.UnknownKindError](err), is[*taskkit.RetiredKindError](err):
-		return CodeUnknownKind, true
+		return CodeUnknownKind
 	case is[*taskkit.OptionError](err):
-		return CodeInvalidOption, true
+		return CodeInvalidOption
 	case is[*taskkit.DuplicateError](err), is[*taskkit.CoalesceError](err):
-		return CodeDuplicate, false
-	case is[*taskkit.SchemaError](err):
-		return "", false
-	case taskkit.Classify(ctx, err) == taskkit.ClassPermanent:
-		return CodeDatabase, false
+		return CodeDuplicate
 	default:
-		return "", false
+		return ofDatabase(classify.Classify(ctx, err))
 	}
+}
+
+// ofDatabase returns the code of an error of the database, or "" if it says nothing of the message: a
+// missing permission fails for every message, and an operator will mend it.
+func ofDatabase(class classify.Classification) Code {
+	if taskkit.Class(class.Class) == taskkit.ClassPermanent && (class.OfItem || class.TooLarge) {
+		return CodeDatabase
+	}
+	return ""
 }
 
 func is[E error](err error) bool {

@@ -3,5 +3,5 @@
 // acknowledgement, and while broker and database restart, also at once.
 //
 // It has tests only. The consumers are processes of the test binary; RabbitMQ and NATS are
-// servers that the tests start, and Kafka is kfake, in the test's own process.
+// servers that the tests start, and Kafka is kfake, in a process of its own.
 package messages

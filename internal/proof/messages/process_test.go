@@ -30,6 +30,8 @@ type processArgs struct {
 	Dialect     dialect.Name
 	DSN, Schema string
 	Batch       int
+	// Kafka: it is a kfake on URL instead, with its data in this directory.
+	Kafka string
 	// Exit: it exits after the first commit, before it acknowledges.
 	Exit bool
 }
@@ -76,6 +78,9 @@ func process(raw string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
 	}()
+	if a.Kafka != "" {
+		return serveKafka(a.Kafka, a.URL)
+	}
 	driver := "sqlite"
 	if a.Dialect == dialect.Postgres {
 		driver = "pgx"

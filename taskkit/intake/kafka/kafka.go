@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -43,7 +44,13 @@ type Config struct {
 type Source struct {
 	config Config
 	client *kgo.Client
+	dead   []*kgo.Record // were rejected, and are no dead letters yet
+	// taken are those of the present batch whose offsets may be committed.
+	taken []*kgo.Record
 }
+
+// deadLetterTimeout bounds the repetition of dead letters that could not be produced.
+const deadLetterTimeout = 10 * time.Second
 
 // New returns a source. It does not connect. Mistakes in the configuration are
 // *[taskkit.OptionError].
@@ -75,11 +82,20 @@ func New(c Config) (*Source, error) {
 	if err != nil {
 		return nil, &taskkit.OptionError{Option: "kafka: Config.Options", Problem: err.Error()}
 	}
-	return &Source{c, client}, nil
+	return &Source{config: c, client: client}, nil
 }
 
 // Receive implements [intake.Source].
 func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, error) {
+	if len(s.dead) > 0 {
+		cctx, cancel := context.WithTimeout(ctx, deadLetterTimeout)
+		err := s.commit(cctx)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+	}
+	s.taken = nil
 	fetches := s.client.PollRecords(ctx, limit)
 	var ds []intake.Delivery
 	for r := range fetches.RecordsAll() {
@@ -97,24 +113,34 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 
 // Ack implements [intake.Source].
 func (s *Source) Ack(ctx context.Context, ds []intake.Delivery) error {
-	if err := s.client.CommitRecords(ctx, records(ds)...); err != nil {
-		return fmt.Errorf("commit offsets of group %s: %w", s.config.Group, err)
-	}
-	return nil
+	s.taken = append(s.taken, records(ds)...)
+	return s.commit(ctx)
 }
 
-// Reject implements [intake.Source].
+// Reject implements [intake.Source]. Dead letters that could not be produced are produced before more is
+// received.
 func (s *Source) Reject(ctx context.Context, ds []intake.Delivery) error {
-	if s.config.DeadLetterTopic != "" {
-		dead := make([]*kgo.Record, 0, len(ds))
-		for _, r := range records(ds) {
+	s.dead = append(s.dead, records(ds)...)
+	return s.commit(ctx)
+}
+
+// commit produces dead letters, and then commits the offsets of all of the batch: the later of
+// two commits decides, also if its offset is lower.
+func (s *Source) commit(ctx context.Context) error {
+	if s.config.DeadLetterTopic != "" && len(s.dead) > 0 {
+		dead := make([]*kgo.Record, 0, len(s.dead))
+		for _, r := range s.dead {
 			dead = append(dead, &kgo.Record{Topic: s.config.DeadLetterTopic, Key: r.Key, Value: r.Value, Headers: r.Headers})
 		}
 		if err := s.client.ProduceSync(ctx, dead...).FirstErr(); err != nil {
 			return fmt.Errorf("produce %d dead letters to topic %s: %w", len(dead), s.config.DeadLetterTopic, err)
 		}
 	}
-	return s.Ack(ctx, ds)
+	s.taken, s.dead = append(s.taken, s.dead...), nil
+	if err := s.client.CommitRecords(ctx, s.taken...); err != nil {
+		return fmt.Errorf("commit offsets of group %s: %w", s.config.Group, err)
+	}
+	return nil
 }
 
 func records(ds []intake.Delivery) []*kgo.Record {

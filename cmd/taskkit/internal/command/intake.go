@@ -3,11 +3,13 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/executors/programstatus"
@@ -20,7 +22,7 @@ import (
 
 func (a *app) intakeCommand() *cobra.Command {
 	var url, queue string
-	var deadLetter bool
+	var deadLetter, declare bool
 	c := &cobra.Command{
 		Use:   "intake --amqp URL",
 		Short: "Turn the messages of a registrar into tasks, as a demonstration",
@@ -31,20 +33,29 @@ A message says that the status of a person in a program changes on a date:
   {"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "on": "2026-12-01"}
 
 Each becomes a task of the kind program_status that waits for that date; without a date it may
-start at once. While such a task waits, a newer message about the same person and program replaces
+start at once. While such a task waits, a newer message about the same person, program and date replaces
 it. A message needs a message id, by which a repetition is recognised. Messages that can
 never become a task are recorded, logged and counted.
 
-The queue must exist. The command ends on an interrupt.`,
-		Example: `  taskkit intake --amqp amqp://guest:guest@localhost:5672/ --queue registrar`,
-		Args:    noArgs,
+The tables must exist (taskkit migrate), and the queue too; --declare declares it as a quorum queue. The
+command ends on an interrupt.`,
+		Example: `  taskkit intake --amqp amqp://guest:guest@localhost:5672/ --declare
+
+  a message, sent with RabbitMQ's own tool:
+  rabbitmqadmin publish routing_key=registrar properties='{"message_id": "m1", "delivery_mode": 2}' \
+    payload='{"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited"}'`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if url == "" {
 				return usage("--amqp is missing: name the broker, as in amqp://user:password@host:5672/")
 			}
-			source, err := rabbit.New(rabbit.Config{URL: url, Queue: queue})
+			config := rabbit.Config{URL: url, Queue: queue}
+			if declare {
+				config.Setup = declareQueue(queue)
+			}
+			source, err := rabbit.New(config)
 			if err != nil {
-				return usage("%s", sentence(err))
+				return usage("cannot use --amqp and --queue: %s", sentence(err))
 			}
 			db, err := a.connect(c.Context())
 			if err != nil {
@@ -64,13 +75,25 @@ The queue must exist. The command ends on an interrupt.`,
 			}
 			s := consumer.Stats()
 			fmt.Fprintf(a.out, "%d received: %d submitted, %d refused, %d duplicates\n", s.Received, s.Submitted, s.Refused, s.Duplicates)
+			if s.Paused > 0 {
+				fmt.Fprintf(a.out, "%d of those submitted were merged into paused tasks\n", s.Paused)
+			}
 			return nil
 		},
 	}
 	c.Flags().StringVar(&url, "amqp", "", "`URL` of the broker")
 	c.Flags().StringVar(&queue, "queue", "registrar", "`name` of the queue")
+	c.Flags().BoolVar(&declare, "declare", false, "declare the queue as a quorum queue without a delivery limit; it must not exist with other properties")
 	c.Flags().BoolVar(&deadLetter, "dead-letter", false, "give refused messages to the broker as dead letters instead of acknowledging them")
 	return c
+}
+
+// declareQueue returns a function that declares a queue as docs/intake.md recommends it.
+func declareQueue(name string) func(context.Context, *amqp.Channel) error {
+	return func(_ context.Context, ch *amqp.Channel) error {
+		_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": -1})
+		return err
+	}
 }
 
 // statusMessage is a message of the registrar.
@@ -87,13 +110,17 @@ func registrarMessage(_ context.Context, m intake.Message) (intake.Decision, err
 	if err := json.Unmarshal(m.Body, &s); err != nil {
 		return intake.Decision{}, fmt.Errorf("decode the message: %w", err)
 	}
-	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithCoalescing(s.Person.String() + "/" + s.Program)}
+	if s.Person == uuid.Nil {
+		return intake.Decision{}, taskkit.Permanent("no_person", errors.New("person is missing"))
+	}
+	// A merged task keeps the earlier time, so the date is in the reference.
+	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithCoalescing(s.Person.String() + "/" + s.Program + "/" + s.On)}
 	if s.On != "" {
 		on, err := time.ParseInLocation(time.DateOnly, s.On, time.Local)
 		if err != nil {
 			return intake.Decision{}, taskkit.Permanent("invalid_date", fmt.Errorf("on is %q, want a date like 2026-12-01", s.On))
 		}
-		options = append(options, taskkit.WithNotBefore(on), taskkit.WithReason("next-change: status="+s.On))
+		options = append(options, taskkit.WithNotBefore(on), taskkit.WithReason("next-change: status="+s.Status+" on="+s.On))
 	}
 	return intake.Submit(programstatustask.Kind, programstatus.Spec{
 		Targets: targets.Targets{People: []uuid.UUID{s.Person}}, Program: s.Program, Status: s.Status,

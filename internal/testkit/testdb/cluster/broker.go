@@ -48,11 +48,11 @@ var natsServer = program{
 // it, and [Server.Up] starts it again with what it had written.
 func StartRabbitMQ(ctx context.Context) (*Server, error) {
 	return startBroker(ctx, "RabbitMQ", &rabbitmq, func(path, dir, port string) (*Server, error) {
-		dist, err := freePort(ctx)
+		dist, err := FreePort(ctx)
 		if err != nil {
 			return nil, err
 		}
-		epmd, err := freePort(ctx)
+		epmd, err := FreePort(ctx)
 		if err != nil {
 			return nil, err
 		}

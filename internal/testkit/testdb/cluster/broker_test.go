@@ -1,34 +1,31 @@
 package cluster_test
 
 import (
+	"context"
 	"testing"
 
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
 )
 
 // A broker starts, goes down and comes up.
 func TestBrokers(t *testing.T) {
 	t.Parallel()
-	nats, err := cluster.StartNATS(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rabbit, err := cluster.StartRabbitMQ(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []*cluster.Server{nats, rabbit} {
-		if err := s.Restart(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := s.Down(); err != nil {
-			t.Error(err)
-		}
-		if err := s.Up(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
+	for name, start := range map[string]func(context.Context) (*cluster.Server, error){
+		"rabbitmq": cluster.StartRabbitMQ, "nats": cluster.StartNATS,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := testdb.Broker(t, start)
+			if err := s.Restart(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := s.Down(); err != nil {
+				t.Error(err)
+			}
+			if err := s.Up(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

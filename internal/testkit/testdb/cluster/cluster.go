@@ -85,7 +85,7 @@ func StartPgBouncer(ctx context.Context, behind string) (*Server, error) {
 func try(ctx context.Context, what string, start func(port string) (*Server, error)) (*Server, error) {
 	var errs []error
 	for range startTries {
-		port, err := freePort(ctx)
+		port, err := FreePort(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -13,5 +13,5 @@
 //   - PostgreSQL and PgBouncer refuse to run as root. Started by root, the
 //     keeper runs as the user postgres, or nobody.
 //   - What is not installed is installed with the system's package manager when
-//     root runs the tests; otherwise the error says what to install.
+//     root runs the tests; otherwise the error, a *[NotInstalledError], says what to install.
 package cluster

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,14 +106,43 @@ func (p program) in(dirs []string) string {
 	return ""
 }
 
+// NotInstalledError: a program is not on this machine and could not be installed on it. Tests skip
+// with it what they cannot do without the program.
+type NotInstalledError struct {
+	Program  string
+	LookedIn []string            // besides the PATH
+	Packages map[string][]string // package manager to the packages that have it
+	Err      error               // why it was not installed
+}
+
+func (e *NotInstalledError) Error() string {
+	var with []string
+	for _, manager := range slices.Sorted(maps.Keys(e.Packages)) {
+		command := manager + " install "
+		if manager == "apk" {
+			command = "apk add "
+		}
+		with = append(with, command+strings.Join(e.Packages[manager], " "))
+	}
+	return fmt.Sprintf("the tests need %s, which is not installed (looked in PATH and %s): %v; install it with one of: %s",
+		e.Program, strings.Join(e.LookedIn, ", "), e.Err, strings.Join(with, "; "))
+}
+
+func (e *NotInstalledError) Unwrap() error { return e.Err }
+
+// missing returns the error of a program that is not installed, and why not.
+func (p program) missing(ctx context.Context, err error) error {
+	return &NotInstalledError{Program: p.name, LookedIn: p.dirs(ctx), Packages: p.packages, Err: err}
+}
+
 // ensure returns the path of the program and installs it first when it is
-// missing and this process may.
+// missing and this process may. If it cannot be installed the error is a *[NotInstalledError].
 func (p program) ensure(ctx context.Context) (string, error) {
 	if path := p.find(ctx); path != "" {
 		return path, nil
 	}
 	if os.Geteuid() != 0 {
-		return "", p.missing(ctx, nil)
+		return "", p.missing(ctx, errors.New("only root installs packages here"))
 	}
 	var path string
 	err := locked(filepath.Join(os.TempDir(), "taskkit-install.lock"), func() error {
@@ -120,10 +150,14 @@ func (p program) ensure(ctx context.Context) (string, error) {
 			return nil
 		}
 		if err := p.install(ctx); err != nil {
+			if ctx.Err() != nil { // nobody knows whether it could be installed
+				return fmt.Errorf("install %s: %w", p.name, errors.Join(context.Cause(ctx), err))
+			}
 			return p.missing(ctx, err)
 		}
 		if path = p.find(ctx); path == "" {
-			return p.missing(ctx, errors.New("the packages were installed, but it is still not to be found"))
+			return fmt.Errorf("%s is in none of PATH and %s, although its packages were installed: add its directory to install.go",
+				p.name, strings.Join(p.dirs(ctx), ", "))
 		}
 		return nil
 	})
@@ -136,6 +170,9 @@ func (p program) install(ctx context.Context) error {
 	for _, in := range installers {
 		if _, err := exec.LookPath(in.manager); err != nil {
 			continue
+		}
+		if len(p.packages[in.manager]) == 0 {
+			return fmt.Errorf("%s has no package of it", in.manager)
 		}
 		for i, step := range in.steps {
 			args := slices.Clone(step)
@@ -151,18 +188,6 @@ func (p program) install(ctx context.Context) error {
 		return nil
 	}
 	return errors.New("found none of apt-get, dnf and apk to install it with")
-}
-
-// missing says what to install by hand, and why it was not done here.
-func (p program) missing(ctx context.Context, cause error) error {
-	if cause == nil {
-		cause = errors.New("only root installs packages here")
-	}
-	return fmt.Errorf("the tests need %s, which is not installed (looked in PATH and %s): %w; "+
-		"install it with one of: apt-get install %s; dnf install %s; apk add %s; brew install %s",
-		p.name, strings.Join(p.dirs(ctx), ", "), cause,
-		strings.Join(p.packages["apt-get"], " "), strings.Join(p.packages["dnf"], " "),
-		strings.Join(p.packages["apk"], " "), strings.Join(p.packages["brew"], " "))
 }
 
 // spin and compiler are what the protocol's model is checked with.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,19 +30,40 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestMissingSaysWhatToDo(t *testing.T) {
+// A program that cannot be installed is an error of a type of its own, which says what to do.
+func TestNotInstalled(t *testing.T) {
 	t.Parallel()
-	for _, p := range []program{postgres, pgbouncer} {
-		for _, cause := range []error{nil, errors.New("the network is down")} {
-			got := p.missing(t.Context(), cause).Error()
-			for _, want := range []string{p.name, "apt-get install", "dnf install", "apk add", "brew install"} {
-				if !strings.Contains(got, want) {
-					t.Errorf("the error %q does not name %q", got, want)
+	for _, p := range []program{postgres, pgbouncer, rabbitmq, natsServer} {
+		cause := errors.New("the network is down")
+		err := fmt.Errorf("start it: %w", p.missing(t.Context(), cause))
+		if e, ok := errors.AsType[*NotInstalledError](err); !ok || e.Program != p.name || !errors.Is(err, cause) {
+			t.Errorf("got %v, want a *NotInstalledError of %s that wraps its cause", err, p.name)
+		}
+		for manager, packages := range p.packages {
+			for _, want := range append(packages, manager, p.name, cause.Error()) {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error %q does not name %q", err, want)
 				}
 			}
-			if cause != nil && !errors.Is(p.missing(t.Context(), cause), cause) {
-				t.Errorf("the error %q does not wrap its cause", got)
-			}
 		}
+	}
+}
+
+// Without a package it cannot be installed; that the context has ended says nothing of that.
+func TestEnsure(t *testing.T) {
+	t.Parallel()
+	absent := program{name: "taskkit-absent", dirs: func(context.Context) []string { return nil }}
+	_, err := absent.ensure(t.Context())
+	if _, ok := errors.AsType[*NotInstalledError](err); !ok {
+		t.Errorf("got %v, want a *NotInstalledError", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root installs packages")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = absent.ensure(ended)
+	if _, ok := errors.AsType[*NotInstalledError](err); ok || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context was canceled", err)
 	}
 }

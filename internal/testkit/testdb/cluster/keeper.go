@@ -147,10 +147,10 @@ func newDir(kind string) string {
 	return filepath.Join(parent, fmt.Sprintf("taskkit-%s-%016x", kind, rand.Uint64()))
 }
 
-// freePort finds a port that nobody listens on. It stays below the range from
+// FreePort finds a port that nobody listens on. It stays below the range from
 // which Linux and macOS take the ports of outgoing connections, so that no
 // client takes it between this look and the server's start.
-func freePort(ctx context.Context) (string, error) {
+func FreePort(ctx context.Context) (string, error) {
 	var listen net.ListenConfig
 	for range 100 {
 		port := strconv.Itoa(15000 + rand.IntN(17000))
