@@ -30,6 +30,7 @@ func (w *env) check(ctx context.Context) (bad []string) {
 	bad = append(bad, w.checkDerived(ctx)...)
 	bad = append(bad, w.checkRates(ctx)...)
 	bad = append(bad, w.checkParents()...)
+	bad = append(bad, w.checkLimits()...)
 	return append(bad, w.checkReferences(ctx)...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // Plan is what a seed decides beforehand. Each seed turns on a part of the
@@ -69,6 +70,7 @@ type Task struct {
 
 	Conditions lifecycle.Conditions
 	Preview    bool
+	Limits     []store.Limit
 
 	// Search is how many items a task finds in a batch when it starts; 0: it does not search.
 	Search  int
@@ -172,7 +174,7 @@ func newPlan(r *rand.Rand) Plan {
 	if p.Tasks[0].Kind != kindFrozen && maybe(0.5) {
 		first := p.Tasks[0]
 		first.Key, first.Reference = "", "one thing"
-		first.Conditions, first.Preview = lifecycle.Conditions{}, false // a task with these is not replaced
+		first.Conditions, first.Preview, first.Limits = lifecycle.Conditions{}, false, nil // a task with these is not replaced
 		for i, t := range p.Tasks {
 			if i == 0 || maybe(0.7) {
 				p.Tasks[i] = first
@@ -204,6 +206,11 @@ func (t *Task) drawOptions(every int, in func(lo, hi int) int, maybe func(p floa
 		t.Conditions.Approval = maybe(0.03)
 	}
 	t.Preview = maybe(0.08)
+	for n, key := range []string{"one at once", "two at once"} {
+		if maybe(0.15) {
+			t.Limits = append(t.Limits, store.Limit{Key: key, AtMost: n + 1})
+		}
+	}
 }
 
 // drawSearch lets some tasks over a frozen set find it. They begin in the middle, so

@@ -170,6 +170,7 @@ var sometimes = []string{
 	"parent ends in COMPLETED", "parent ends in FAILURE", "failed child retried with its parent", "request of a parent", "request of a child alone",
 	"request to pass on", "client killed before it passes a request on", "request passed on", "resume passed on", "parent woken without faults",
 	"late parent: open child after pause", "WakeParents lost", "WakeParents late", "WakeParents unanswered", "Family lost", "Family unanswered",
+	"task given a place", "task refused a place", "woken for a place", "Admit lost", "Admit late", "Admit unanswered", "WakeWaiting lost",
 }
 
 // number is what an environment variable says, or otherwise.
