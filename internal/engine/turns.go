@@ -63,7 +63,7 @@ func (t *turns) enter(owner uuid.UUID, now time.Time) {
 func (t *turns) over(ctx context.Context, owner uuid.UUID, priority int, began time.Time, executed bool) bool {
 	switch {
 	case !executed:
-	case time.Since(began) < turn:
+	case time.Since(began) < ownerTurn:
 		return false
 	case t.age() >= ownerTurn:
 		t.refresh(ctx)
