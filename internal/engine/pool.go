@@ -187,6 +187,9 @@ func (p *pool) othersWaiting(ctx context.Context) bool {
 	return err == nil && waiting
 }
 
+// dueLater makes the claimer find out when the task is due: it may not poll again before.
+func (p *pool) dueLater() { p.wakeups.taskWaiting() }
+
 // detach runs f on a goroutine that the shutdown waits for. Only the flusher's
 // goroutine calls it.
 func (p *pool) detach(f func()) { p.detached.Go(f) }

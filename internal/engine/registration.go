@@ -42,6 +42,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	parents := newParents(w.store, c.Call, wakeups, events)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
 		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents,
+		throttle: newThrottle(w.store, w.kinds, c, events),
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
 	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}

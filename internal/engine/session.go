@@ -21,6 +21,7 @@ type sessionDeps struct {
 	pool     scheduler
 	events   *observer
 	parents  *parents
+	throttle *throttle // nil: no task waits because of an indicator
 }
 
 // scheduler is what a session needs of the pool that runs it.
@@ -31,6 +32,8 @@ type scheduler interface {
 	othersWaiting(ctx context.Context) bool
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
+	// dueLater says that a task was released that is due soon.
+	dueLater()
 }
 
 // flow says what a session does after one of its steps.
@@ -86,6 +89,8 @@ type session struct {
 	conditions lifecycle.Conditions
 	began      time.Time
 	worktime   worktime
+	// throttledBy is the indicator because of which the task is released; "": it is none.
+	throttledBy string
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -256,6 +261,9 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 		return false, s.release(reasonShutdown)
 	case time.Since(s.began) > s.config.Quantum && s.pool.othersWaiting(s.ctx):
 		return false, s.release(reasonYielded)
+	}
+	if reason, wait := s.throttled(); reason != "" {
+		return false, s.releaseFor(reason, wait)
 	}
 	return true, continueSession
 }

@@ -80,6 +80,7 @@ type Store interface {
 
 	Presence
 	Cleaner
+	Health
 
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator
