@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -45,6 +46,8 @@ func (c *check) finding(ctx context.Context, within time.Duration) (f finding, w
 	case !answered:
 		f.err = fmt.Errorf("it has not answered within %v", within)
 		f.reason = fmt.Sprintf("%s has not answered for %s", c.Name, rounded(time.Since(c.started)))
+	case errors.Is(err, errGoexit):
+		f.err, f.reason = err, c.Name+" failed: it ended its goroutine with runtime.Goexit"
 	case err != nil:
 		f.err, f.reason = err, fmt.Sprintf("%s failed: %v", c.Name, err)
 	case *c.answer != "":
