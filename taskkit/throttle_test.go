@@ -57,29 +57,30 @@ func throttle(t *testing.T, db *testdb.DB, change func(*taskkit.Throttle)) (task
 	return c, r
 }
 
-// waits checks that a task of three items, one of which is done, waits for a reason while a cause lasts, and that it
+// items is how many items a task has whose cause to wait comes after its first batch: enough for
+// many readings until it is seen.
+const items = 300
+
+// waits checks that a task waits for a reason while a cause lasts, and that it
 // completes by itself after that.
 func waits(t *testing.T, db *testdb.DB, c taskkit.Config, r *recorder, cause func() (end func()), want string) (stop func()) {
 	t.Helper()
 	x := newStepper()
-	id := submitted(t, db, touchKind, countSpec{Items: 3})
+	id := submitted(t, db, touchKind, countSpec{Items: items})
 	stop = started(t, db, registered(touchKind, taskkit.Executor[countSpec, countState](x)), c)
 	until(t, "the first batch runs", func() bool { return x.batches.Load() == 1 })
 	end := cause()
-	x.next <- struct{}{} // the first batch ends, and the task comes to a batch boundary
 	client := clientOf(db)
 	var task *taskkit.Task
-	var batches int64
+	var batches, freed int64
 	until(t, "it waits: "+want, func() (ok bool) {
 		var err error
 		if task, err = client.Task(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if batches = x.batches.Load(); batches > 1 && task.Status == taskkit.StatusExecuting {
-			select { // the cause was not there yet
-			case x.next <- struct{}{}:
-			default:
-			}
+		if batches = x.batches.Load(); batches > freed { // it ends, and the task comes to a batch boundary
+			freed = batches
+			x.next <- struct{}{}
 		}
 		return task.Status == taskkit.StatusQueued && strings.Contains(task.WaitingReason, want)
 	})
@@ -99,10 +100,10 @@ func waits(t *testing.T, db *testdb.DB, c taskkit.Config, r *recorder, cause fun
 	end()
 	x.free()
 	task = ended(t, db, id)
-	if task.Status != taskkit.StatusCompleted || task.Progress.Done != 3 {
+	if task.Status != taskkit.StatusCompleted || task.Progress.Done != items {
 		t.Errorf("%s %q with %+v", task.Status, task.StatusDetail, task.Progress)
 	}
-	checkTouched(t, db.DB, id, 3)
+	checkTouched(t, db.DB, id, items)
 	began, over, of := 0, 0, 0
 	for _, e := range r.all() {
 		switch e := e.(type) {
@@ -171,9 +172,9 @@ func TestThrottleLocks(t *testing.T) {
 	}, "for a lock on table touch")
 }
 
-// A task waits while a standby has its replay paused, whatever writes the WAL.
-func TestThrottleReplica(t *testing.T) {
-	t.Parallel()
+// withStandby returns a database on a server of its own, with the table touch, and the standby of the server.
+func withStandby(t *testing.T) (*testdb.DB, *cluster.Server) {
+	t.Helper()
 	server, err := cluster.StartPostgres(t.Context(), cluster.Unsynced)
 	if err != nil {
 		t.Fatal(err)
@@ -194,6 +195,13 @@ func TestThrottleReplica(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return db, standby
+}
+
+// A task waits while a standby has its replay paused, whatever writes the WAL.
+func TestThrottleReplica(t *testing.T) {
+	t.Parallel()
+	db, standby := withStandby(t)
 	replica, err := sql.Open("pgx", standby.DSN)
 	if err != nil {
 		t.Fatal(err)
@@ -377,18 +385,7 @@ func TestThrottleStatements(t *testing.T) {
 // A role without rights finds vacuums and locks, says once that it cannot see standbys, and works.
 func TestThrottleWithoutRights(t *testing.T) {
 	t.Parallel()
-	server := testdb.OwnServer(t)
-	db := migrated(t, testdb.On(t, server))
-	makeTouch(t, db.DB)
-	standby, err := server.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := standby.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	db, _ := withStandby(t)
 	for _, s := range []string{"CREATE ROLE plain LOGIN", "GRANT USAGE ON SCHEMA " + db.Schema + " TO plain", "GRANT ALL ON ALL TABLES IN SCHEMA " + db.Schema + " TO plain"} {
 		executeSQL(t, db.DB, s)
 	}

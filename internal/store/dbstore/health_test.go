@@ -199,8 +199,7 @@ func as(t *testing.T, db *testdb.DB, role string) *testdb.DB {
 // as long as it has not replayed, by time; one that only receives WAL does not count. A role without rights cannot see standbys, and says so.
 func TestHealthServer(t *testing.T) {
 	t.Parallel()
-	server, err := cluster.StartPostgres(t.Context(), cluster.Unsynced, "autovacuum_naptime = 1s", "autovacuum_vacuum_cost_delay = 100",
-		"autovacuum_vacuum_cost_limit = 1")
+	server, err := cluster.StartPostgres(t.Context(), cluster.Unsynced, "autovacuum_naptime = 1s")
 	if err != nil {
 		t.Fatal(err)
 	}
