@@ -141,7 +141,7 @@ func (f finding) concerns(k *Kind) bool {
 // reading returns the last reading, or makes one if that is too old. It returns nil if ctx has
 // ended.
 func (t *throttle) reading(ctx context.Context) *health {
-	if h := t.last.Load(); t.holds(h) {
+	if h := t.last.Load(); t.isRecent(h) {
 		return h
 	}
 	select {
@@ -150,7 +150,7 @@ func (t *throttle) reading(ctx context.Context) *health {
 	case <-ctx.Done():
 		return nil
 	}
-	if h := t.last.Load(); t.holds(h) {
+	if h := t.last.Load(); t.isRecent(h) {
 		return h // another session has made it meanwhile
 	}
 	found := t.read(ctx)
@@ -163,8 +163,8 @@ func (t *throttle) reading(ctx context.Context) *health {
 	return h
 }
 
-// holds reports whether a reading is not too old.
-func (t *throttle) holds(h *health) bool {
+// isRecent reports whether a reading is not too old.
+func (t *throttle) isRecent(h *health) bool {
 	return h != nil && time.Since(h.read) < t.config.Interval
 }
 

@@ -190,7 +190,11 @@ func TestThrottleWaits(t *testing.T) {
 			pass(7500 * time.Millisecond)
 			e.vacuum("people", true)
 			began := time.Now()
-			pass(interval + time.Second)
+			e.s.counts()
+			pass(2*interval + 2*time.Second)
+			if reads, _ := e.s.counts(); reads < 2 {
+				t.Errorf("%d readings in two intervals: nobody noticed when the task was due", reads)
+			}
 			task := e.task(id)
 			if task.Status != lifecycle.Queued || task.Attempts != 0 || task.WaitingReason != "throttled: autovacuum works on table people" || task.Seq == 0 {
 				t.Errorf("%s with %d attempts at checkpoint %d: %q", task.Status, task.Attempts, task.Seq, task.WaitingReason)
