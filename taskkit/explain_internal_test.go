@@ -52,11 +52,15 @@ func TestExplain(t *testing.T) {
 		"long ago": {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), []WorkerInfo{falsely}, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
 		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []WorkerInfo{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
 		"throttled": {
-			task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 3*time.Second, "throttled: autovacuum works on table people" }), []WorkerInfo{able}, nil,
+			task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 3*time.Second, "throttled: autovacuum works on table people" }),
+			[]WorkerInfo{able},
+			nil,
 			"It is throttled: autovacuum works on table people. It waits at checkpoint 3 with 5 of 10 items, 1 of them failed, and its indicators are read again 3s from now.", none,
 		},
 		"throttled, due": {
-			task(StatusQueued, func(k *Task) { k.WaitingReason = "throttled: mails: 12 wait" }), []WorkerInfo{able}, nil,
+			task(StatusQueued, func(k *Task) { k.WaitingReason = "throttled: mails: 12 wait" }),
+			[]WorkerInfo{able},
+			nil,
 			"It is throttled: mails: 12 wait. It waits at checkpoint 3 with 5 of 10 items, 1 of them failed, and its indicators are read again now.", none,
 		},
 		"throttled, without a worker": {

@@ -22,7 +22,7 @@ type check struct {
 func (c *check) start(ctx context.Context) {
 	if c.running != nil {
 		select {
-		case <-c.running: // its answer is old
+		case <-c.running: //nolint:errcheck // its answer is old
 		default:
 			c.hangs = true
 			return

@@ -32,7 +32,9 @@ func TestThrottleLimits(t *testing.T) {
 		"wal":        {c, store.HealthReading{}, 120 << 20, "wal : WAL is written at 120.0 MiB/s, more than 100.0 MiB/s"},
 		"slow wal":   {c, store.HealthReading{}, 100 << 20, ""},
 		"locks": {
-			c, store.HealthReading{LockWaits: []store.LockWait{{For: 12345 * time.Millisecond}, {Table: "people", For: 500 * time.Millisecond}}}, 0,
+			c,
+			store.HealthReading{LockWaits: []store.LockWait{{For: 12345 * time.Millisecond}, {Table: "people", For: 500 * time.Millisecond}}},
+			0,
 			"locks : a session has waited 12.3s for a lock that a batch holds, locks people: a session has waited 500ms for a lock on table people",
 		},
 	} {
