@@ -38,6 +38,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Ledger:     k.def.Ledger,
 		StopAfter:  k.stopAfter,
 		Passes:     k.def.DeferDelays,
+		Touches:    k.def.Touches,
 		Children:   k.def.Children,
 		HasAbort:   aborts,
 		HasLimits:  limits,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,6 +91,9 @@ func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions 
 		return fmt.Sprintf("It waits for its children%s%s.", children(t), last)
 	case t.Wait > 0 && t.WaitingReason == lifecycle.ReasonEndingChildren:
 		return fmt.Sprintf("It ends once its children have ended%s%s.", children(t), last)
+	case able > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonThrottled):
+		return fmt.Sprintf("It is %s. It waits at checkpoint %d with %s, and its indicators are read again %s%s.",
+			t.WaitingReason, t.Checkpoints, items(t), inTime(t.Wait), last)
 	case t.Wait > 0:
 		reason := cmp.Or(t.WaitingReason, t.Reason, "it was submitted for later")
 		return fmt.Sprintf("It waits for its time, %s from now (%s)%s.", round(t.Wait), reason, last)
@@ -98,6 +102,14 @@ func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions 
 	default:
 		return fmt.Sprintf("It is due and waits for a free slot; live workers that can take it: %d%s.", able, last)
 	}
+}
+
+// inTime says when something is due.
+func inTime(wait time.Duration) string {
+	if wait <= 0 {
+		return "now"
+	}
+	return round(wait) + " from now"
 }
 
 // children says what has become of the children of a task.

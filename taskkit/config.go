@@ -112,6 +112,10 @@ type Config struct {
 	// <system>-<start>-<random> (SSP-24). Defaults to the host's name.
 	SystemID string
 
+	// Throttle says when batches wait because the database, or what the application says itself,
+	// is not well. Its zero value has defaults for kinds that name the tables that they write.
+	Throttle Throttle
+
 	measureEvery time.Duration // of engine.Config; only tests set it
 	cleanEvery   time.Duration // of engine.Config; only tests set it
 }
@@ -139,6 +143,7 @@ func (c Config) engine() engine.Config {
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
 		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),
+		Throttle: c.Throttle.engine(),
 	}
 	if len(e.Queues) == 0 {
 		e.Queues = []string{DefaultQueue}

@@ -81,6 +81,10 @@ func (c Config) check(e engine.Config) error {
 			fail(fmt.Sprintf("KindRetention[%q].%s", kind, fields[i]), "%s", problems[i])
 		}
 	}
+	fields, problems = c.Throttle.problems()
+	for i := range fields {
+		fail("Throttle."+fields[i], "%s", problems[i])
+	}
 	if err := checkSchemaName(or(c.Schema, DefaultSchema)); err != nil {
 		errs = append(errs, err)
 	}

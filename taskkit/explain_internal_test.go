@@ -51,6 +51,22 @@ func TestExplain(t *testing.T) {
 		"falsely":  {task(StatusQueued, nil), []WorkerInfo{able, falsely}, nil, "It is due and waits for a free slot; live workers that can take it: 1. Workers that were declared dead in the last hour although they ran: 1.", none},
 		"long ago": {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), []WorkerInfo{falsely}, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
 		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []WorkerInfo{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
+		"throttled": {
+			task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 3*time.Second, "throttled: autovacuum works on table people" }),
+			[]WorkerInfo{able},
+			nil,
+			"It is throttled: autovacuum works on table people. It waits at checkpoint 3 with 5 of 10 items, 1 of them failed, and its indicators are read again 3s from now.", none,
+		},
+		"throttled, due": {
+			task(StatusQueued, func(k *Task) { k.WaitingReason = "throttled: mails: 12 wait" }),
+			[]WorkerInfo{able},
+			nil,
+			"It is throttled: mails: 12 wait. It waits at checkpoint 3 with 5 of 10 items, 1 of them failed, and its indicators are read again now.", none,
+		},
+		"throttled, without a worker": {
+			task(StatusQueued, func(k *Task) { k.WaitingReason = "throttled: mails: 12 wait" }), nil, nil,
+			"It is due but no worker can take it: no worker is alive.", none,
+		},
 		"over its limit": {
 			paused(over), nil, nil, "It is paused (" + over + ") at checkpoint 3; resume with a higher limit continues it.",
 			lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 1}},

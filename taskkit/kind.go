@@ -50,6 +50,10 @@ type Definition[Spec, State, Result any] struct {
 	// items again, see [Batch.Defer]. An item is tried once more than there are
 	// delays, then it fails. All are positive. Defaults to 30 minutes and 6 hours.
 	DeferDelays []time.Duration
+	// Touches are the tables that the batches of the kind's tasks write, by the names that the
+	// database has for them: "people", or "app.people" with a schema. Batches wait while one of
+	// them is not well, see [Throttle]. Defaults to none.
+	Touches []string
 	// Queue is the queue of the kind's tasks, unless [WithQueue] names another.
 	// Defaults to "default".
 	Queue string
@@ -167,6 +171,11 @@ func NewKind[Spec, State, Result any](d Definition[Spec, State, Result]) *Kind[S
 	for _, delay := range d.DeferDelays {
 		if delay <= 0 {
 			panic(fmt.Sprintf("taskkit: kind %s: its delay of %v before deferred items are tried again is not positive", d.Name, delay))
+		}
+	}
+	for _, table := range d.Touches {
+		if !lifecycle.ValidTable(table) {
+			panic(fmt.Sprintf("taskkit: kind %s: %q is not a table that it touches: use %s", d.Name, table, lifecycle.TableRule))
 		}
 	}
 	if d.Queue == "" {

@@ -151,6 +151,32 @@ type OldRemoved struct {
 	Events  int
 }
 
+// ThrottleBegan: an indicator has ceased to be well, and batches of this worker wait for it, see
+// [Throttle]. It is sent once, and again after a [ThrottleEnded].
+type ThrottleBegan struct {
+	Worker    string
+	Indicator string // such as "vacuum", or the name of an [Indicator]
+	Reason    string // the first
+	Err       error  // why the indicator could not be read; nil: it was read
+}
+
+// ThrottleEnded: an indicator is well again, or can be read again. A worker finds out when one of its
+// tasks is about to run a batch; without such a task it does not read.
+type ThrottleEnded struct {
+	Worker    string
+	Indicator string
+	Duration  time.Duration // since ThrottleBegan
+}
+
+// IndicatorUnreadable: the worker cannot read an indicator of the database, for the reason in Err: its
+// role has no right to, the server does not have it, or a kind touches a table that does not exist. No
+// batch waits for what is not read. It is sent once for each.
+type IndicatorUnreadable struct {
+	Worker    string
+	Indicator string
+	Err       error
+}
+
 // TasksTakenOver: the worker has declared others dead, and released tasks that no
 // live worker had. Any worker may claim them; see [TaskClaimed].
 type TasksTakenOver struct {
@@ -225,6 +251,15 @@ type TaskReleased struct {
 	Delay  time.Duration // until it is due; after [LaterAt] by this machine's clock
 }
 
+// TaskThrottled: the task waits because an indicator is not well. It follows the [TaskReleased] of
+// the same task, and comes again for each time that the task was claimed and still had to wait.
+type TaskThrottled struct {
+	TaskRef
+	Indicator string        // the first, if there are several
+	Reason    string        // of all
+	Delay     time.Duration // until the task is due, when the indicators are read again
+}
+
 // TaskEnded: the end of a task is committed. A request that ends a waiting task in
 // the database itself is no event of a worker.
 type TaskEnded struct {
@@ -286,33 +321,37 @@ type WriteRefused struct {
 	Err error
 }
 
-func (WorkerStarted) workerEvent()     {}
-func (OldRemoved) workerEvent()        {}
-func (WorkerEnded) workerEvent()       {}
-func (WorkerListening) workerEvent()   {}
-func (WorkerPolling) workerEvent()     {}
-func (PresenceMissing) workerEvent()   {}
-func (PresenceUnknown) workerEvent()   {}
-func (DeclaredDead) workerEvent()      {}
-func (HeartbeatFailed) workerEvent()   {}
-func (ClaimFailed) workerEvent()       {}
-func (GroupCommitFailed) workerEvent() {}
-func (CallFailed) workerEvent()        {}
-func (BatchesCancelled) workerEvent()  {}
-func (SessionsAbandoned) workerEvent() {}
-func (TasksTakenOver) workerEvent()    {}
-func (TaskClaimed) workerEvent()       {}
-func (ClaimLost) workerEvent()         {}
-func (BatchDone) workerEvent()         {}
-func (BatchShrunk) workerEvent()       {}
-func (ItemSkipped) workerEvent()       {}
-func (CheckpointWritten) workerEvent() {}
-func (TaskRetried) workerEvent()       {}
-func (TaskReleased) workerEvent()      {}
-func (TaskEnded) workerEvent()         {}
-func (TaskLost) workerEvent()          {}
-func (ExecutorAbandoned) workerEvent() {}
-func (CommitReadBack) workerEvent()    {}
-func (ReadBackFailed) workerEvent()    {}
-func (EndingFailed) workerEvent()      {}
-func (WriteRefused) workerEvent()      {}
+func (WorkerStarted) workerEvent()       {}
+func (OldRemoved) workerEvent()          {}
+func (WorkerEnded) workerEvent()         {}
+func (WorkerListening) workerEvent()     {}
+func (WorkerPolling) workerEvent()       {}
+func (PresenceMissing) workerEvent()     {}
+func (PresenceUnknown) workerEvent()     {}
+func (DeclaredDead) workerEvent()        {}
+func (HeartbeatFailed) workerEvent()     {}
+func (ClaimFailed) workerEvent()         {}
+func (GroupCommitFailed) workerEvent()   {}
+func (CallFailed) workerEvent()          {}
+func (BatchesCancelled) workerEvent()    {}
+func (SessionsAbandoned) workerEvent()   {}
+func (ThrottleBegan) workerEvent()       {}
+func (ThrottleEnded) workerEvent()       {}
+func (IndicatorUnreadable) workerEvent() {}
+func (TasksTakenOver) workerEvent()      {}
+func (TaskThrottled) workerEvent()       {}
+func (TaskClaimed) workerEvent()         {}
+func (ClaimLost) workerEvent()           {}
+func (BatchDone) workerEvent()           {}
+func (BatchShrunk) workerEvent()         {}
+func (ItemSkipped) workerEvent()         {}
+func (CheckpointWritten) workerEvent()   {}
+func (TaskRetried) workerEvent()         {}
+func (TaskReleased) workerEvent()        {}
+func (TaskEnded) workerEvent()           {}
+func (TaskLost) workerEvent()            {}
+func (ExecutorAbandoned) workerEvent()   {}
+func (CommitReadBack) workerEvent()      {}
+func (ReadBackFailed) workerEvent()      {}
+func (EndingFailed) workerEvent()        {}
+func (WriteRefused) workerEvent()        {}

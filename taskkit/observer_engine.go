@@ -51,6 +51,12 @@ func workerEvent(e engine.Event) WorkerEvent {
 		return SessionsAbandoned(e)
 	case engine.OldRemoved:
 		return OldRemoved(e)
+	case engine.ThrottleBegan:
+		return ThrottleBegan(e)
+	case engine.ThrottleEnded:
+		return ThrottleEnded(e)
+	case engine.IndicatorUnreadable:
+		return IndicatorUnreadable(e)
 	case engine.TasksTakenOver:
 		return TasksTakenOver(e)
 	default:
@@ -77,6 +83,8 @@ func taskEvent(e engine.Event) WorkerEvent {
 		return TaskRetried{TaskRef(e.TaskRef), e.RetryIn, e.Code, e.Detail}
 	case engine.TaskReleased:
 		return TaskReleased{TaskRef(e.TaskRef), e.Reason, e.Delay}
+	case engine.TaskThrottled:
+		return TaskThrottled{TaskRef(e.TaskRef), e.Indicator, e.Reason, e.Delay}
 	case engine.TaskEnded:
 		return TaskEnded{TaskRef(e.TaskRef), Status(e.Status), e.Partial, e.Removed, e.Code, e.Detail, e.Checkpoint, progress(e.Progress), e.Duration}
 	case engine.TaskLost:

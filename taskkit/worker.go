@@ -36,7 +36,8 @@ func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	ec := c.engine()
 	ctx, cancel := context.WithTimeout(context.Background(), ec.Call)
 	defer cancel()
-	if err := errors.Join(r.check(), c.checkOn(ctx, db, ec)); err != nil {
+	errs := append(c.Throttle.unknownKinds(r.names), r.check(), c.checkOn(ctx, db, ec))
+	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	schema := or(c.Schema, DefaultSchema)

@@ -33,7 +33,7 @@ type State struct {
 
 // Executor sets program statuses.
 //
-//taskkit:executor program_status batch=500 targets=targets.people preview
+//taskkit:executor program_status batch=500 targets=targets.people preview touches=caseload_enrolment,caseload_status_change
 type Executor struct{}
 
 // Execute implements [taskkit.Executor].

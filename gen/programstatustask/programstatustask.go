@@ -66,6 +66,7 @@ var Kind = taskkit.NewKind(taskkit.Definition[Spec, State, Result]{
 	Revision:   1,
 	BatchSize:  500,
 	Preview:    true,
+	Touches:    []string{"caseload_enrolment", "caseload_status_change"},
 	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
 	State:      taskjson.NewCodec(appendState, decodeState),
 	Targets:    taskkit.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),

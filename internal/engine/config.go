@@ -49,6 +49,9 @@ type Config struct {
 	Events     time.Duration
 	CleanEvery time.Duration
 
+	// Throttle says when batches wait. Its zero value: never, as in package tasktest.
+	Throttle ThrottleConfig
+
 	// Identity installs the security context before each transaction.
 	Identity func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)
 	Log      *slog.Logger

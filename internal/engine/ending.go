@@ -85,13 +85,20 @@ func (s *session) attempt(c classify.Classification) *store.Attempt {
 }
 
 // release gives the task back without spending an attempt.
-func (s *session) release(reason string) flow {
-	w := store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Reason: reason}
+func (s *session) release(reason string) flow { return s.releaseFor(reason, 0) }
+
+// releaseFor is release until a delay has passed.
+func (s *session) releaseFor(reason string, delay time.Duration) flow {
+	w := store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: delay, Reason: reason}
 	if s.conditions.AwaitsApproval(s.progress) {
 		w.Progress = s.progress
 		s.check(&w)
 	}
-	return s.write(&w)
+	after := s.write(&w)
+	if delay > 0 {
+		s.pool.dueLater()
+	}
+	return after
 }
 
 // write makes a write without a transaction that is meant to end the session. The

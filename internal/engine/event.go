@@ -98,6 +98,25 @@ type (
 		Worker                       string
 		Results, Tasks, Idle, Events int
 	}
+	// ThrottleBegan is sent when an indicator has ceased to be well.
+	ThrottleBegan struct {
+		Worker    string
+		Indicator string
+		Reason    string
+		Err       error // nil: it was read
+	}
+	// ThrottleEnded is sent when it is well again.
+	ThrottleEnded struct {
+		Worker    string
+		Indicator string
+		Duration  time.Duration
+	}
+	// IndicatorUnreadable is sent once, when the worker cannot read an indicator.
+	IndicatorUnreadable struct {
+		Worker    string
+		Indicator string
+		Err       error
+	}
 	// TasksTakenOver is sent by the worker whose reaper released tasks.
 	TasksTakenOver struct {
 		Worker string
@@ -169,6 +188,13 @@ type (
 		Reason string
 		Delay  time.Duration
 	}
+	// TaskThrottled is sent after TaskReleased, when the task waits because of an indicator.
+	TaskThrottled struct {
+		TaskRef
+		Indicator string
+		Reason    string
+		Delay     time.Duration
+	}
 	// TaskEnded is sent when the end of a task is committed.
 	TaskEnded struct {
 		TaskRef
@@ -217,33 +243,37 @@ type (
 	}
 )
 
-func (WorkerStarted) event()     {}
-func (WorkerEnded) event()       {}
-func (WorkerListening) event()   {}
-func (WorkerPolling) event()     {}
-func (PresenceMissing) event()   {}
-func (PresenceUnknown) event()   {}
-func (DeclaredDead) event()      {}
-func (HeartbeatFailed) event()   {}
-func (ClaimFailed) event()       {}
-func (GroupCommitFailed) event() {}
-func (CallFailed) event()        {}
-func (BatchesCancelled) event()  {}
-func (SessionsAbandoned) event() {}
-func (OldRemoved) event()        {}
-func (TasksTakenOver) event()    {}
-func (TaskClaimed) event()       {}
-func (ClaimLost) event()         {}
-func (BatchDone) event()         {}
-func (BatchShrunk) event()       {}
-func (ItemSkipped) event()       {}
-func (CheckpointWritten) event() {}
-func (TaskRetried) event()       {}
-func (TaskReleased) event()      {}
-func (TaskEnded) event()         {}
-func (TaskLost) event()          {}
-func (ExecutorAbandoned) event() {}
-func (CommitReadBack) event()    {}
-func (ReadBackFailed) event()    {}
-func (EndingFailed) event()      {}
-func (WriteRefused) event()      {}
+func (WorkerStarted) event()       {}
+func (WorkerEnded) event()         {}
+func (WorkerListening) event()     {}
+func (WorkerPolling) event()       {}
+func (PresenceMissing) event()     {}
+func (PresenceUnknown) event()     {}
+func (DeclaredDead) event()        {}
+func (HeartbeatFailed) event()     {}
+func (ClaimFailed) event()         {}
+func (GroupCommitFailed) event()   {}
+func (CallFailed) event()          {}
+func (BatchesCancelled) event()    {}
+func (SessionsAbandoned) event()   {}
+func (OldRemoved) event()          {}
+func (ThrottleBegan) event()       {}
+func (ThrottleEnded) event()       {}
+func (IndicatorUnreadable) event() {}
+func (TasksTakenOver) event()      {}
+func (TaskThrottled) event()       {}
+func (TaskClaimed) event()         {}
+func (ClaimLost) event()           {}
+func (BatchDone) event()           {}
+func (BatchShrunk) event()         {}
+func (ItemSkipped) event()         {}
+func (CheckpointWritten) event()   {}
+func (TaskRetried) event()         {}
+func (TaskReleased) event()        {}
+func (TaskEnded) event()           {}
+func (TaskLost) event()            {}
+func (ExecutorAbandoned) event()   {}
+func (CommitReadBack) event()      {}
+func (ReadBackFailed) event()      {}
+func (EndingFailed) event()        {}
+func (WriteRefused) event()        {}

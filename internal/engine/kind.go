@@ -32,6 +32,8 @@ type Kind struct {
 	StopAfter lifecycle.StopPolicy
 	// Passes is how long a task waits before each pass over its deferred items.
 	Passes []time.Duration
+	// Touches are the tables that its batches write.
+	Touches []string
 	// FindsTargets: the executor finds the targets of tasks that are submitted without,
 	// and its calls are each a [Targeter].
 	FindsTargets bool

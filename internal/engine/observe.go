@@ -106,6 +106,15 @@ func line(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelError, "abandoning sessions that ignore their context", []any{"sessions", e.Sessions}
 	case OldRemoved:
 		return slog.LevelInfo, "removed what was kept for long enough", []any{"results", e.Results, "tasks", e.Tasks, "idle", e.Idle, "events", e.Events}
+	case ThrottleBegan:
+		if e.Err != nil {
+			return slog.LevelWarn, "batches wait because an indicator cannot be read", []any{"indicator", e.Indicator, "error", e.Err}
+		}
+		return slog.LevelInfo, "batches wait", []any{"indicator", e.Indicator, "reason", e.Reason}
+	case ThrottleEnded:
+		return slog.LevelInfo, "batches run again", []any{"indicator", e.Indicator, "duration", e.Duration}
+	case IndicatorUnreadable:
+		return slog.LevelWarn, "cannot read an indicator; no batch waits for it", []any{"indicator", e.Indicator, "error", e.Err}
 	case TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
 	default:
@@ -164,6 +173,8 @@ func lineOfTask(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "batch failed", of(e.TaskRef, "try", e.Attempt, "retry_in", e.RetryIn, "code", e.Code, "error", e.Detail)
 	case TaskReleased:
 		return slog.LevelDebug, "task released", of(e.TaskRef, "reason", e.Reason, "delay", e.Delay)
+	case TaskThrottled:
+		return slog.LevelDebug, "task throttled", of(e.TaskRef, "indicator", e.Indicator, "reason", e.Reason, "delay", e.Delay)
 	case TaskEnded:
 		level, args = slog.LevelDebug, of(e.TaskRef, append([]any{"status", e.Status}, counters(e.Progress)...)...)
 		if e.Status != lifecycle.Completed {

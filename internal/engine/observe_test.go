@@ -53,13 +53,16 @@ func BenchmarkEventsOfABatch(b *testing.B) {
 // DEBUG.
 func TestLines(t *testing.T) {
 	t.Parallel()
-	frequent := []Event{TaskClaimed{}, BatchDone{}, CheckpointWritten{}, TaskReleased{}, TaskEnded{Status: lifecycle.Completed}}
+	frequent := []Event{TaskClaimed{}, BatchDone{}, CheckpointWritten{}, TaskReleased{}, TaskThrottled{}, TaskEnded{Status: lifecycle.Completed}}
 	rare := []Event{
 		WorkerStarted{},
 		WorkerEnded{},
 		WorkerPolling{},
 		PresenceMissing{},
 		PresenceUnknown{},
+		ThrottleBegan{},
+		ThrottleEnded{},
+		IndicatorUnreadable{},
 		DeclaredDead{},
 		HeartbeatFailed{},
 		ClaimFailed{},

@@ -213,6 +213,9 @@ func (p *pool) turnOver(ctx context.Context, t Task, began time.Time, executed b
 // processed counts items of an owner.
 func (p *pool) processed(owner uuid.UUID, items int64) { p.turns.add(owner, items) }
 
+// dueLater makes the claimer find out when the task is due: it may not poll again before.
+func (p *pool) dueLater() { p.wakeups.taskWaiting() }
+
 // detach runs f on a goroutine that the shutdown waits for. Only the flusher's
 // goroutine calls it.
 func (p *pool) detach(f func()) { p.detached.Go(f) }

@@ -47,7 +47,8 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	places := newChecks(CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
 	admissions := newAdmissions(w.store, c.Call)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
-		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, places: places, admissions: admissions, wakeups: wakeups,
+		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, places: places, admissions: admissions,
+		throttle: newThrottle(w.store, w.kinds, c, events),
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
 	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}

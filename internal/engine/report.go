@@ -56,6 +56,9 @@ func (s *session) reportWritten(w *store.Write, control lifecycle.Control) {
 			delay = time.Until(w.At)
 		}
 		reportFrequent(s.events, TaskReleased{TaskRef: s.ref(), Reason: w.Reason, Delay: max(delay, 0)})
+		if s.throttledBy != "" {
+			reportFrequent(s.events, TaskThrottled{TaskRef: s.ref(), Indicator: s.throttledBy, Reason: w.Reason, Delay: max(delay, 0)})
+		}
 	}
 }
 

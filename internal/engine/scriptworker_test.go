@@ -215,6 +215,11 @@ func (w *scriptWorker) ReadPresence(ctx context.Context, process string) (store.
 	return reaching(w, func() (store.PresenceReading, error) { return w.env.store.ReadPresence(ctx, process) })
 }
 
+// ReadHealth implements [engine.Store].
+func (w *scriptWorker) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
+	return reaching(w, func() (store.HealthReading, error) { return w.env.store.ReadHealth(ctx, q) })
+}
+
 // FoundAlive implements [engine.Store].
 func (w *scriptWorker) FoundAlive(ctx context.Context, process string) (bool, error) {
 	return reaching(w, func() (bool, error) { return w.env.store.FoundAlive(ctx, process) })

@@ -23,9 +23,9 @@ type sessionDeps struct {
 	pool       scheduler
 	events     *observer
 	parents    *checks[uuid.UUID] // wakes parents that wait for their children
-	wakeups    *wakeups
-	places     *checks[string] // wakes tasks that wait for a place under a limit
+	places     *checks[string]    // wakes tasks that wait for a place under a limit
 	admissions *admissions
+	throttle   *throttle // nil: no task waits because of an indicator
 }
 
 // scheduler is what a session needs of the pool that runs it.
@@ -41,6 +41,8 @@ type scheduler interface {
 	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
+	// dueLater says that a task was released that is due soon.
+	dueLater()
 }
 
 // flow says what a session does after one of its steps.
@@ -101,6 +103,8 @@ type session struct {
 	began      time.Time
 	executed   bool // a batch has been committed
 	worktime   worktime
+	// throttledBy is the indicator because of which the task is released; "": it is none.
+	throttledBy string
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }

@@ -37,8 +37,8 @@ func newTimes(p store.Plan) (times, error) {
 // now returns the time by the database's clock.
 func (t times) now() time.Time { return t.clock.Add(time.Since(t.read)) }
 
-// mustWait acts on what keeps the task from executing now: its times, and its rate. It reports whether
-// something does. The session then ends, or continues and asks again.
+// mustWait acts on what keeps the task from executing now: its times, an indicator, and its rate. It reports
+// whether something does. The session then ends, or continues and asks again.
 func (s *session) mustWait() (waits bool, after flow) {
 	if s.times.Times != (lifecycle.Times{}) {
 		now := s.times.now()
@@ -54,6 +54,9 @@ func (s *session) mustWait() (waits bool, after flow) {
 			})
 		}
 	}
+	if reason, wait := s.throttled(); reason != "" {
+		return true, s.releaseFor(reason, wait)
+	}
 	wait := s.rate.wait(s.progress)
 	switch {
 	case wait <= 0:
@@ -62,15 +65,7 @@ func (s *session) mustWait() (waits bool, after flow) {
 		sleep(s.ctx, wait)
 		return true, continueSession
 	}
-	after = s.write(&store.Write{
-		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: wait,
-		Reason: fmt.Sprintf("its rate is %g items a second at most", s.rate.perSecond),
-	})
-	if after == endSession {
-		// A poll may come much later than that, and the task would be slower than its rate.
-		time.AfterFunc(wait+time.Millisecond, s.wakeups.taskWaiting)
-	}
-	return true, after
+	return true, s.releaseFor(fmt.Sprintf("its rate is %g items a second at most", s.rate.perSecond), wait)
 }
 
 const (

@@ -32,3 +32,17 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+func TestTableNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 64)
+	for name, want := range map[string]bool{
+		"people": true, "app.people": true, "App.Person$2": true, "_p": true, long[1:] + "." + long[1:]: true,
+		"": false, ".": false, "app.": false, ".people": false, "a.b.c": false, "7up": false, "$a": false,
+		"a b": false, `"people"`: false, "people\n": false, "é": false, long: false, long + ".p": false,
+	} {
+		if got := lifecycle.ValidTable(name); got != want {
+			t.Errorf("table %q: valid is %t, want %t", name, got, want)
+		}
+	}
+}

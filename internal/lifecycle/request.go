@@ -125,6 +125,8 @@ const (
 	ReasonRetried    = "retried"
 	ReasonWorkerLeft = "its worker left"
 	ReasonWorkerLost = "its worker was lost"
+	// ReasonThrottled begins that of a task whose batches wait because an indicator is not well.
+	ReasonThrottled = "throttled: "
 	// ReasonChildren and ReasonEndingChildren are those of a parent that waits: for its
 	// children, and for them to end before it ends itself.
 	ReasonChildren       = "waits for its children"

@@ -84,6 +84,7 @@ type Store interface {
 	Presence
 	Cleaner
 	Limits
+	Health
 
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator

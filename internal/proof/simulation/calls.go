@@ -131,6 +131,11 @@ func (n *node) ReadPresence(ctx context.Context, process string) (store.Presence
 	})
 }
 
+// ReadHealth implements [store.Health].
+func (n *node) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
+	return do(ctx, n, "ReadHealth", func(ctx context.Context) (store.HealthReading, error) { return n.db.ReadHealth(ctx, q) })
+}
+
 // FoundAlive implements [store.Presence].
 func (n *node) FoundAlive(ctx context.Context, process string) (bool, error) {
 	return do(ctx, n, "FoundAlive", func(ctx context.Context) (bool, error) { return n.db.FoundAlive(ctx, process) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/storetest"
@@ -25,6 +26,10 @@ func (c *calls) presence(db *testdb.DB) {
 		return want(c.s.Watch(ctx, "watcher", w), context.Canceled)
 	})
 	c.record("found_alive", func() error { _, err := c.s.FoundAlive(c.Context(), "watcher"); return err })
+	c.record("read_health", func() error {
+		_, err := c.s.ReadHealth(c.Context(), store.HealthQuery{Tables: []string{"people"}, Vacuum: true, Replicas: true, Locks: true, WAL: true, LockWait: time.Second})
+		return err
+	})
 	c.record("read_presence", func() error { _, err := c.s.ReadPresence(c.Context(), "another"); return err })
 }
 

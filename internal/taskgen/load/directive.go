@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ type directive struct {
 	preview     bool
 	previewPos  token.Pos
 	children    bool
+	touches     []string
 	ledger      bool
 	ledgerPos   token.Pos
 	stopAfter   string
@@ -127,7 +129,7 @@ func options(c *ast.Comment) (all []option) {
 var wordRule = regexp.MustCompile(`\S+`)
 
 // optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, preview, ledger, children, alias=NAME, reserved=NAME and retired"
+const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, touches=TABLE,TABLE, preview, ledger, children, alias=NAME, reserved=NAME and retired"
 
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
@@ -198,6 +200,17 @@ func (d *directive) parse(words []option) (problems []problem) {
 					break
 				}
 				d.deferDelays = append(d.deferDelays, delay)
+			}
+		case "touches":
+			d.touches = nil
+			for table := range strings.SplitSeq(value, ",") {
+				switch {
+				case !lifecycle.ValidTable(table):
+					refuse(o.pos, "write the tables that a batch writes, as in touches=people,enrolments; use "+lifecycle.TableRule, "touches=%s: %q is not a valid name of a table", value, table)
+				case slices.Contains(d.touches, table):
+					refuse(o.pos, "name it once", "touches=%s names the table %s twice", value, table)
+				}
+				d.touches = append(d.touches, table)
 			}
 		case "alias":
 			d.aliases = append(d.aliases, name(o, key, value))

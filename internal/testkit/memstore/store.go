@@ -41,6 +41,7 @@ type Store struct {
 	watchers map[int]store.Watcher
 	watched  int
 	locks    int64 // presence locks that have been taken
+	health   store.HealthReading
 }
 
 var _ store.Store = (*Store)(nil)

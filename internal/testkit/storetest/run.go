@@ -74,7 +74,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"BatchEndsUnderStatements": batchEndsUnderStatements,
 
 		"DeadNeverRevives": deadNeverRevives, "LeaveReleases": leaveReleases, "ReapIsTotal": reapIsTotal, "ReapGoesOn": reapGoesOn, "ReapEnds": reapEnds,
-		"Processes": processes, "PresenceAbsent": presenceAbsent, "PresenceHeld": presenceHeld,
+		"Processes": processes, "Health": health, "PresenceAbsent": presenceAbsent, "PresenceHeld": presenceHeld,
 
 		"RequestEveryStatus": requestEveryStatus, "RequestPauseResume": requestPauseResume, "RequestPriority": requestPriority, "RequestRetry": requestRetry, "RequestSkip": requestSkip,
 		"ConditionsStopPolicy": conditionsStopPolicy, "ConditionsYield": conditionsYield, "ConditionsRequests": conditionsRequests, "ConditionsApproval": conditionsApproval,

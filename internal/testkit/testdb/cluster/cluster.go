@@ -34,6 +34,22 @@ const Unsynced = "fsync = off\nfull_page_writes = off"
 // its configuration. Without any it is as durable as in production. The context
 // bounds the start, and an installation if one is needed, not the server's life.
 func StartPostgres(ctx context.Context, settings ...string) (*Server, error) {
+	return startPostgres(ctx, "", settings)
+}
+
+// Standby starts a standby of a server that [StartPostgres] has started: a copy of it, which replays what it writes
+// and answers queries. The lines of configuration come after those of the server. Stop it
+// before the server.
+func (s *Server) Standby(ctx context.Context, settings ...string) (*Server, error) {
+	c, err := pgx.ParseConfig(s.DSN)
+	if err != nil {
+		return nil, fmt.Errorf("read the DSN of the primary: %w", err)
+	}
+	return startPostgres(ctx, strconv.Itoa(int(c.Port)), settings)
+}
+
+// startPostgres starts a PostgreSQL server, a standby of the one at a port if that is not "".
+func startPostgres(ctx context.Context, primary string, settings []string) (*Server, error) {
 	initdb, err := postgres.ensure(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +61,7 @@ func StartPostgres(ctx context.Context, settings ...string) (*Server, error) {
 	}
 	return try(ctx, "PostgreSQL", func(port string) (*Server, error) {
 		dir := newDir("pg")
-		s, err := keep(postgresScript, dir, filepath.Dir(initdb), dir, port, strings.Join(settings, "\n"))
+		s, err := keep(postgresScript, dir, filepath.Dir(initdb), dir, port, strings.Join(settings, "\n"), primary)
 		if err != nil {
 			return nil, err
 		}

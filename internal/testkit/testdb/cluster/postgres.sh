@@ -1,8 +1,8 @@
 # The keeper of a PostgreSQL cluster. Arguments: directory of the binaries, the
-# directory to make, the port, more lines of configuration. Prints "ready", or what
-# went wrong.
+# directory to make, the port, more lines of configuration, and the port of the server
+# that it follows as a standby, if it is one. Prints "ready", or what went wrong.
 set -u
-bin=$1 dir=$2 port=$3 settings=$4
+bin=$1 dir=$2 port=$3 settings=$4 primary=${5:-}
 
 finish() {
 	trap - EXIT
@@ -17,9 +17,17 @@ trap 'exit 1' HUP INT TERM
 
 # Trust is safe: the port is bound to the loopback only, the data is of tests.
 # The locale C is on every machine and sorts alike on all of them. Not syncing
-# concerns the files of initdb alone.
+# concerns the files of initdb alone. A standby copies them, and its lines of configuration
+# come after those of its primary.
+make() {
+	if [ -n "$primary" ]; then
+		"$bin/pg_basebackup" -h 127.0.0.1 -p "$primary" -U postgres -D "$dir/data" -R -X stream -c fast --no-sync
+	else
+		"$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync
+	fi
+}
 {
-	"$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync &&
+	make &&
 	cat >>"$dir/data/postgresql.conf" <<-CONF
 		listen_addresses = '127.0.0.1'
 		port = $port

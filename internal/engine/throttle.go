@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// ThrottleConfig says when batches wait because the database, or what else an indicator of the
+// user's is about, is not well.
+type ThrottleConfig struct {
+	Interval time.Duration // for which a reading holds; 0: nothing is read
+	// The limits are those of kinds that touch tables, on PostgreSQL. 0 is none.
+	Vacuum         bool // wait for commands that work on the tables
+	ReplicaLag     time.Duration
+	ReplicaBytes   int64
+	IgnoreReplicas []string // by application_name
+	WALRate        int64    // bytes per second
+	LockWait       time.Duration
+	Indicators     []Indicator
+}
+
+// Indicator is one of the user's.
+type Indicator struct {
+	Name  string
+	Kinds []string // by the names of the kinds, without aliases; nil: all
+	// Check returns why batches must wait, "" if they need not.
+	Check func(ctx context.Context) (string, error)
+}
+
+// IndicatorHealth is the indicator of a database whose health cannot be read.
+const IndicatorHealth = "health"
+
+// throttle makes batches wait while an indicator is not well. It reads when a session comes to a
+// batch boundary and the last reading is older than the interval: once, however many sessions
+// come. Nothing runs between. It is safe for concurrent use; a nil throttle makes no batch wait.
+type throttle struct {
+	store  Store
+	config ThrottleConfig
+	within time.Duration // timeout of a reading
+	events *observer
+
+	query  store.HealthQuery // without tables: nothing is read from the database
+	last   atomic.Pointer[health]
+	reader chan struct{} // full while a session reads; what follows belongs to it
+
+	checks []*check
+	wal    store.HealthReading  // the last with WAL
+	began  map[string]time.Time // indicators that are not well
+	told   map[string]bool      // what is unreadable or missing, and was reported
+}
+
+// health is what a reading has found.
+type health struct {
+	read     time.Time
+	findings []finding
+}
+
+// finding is an indicator that is not well.
+type finding struct {
+	indicator string
+	reason    string
+	table     string   // that must not be written; "": any
+	kinds     []string // of an indicator of the user's; nil: all
+	own       bool     // it is one of the user's
+	err       error    // it could not be read
+}
+
+// newThrottle returns nil if no kind needs one.
+func newThrottle(s Store, kinds map[string]*Kind, c Config, o *observer) *throttle {
+	config := c.Throttle
+	if config.Interval <= 0 {
+		return nil
+	}
+	t := &throttle{
+		store: s, config: config, within: min(c.Call, max(config.Interval, time.Second)), events: o,
+		reader: make(chan struct{}, 1), began: make(map[string]time.Time), told: make(map[string]bool),
+	}
+	for _, i := range config.Indicators {
+		t.checks = append(t.checks, &check{Indicator: i})
+	}
+	q := store.HealthQuery{
+		Vacuum: config.Vacuum, Replicas: config.ReplicaLag > 0 || config.ReplicaBytes > 0,
+		Locks: config.LockWait > 0, LockWait: config.LockWait, WAL: config.WALRate > 0,
+	}
+	if s.Dialect() == dialect.Postgres && (q.Vacuum || q.Replicas || q.Locks || q.WAL) {
+		for _, k := range kinds {
+			q.Tables = append(q.Tables, k.Touches...)
+		}
+		slices.Sort(q.Tables)
+		q.Tables = slices.Compact(q.Tables)
+		t.query = q
+	}
+	if len(t.query.Tables) == 0 && len(t.checks) == 0 {
+		return nil
+	}
+	return t
+}
+
+// findings returns what makes tasks of a kind wait, and how long the reading still holds.
+func (t *throttle) findings(ctx context.Context, k *Kind) (found []finding, wait time.Duration) {
+	if t == nil || !t.concerns(k) {
+		return nil, 0
+	}
+	h := t.reading(ctx)
+	if h == nil {
+		return nil, 0
+	}
+	for _, f := range h.findings {
+		if f.concerns(k) {
+			found = append(found, f)
+		}
+	}
+	return found, max(t.config.Interval-time.Since(h.read), 0) + time.Millisecond // the next reading is made then
+}
+
+// concerns reports whether an indicator can make tasks of a kind wait.
+func (t *throttle) concerns(k *Kind) bool {
+	return len(t.query.Tables) > 0 && len(k.Touches) > 0 ||
+		slices.ContainsFunc(t.checks, func(c *check) bool { return c.Kinds == nil || slices.Contains(c.Kinds, k.Name) })
+}
+
+// concerns reports whether the finding makes tasks of a kind wait.
+func (f finding) concerns(k *Kind) bool {
+	switch {
+	case f.own:
+		return f.kinds == nil || slices.Contains(f.kinds, k.Name)
+	case f.table == "":
+		return len(k.Touches) > 0
+	default:
+		return slices.Contains(k.Touches, f.table)
+	}
+}
+
+// reading returns the last reading, or makes one if that is too old. It returns nil if ctx has
+// ended.
+func (t *throttle) reading(ctx context.Context) *health {
+	if h := t.last.Load(); t.isRecent(h) {
+		return h
+	}
+	select {
+	case t.reader <- struct{}{}:
+		defer func() { <-t.reader }()
+	case <-ctx.Done():
+		return nil
+	}
+	if h := t.last.Load(); t.isRecent(h) {
+		return h // another session has made it meanwhile
+	}
+	found := t.read(ctx)
+	if ctx.Err() != nil {
+		return nil // it was cut off, and says nothing
+	}
+	t.report(found)
+	h := &health{time.Now(), found}
+	t.last.Store(h)
+	return h
+}
+
+// isRecent reports whether a reading is not too old.
+func (t *throttle) isRecent(h *health) bool {
+	return h != nil && time.Since(h.read) < t.config.Interval
+}
+
+// read reads all indicators.
+func (t *throttle) read(ctx context.Context) []finding {
+	ctx, cancel := context.WithTimeout(ctx, t.within)
+	defer cancel()
+	for _, c := range t.checks {
+		c.start(ctx)
+	}
+	var found []finding
+	if len(t.query.Tables) > 0 {
+		r, err := t.store.ReadHealth(ctx, t.query)
+		if err != nil {
+			// A database that does not answer is not well either.
+			found = append(found, finding{
+				indicator: IndicatorHealth, reason: "the health of the database cannot be read: " + err.Error(), err: err,
+			})
+		} else {
+			t.reportUnreadable(r)
+			found = t.config.evaluate(r, t.walRate(r))
+		}
+	}
+	for _, c := range t.checks {
+		if f, well := c.finding(ctx, t.within); !well {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// report reports which indicators have ceased to be well, and which are well again.
+func (t *throttle) report(found []finding) {
+	now := time.Now()
+	unwell := make(map[string]bool)
+	for _, f := range found {
+		if unwell[f.indicator] {
+			continue
+		}
+		unwell[f.indicator] = true
+		if _, ok := t.began[f.indicator]; !ok {
+			t.began[f.indicator] = now
+			t.events.report(ThrottleBegan{Worker: t.events.worker, Indicator: f.indicator, Reason: classify.Clean(f.reason), Err: f.err})
+		}
+	}
+	for name, since := range t.began {
+		if !unwell[name] {
+			delete(t.began, name)
+			t.events.report(ThrottleEnded{Worker: t.events.worker, Indicator: name, Duration: now.Sub(since)})
+		}
+	}
+}
+
+// throttled returns why the task must wait before its next batch, "" if it need not, and for how
+// long.
+func (s *session) throttled() (reason string, wait time.Duration) {
+	s.throttledBy = ""
+	found, wait := s.throttle.findings(s.ctx, s.kind)
+	if len(found) == 0 {
+		return "", 0
+	}
+	s.throttledBy = found[0].indicator
+	for i, f := range found {
+		if i > 0 {
+			reason += "; "
+		}
+		reason += f.reason
+	}
+	return classify.Clean(lifecycle.ReasonThrottled + reason), wait
+}

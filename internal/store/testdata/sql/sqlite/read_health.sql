@@ -1,0 +1,2 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+

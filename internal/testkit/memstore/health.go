@@ -1,0 +1,23 @@
+package memstore
+
+import (
+	"context"
+
+	"taskkit.dev/internal/store"
+)
+
+// SetHealth sets what ReadHealth returns. It returns nothing at first.
+func (s *Store) SetHealth(r store.HealthReading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.health = r
+}
+
+// ReadHealth implements [store.Health].
+func (s *Store) ReadHealth(ctx context.Context, _ store.HealthQuery) (store.HealthReading, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.HealthReading{}, err
+	}
+	defer s.mu.Unlock()
+	return s.health, nil
+}
