@@ -23,6 +23,7 @@ import (
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskqueue"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
@@ -97,6 +98,7 @@ func checkColumn(t, c string) error {
 			taskparent.Table:  taskparent.ValidColumn,
 			taskplan.Table:    taskplan.ValidColumn,
 			taskprocess.Table: taskprocess.ValidColumn,
+			taskqueue.Table:   taskqueue.ValidColumn,
 			taskrate.Table:    taskrate.ValidColumn,
 			taskresult.Table:  taskresult.ValidColumn,
 			tasktarget.Table:  tasktarget.ValidColumn,

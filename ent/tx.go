@@ -36,6 +36,8 @@ type Tx struct {
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
+	// TaskQueue is the client for interacting with the TaskQueue builders.
+	TaskQueue *TaskQueueClient
 	// TaskRate is the client for interacting with the TaskRate builders.
 	TaskRate *TaskRateClient
 	// TaskResult is the client for interacting with the TaskResult builders.
@@ -184,6 +186,7 @@ func (tx *Tx) init() {
 	tx.TaskParent = NewTaskParentClient(tx.config)
 	tx.TaskPlan = NewTaskPlanClient(tx.config)
 	tx.TaskProcess = NewTaskProcessClient(tx.config)
+	tx.TaskQueue = NewTaskQueueClient(tx.config)
 	tx.TaskRate = NewTaskRateClient(tx.config)
 	tx.TaskResult = NewTaskResultClient(tx.config)
 	tx.TaskTarget = NewTaskTargetClient(tx.config)

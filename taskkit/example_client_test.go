@@ -163,3 +163,18 @@ func ExampleGet() {
 	fmt.Println(task.Task.Status, task.Spec.People, task.State.Greeted, err)
 	// Output: QUEUED [Ada Kurt] 0 <nil>
 }
+
+// While a queue is paused its tasks wait, and whoever asks learns why.
+func ExampleClient_PauseQueue() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	_, _ = taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	_ = client.PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithReason("the mail server is down"))
+	queues, err := client.Queues(ctx)
+	fmt.Println(queues[0].Name, queues[0].Paused, queues[0].PausedReason, queues[0].Waiting, err)
+	fmt.Println(client.ResumeQueue(ctx, taskkit.DefaultQueue))
+	// Output:
+	// default true the mail server is down 1 <nil>
+	// <nil>
+}

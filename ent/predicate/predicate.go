@@ -39,6 +39,9 @@ type TaskPlan func(*sql.Selector)
 // TaskProcess is the predicate function for taskprocess builders.
 type TaskProcess func(*sql.Selector)
 
+// TaskQueue is the predicate function for taskqueue builders.
+type TaskQueue func(*sql.Selector)
+
 // TaskRate is the predicate function for taskrate builders.
 type TaskRate func(*sql.Selector)
 

@@ -31,7 +31,7 @@ type claimer struct {
 	size        *sizer // of one claim
 	moreWaiting bool   // the database may hold more tasks than there was room for
 	lost        *lostClaims
-	// requested is when a saturated worker last claimed tasks with a request.
+	// requested is when the worker last claimed tasks with a request apart.
 	requested time.Time
 }
 
@@ -90,6 +90,9 @@ func (c *claimer) run(ctx context.Context) {
 		next := c.pollInterval()
 		if found.Next >= 0 && found.Next < next {
 			next = found.Next + time.Millisecond
+		}
+		if found.Paused {
+			next = min(next, c.endRequested(ctx))
 		}
 		switch {
 		case full:

@@ -44,8 +44,8 @@ type Store interface {
 	// spending an attempt, in one transaction.
 	Deregister(ctx context.Context, process string) error
 
-	// Claim takes tasks: stalled before new, then by priority, then the oldest.
-	// Each comes back in SCHEDULING with its fence and attempts one higher. A
+	// Claim takes tasks: stalled before new, then by priority, then the oldest; none of a
+	// paused queue, unless it is a claim of Requested tasks. Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
 	// Deferred reads the positions, in ascending order, of a task's deferred items
@@ -72,7 +72,7 @@ type Store interface {
 	// holds, marking it stalled, and applies requests that no worker will apply. It keeps nothing in memory and never waits for a row lock.
 	Reap(ctx context.Context, absent []int64) (Reaped, error)
 	// Waiting reports whether a task could be claimed now by these queues and
-	// kinds.
+	// kinds: not one of a paused queue.
 	Waiting(ctx context.Context, c Claim) (bool, error)
 	// Release returns the connections that the store keeps to the pool. The store
 	// may be used again.
@@ -130,6 +130,7 @@ type Operator interface {
 	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
 	Rates
 	Parents
+	Queues
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner
@@ -203,6 +204,9 @@ type ClaimResult struct {
 	// Next is how long until the next waiting task of these queues is due, when
 	// fewer than Limit were found; negative when none is waiting.
 	Next time.Duration
+	// Paused reports, when fewer than Limit were found, that one of these queues is paused: then
+	// the tasks in it that are to end were not taken. A claim of Requested tasks takes them.
+	Paused bool
 }
 
 // ClaimedTask is a task that a claim returned.

@@ -140,6 +140,18 @@ CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("
 CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
+-- Create "taskkit_queue" table
+CREATE TABLE "{schema}"."taskkit_queue" (
+  "name" text NOT NULL,
+  "paused" boolean NOT NULL DEFAULT (false),
+  "paused_by" uuid NULL,
+  "paused_reason" text NULL,
+  "paused_date" timestamptz NULL,
+  "resumed_by" uuid NULL,
+  "resumed_reason" text NULL,
+  "resumed_date" timestamptz NULL,
+  PRIMARY KEY ("name")
+);
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (
   "id" uuid NOT NULL,

@@ -241,6 +241,18 @@ CREATE TABLE `taskkit_task_process` (
   `found_alive_date` datetime NULL,
   PRIMARY KEY (`id`)
 );
+-- Create "taskkit_queue" table
+CREATE TABLE `taskkit_queue` (
+  `name` text NOT NULL,
+  `paused` bool NOT NULL DEFAULT (false),
+  `paused_by` uuid NULL,
+  `paused_reason` text NULL,
+  `paused_date` datetime NULL,
+  `resumed_by` uuid NULL,
+  `resumed_reason` text NULL,
+  `resumed_date` datetime NULL,
+  PRIMARY KEY (`name`)
+);
 -- Create "taskkit_task_rate" table
 CREATE TABLE `taskkit_task_rate` (
   `id` uuid NOT NULL,

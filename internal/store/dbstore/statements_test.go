@@ -208,6 +208,13 @@ func (c *calls) worker() {
 	requested.Requested = true
 	c.record("waiting", func() error { _, err := s.Waiting(ctx, claim); return err })
 	c.record("waiting_requested", func() error { _, err := s.Waiting(ctx, requested); return err })
+	for _, paused := range []bool{true, false} {
+		c.record(map[bool]string{true: "pause_queue", false: "resume_queue"}[paused], func() error {
+			return s.PauseQueue(ctx, store.QueueChange{Queue: "paused", Paused: paused})
+		})
+	}
+	c.record("paused_queues", func() error { _, err := s.PausedQueues(ctx); return err })
+	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx); return err })
 	var claimed []store.ClaimedTask
 	c.record("claim", func() error { r, err := s.Claim(ctx, claim); claimed = r.Tasks; return err })
 	if len(claimed) < len(ids) {

@@ -41,11 +41,12 @@ import (
 // wait, which takes longer than the claim (jit_above_cost).
 //
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
-var claimQuery = takeQuery(`ranks AS MATERIALIZED (
+var claimQuery = takeQuery(closedQueues+`, ranks AS MATERIALIZED (
   SELECT r.rank, r.stalled, r.priority, u.queue
   FROM (VALUES `+rankRows()+`) r(rank, stalled, priority)
   CROSS JOIN unnest((SELECT $2::text[])) u(queue)
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+    AND u.queue <> ALL (ARRAY(SELECT name FROM closed))
   ORDER BY r.rank
 ), picked AS MATERIALIZED (
   SELECT id, rank FROM (SELECT t.id, r.rank
@@ -59,7 +60,8 @@ var claimQuery = takeQuery(`ranks AS MATERIALIZED (
   ) t
   LIMIT (SELECT $4::bigint)) p LIMIT 10000
 )`, `
-  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
+  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait,
+    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
@@ -68,6 +70,10 @@ var claimQuery = takeQuery(`ranks AS MATERIALIZED (
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4`)
+
+// closedQueues is the table expression of the queues that are paused, which are few. The
+// snapshot of a claim decides: if the claim begins after the pause, it takes nothing.
+const closedQueues = `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused)`
 
 // rankRows renders the ranks as rows of number, stalled and priority, those of
 // stalled tasks and of others each on a line.
@@ -92,7 +98,7 @@ var claimRequestedQuery = takeQuery(`picked AS MATERIALIZED (
   SELECT q.id, 1 AS rank FROM {s}taskkit_queued_task q`+requestedWhere("$2", "$3")+`
     AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
-)`, "SELECT -1::bigint AS wait")
+)`, "SELECT -1::bigint AS wait, false AS paused")
 
 // requestedWhere is the condition on a task that it waits and is to end, but not for its
 // children to end first. The index's own condition is repeated word for word.
@@ -120,7 +126,7 @@ func takeQuery(picked, next string) string {
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (` + next + `)
-SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
+SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
 }
 
 // claimOrder is what the tasks of a claim are sorted by.
@@ -144,7 +150,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		is      bool
 		t       sqlbase.ClaimedRow
 		due     time.Time
-		columns = append([]any{&wait, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
+		columns = append([]any{&wait, &found.Paused, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
 		orders  = make(map[uuid.UUID]claimOrder)
 	)
 	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query),
@@ -187,10 +193,11 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 }
 
 // waitingQuery checks whether claimQuery would find something.
-var waitingQuery = `SELECT EXISTS (
+var waitingQuery = `WITH ` + closedQueues + `
+SELECT EXISTS (
   SELECT FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
   CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)
-  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
+  CROSS JOIN (SELECT queue FROM unnest((SELECT $1::text[])) u(queue) WHERE queue <> ALL (ARRAY(SELECT name FROM closed))) u
   CROSS JOIN LATERAL (
     SELECT FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'

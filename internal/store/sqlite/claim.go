@@ -18,6 +18,13 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
+// openQueue4 and openQueue1 are the queue of a probe by its place in the list that is parameter
+// 4 or 1, and null if it is paused: then the probe finds nothing.
+const (
+	openQueue4 = `(SELECT json_extract($4, '$[{queue}]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[{queue}]') AND paused))`
+	openQueue1 = `(SELECT json_extract($1, '$[{queue}]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[{queue}]') AND paused))`
+)
+
 // claimProbe finds the claimable tasks of one rank and queue. $2 are the kinds
 // with their revisions, $3 the limit, $4 the queues; the queue is one by its
 // place. SQLite takes the parts of a compound query one after another and ends
@@ -27,7 +34,7 @@ import (
 const claimProbe = `SELECT * FROM (
   SELECT rowid AS at, {rank} AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
+    AND queue = ` + openQueue4 + ` AND stalled = {stalled} AND priority = {priority}
     AND not_before <= {now}
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)`
@@ -49,7 +56,7 @@ const requestedProbe = `SELECT * FROM (
 const dueProbe = `SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
+    AND queue = ` + openQueue1 + ` AND stalled = {stalled} AND priority = {priority}
     AND not_before > {now}
   ORDER BY not_before LIMIT 1)`
 
@@ -81,7 +88,8 @@ func (s *Store) claimStatements(queues int) claimStatements {
 	}
 	t := claimStatements{
 		picked: s.SQL(strings.Replace(pickQuery, "{picked}", probes(claimProbe, queues), 1)),
-		next: "SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1 FROM (\n" +
+		next: "SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1,\n" +
+			"  EXISTS (SELECT 1 FROM taskkit_queue WHERE paused AND name IN (SELECT value FROM json_each($1))) FROM (\n" +
 			probes(dueProbe, queues) + "\n)",
 	}
 	s.claims.Store(queues, t)
@@ -117,7 +125,7 @@ func rankValues(property func(lifecycle.Rank) string) string {
 // waitingQuery finds one task that a claim would find. $1 are the queues, $2 the
 // kinds with their revisions.
 var waitingQuery = `SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
-WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
+WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1) WHERE value NOT IN (SELECT name FROM taskkit_queue WHERE paused))
   AND stalled IN (` + rankValues(stalledValue) + `) AND priority IN (` +
 	rankValues(func(r lifecycle.Rank) string { return strconv.Itoa(r.Priority) }) + `) AND not_before <= {now}
   AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
@@ -145,8 +153,8 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	if len(found.Tasks) < c.Limit && !c.Requested {
 		// Without an answer, none: the tasks are ours already.
-		if next, err := s.next(ctx, c, queues); err == nil {
-			found.Next = next
+		if next, paused, err := s.next(ctx, c, queues); err == nil {
+			found.Next, found.Paused = next, paused
 		}
 	}
 	return found, nil
@@ -187,18 +195,19 @@ func (s *Store) claim(ctx context.Context, q store.Querier, c store.Claim, queue
 	return tasks, nil
 }
 
-// next returns how long it is until the next task of these queues is due.
-func (s *Store) next(ctx context.Context, c store.Claim, queues string) (time.Duration, error) {
-	wait := time.Duration(-1)
-	_, err := sqlrows.Query(ctx, &s.reads, s.claimStatements(len(c.Queues)).next, []any{queues}, func(rows *sql.Rows) error {
+// next returns how long it is until the next task of these queues is due, and whether one of
+// them is paused.
+func (s *Store) next(ctx context.Context, c store.Claim, queues string) (wait time.Duration, paused bool, err error) {
+	wait = time.Duration(-1)
+	_, err = sqlrows.Query(ctx, &s.reads, s.claimStatements(len(c.Queues)).next, []any{queues}, func(rows *sql.Rows) error {
 		var ms sql.NullInt64
-		if err := rows.Scan(&ms); err != nil || !ms.Valid {
+		if err := rows.Scan(&ms, &paused); err != nil || !ms.Valid {
 			return err
 		}
 		wait = sqlbase.FromMillis(max(ms.Int64, 0))
 		return nil
 	})
-	return wait, err
+	return wait, paused, err
 }
 
 // Waiting implements [store.Store]. SQLite reads a list of values in the index as

@@ -26,9 +26,10 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	now := s.now()
 	var due []*row
+	found.Paused = !c.Requested && slices.ContainsFunc(c.Queues, s.isPaused)
 	for _, id := range s.order {
 		r := s.tasks[id]
-		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && (!r.Control.Ends() || !r.NotBefore.Before(forever)) {
+		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && (!r.Control.Ends() || !r.NotBefore.Before(forever)) || !c.Requested && s.isPaused(r.Queue) {
 			continue
 		}
 		if wait := r.NotBefore.Sub(now); wait > 0 && !c.Requested {
@@ -89,7 +90,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	for _, id := range s.order {
 		r := s.tasks[id]
 		if r.Claimable() && slices.Contains(c.Queues, r.Queue) &&
-			(c.Requested && r.Control.Ends() && r.NotBefore.Before(forever) || !c.Requested && !r.NotBefore.After(now)) &&
+			(c.Requested && r.Control.Ends() && r.NotBefore.Before(forever) || !c.Requested && !r.NotBefore.After(now) && !s.isPaused(r.Queue)) &&
 			slices.Contains(c.Kinds[r.Kind], r.Revision) {
 			return true, nil
 		}

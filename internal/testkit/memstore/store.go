@@ -30,6 +30,7 @@ type Store struct {
 	plans    map[uuid.UUID]*plan
 	families map[uuid.UUID]*family
 	rates    map[uuid.UUID]rate
+	queues   map[string]*store.QueuePause // those that have been paused once
 	events   []event
 	rows     []Row
 	known    map[string]bool // statements of executors, see Accept
@@ -116,7 +117,7 @@ func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), queues: make(map[string]*store.QueuePause), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
 	}
 }
 

@@ -1,12 +1,13 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-WITH ranks AS MATERIALIZED (
+WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), ranks AS MATERIALIZED (
   SELECT r.rank, r.stalled, r.priority, u.queue
   FROM (VALUES (1, true, 1::smallint), (2, true, 2::smallint), (3, true, 3::smallint), (4, true, 4::smallint),
                (5, false, 1::smallint), (6, false, 2::smallint), (7, false, 3::smallint), (8, false,
                    4::smallint)) r(rank, stalled, priority)
   CROSS JOIN unnest((SELECT $2::text[])) u(queue)
   WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+    AND u.queue <> ALL (ARRAY(SELECT name FROM closed))
   ORDER BY r.rank
 ), picked AS MATERIALIZED (
   SELECT id, rank FROM (SELECT t.id, r.rank
@@ -34,7 +35,8 @@ WITH ranks AS MATERIALIZED (
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint,
-      -1) AS wait
+      -1) AS wait,
+    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
@@ -43,4 +45,4 @@ WITH ranks AS MATERIALIZED (
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4)
-SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;
+SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;

@@ -1,7 +1,8 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
-WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
+WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
+    AND queue IN (SELECT value FROM json_each($1) WHERE value NOT IN (SELECT name FROM taskkit_queue WHERE paused))
   AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= datetime('now', 'subsec')
   AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1;
 
@@ -17,7 +18,9 @@ FROM (
 SELECT * FROM (
   SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 1
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 1
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -25,7 +28,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 1
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 1
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -33,7 +38,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 2 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 2
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 2
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -41,7 +48,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 2 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 2
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 2
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -49,7 +58,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 3 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 3
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 3
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -57,7 +68,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 3 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 3
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 3
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -65,7 +78,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 4 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 4
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 4
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -73,7 +88,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 4 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 4
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 4
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -81,7 +98,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 5 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 1
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 1
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -89,7 +108,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 5 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 1
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 1
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -97,7 +118,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 6 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 2
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 2
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -105,7 +128,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 6 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 2
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 2
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -113,7 +138,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 7 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 3
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 3
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -121,7 +148,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 7 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 3
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 3
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -129,7 +158,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 8 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 4
+    AND queue = (SELECT json_extract($4,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 4
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -137,7 +168,9 @@ UNION ALL
 SELECT * FROM (
   SELECT rowid AS at, 8 AS rank FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 4
+    AND queue = (SELECT json_extract($4,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($4, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 4
     AND not_before <= datetime('now', 'subsec')
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
   ORDER BY not_before, id LIMIT $3 + 0)
@@ -152,116 +185,149 @@ WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status || '' = 'QU
 
 COMMIT;
 
-SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1 FROM (
+SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1,
+  EXISTS (SELECT 1 FROM taskkit_queue WHERE paused AND name IN (SELECT value FROM json_each($1))) FROM (
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 1
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 1
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 1
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 1
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 2
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 2
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 2
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 2
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 3
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 3
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 3
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 3
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 4
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 1 AND priority = 4
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 4
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 1 AND priority = 4
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 1
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 1
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 1
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 1
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 2
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 2
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 2
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 2
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 3
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 3
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 3
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 3
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 4
+    AND queue = (SELECT json_extract($1,
+        '$[0]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[0]')
+        AND paused)) AND stalled = 0 AND priority = 4
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 UNION ALL
 SELECT * FROM (
   SELECT not_before FROM taskkit_queued_task
   WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 4
+    AND queue = (SELECT json_extract($1,
+        '$[1]') WHERE NOT EXISTS (SELECT 1 FROM taskkit_queue WHERE name = json_extract($1, '$[1]')
+        AND paused)) AND stalled = 0 AND priority = 4
     AND not_before > datetime('now', 'subsec')
   ORDER BY not_before LIMIT 1)
 );
