@@ -10982,6 +10982,7 @@ type TaskProcessMutation struct {
 	busy                *int
 	addbusy             *int
 	draining            *bool
+	safe_mode           *bool
 	ended_date          *time.Time
 	ended_reason        *string
 	presence_lock       *int64
@@ -11497,6 +11498,42 @@ func (m *TaskProcessMutation) ResetDraining() {
 	m.draining = nil
 }
 
+// SetSafeMode sets the "safe_mode" field.
+func (m *TaskProcessMutation) SetSafeMode(b bool) {
+	m.safe_mode = &b
+}
+
+// SafeMode returns the value of the "safe_mode" field in the mutation.
+func (m *TaskProcessMutation) SafeMode() (r bool, exists bool) {
+	v := m.safe_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSafeMode returns the old "safe_mode" field's value of the TaskProcess entity.
+// If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskProcessMutation) OldSafeMode(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSafeMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSafeMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSafeMode: %w", err)
+	}
+	return oldValue.SafeMode, nil
+}
+
+// ResetSafeMode resets all changes to the "safe_mode" field.
+func (m *TaskProcessMutation) ResetSafeMode() {
+	m.safe_mode = nil
+}
+
 // SetEndedDate sets the "ended_date" field.
 func (m *TaskProcessMutation) SetEndedDate(t time.Time) {
 	m.ended_date = &t
@@ -11797,7 +11834,7 @@ func (m *TaskProcessMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskProcessMutation) Fields() []string {
-	fields := make([]string, 0, 14)
+	fields := make([]string, 0, 15)
 	if m.version != nil {
 		fields = append(fields, taskprocess.FieldVersion)
 	}
@@ -11824,6 +11861,9 @@ func (m *TaskProcessMutation) Fields() []string {
 	}
 	if m.draining != nil {
 		fields = append(fields, taskprocess.FieldDraining)
+	}
+	if m.safe_mode != nil {
+		fields = append(fields, taskprocess.FieldSafeMode)
 	}
 	if m.ended_date != nil {
 		fields = append(fields, taskprocess.FieldEndedDate)
@@ -11866,6 +11906,8 @@ func (m *TaskProcessMutation) Field(name string) (ent.Value, bool) {
 		return m.Busy()
 	case taskprocess.FieldDraining:
 		return m.Draining()
+	case taskprocess.FieldSafeMode:
+		return m.SafeMode()
 	case taskprocess.FieldEndedDate:
 		return m.EndedDate()
 	case taskprocess.FieldEndedReason:
@@ -11903,6 +11945,8 @@ func (m *TaskProcessMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldBusy(ctx)
 	case taskprocess.FieldDraining:
 		return m.OldDraining(ctx)
+	case taskprocess.FieldSafeMode:
+		return m.OldSafeMode(ctx)
 	case taskprocess.FieldEndedDate:
 		return m.OldEndedDate(ctx)
 	case taskprocess.FieldEndedReason:
@@ -11984,6 +12028,13 @@ func (m *TaskProcessMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetDraining(v)
+		return nil
+	case taskprocess.FieldSafeMode:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSafeMode(v)
 		return nil
 	case taskprocess.FieldEndedDate:
 		v, ok := value.(time.Time)
@@ -12179,6 +12230,9 @@ func (m *TaskProcessMutation) ResetField(name string) error {
 		return nil
 	case taskprocess.FieldDraining:
 		m.ResetDraining()
+		return nil
+	case taskprocess.FieldSafeMode:
+		m.ResetSafeMode()
 		return nil
 	case taskprocess.FieldEndedDate:
 		m.ResetEndedDate()

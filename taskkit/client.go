@@ -200,7 +200,7 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	for i, p := range ps {
 		infos[i] = WorkerInfo{
 			ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
-			Busy: p.Busy, Draining: p.Draining, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
+			Busy: p.Busy, Draining: p.Draining, SafeMode: p.SafeMode, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
 			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, EndReason: p.EndReason,
 			Present: p.Present, FoundAlive: p.FoundAlive,
 		}

@@ -182,9 +182,13 @@ func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 
 // able counts the live workers that can run a task, and says why none can.
 func able(t *Task, workers []WorkerInfo) (n int, why string) {
-	alive, knows, reads, serves := 0, 0, 0, 0
+	alive, safe, knows, reads, serves := 0, 0, 0, 0, 0
 	for _, w := range workers {
 		if !w.Alive || w.Draining {
+			continue
+		}
+		if w.SafeMode {
+			safe++
 			continue
 		}
 		alive++
@@ -204,6 +208,8 @@ func able(t *Task, workers []WorkerInfo) (n int, why string) {
 	switch {
 	case serves > 0:
 		return serves, ""
+	case alive == 0 && safe > 0:
+		return 0, fmt.Sprintf("all live workers (%d) are in safe mode and claim nothing", safe)
 	case alive == 0:
 		return 0, "no worker is alive"
 	case knows == 0:

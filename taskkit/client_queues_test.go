@@ -3,6 +3,7 @@ package taskkit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,4 +87,31 @@ func TestPauseQueueRefused(t *testing.T) {
 			t.Errorf("%s: %v, want an OptionError", what, err)
 		}
 	}
+}
+
+// A worker in safe mode is shown as such, and explain says that it claims nothing.
+func TestSafeModeShown(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		cfg, r := quick(t, db), &recorder{}
+		cfg.SafeMode, cfg.Observer = true, r
+		stop := started(t, db, registered(countKind, counting("w")), cfg)
+		c := clientOf(db)
+		id := submitted(t, db, countKind, countSpec{Items: 1})
+		until(t, "the worker is shown in safe mode", func() bool {
+			workers, err := c.Workers(t.Context())
+			return err == nil && len(workers) == 1 && workers[0].SafeMode && workers[0].Alive
+		})
+		if text, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(text, "safe mode") {
+			t.Errorf("explain says %q, %v", text, err)
+		}
+		stop()
+		if e, ok := r.all()[0].(taskkit.WorkerStarted); !ok || !e.SafeMode {
+			t.Errorf("the first event is %#v", r.all()[0])
+		}
+		if task, err := c.Task(t.Context(), id); err != nil || task.Fence != 0 {
+			t.Errorf("the task has fence %d, %v; want 0", task.Fence, err)
+		}
+	})
 }

@@ -34,6 +34,12 @@ type Config struct {
 	// Defaults to 10 s.
 	CallTimeout time.Duration
 
+	// ClaimMax is the most tasks that one claim takes (SSP-41). The worker claims again at once
+	// while it has free slots and more tasks wait, so a small number costs more statements and
+	// leaves more for other workers. Defaults to what there is room for: the free slots and, when
+	// tasks are short, what they will soon have done; at most 10,000.
+	ClaimMax int
+
 	// Context installs the security context of a task's people, before the
 	// start, before every batch and before the end (SSP-50, SSP-51). Its
 	// context is the one that the executor gets. A [Permanent] error ends the
@@ -102,6 +108,11 @@ type Config struct {
 	// Retention.
 	KindRetention map[string]Retention
 
+	// SafeMode starts the worker without claiming (MID-60): it has a heartbeat, takes back the
+	// tasks of dead workers and removes what is old, but runs no task, not even one that is to be
+	// stopped. "taskkit workers" shows it, and the log says so at the start. Defaults to false.
+	SafeMode bool
+
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
 	Schema string
 
@@ -129,6 +140,7 @@ func or[T comparable](v, d T) T {
 func (c Config) engine() engine.Config {
 	e := engine.Config{
 		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 10),
+		SafeMode: c.SafeMode, ClaimMax: c.ClaimMax,
 		BatchTimeout: or(c.BatchTimeout, 30*time.Second), BatchTarget: or(c.BatchTarget, time.Second),
 		Drain: or(c.Drain, 25*time.Second), Quantum: or(c.Quantum, 5*time.Minute),
 		Heartbeat: or(c.Heartbeat, 10*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),

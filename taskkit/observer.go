@@ -52,6 +52,8 @@ type WorkerStarted struct {
 	Worker string
 	Slots  int
 	Queues []string // not to be modified
+	// SafeMode: it claims nothing, see Config.SafeMode.
+	SafeMode bool
 }
 
 // WorkerEnded: a worker does nothing more under its ID. It no longer has any task,

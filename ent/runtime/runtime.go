@@ -123,6 +123,10 @@ func init() {
 	taskprocessDescDraining := taskprocessFields[9].Descriptor()
 	// taskprocess.DefaultDraining holds the default value on creation for the draining field.
 	taskprocess.DefaultDraining = taskprocessDescDraining.Default.(bool)
+	// taskprocessDescSafeMode is the schema descriptor for safe_mode field.
+	taskprocessDescSafeMode := taskprocessFields[10].Descriptor()
+	// taskprocess.DefaultSafeMode holds the default value on creation for the safe_mode field.
+	taskprocess.DefaultSafeMode = taskprocessDescSafeMode.Default.(bool)
 	taskqueueFields := schema.TaskQueue{}.Fields()
 	_ = taskqueueFields
 	// taskqueueDescPaused is the schema descriptor for paused field.

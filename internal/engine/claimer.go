@@ -68,6 +68,9 @@ func (c *claimer) run(ctx context.Context) {
 			fastPoll = fastPollFirst
 		}
 		room := c.size.limit(c.room())
+		if most := c.config.ClaimMax; most > 0 {
+			room = min(room, most)
+		}
 		if room <= 0 {
 			c.moreWaiting = true // a freed slot wakes the claimer
 			wait(c.saturated(ctx))

@@ -18,6 +18,9 @@ type Config struct {
 	Version string
 	Queues  []string
 	Slots   int
+	// SafeMode: nothing is claimed.
+	SafeMode bool
+	ClaimMax int // the most tasks of one claim; 0: as many as there is room for
 
 	BatchTimeout  time.Duration // longest batch
 	BatchTarget   time.Duration // towards which the size of batches is adapted

@@ -28,6 +28,8 @@ type (
 		Worker string
 		Slots  int
 		Queues []string
+		// SafeMode: it claims nothing.
+		SafeMode bool
 	}
 	// WorkerEnded is sent when a registration has ended.
 	WorkerEnded struct {

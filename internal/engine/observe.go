@@ -76,6 +76,9 @@ func (o *observer) callUser(e Event) {
 func line(e Event) (level slog.Level, message string, args []any) {
 	switch e := e.(type) {
 	case WorkerStarted:
+		if e.SafeMode {
+			return slog.LevelWarn, "worker started in safe mode and claims nothing", []any{"slots", e.Slots, "queues", e.Queues}
+		}
 		return slog.LevelInfo, "worker started", []any{"slots", e.Slots, "queues", e.Queues}
 	case WorkerEnded:
 		if e.Err != nil {

@@ -56,6 +56,7 @@ func TestLines(t *testing.T) {
 	frequent := []Event{TaskClaimed{}, BatchDone{}, CheckpointWritten{}, TaskReleased{}, TaskEnded{Status: lifecycle.Completed}}
 	rare := []Event{
 		WorkerStarted{},
+		WorkerStarted{SafeMode: true},
 		WorkerEnded{},
 		WorkerPolling{},
 		PresenceMissing{},

@@ -248,6 +248,7 @@ type Process struct {
 	Queues    []string
 	Slots     int
 	DeadAfter time.Duration
+	SafeMode  bool // it claims nothing
 
 	// Read only.
 	Started   time.Time

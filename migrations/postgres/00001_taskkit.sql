@@ -20,6 +20,7 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "slots" bigint NOT NULL,
   "busy" bigint NOT NULL DEFAULT '0',
   "draining" boolean NOT NULL DEFAULT (false),
+  "safe_mode" boolean NOT NULL DEFAULT (false),
   "ended_date" timestamptz NULL,
   "ended_reason" text NULL,
   "presence_lock" bigint NULL,

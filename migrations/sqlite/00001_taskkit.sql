@@ -234,6 +234,7 @@ CREATE TABLE `taskkit_task_process` (
   `slots` integer NOT NULL,
   `busy` integer NOT NULL DEFAULT ('0'),
   `draining` bool NOT NULL DEFAULT (false),
+  `safe_mode` bool NOT NULL DEFAULT (false),
   `ended_date` datetime NULL,
   `ended_reason` text NULL,
   `presence_lock` integer NULL,

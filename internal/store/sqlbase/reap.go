@@ -101,11 +101,11 @@ func (t Statements) silent() string {
 func (t Statements) known() string {
 	if t.dialect == dialect.SQLite {
 		return `EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
-  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))`
 	}
 	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue))`)
 }
 

@@ -92,4 +92,3 @@ func (s *Store) isPaused(queue string) bool {
 	p := s.queues[queue]
 	return p != nil && p.Paused
 }
-

@@ -253,7 +253,7 @@ func (s *Store) silent(p *Process) bool { return s.now().Sub(p.Heartbeat) > p.De
 // served reports whether a running process would claim a task.
 func (s *Store) served(t *Task) bool {
 	for _, p := range s.procs {
-		if p.Ended == nil && slices.Contains(p.Kinds[t.Kind], t.Revision) && slices.Contains(p.Queues, t.Queue) {
+		if p.Ended == nil && !p.SafeMode && slices.Contains(p.Kinds[t.Kind], t.Revision) && slices.Contains(p.Queues, t.Queue) {
 			return true
 		}
 	}

@@ -143,6 +143,8 @@ func workerStatus(w taskkit.WorkerInfo) string {
 		return "silent"
 	case w.Draining:
 		return "draining"
+	case w.SafeMode:
+		return "safe mode"
 	default:
 		return "alive"
 	}
