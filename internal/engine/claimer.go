@@ -15,6 +15,8 @@ const (
 	// sent, so one also covers what was submitted just after it.
 	fastPollFirst = 4 * time.Millisecond
 	fastPollLast  = 500 * time.Millisecond
+	// triedEvery: each such claim takes tasks that have failed before new ones.
+	triedEvery = 8
 )
 
 // claimer claims tasks and puts them into the pool's buffer. It runs on one
@@ -33,6 +35,7 @@ type claimer struct {
 	lost        *lostClaims
 	// requested is when the worker last claimed tasks with a request apart.
 	requested time.Time
+	claims    int // so far
 }
 
 func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observer) *claimer {
@@ -124,6 +127,8 @@ func (c *claimer) run(ctx context.Context) {
 func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, error) {
 	claim := c.claim
 	claim.Limit = n
+	c.claims++
+	claim.TriedFirst = c.claims%triedEvery == 0
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Call)
 	defer cancel()
 	began := time.Now()

@@ -44,8 +44,8 @@ type Store interface {
 	// spending an attempt, in one transaction.
 	Deregister(ctx context.Context, process string) error
 
-	// Claim takes tasks: stalled before new, then by priority, then the oldest; none of a
-	// paused queue, unless it is a claim of Requested tasks. Each comes back in SCHEDULING with its fence and attempts one higher. A
+	// Claim takes tasks in the order of [lifecycle.Ranks], then the oldest; none of a paused
+	// queue, unless it is a claim of Requested tasks. Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
 	// Deferred reads the positions, in ascending order, of a task's deferred items
@@ -194,6 +194,8 @@ type Claim struct {
 	// Requested takes only waiting tasks with a request to stop or to be
 	// deleted, whether they are due or not; the latter first.
 	Requested bool
+	// TriedFirst takes, within a priority, the tasks with the most failed tries first.
+	TriedFirst bool
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
 	SpecMax int
 }

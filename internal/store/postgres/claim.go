@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +21,7 @@ import (
 
 // claimQuery takes tasks in one statement.
 //
-// It probes the index taskkit_claim once for each rank (stalled before new,
-// then priority) and queue. Each probe begins at the oldest task and ends at now, so
+// It probes the index taskkit_claim once for each rank (see [lifecycle.Ranks]) and queue. Each probe begins at the oldest task and ends at now, so
 // that tasks due in the future, paused tasks and tasks that are not QUEUED cost
 // nothing. Three things make the planner choose this plan:
 //
@@ -41,19 +41,22 @@ import (
 // wait, which takes longer than the claim (jit_above_cost).
 //
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
-var claimQuery = takeQuery(closedQueues+`, ranks AS MATERIALIZED (
-  SELECT r.rank, r.stalled, r.priority, u.queue
-  FROM (VALUES `+rankRows()+`) r(rank, stalled, priority)
-  CROSS JOIN unnest((SELECT $2::text[])) u(queue)
+var claimQuery, claimTriedQuery = newClaimQuery(false), newClaimQuery(true)
+
+func newClaimQuery(triedFirst bool) string {
+	return takeQuery(openQueues("$2")+`, ranks AS MATERIALIZED (
+  SELECT r.rank, u.queue
+  FROM (VALUES `+rankRows(triedFirst)+`) r(place, rank)
+  CROSS JOIN open u
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
-    AND u.queue <> ALL (ARRAY(SELECT name FROM closed))
-  ORDER BY r.rank
+    AND `+probed+`
+  ORDER BY r.place
 ), picked AS MATERIALIZED (
   SELECT id, rank FROM (SELECT t.id, r.rank
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.queue = r.queue AND `+lifecycle.RankSQL("q.")+` = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
@@ -65,30 +68,37 @@ var claimQuery = takeQuery(closedQueues+`, ranks AS MATERIALIZED (
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.queue = r.queue AND `+lifecycle.RankSQL("q.")+` = r.rank
       AND q.not_before > statement_timestamp()
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4`)
+}
 
-// closedQueues is the table expression of the queues that are paused, which are few. The
+// openQueues are the table expressions of the queues that are paused, which are few, and of those of
+// a parameter that are not, with whether a task that has failed waits in them. The
 // snapshot of a claim decides: if the claim begins after the pause, it takes nothing.
-const closedQueues = `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused)`
+func openQueues(queues string) string {
+	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), open AS MATERIALIZED (
+  SELECT u.queue, (SELECT true FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
+    ORDER BY ` + lifecycle.RankSQL("q.") + ` LIMIT 1) AS tried
+  FROM unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+)`
+}
 
-// rankRows renders the ranks as rows of number, stalled and priority, those of
-// stalled tasks and of others each on a line.
-func rankRows() string {
-	var lines []string
-	for _, stalled := range []bool{true, false} {
-		var rows []string
-		for _, r := range lifecycle.Ranks() {
-			if r.Stalled == stalled {
-				rows = append(rows, fmt.Sprintf("(%d, %t, %d::smallint)", r.Number, r.Stalled, r.Priority))
-			}
-		}
-		lines = append(lines, strings.Join(rows, ", "))
+// probed is the condition that a task may wait in a queue u that has the rank r.
+var probed = "(u.tried OR r.rank < " + strconv.Itoa(lifecycle.FirstTriedRank) + ")"
+
+// rankRows renders the ranks as rows of place and number.
+func rankRows(triedFirst bool) string {
+	ranks := lifecycle.Ranks(triedFirst)
+	rows := make([]string, len(ranks))
+	for i, r := range ranks {
+		rows[i] = fmt.Sprintf("(%d, %d)", i+1, r.Number)
 	}
-	return strings.Join(lines, ",\n               ")
+	return strings.Join(rows, ", ")
 }
 
 // claimRequestedQuery takes waiting tasks that are to end. They are few and
@@ -131,8 +141,8 @@ SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c O
 
 // claimOrder is what the tasks of a claim are sorted by.
 type claimOrder struct {
-	rank int64
-	due  time.Time
+	place int
+	due   time.Time
 }
 
 // Claim implements [store.Store].
@@ -142,8 +152,11 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		return found, nil
 	}
 	query := claimQuery
-	if c.Requested {
+	switch {
+	case c.Requested:
 		query = claimRequestedQuery
+	case c.TriedFirst:
+		query = claimTriedQuery
 	}
 	var (
 		wait    int64
@@ -163,7 +176,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.Task())
-				orders[t.ID.UUID] = claimOrder{t.Rank.Int64, due}
+				orders[t.ID.UUID] = claimOrder{lifecycle.RankPlace(int(t.Rank.Int64), c.TriedFirst), due}
 			}
 			return nil
 		})
@@ -172,7 +185,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	slices.SortFunc(found.Tasks, func(a, b store.ClaimedTask) int {
 		x, y := orders[a.ID], orders[b.ID]
-		return cmp.Or(cmp.Compare(x.rank, y.rank), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
+		return cmp.Or(cmp.Compare(x.place, y.place), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return found, nil
 }
@@ -193,21 +206,15 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 }
 
 // waitingQuery checks whether claimQuery would find something.
-var waitingQuery = `WITH ` + closedQueues + `
+var waitingQuery = `WITH ` + openQueues("$1") + `
 SELECT EXISTS (
-  SELECT FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
-  CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)
-  CROSS JOIN (SELECT queue FROM unnest((SELECT $1::text[])) u(queue) WHERE queue <> ALL (ARRAY(SELECT name FROM closed))) u
+  SELECT FROM (VALUES ` + rankRows(false) + `) r(place, rank)
+  CROSS JOIN open u
   CROSS JOIN LATERAL (
     SELECT FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
-  ) t)`
-
-// rankValues renders one property of the ranks, each value once.
-func rankValues(property func(lifecycle.Rank) string) string {
-	return strings.Join(sqlbase.RankValues(property), ", ")
-}
+  ) t WHERE ` + probed + `)`

@@ -3,7 +3,6 @@ package sqlbase
 import (
 	"database/sql"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,18 +35,6 @@ func (r *ClaimedRow) Columns() []any {
 		sqlrows.Time(&r.created),
 		&r.specRevision,
 	}
-}
-
-// RankValues returns a property of the ranks, each value once, in the order of the
-// ranks.
-func RankValues[T comparable](property func(lifecycle.Rank) T) []T {
-	var values []T
-	for _, r := range lifecycle.Ranks() {
-		if v := property(r); !slices.Contains(values, v) {
-			values = append(values, v)
-		}
-	}
-	return values
 }
 
 // Task returns the claimed task.

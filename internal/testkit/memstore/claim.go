@@ -42,11 +42,12 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			due = append(due, r)
 		}
 	}
+	place := func(r *row) int { return lifecycle.RankPlace(r.Rank(), c.TriedFirst) }
 	slices.SortStableFunc(due, func(a, b *row) int {
 		if c.Requested {
 			return cmp.Or(cmp.Compare(a.Control, b.Control), compareIDs(a.ID, b.ID))
 		}
-		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(place(a), place(b)), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
 	})
 	if len(due) >= c.Limit {
 		due, found.Next = due[:c.Limit], -1
@@ -61,20 +62,24 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		if err := s.change(commit, "Claim", r, &t); err != nil {
 			return store.ClaimResult{}, err
 		}
-		found.Tasks = append(found.Tasks, claimed(&t, stalled, c.SpecMax))
+		found.Tasks = append(found.Tasks, claimed(&t, stalled, c))
 	}
 	return found, nil
 }
 
 // claimed is a task as a claim returns it.
-func claimed(t *Task, stalled bool, specMax int) store.ClaimedTask {
+func claimed(t *Task, stalled bool, by store.Claim) store.ClaimedTask {
 	c := store.ClaimedTask{
-		Lease: store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
+		Priority: t.Priority,
+		Lease:    store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
 		SpecRevision: t.SpecRevision, Queue: t.Queue,
 		Owner: t.Owner, RunAs: t.RunAs, State: slices.Clone(t.State), Attempts: t.Attempts, Stalled: stalled,
 		Control: t.Control, Progress: t.Progress, Created: t.Created,
 	}
-	if len(t.Spec) <= specMax {
+	if by.Requested {
+		c.Priority = lifecycle.HighestPriority
+	}
+	if len(t.Spec) <= by.SpecMax {
 		c.Spec = slices.Clone(t.Spec)
 	}
 	return c

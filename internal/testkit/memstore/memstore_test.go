@@ -41,6 +41,9 @@ func (d backdoor) EditTask(ctx context.Context, id uuid.UUID, set storetest.Task
 		if set.Stalled != nil {
 			t.Stalled = *set.Stalled
 		}
+		if set.Attempts != nil {
+			t.Attempts = *set.Attempts
+		}
 		if set.Due != nil {
 			t.NotBefore = now.Add(*set.Due)
 		}

@@ -50,6 +50,7 @@ type TaskColumns struct {
 	Queue    *string
 	Revision *int // of the state
 	Stalled  *bool
+	Attempts *int
 	Due      *time.Duration // from now, by the store's clock
 }
 

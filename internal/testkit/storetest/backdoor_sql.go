@@ -72,6 +72,9 @@ func (d sqlBackdoor) EditTask(ctx context.Context, id uuid.UUID, set TaskColumns
 	if set.Stalled != nil {
 		as = append(as, assignment{"stalled", *set.Stalled})
 	}
+	if set.Attempts != nil {
+		as = append(as, assignment{"attempts", int64(*set.Attempts)})
+	}
 	if set.Due != nil {
 		as = append(as, assignment{"not_before", *set.Due})
 	}
