@@ -45,6 +45,7 @@ type tables interface {
 	store.Rates
 	store.Parents
 	store.Queues
+	store.DeadLetters
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)

@@ -178,3 +178,24 @@ func ExampleClient_PauseQueue() {
 	// default true the mail server is down 1 <nil>
 	// <nil>
 }
+
+// Tasks that have failed for the same reason are retried together once the reason is gone.
+func ExampleClient_RetryDead() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
+		return taskkit.More, taskkit.Permanent("mail_server_down", nil)
+	})
+	for range 2 {
+		id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+		runToEnd(db, r, id, taskkit.Config{})
+	}
+	groups, _ := client.Dead(ctx, taskkit.DeadFilter{})
+	fmt.Println(groups[0].Code, groups[0].Tasks)
+	report, err := client.RetryDead(ctx, taskkit.DeadFilter{Code: groups[0].Code}, taskkit.WithReason("it is up again"))
+	fmt.Println(report.Done, report.Refused, err)
+	// Output:
+	// mail_server_down 2
+	// 2 0 <nil>
+}

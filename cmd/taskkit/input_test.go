@@ -47,6 +47,9 @@ func TestWrongInput(t *testing.T) {
 		{2, "is not a task", []string{"stop", "12", "-d", missing}},
 		{2, "36 characters", []string{"rm", "01890a5d-ac96-774b-bcce-b302099a805-", "-d", missing}},
 		{2, "not a UUID", []string{"stop", "1234", "--by", "me", "-d", missing}},
+		{2, "1 to 1000", []string{"dead", "show", "-n", "0", "-d", missing}},
+		{2, "not a positive duration", []string{"dead", "drop", "--older-than", "0d", "-d", missing}},
+		{2, `unknown command "frob"`, []string{"dead", "frob", "-d", missing}},
 		{2, "give one queue", []string{"queues", "pause", "-d", missing}},
 		{2, "not a UUID", []string{"queues", "resume", "mail", "--by", "me", "-d", missing}},
 		{2, `unknown command "frob"`, []string{"queues", "frob", "-d", missing}},
@@ -211,7 +214,7 @@ func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString
 // Help is short and has an example, and the summaries have one style.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "limit", "retry", "rm", "prune-events", "explain", "workers", "queues"} {
+	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "limit", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead"} {
 		status, out, _ := ran(t, "help", c)
 		if status != 0 || !strings.Contains(out, "Examples:\n  taskkit "+c) || strings.Count(out, "\n") > 45 {
 			t.Errorf("taskkit help %s: status %d, want an example within 45 lines:\n%s", c, status, out)

@@ -131,6 +131,7 @@ type Operator interface {
 	Rates
 	Parents
 	Queues
+	DeadLetters
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner
@@ -367,9 +368,12 @@ type Filter struct {
 	UniqueKey string
 	Parent    uuid.UUID
 	Follows   uuid.UUID
-	Previews  bool      // only previews
-	Before    uuid.UUID // keyset: only tasks with a smaller id
-	Limit     int
+	Previews  bool   // only previews
+	Code      string // only tasks whose StatusDetail begins with this code
+	// EndedFor: only tasks that ended longer ago than this, by the database's clock.
+	EndedFor time.Duration
+	Before   uuid.UUID // keyset: only tasks with a smaller id
+	Limit    int
 }
 
 // Request is an operator's request.
@@ -387,6 +391,9 @@ type Request struct {
 	MaxParallel int
 	// Priority, with ActLimit, is the new priority of the task; 0 leaves it.
 	Priority int
+	// Dead, if it is not nil, makes the request only while the task is in ERROR or FAILURE with this
+	// fence: as it was listed among the dead letters. Otherwise it is refused.
+	Dead *int64
 }
 
 // EventReason is the reason as it is recorded in the events of the task.

@@ -214,6 +214,14 @@ func (c *calls) worker() {
 		})
 	}
 	c.record("paused_queues", func() error { _, err := s.PausedQueues(ctx); return err })
+	c.record("dead_groups", func() error {
+		_, err := s.DeadGroups(ctx, store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "c", EndedFor: time.Hour})
+		return err
+	})
+	c.record("dead_page", func() error {
+		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
+		return err
+	})
 	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx); return err })
 	var claimed []store.ClaimedTask
 	c.record("claim", func() error { r, err := s.Claim(ctx, claim); claimed = r.Tasks; return err })

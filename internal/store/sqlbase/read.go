@@ -168,6 +168,12 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	if f.Previews {
 		where = append(where, b.isPreview())
 	}
+	if f.Code != "" {
+		where = append(where, b.hasCode(f.Code))
+	}
+	if f.EndedFor > 0 {
+		where = append(where, b.endedFor(Millis(f.EndedFor)))
+	}
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
 	}

@@ -58,6 +58,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ClaimSetsAndClears": claimSetsAndClears, "ClaimSpecSize": claimSpecSize, "ClaimersCompete": claimersCompete,
 
 		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts,
+		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed,
 
 		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted, "StalledStays": stalledStays,
 
