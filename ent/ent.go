@@ -27,6 +27,7 @@ import (
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
+	"taskkit.dev/ent/unknownkind"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -102,6 +103,7 @@ func checkColumn(t, c string) error {
 			taskrate.Table:    taskrate.ValidColumn,
 			taskresult.Table:  taskresult.ValidColumn,
 			tasktarget.Table:  tasktarget.ValidColumn,
+			unknownkind.Table: unknownkind.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -29,6 +29,7 @@ import (
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
+	"taskkit.dev/ent/unknownkind"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -56,6 +57,7 @@ const (
 	TypeTaskRate    = "TaskRate"
 	TypeTaskResult  = "TaskResult"
 	TypeTaskTarget  = "TaskTarget"
+	TypeUnknownKind = "UnknownKind"
 )
 
 // EventPruneMutation represents an operation that mutates the EventPrune nodes in the graph.
@@ -15042,4 +15044,751 @@ func (m *TaskTargetMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown TaskTarget edge %s", name)
+}
+
+// UnknownKindMutation represents an operation that mutates the UnknownKind nodes in the graph.
+type UnknownKindMutation struct {
+	config
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	execution_component_name *string
+	codec_revision           *int
+	addcodec_revision        *int
+	queue                    *string
+	tasks                    *int64
+	addtasks                 *int64
+	first_seen_date          *time.Time
+	last_seen_date           *time.Time
+	reported_date            *time.Time
+	clearedFields            map[string]struct{}
+	done                     bool
+	oldValue                 func(context.Context) (*UnknownKind, error)
+	predicates               []predicate.UnknownKind
+}
+
+var _ ent.Mutation = (*UnknownKindMutation)(nil)
+
+// unknownkindOption allows management of the mutation configuration using functional options.
+type unknownkindOption func(*UnknownKindMutation)
+
+// newUnknownKindMutation creates new mutation for the UnknownKind entity.
+func newUnknownKindMutation(c config, op Op, opts ...unknownkindOption) *UnknownKindMutation {
+	m := &UnknownKindMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeUnknownKind,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withUnknownKindID sets the ID field of the mutation.
+func withUnknownKindID(id uuid.UUID) unknownkindOption {
+	return func(m *UnknownKindMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *UnknownKind
+		)
+		m.oldValue = func(ctx context.Context) (*UnknownKind, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().UnknownKind.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withUnknownKind sets the old UnknownKind of the mutation.
+func withUnknownKind(node *UnknownKind) unknownkindOption {
+	return func(m *UnknownKindMutation) {
+		m.oldValue = func(context.Context) (*UnknownKind, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m UnknownKindMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m UnknownKindMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of UnknownKind entities.
+func (m *UnknownKindMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *UnknownKindMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *UnknownKindMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().UnknownKind.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *UnknownKindMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *UnknownKindMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *UnknownKindMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (m *UnknownKindMutation) SetCodecRevision(i int) {
+	m.codec_revision = &i
+	m.addcodec_revision = nil
+}
+
+// CodecRevision returns the value of the "codec_revision" field in the mutation.
+func (m *UnknownKindMutation) CodecRevision() (r int, exists bool) {
+	v := m.codec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCodecRevision returns the old "codec_revision" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldCodecRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCodecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCodecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCodecRevision: %w", err)
+	}
+	return oldValue.CodecRevision, nil
+}
+
+// AddCodecRevision adds i to the "codec_revision" field.
+func (m *UnknownKindMutation) AddCodecRevision(i int) {
+	if m.addcodec_revision != nil {
+		*m.addcodec_revision += i
+	} else {
+		m.addcodec_revision = &i
+	}
+}
+
+// AddedCodecRevision returns the value that was added to the "codec_revision" field in this mutation.
+func (m *UnknownKindMutation) AddedCodecRevision() (r int, exists bool) {
+	v := m.addcodec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCodecRevision resets all changes to the "codec_revision" field.
+func (m *UnknownKindMutation) ResetCodecRevision() {
+	m.codec_revision = nil
+	m.addcodec_revision = nil
+}
+
+// SetQueue sets the "queue" field.
+func (m *UnknownKindMutation) SetQueue(s string) {
+	m.queue = &s
+}
+
+// Queue returns the value of the "queue" field in the mutation.
+func (m *UnknownKindMutation) Queue() (r string, exists bool) {
+	v := m.queue
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQueue returns the old "queue" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldQueue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQueue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQueue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQueue: %w", err)
+	}
+	return oldValue.Queue, nil
+}
+
+// ResetQueue resets all changes to the "queue" field.
+func (m *UnknownKindMutation) ResetQueue() {
+	m.queue = nil
+}
+
+// SetTasks sets the "tasks" field.
+func (m *UnknownKindMutation) SetTasks(i int64) {
+	m.tasks = &i
+	m.addtasks = nil
+}
+
+// Tasks returns the value of the "tasks" field in the mutation.
+func (m *UnknownKindMutation) Tasks() (r int64, exists bool) {
+	v := m.tasks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTasks returns the old "tasks" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldTasks(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTasks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTasks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTasks: %w", err)
+	}
+	return oldValue.Tasks, nil
+}
+
+// AddTasks adds i to the "tasks" field.
+func (m *UnknownKindMutation) AddTasks(i int64) {
+	if m.addtasks != nil {
+		*m.addtasks += i
+	} else {
+		m.addtasks = &i
+	}
+}
+
+// AddedTasks returns the value that was added to the "tasks" field in this mutation.
+func (m *UnknownKindMutation) AddedTasks() (r int64, exists bool) {
+	v := m.addtasks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTasks resets all changes to the "tasks" field.
+func (m *UnknownKindMutation) ResetTasks() {
+	m.tasks = nil
+	m.addtasks = nil
+}
+
+// SetFirstSeenDate sets the "first_seen_date" field.
+func (m *UnknownKindMutation) SetFirstSeenDate(t time.Time) {
+	m.first_seen_date = &t
+}
+
+// FirstSeenDate returns the value of the "first_seen_date" field in the mutation.
+func (m *UnknownKindMutation) FirstSeenDate() (r time.Time, exists bool) {
+	v := m.first_seen_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstSeenDate returns the old "first_seen_date" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldFirstSeenDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstSeenDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstSeenDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstSeenDate: %w", err)
+	}
+	return oldValue.FirstSeenDate, nil
+}
+
+// ResetFirstSeenDate resets all changes to the "first_seen_date" field.
+func (m *UnknownKindMutation) ResetFirstSeenDate() {
+	m.first_seen_date = nil
+}
+
+// SetLastSeenDate sets the "last_seen_date" field.
+func (m *UnknownKindMutation) SetLastSeenDate(t time.Time) {
+	m.last_seen_date = &t
+}
+
+// LastSeenDate returns the value of the "last_seen_date" field in the mutation.
+func (m *UnknownKindMutation) LastSeenDate() (r time.Time, exists bool) {
+	v := m.last_seen_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastSeenDate returns the old "last_seen_date" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldLastSeenDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastSeenDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastSeenDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastSeenDate: %w", err)
+	}
+	return oldValue.LastSeenDate, nil
+}
+
+// ResetLastSeenDate resets all changes to the "last_seen_date" field.
+func (m *UnknownKindMutation) ResetLastSeenDate() {
+	m.last_seen_date = nil
+}
+
+// SetReportedDate sets the "reported_date" field.
+func (m *UnknownKindMutation) SetReportedDate(t time.Time) {
+	m.reported_date = &t
+}
+
+// ReportedDate returns the value of the "reported_date" field in the mutation.
+func (m *UnknownKindMutation) ReportedDate() (r time.Time, exists bool) {
+	v := m.reported_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReportedDate returns the old "reported_date" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldReportedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReportedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReportedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReportedDate: %w", err)
+	}
+	return oldValue.ReportedDate, nil
+}
+
+// ClearReportedDate clears the value of the "reported_date" field.
+func (m *UnknownKindMutation) ClearReportedDate() {
+	m.reported_date = nil
+	m.clearedFields[unknownkind.FieldReportedDate] = struct{}{}
+}
+
+// ReportedDateCleared returns if the "reported_date" field was cleared in this mutation.
+func (m *UnknownKindMutation) ReportedDateCleared() bool {
+	_, ok := m.clearedFields[unknownkind.FieldReportedDate]
+	return ok
+}
+
+// ResetReportedDate resets all changes to the "reported_date" field.
+func (m *UnknownKindMutation) ResetReportedDate() {
+	m.reported_date = nil
+	delete(m.clearedFields, unknownkind.FieldReportedDate)
+}
+
+// Where appends a list predicates to the UnknownKindMutation builder.
+func (m *UnknownKindMutation) Where(ps ...predicate.UnknownKind) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the UnknownKindMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *UnknownKindMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.UnknownKind, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *UnknownKindMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *UnknownKindMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (UnknownKind).
+func (m *UnknownKindMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *UnknownKindMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.execution_component_name != nil {
+		fields = append(fields, unknownkind.FieldExecutionComponentName)
+	}
+	if m.codec_revision != nil {
+		fields = append(fields, unknownkind.FieldCodecRevision)
+	}
+	if m.queue != nil {
+		fields = append(fields, unknownkind.FieldQueue)
+	}
+	if m.tasks != nil {
+		fields = append(fields, unknownkind.FieldTasks)
+	}
+	if m.first_seen_date != nil {
+		fields = append(fields, unknownkind.FieldFirstSeenDate)
+	}
+	if m.last_seen_date != nil {
+		fields = append(fields, unknownkind.FieldLastSeenDate)
+	}
+	if m.reported_date != nil {
+		fields = append(fields, unknownkind.FieldReportedDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *UnknownKindMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case unknownkind.FieldCodecRevision:
+		return m.CodecRevision()
+	case unknownkind.FieldQueue:
+		return m.Queue()
+	case unknownkind.FieldTasks:
+		return m.Tasks()
+	case unknownkind.FieldFirstSeenDate:
+		return m.FirstSeenDate()
+	case unknownkind.FieldLastSeenDate:
+		return m.LastSeenDate()
+	case unknownkind.FieldReportedDate:
+		return m.ReportedDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *UnknownKindMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case unknownkind.FieldCodecRevision:
+		return m.OldCodecRevision(ctx)
+	case unknownkind.FieldQueue:
+		return m.OldQueue(ctx)
+	case unknownkind.FieldTasks:
+		return m.OldTasks(ctx)
+	case unknownkind.FieldFirstSeenDate:
+		return m.OldFirstSeenDate(ctx)
+	case unknownkind.FieldLastSeenDate:
+		return m.OldLastSeenDate(ctx)
+	case unknownkind.FieldReportedDate:
+		return m.OldReportedDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown UnknownKind field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *UnknownKindMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case unknownkind.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCodecRevision(v)
+		return nil
+	case unknownkind.FieldQueue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQueue(v)
+		return nil
+	case unknownkind.FieldTasks:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTasks(v)
+		return nil
+	case unknownkind.FieldFirstSeenDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstSeenDate(v)
+		return nil
+	case unknownkind.FieldLastSeenDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastSeenDate(v)
+		return nil
+	case unknownkind.FieldReportedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReportedDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *UnknownKindMutation) AddedFields() []string {
+	var fields []string
+	if m.addcodec_revision != nil {
+		fields = append(fields, unknownkind.FieldCodecRevision)
+	}
+	if m.addtasks != nil {
+		fields = append(fields, unknownkind.FieldTasks)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *UnknownKindMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case unknownkind.FieldCodecRevision:
+		return m.AddedCodecRevision()
+	case unknownkind.FieldTasks:
+		return m.AddedTasks()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *UnknownKindMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case unknownkind.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCodecRevision(v)
+		return nil
+	case unknownkind.FieldTasks:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTasks(v)
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *UnknownKindMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(unknownkind.FieldReportedDate) {
+		fields = append(fields, unknownkind.FieldReportedDate)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *UnknownKindMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *UnknownKindMutation) ClearField(name string) error {
+	switch name {
+	case unknownkind.FieldReportedDate:
+		m.ClearReportedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *UnknownKindMutation) ResetField(name string) error {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case unknownkind.FieldCodecRevision:
+		m.ResetCodecRevision()
+		return nil
+	case unknownkind.FieldQueue:
+		m.ResetQueue()
+		return nil
+	case unknownkind.FieldTasks:
+		m.ResetTasks()
+		return nil
+	case unknownkind.FieldFirstSeenDate:
+		m.ResetFirstSeenDate()
+		return nil
+	case unknownkind.FieldLastSeenDate:
+		m.ResetLastSeenDate()
+		return nil
+	case unknownkind.FieldReportedDate:
+		m.ResetReportedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *UnknownKindMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *UnknownKindMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *UnknownKindMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *UnknownKindMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *UnknownKindMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *UnknownKindMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *UnknownKindMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown UnknownKind unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *UnknownKindMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown UnknownKind edge %s", name)
 }

@@ -44,6 +44,8 @@ type Tx struct {
 	TaskResult *TaskResultClient
 	// TaskTarget is the client for interacting with the TaskTarget builders.
 	TaskTarget *TaskTargetClient
+	// UnknownKind is the client for interacting with the UnknownKind builders.
+	UnknownKind *UnknownKindClient
 
 	// lazily loaded.
 	client     *Client
@@ -190,6 +192,7 @@ func (tx *Tx) init() {
 	tx.TaskRate = NewTaskRateClient(tx.config)
 	tx.TaskResult = NewTaskResultClient(tx.config)
 	tx.TaskTarget = NewTaskTargetClient(tx.config)
+	tx.UnknownKind = NewUnknownKindClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -46,6 +46,7 @@ type tables interface {
 	store.Parents
 	store.Queues
 	store.DeadLetters
+	UnknownKinds(ctx context.Context) ([]store.UnknownKind, error)
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)

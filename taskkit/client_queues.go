@@ -33,6 +33,18 @@ type QueueInfo struct {
 	ResumedBy     uuid.UUID  `json:"resumed_by,omitzero"`
 	ResumedReason string     `json:"resumed_reason,omitempty"`
 	ResumedDate   *time.Time `json:"resumed_date,omitempty"`
+	// UnknownKinds are those of due tasks that no live worker of the queue knows, as the workers saw
+	// it last.
+	UnknownKinds []UnknownKind `json:"unknown_kinds,omitempty"`
+}
+
+// UnknownKind is a kind or a revision that no live worker of a queue knows. See
+// [Config.UnknownKindAfter].
+type UnknownKind struct {
+	Kind     string    `json:"kind"`
+	Revision int       `json:"revision"`
+	Tasks    int64     `json:"tasks"` // that were due when it was last seen, or a part of them
+	Since    time.Time `json:"since"` // when it was first seen
 }
 
 // PauseQueue keeps all workers from claiming tasks of a queue until [Client.ResumeQueue]: a claim
@@ -106,11 +118,15 @@ func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
-	return queueInfos(counts, pauses, processes), nil
+	unknown, err := op.UnknownKinds(ctx)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	return queueInfos(counts, pauses, processes, unknown), nil
 }
 
 // queueInfos joins what is known of queues.
-func queueInfos(counts []store.QueueCounts, pauses []store.QueuePause, processes []store.Process) []QueueInfo {
+func queueInfos(counts []store.QueueCounts, pauses []store.QueuePause, processes []store.Process, unknown []store.UnknownKind) []QueueInfo {
 	byName := make(map[string]*QueueInfo)
 	queue := func(name string) *QueueInfo {
 		if byName[name] == nil {
@@ -134,6 +150,10 @@ func queueInfos(counts []store.QueueCounts, pauses []store.QueuePause, processes
 		for _, name := range p.Queues {
 			queue(name).Workers++
 		}
+	}
+	for _, k := range unknown {
+		q := queue(k.Queue)
+		q.UnknownKinds = append(q.UnknownKinds, UnknownKind{k.Kind, k.Revision, k.Tasks, k.First})
 	}
 	infos := make([]QueueInfo, 0, len(byName))
 	for _, q := range byName {

@@ -123,6 +123,12 @@ type Config struct {
 	// <system>-<start>-<random> (SSP-24). Defaults to the host's name.
 	SystemID string
 
+	// UnknownKindAfter is after how long a waiting task ends in ERROR with the code unknown_kind
+	// when no live worker that serves its queue knows its kind or revision. The task must have been
+	// due and the kind seen to be unknown for that long, while workers served the queue; the time
+	// begins anew after a day in which no worker looked. Defaults to 14 days; negative: never.
+	UnknownKindAfter time.Duration
+
 	measureEvery time.Duration // of engine.Config; only tests set it
 	cleanEvery   time.Duration // of engine.Config; only tests set it
 }
@@ -147,7 +153,8 @@ func (c Config) engine() engine.Config {
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
 		MeasureEvery: or(c.measureEvery, 5*time.Second),
 		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
-		Call: or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
+		UnknownKindAfter: or(c.UnknownKindAfter, 14*24*time.Hour),
+		Call:             or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
 		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),

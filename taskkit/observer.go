@@ -56,6 +56,24 @@ type WorkerStarted struct {
 	SafeMode bool
 }
 
+// KindUnknown: tasks are due whose kind or revision no live worker knows that serves their queue. One
+// worker reports it once a day.
+type KindUnknown struct {
+	Worker   string
+	Kind     string
+	Revision int
+	Queue    string
+	Tasks    int64     // that were due, or a part of them
+	Since    time.Time // when that was first seen
+}
+
+// UnknownKindsEnded: tasks have ended in ERROR with the code unknown_kind, see
+// [Config.UnknownKindAfter].
+type UnknownKindsEnded struct {
+	Worker string
+	Tasks  int
+}
+
 // WorkerEnded: a worker does nothing more under its ID. It no longer has any task,
 // with or without a last event of them.
 type WorkerEnded struct {
@@ -289,6 +307,8 @@ type WriteRefused struct {
 }
 
 func (WorkerStarted) workerEvent()     {}
+func (KindUnknown) workerEvent()       {}
+func (UnknownKindsEnded) workerEvent() {}
 func (OldRemoved) workerEvent()        {}
 func (WorkerEnded) workerEvent()       {}
 func (WorkerListening) workerEvent()   {}

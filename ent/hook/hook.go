@@ -189,6 +189,18 @@ func (f TaskTargetFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskTargetMutation", m)
 }
 
+// The UnknownKindFunc type is an adapter to allow the use of ordinary
+// function as UnknownKind mutator.
+type UnknownKindFunc func(context.Context, *ent.UnknownKindMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f UnknownKindFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.UnknownKindMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.UnknownKindMutation", m)
+}
+
 // Condition is a hook condition function.
 type Condition func(context.Context, ent.Mutation) bool
 

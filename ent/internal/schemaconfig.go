@@ -22,6 +22,7 @@ type SchemaConfig struct {
 	TaskRate    string // TaskRate table.
 	TaskResult  string // TaskResult table.
 	TaskTarget  string // TaskTarget table.
+	UnknownKind string // UnknownKind table.
 }
 
 type schemaCtxKey struct{}

@@ -50,3 +50,6 @@ type TaskResult func(*sql.Selector)
 
 // TaskTarget is the predicate function for tasktarget builders.
 type TaskTarget func(*sql.Selector)
+
+// UnknownKind is the predicate function for unknownkind builders.
+type UnknownKind func(*sql.Selector)

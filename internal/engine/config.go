@@ -51,6 +51,8 @@ type Config struct {
 	Youngest   time.Duration
 	Events     time.Duration
 	CleanEvery time.Duration
+	// UnknownKindAfter is after how long a task ends whose kind no worker knows; 0 or less: never.
+	UnknownKindAfter time.Duration
 
 	// Identity installs the security context before each transaction.
 	Identity func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)

@@ -31,6 +31,20 @@ type (
 		// SafeMode: it claims nothing.
 		SafeMode bool
 	}
+	// KindUnknown is sent once a day by one worker for a kind that no worker knows.
+	KindUnknown struct {
+		Worker   string
+		Kind     string
+		Revision int
+		Queue    string
+		Tasks    int64
+		Since    time.Time
+	}
+	// UnknownKindsEnded is sent when tasks of unknown kinds have ended.
+	UnknownKindsEnded struct {
+		Worker string
+		Tasks  int
+	}
 	// WorkerEnded is sent when a registration has ended.
 	WorkerEnded struct {
 		Worker string
@@ -219,6 +233,8 @@ type (
 )
 
 func (WorkerStarted) event()     {}
+func (KindUnknown) event()       {}
+func (UnknownKindsEnded) event() {}
 func (WorkerEnded) event()       {}
 func (WorkerListening) event()   {}
 func (WorkerPolling) event()     {}

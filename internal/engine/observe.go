@@ -109,6 +109,10 @@ func line(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelError, "abandoning sessions that ignore their context", []any{"sessions", e.Sessions}
 	case OldRemoved:
 		return slog.LevelInfo, "removed what was kept for long enough", []any{"results", e.Results, "tasks", e.Tasks, "idle", e.Idle, "events", e.Events}
+	case KindUnknown:
+		return slog.LevelWarn, "tasks wait whose kind or revision no live worker of their queue knows", []any{"kind", e.Kind, "revision", e.Revision, "queue", e.Queue, "tasks", e.Tasks, "since", e.Since}
+	case UnknownKindsEnded:
+		return slog.LevelWarn, "ended tasks whose kind or revision has been unknown for too long", []any{"tasks", e.Tasks}
 	case TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
 	default:

@@ -74,6 +74,8 @@ func TestLines(t *testing.T) {
 		BatchesCancelled{},
 		SessionsAbandoned{},
 		TasksTakenOver{},
+		KindUnknown{},
+		UnknownKindsEnded{},
 		ClaimLost{},
 		BatchShrunk{},
 		ItemSkipped{},

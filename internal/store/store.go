@@ -132,6 +132,8 @@ type Operator interface {
 	Parents
 	Queues
 	DeadLetters
+	// UnknownKinds returns the kinds that have been seen to be unknown.
+	UnknownKinds(ctx context.Context) ([]UnknownKind, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner

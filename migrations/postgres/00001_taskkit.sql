@@ -8,25 +8,17 @@ SET LOCAL lock_timeout = '5s';
 
 -- Planned from ent/schema by internal/cmd/schemaplan.
 
--- Create "taskkit_task_process" table
-CREATE TABLE "{schema}"."taskkit_task_process" (
-  "id" text NOT NULL,
-  "version" text NOT NULL,
-  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "dead_after_ms" bigint NOT NULL,
-  "kinds" json NOT NULL,
-  "queues" json NOT NULL,
-  "slots" bigint NOT NULL,
-  "busy" bigint NOT NULL DEFAULT '0',
-  "draining" boolean NOT NULL DEFAULT (false),
-  "safe_mode" boolean NOT NULL DEFAULT (false),
-  "ended_date" timestamptz NULL,
-  "ended_reason" text NULL,
-  "presence_lock" bigint NULL,
-  "absent_date" timestamptz NULL,
-  "found_alive_date" timestamptz NULL,
-  PRIMARY KEY ("id")
+-- Create "taskkit_queue" table
+CREATE TABLE "{schema}"."taskkit_queue" (
+  "name" text NOT NULL,
+  "paused" boolean NOT NULL DEFAULT (false),
+  "paused_by" uuid NULL,
+  "paused_reason" text NULL,
+  "paused_date" timestamptz NULL,
+  "resumed_by" uuid NULL,
+  "resumed_reason" text NULL,
+  "resumed_date" timestamptz NULL,
+  PRIMARY KEY ("name")
 );
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
@@ -115,12 +107,6 @@ CREATE TABLE "{schema}"."taskkit_task_event" (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
--- Create "taskkit_event_prune" table
-CREATE TABLE "{schema}"."taskkit_event_prune" (
-  "id" uuid NOT NULL,
-  "before_date" timestamptz NOT NULL,
-  PRIMARY KEY ("id")
-);
 -- Create "taskkit_task_message" table
 CREATE TABLE "{schema}"."taskkit_task_message" (
   "id" uuid NOT NULL,
@@ -141,17 +127,45 @@ CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("
 CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
--- Create "taskkit_queue" table
-CREATE TABLE "{schema}"."taskkit_queue" (
-  "name" text NOT NULL,
-  "paused" boolean NOT NULL DEFAULT (false),
-  "paused_by" uuid NULL,
-  "paused_reason" text NULL,
-  "paused_date" timestamptz NULL,
-  "resumed_by" uuid NULL,
-  "resumed_reason" text NULL,
-  "resumed_date" timestamptz NULL,
-  PRIMARY KEY ("name")
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
+  "id" uuid NOT NULL,
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
+);
+-- Create "taskkit_unknown_kind" table
+CREATE TABLE "{schema}"."taskkit_unknown_kind" (
+  "id" uuid NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "codec_revision" integer NOT NULL,
+  "queue" text NOT NULL,
+  "tasks" bigint NOT NULL,
+  "first_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "reported_date" timestamptz NULL,
+  PRIMARY KEY ("id")
+);
+-- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
+CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
+-- Create "taskkit_task_process" table
+CREATE TABLE "{schema}"."taskkit_task_process" (
+  "id" text NOT NULL,
+  "version" text NOT NULL,
+  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "dead_after_ms" bigint NOT NULL,
+  "kinds" json NOT NULL,
+  "queues" json NOT NULL,
+  "slots" bigint NOT NULL,
+  "busy" bigint NOT NULL DEFAULT '0',
+  "draining" boolean NOT NULL DEFAULT (false),
+  "safe_mode" boolean NOT NULL DEFAULT (false),
+  "ended_date" timestamptz NULL,
+  "ended_reason" text NULL,
+  "presence_lock" bigint NULL,
+  "absent_date" timestamptz NULL,
+  "found_alive_date" timestamptz NULL,
+  PRIMARY KEY ("id")
 );
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (

@@ -296,6 +296,20 @@ CREATE TABLE `taskkit_task_target` (
 );
 -- Create index "taskkit_target_page" to table: "taskkit_task_target"
 CREATE UNIQUE INDEX `taskkit_target_page` ON `taskkit_task_target` (`task_id`, `page`);
+-- Create "taskkit_unknown_kind" table
+CREATE TABLE `taskkit_unknown_kind` (
+  `id` uuid NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `codec_revision` integer NOT NULL,
+  `queue` text NOT NULL,
+  `tasks` integer NOT NULL,
+  `first_seen_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `last_seen_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `reported_date` datetime NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
+CREATE UNIQUE INDEX `taskkit_unknown_kind_key` ON `taskkit_unknown_kind` (`execution_component_name`, `codec_revision`, `queue`);
 
 -- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 

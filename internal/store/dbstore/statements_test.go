@@ -222,6 +222,13 @@ func (c *calls) worker() {
 		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
 		return err
 	})
+	c.insert("insert_one", false, newTask(func(t *store.NewTask) { t.Kind = "unknown" }))
+	c.record("see_unknown_kinds", func() error { _, _, err := s.SeeUnknownKinds(ctx); return err })
+	c.record("end_unknown_kinds", func() error {
+		_, err := s.EndUnknownKinds(ctx, "p", time.Nanosecond, 10)
+		return err
+	})
+	c.record("unknown_kinds", func() error { _, err := s.UnknownKinds(ctx); return err })
 	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx); return err })
 	var claimed []store.ClaimedTask
 	c.record("claim", func() error { r, err := s.Claim(ctx, claim); claimed = r.Tasks; return err })

@@ -123,6 +123,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`),
 		if err != nil {
 			return fmt.Errorf("forget processes that ended long ago: %w", err)
 		}
+		if err := b.forgetKnown(ctx, q); err != nil {
+			return fmt.Errorf("forget which kinds were unknown: %w", err)
+		}
 		return nil
 	})
 }

@@ -62,6 +62,9 @@ func (d backdoor) EditProcess(ctx context.Context, id string, set storetest.Proc
 			at := now.Add(*set.Ended)
 			p.Ended = &at
 		}
+		if set.Alive {
+			p.Ended = nil
+		}
 		if set.Lock != nil {
 			p.Lock, p.Absent = *set.Lock, time.Time{}
 		}

@@ -30,6 +30,7 @@ type Store struct {
 	plans    map[uuid.UUID]*plan
 	families map[uuid.UUID]*family
 	rates    map[uuid.UUID]rate
+	unknown  map[unknownKey]*unknownKind
 	queues   map[string]*store.QueuePause // those that have been paused once
 	events   []event
 	rows     []Row
@@ -117,7 +118,7 @@ func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), queues: make(map[string]*store.QueuePause), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), queues: make(map[string]*store.QueuePause), unknown: make(map[unknownKey]*unknownKind), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
 	}
 }
 
@@ -189,6 +190,7 @@ func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 	p.Version = classify.Clean(p.Version)
 	p.Started, p.Heartbeat, p.Silence, p.Busy, p.Draining, p.Ended, p.EndReason = now, now, 0, 0, false, nil, ""
 	s.procs[p.ID] = &Process{Process: p}
+	s.forgetKnown()
 	return nil
 }
 

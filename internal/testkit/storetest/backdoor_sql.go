@@ -96,6 +96,9 @@ func (d sqlBackdoor) EditProcess(ctx context.Context, id string, set ProcessColu
 	if set.Ended != nil {
 		as = append(as, assignment{"ended_date", *set.Ended})
 	}
+	if set.Alive {
+		as = append(as, assignment{"ended_date", nil})
+	}
 	if set.Lock != nil {
 		as = append(as, assignment{"presence_lock", *set.Lock})
 		if err := d.makeLockFile(ctx, *set.Lock); err != nil {

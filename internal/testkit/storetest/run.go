@@ -59,6 +59,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts,
 		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed,
+		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown,
 
 		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted, "StalledStays": stalledStays,
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -123,17 +124,21 @@ func (a *app) queues(ctx context.Context) error {
 	})
 }
 
-// queueNote says who paused a queue, and why.
+// queueNote says who paused a queue and why, and which kinds no worker of it knows.
 func queueNote(q taskkit.QueueInfo) string {
-	if !q.Paused {
-		return ""
+	var notes []string
+	if q.Paused {
+		note := "paused"
+		if q.PausedBy != uuid.Nil {
+			note += " by " + q.PausedBy.String()
+		}
+		if q.PausedReason != "" {
+			note += ": " + screen.Short(q.PausedReason, 60)
+		}
+		notes = append(notes, note)
 	}
-	note := "paused"
-	if q.PausedBy != uuid.Nil {
-		note += " by " + q.PausedBy.String()
+	for _, k := range q.UnknownKinds {
+		notes = append(notes, fmt.Sprintf("no live worker knows %s (revision %d, tasks: %s)", screen.Clean(k.Kind), k.Revision, screen.Count(k.Tasks)))
 	}
-	if q.PausedReason != "" {
-		note += ": " + screen.Short(q.PausedReason, 60)
-	}
-	return note
+	return strings.Join(notes, "; ")
 }
