@@ -69,8 +69,8 @@ func RankSQL(alias string) string {
 // Rank returns the number of the task's rank.
 func (r Row) Rank() int { return newRank(r.Stalled, r.Priority, r.Attempts).Number }
 
-// RankPlace returns the place of the rank of this number in [Ranks].
-func RankPlace(number int, triedFirst bool) int {
+// RankOrder returns the place of the rank of this number in [Ranks].
+func RankOrder(number int, triedFirst bool) int {
 	return slices.IndexFunc(Ranks(triedFirst), func(r Rank) bool { return r.Number == number })
 }
 

@@ -234,14 +234,14 @@ func TestRanks(t *testing.T) {
 		true:  "1:1s 2:2s 3:3s 4:4s 11:1.3 10:1.2 9:1.1 5:1.0 14:2.3 13:2.2 12:2.1 6:2.0 17:3.3 16:3.2 15:3.1 7:3.0 20:4.3 19:4.2 18:4.1 8:4.0",
 	} {
 		var got []string
-		for place, rank := range lifecycle.Ranks(triedFirst) {
+		for i, rank := range lifecycle.Ranks(triedFirst) {
 			text := fmt.Sprintf("%d:%d.%d", rank.Number, rank.Priority, rank.Tries)
 			if rank.Stalled {
 				text = fmt.Sprintf("%d:%ds", rank.Number, rank.Priority)
 			}
 			got = append(got, text)
-			if n := rank.Number; lifecycle.StalledRank(n) != rank.Stalled || lifecycle.RankPriority(n) != rank.Priority || lifecycle.RankPlace(n, triedFirst) != place {
-				t.Errorf("rank %d: stalled %t, priority %d, place %d; want %+v at %d", n, lifecycle.StalledRank(n), lifecycle.RankPriority(n), lifecycle.RankPlace(n, triedFirst), rank, place)
+			if n := rank.Number; lifecycle.StalledRank(n) != rank.Stalled || lifecycle.RankPriority(n) != rank.Priority || lifecycle.RankOrder(n, triedFirst) != i {
+				t.Errorf("rank %d: stalled %t, priority %d, order %d; want %+v at %d", n, lifecycle.StalledRank(n), lifecycle.RankPriority(n), lifecycle.RankOrder(n, triedFirst), rank, i)
 			}
 			for _, attempts := range []int{rank.Tries, rank.Tries + 7} {
 				r := lifecycle.Row{Stalled: rank.Stalled, Priority: rank.Priority, Attempts: attempts}

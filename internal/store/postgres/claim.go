@@ -141,8 +141,8 @@ SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c O
 
 // claimOrder is what the tasks of a claim are sorted by.
 type claimOrder struct {
-	place int
-	due   time.Time
+	rank int // by its place in the order
+	due  time.Time
 }
 
 // Claim implements [store.Store].
@@ -176,7 +176,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.Task())
-				orders[t.ID.UUID] = claimOrder{lifecycle.RankPlace(int(t.Rank.Int64), c.TriedFirst), due}
+				orders[t.ID.UUID] = claimOrder{lifecycle.RankOrder(int(t.Rank.Int64), c.TriedFirst), due}
 			}
 			return nil
 		})
@@ -185,7 +185,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	slices.SortFunc(found.Tasks, func(a, b store.ClaimedTask) int {
 		x, y := orders[a.ID], orders[b.ID]
-		return cmp.Or(cmp.Compare(x.place, y.place), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
+		return cmp.Or(cmp.Compare(x.rank, y.rank), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return found, nil
 }

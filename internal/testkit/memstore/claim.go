@@ -42,12 +42,12 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			due = append(due, r)
 		}
 	}
-	place := func(r *row) int { return lifecycle.RankPlace(r.Rank(), c.TriedFirst) }
+	order := func(r *row) int { return lifecycle.RankOrder(r.Rank(), c.TriedFirst) }
 	slices.SortStableFunc(due, func(a, b *row) int {
 		if c.Requested {
 			return cmp.Or(cmp.Compare(a.Control, b.Control), compareIDs(a.ID, b.ID))
 		}
-		return cmp.Or(cmp.Compare(place(a), place(b)), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(order(a), order(b)), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
 	})
 	if len(due) >= c.Limit {
 		due, found.Next = due[:c.Limit], -1
