@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,9 +68,14 @@ func RankSQL(alias string) string {
 // Rank returns the number of the task's rank.
 func (r Row) Rank() int { return newRank(r.Stalled, r.Priority, r.Attempts).Number }
 
-// RankOrder returns the place of the rank of this number in [Ranks].
-func RankOrder(number int, triedFirst bool) int {
-	return slices.IndexFunc(Ranks(triedFirst), func(r Rank) bool { return r.Number == number })
+// RankOrders returns the place of each rank in [Ranks], by its number.
+func RankOrders(triedFirst bool) []int {
+	ranks := Ranks(triedFirst)
+	orders := make([]int, len(ranks)+1)
+	for i, r := range ranks {
+		orders[r.Number] = i
+	}
+	return orders
 }
 
 // RankPriority returns the priority of the tasks that have the rank of this number.

@@ -240,8 +240,8 @@ func TestRanks(t *testing.T) {
 				text = fmt.Sprintf("%d:%ds", rank.Number, rank.Priority)
 			}
 			got = append(got, text)
-			if n := rank.Number; lifecycle.StalledRank(n) != rank.Stalled || lifecycle.RankPriority(n) != rank.Priority || lifecycle.RankOrder(n, triedFirst) != i {
-				t.Errorf("rank %d: stalled %t, priority %d, order %d; want %+v at %d", n, lifecycle.StalledRank(n), lifecycle.RankPriority(n), lifecycle.RankOrder(n, triedFirst), rank, i)
+			if n := rank.Number; lifecycle.StalledRank(n) != rank.Stalled || lifecycle.RankPriority(n) != rank.Priority || lifecycle.RankOrders(triedFirst)[n] != i {
+				t.Errorf("rank %d: stalled %t, priority %d, order %d; want %+v at %d", n, lifecycle.StalledRank(n), lifecycle.RankPriority(n), lifecycle.RankOrders(triedFirst)[n], rank, i)
 			}
 			for _, attempts := range []int{rank.Tries, rank.Tries + 7} {
 				r := lifecycle.Row{Stalled: rank.Stalled, Priority: rank.Priority, Attempts: attempts}

@@ -165,6 +165,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		due     time.Time
 		columns = append([]any{&wait, &found.Paused, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
 		orders  = make(map[uuid.UUID]claimOrder)
+		ranks   = lifecycle.RankOrders(c.TriedFirst)
 	)
 	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query),
 		[]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
@@ -176,7 +177,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.Task())
-				orders[t.ID.UUID] = claimOrder{lifecycle.RankOrder(int(t.Rank.Int64), c.TriedFirst), due}
+				orders[t.ID.UUID] = claimOrder{ranks[t.Rank.Int64], due}
 			}
 			return nil
 		})

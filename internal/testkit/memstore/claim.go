@@ -42,7 +42,8 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			due = append(due, r)
 		}
 	}
-	order := func(r *row) int { return lifecycle.RankOrder(r.Rank(), c.TriedFirst) }
+	orders := lifecycle.RankOrders(c.TriedFirst)
+	order := func(r *row) int { return orders[r.Rank()] }
 	slices.SortStableFunc(due, func(a, b *row) int {
 		if c.Requested {
 			return cmp.Or(cmp.Compare(a.Control, b.Control), compareIDs(a.ID, b.ID))
