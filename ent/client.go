@@ -27,9 +27,11 @@ import (
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskqueue"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
+	"taskkit.dev/ent/unknownkind"
 
 	stdsql "database/sql"
 
@@ -65,12 +67,16 @@ type Client struct {
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
+	// TaskQueue is the client for interacting with the TaskQueue builders.
+	TaskQueue *TaskQueueClient
 	// TaskRate is the client for interacting with the TaskRate builders.
 	TaskRate *TaskRateClient
 	// TaskResult is the client for interacting with the TaskResult builders.
 	TaskResult *TaskResultClient
 	// TaskTarget is the client for interacting with the TaskTarget builders.
 	TaskTarget *TaskTargetClient
+	// UnknownKind is the client for interacting with the UnknownKind builders.
+	UnknownKind *UnknownKindClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -94,9 +100,11 @@ func (c *Client) init() {
 	c.TaskParent = NewTaskParentClient(c.config)
 	c.TaskPlan = NewTaskPlanClient(c.config)
 	c.TaskProcess = NewTaskProcessClient(c.config)
+	c.TaskQueue = NewTaskQueueClient(c.config)
 	c.TaskRate = NewTaskRateClient(c.config)
 	c.TaskResult = NewTaskResultClient(c.config)
 	c.TaskTarget = NewTaskTargetClient(c.config)
+	c.UnknownKind = NewUnknownKindClient(c.config)
 }
 
 type (
@@ -204,9 +212,11 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
+		TaskQueue:   NewTaskQueueClient(cfg),
 		TaskRate:    NewTaskRateClient(cfg),
 		TaskResult:  NewTaskResultClient(cfg),
 		TaskTarget:  NewTaskTargetClient(cfg),
+		UnknownKind: NewUnknownKindClient(cfg),
 	}, nil
 }
 
@@ -239,9 +249,11 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		TaskParent:  NewTaskParentClient(cfg),
 		TaskPlan:    NewTaskPlanClient(cfg),
 		TaskProcess: NewTaskProcessClient(cfg),
+		TaskQueue:   NewTaskQueueClient(cfg),
 		TaskRate:    NewTaskRateClient(cfg),
 		TaskResult:  NewTaskResultClient(cfg),
 		TaskTarget:  NewTaskTargetClient(cfg),
+		UnknownKind: NewUnknownKindClient(cfg),
 	}, nil
 }
 
@@ -273,7 +285,8 @@ func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
 		c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
-		c.TaskProcess, c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.UnknownKind,
 	} {
 		n.Use(hooks...)
 	}
@@ -285,7 +298,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
 		c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
-		c.TaskProcess, c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.UnknownKind,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -320,12 +334,16 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.TaskPlan.mutate(ctx, m)
 	case *TaskProcessMutation:
 		return c.TaskProcess.mutate(ctx, m)
+	case *TaskQueueMutation:
+		return c.TaskQueue.mutate(ctx, m)
 	case *TaskRateMutation:
 		return c.TaskRate.mutate(ctx, m)
 	case *TaskResultMutation:
 		return c.TaskResult.mutate(ctx, m)
 	case *TaskTargetMutation:
 		return c.TaskTarget.mutate(ctx, m)
+	case *UnknownKindMutation:
+		return c.UnknownKind.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
 	}
@@ -2346,6 +2364,139 @@ func (c *TaskProcessClient) mutate(ctx context.Context, m *TaskProcessMutation) 
 	}
 }
 
+// TaskQueueClient is a client for the TaskQueue schema.
+type TaskQueueClient struct {
+	config
+}
+
+// NewTaskQueueClient returns a client for the TaskQueue from the given config.
+func NewTaskQueueClient(c config) *TaskQueueClient {
+	return &TaskQueueClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `taskqueue.Hooks(f(g(h())))`.
+func (c *TaskQueueClient) Use(hooks ...Hook) {
+	c.hooks.TaskQueue = append(c.hooks.TaskQueue, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `taskqueue.Intercept(f(g(h())))`.
+func (c *TaskQueueClient) Intercept(interceptors ...Interceptor) {
+	c.inters.TaskQueue = append(c.inters.TaskQueue, interceptors...)
+}
+
+// Create returns a builder for creating a TaskQueue entity.
+func (c *TaskQueueClient) Create() *TaskQueueCreate {
+	mutation := newTaskQueueMutation(c.config, OpCreate)
+	return &TaskQueueCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of TaskQueue entities.
+func (c *TaskQueueClient) CreateBulk(builders ...*TaskQueueCreate) *TaskQueueCreateBulk {
+	return &TaskQueueCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *TaskQueueClient) MapCreateBulk(slice any, setFunc func(*TaskQueueCreate, int)) *TaskQueueCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &TaskQueueCreateBulk{err: fmt.Errorf("calling to TaskQueueClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*TaskQueueCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &TaskQueueCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for TaskQueue.
+func (c *TaskQueueClient) Update() *TaskQueueUpdate {
+	mutation := newTaskQueueMutation(c.config, OpUpdate)
+	return &TaskQueueUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *TaskQueueClient) UpdateOne(_m *TaskQueue) *TaskQueueUpdateOne {
+	mutation := newTaskQueueMutation(c.config, OpUpdateOne, withTaskQueue(_m))
+	return &TaskQueueUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *TaskQueueClient) UpdateOneID(id string) *TaskQueueUpdateOne {
+	mutation := newTaskQueueMutation(c.config, OpUpdateOne, withTaskQueueID(id))
+	return &TaskQueueUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for TaskQueue.
+func (c *TaskQueueClient) Delete() *TaskQueueDelete {
+	mutation := newTaskQueueMutation(c.config, OpDelete)
+	return &TaskQueueDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *TaskQueueClient) DeleteOne(_m *TaskQueue) *TaskQueueDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *TaskQueueClient) DeleteOneID(id string) *TaskQueueDeleteOne {
+	builder := c.Delete().Where(taskqueue.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &TaskQueueDeleteOne{builder}
+}
+
+// Query returns a query builder for TaskQueue.
+func (c *TaskQueueClient) Query() *TaskQueueQuery {
+	return &TaskQueueQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeTaskQueue},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a TaskQueue entity by its id.
+func (c *TaskQueueClient) Get(ctx context.Context, id string) (*TaskQueue, error) {
+	return c.Query().Where(taskqueue.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *TaskQueueClient) GetX(ctx context.Context, id string) *TaskQueue {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *TaskQueueClient) Hooks() []Hook {
+	return c.hooks.TaskQueue
+}
+
+// Interceptors returns the client interceptors.
+func (c *TaskQueueClient) Interceptors() []Interceptor {
+	return c.inters.TaskQueue
+}
+
+func (c *TaskQueueClient) mutate(ctx context.Context, m *TaskQueueMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&TaskQueueCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&TaskQueueUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&TaskQueueUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&TaskQueueDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown TaskQueue mutation op: %q", m.Op())
+	}
+}
+
 // TaskRateClient is a client for the TaskRate schema.
 type TaskRateClient struct {
 	config
@@ -2802,17 +2953,150 @@ func (c *TaskTargetClient) mutate(ctx context.Context, m *TaskTargetMutation) (V
 	}
 }
 
+// UnknownKindClient is a client for the UnknownKind schema.
+type UnknownKindClient struct {
+	config
+}
+
+// NewUnknownKindClient returns a client for the UnknownKind from the given config.
+func NewUnknownKindClient(c config) *UnknownKindClient {
+	return &UnknownKindClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `unknownkind.Hooks(f(g(h())))`.
+func (c *UnknownKindClient) Use(hooks ...Hook) {
+	c.hooks.UnknownKind = append(c.hooks.UnknownKind, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `unknownkind.Intercept(f(g(h())))`.
+func (c *UnknownKindClient) Intercept(interceptors ...Interceptor) {
+	c.inters.UnknownKind = append(c.inters.UnknownKind, interceptors...)
+}
+
+// Create returns a builder for creating a UnknownKind entity.
+func (c *UnknownKindClient) Create() *UnknownKindCreate {
+	mutation := newUnknownKindMutation(c.config, OpCreate)
+	return &UnknownKindCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of UnknownKind entities.
+func (c *UnknownKindClient) CreateBulk(builders ...*UnknownKindCreate) *UnknownKindCreateBulk {
+	return &UnknownKindCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *UnknownKindClient) MapCreateBulk(slice any, setFunc func(*UnknownKindCreate, int)) *UnknownKindCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &UnknownKindCreateBulk{err: fmt.Errorf("calling to UnknownKindClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*UnknownKindCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &UnknownKindCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for UnknownKind.
+func (c *UnknownKindClient) Update() *UnknownKindUpdate {
+	mutation := newUnknownKindMutation(c.config, OpUpdate)
+	return &UnknownKindUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *UnknownKindClient) UpdateOne(_m *UnknownKind) *UnknownKindUpdateOne {
+	mutation := newUnknownKindMutation(c.config, OpUpdateOne, withUnknownKind(_m))
+	return &UnknownKindUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *UnknownKindClient) UpdateOneID(id uuid.UUID) *UnknownKindUpdateOne {
+	mutation := newUnknownKindMutation(c.config, OpUpdateOne, withUnknownKindID(id))
+	return &UnknownKindUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for UnknownKind.
+func (c *UnknownKindClient) Delete() *UnknownKindDelete {
+	mutation := newUnknownKindMutation(c.config, OpDelete)
+	return &UnknownKindDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *UnknownKindClient) DeleteOne(_m *UnknownKind) *UnknownKindDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *UnknownKindClient) DeleteOneID(id uuid.UUID) *UnknownKindDeleteOne {
+	builder := c.Delete().Where(unknownkind.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &UnknownKindDeleteOne{builder}
+}
+
+// Query returns a query builder for UnknownKind.
+func (c *UnknownKindClient) Query() *UnknownKindQuery {
+	return &UnknownKindQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeUnknownKind},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a UnknownKind entity by its id.
+func (c *UnknownKindClient) Get(ctx context.Context, id uuid.UUID) (*UnknownKind, error) {
+	return c.Query().Where(unknownkind.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *UnknownKindClient) GetX(ctx context.Context, id uuid.UUID) *UnknownKind {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *UnknownKindClient) Hooks() []Hook {
+	return c.hooks.UnknownKind
+}
+
+// Interceptors returns the client interceptors.
+func (c *UnknownKindClient) Interceptors() []Interceptor {
+	return c.inters.UnknownKind
+}
+
+func (c *UnknownKindClient) mutate(ctx context.Context, m *UnknownKindMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&UnknownKindCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&UnknownKindUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&UnknownKindUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&UnknownKindDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown UnknownKind mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
 		EventPrune, Limit, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem,
 		TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan, TaskProcess,
-		TaskRate, TaskResult, TaskTarget []ent.Hook
+		TaskQueue, TaskRate, TaskResult, TaskTarget, UnknownKind []ent.Hook
 	}
 	inters struct {
 		EventPrune, Limit, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem,
 		TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan, TaskProcess,
-		TaskRate, TaskResult, TaskTarget []ent.Interceptor
+		TaskQueue, TaskRate, TaskResult, TaskTarget, UnknownKind []ent.Interceptor
 	}
 )
 

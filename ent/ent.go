@@ -25,9 +25,11 @@ import (
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskqueue"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
+	"taskkit.dev/ent/unknownkind"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -101,9 +103,11 @@ func checkColumn(t, c string) error {
 			taskparent.Table:  taskparent.ValidColumn,
 			taskplan.Table:    taskplan.ValidColumn,
 			taskprocess.Table: taskprocess.ValidColumn,
+			taskqueue.Table:   taskqueue.ValidColumn,
 			taskrate.Table:    taskrate.ValidColumn,
 			taskresult.Table:  taskresult.ValidColumn,
 			tasktarget.Table:  tasktarget.ValidColumn,
+			unknownkind.Table: unknownkind.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

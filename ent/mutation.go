@@ -27,9 +27,11 @@ import (
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskplan"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskqueue"
 	"taskkit.dev/ent/taskrate"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/ent/tasktarget"
+	"taskkit.dev/ent/unknownkind"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -55,9 +57,11 @@ const (
 	TypeTaskParent  = "TaskParent"
 	TypeTaskPlan    = "TaskPlan"
 	TypeTaskProcess = "TaskProcess"
+	TypeTaskQueue   = "TaskQueue"
 	TypeTaskRate    = "TaskRate"
 	TypeTaskResult  = "TaskResult"
 	TypeTaskTarget  = "TaskTarget"
+	TypeUnknownKind = "UnknownKind"
 )
 
 // EventPruneMutation represents an operation that mutates the EventPrune nodes in the graph.
@@ -12173,6 +12177,7 @@ type TaskProcessMutation struct {
 	busy                *int
 	addbusy             *int
 	draining            *bool
+	safe_mode           *bool
 	ended_date          *time.Time
 	ended_reason        *string
 	presence_lock       *int64
@@ -12688,6 +12693,42 @@ func (m *TaskProcessMutation) ResetDraining() {
 	m.draining = nil
 }
 
+// SetSafeMode sets the "safe_mode" field.
+func (m *TaskProcessMutation) SetSafeMode(b bool) {
+	m.safe_mode = &b
+}
+
+// SafeMode returns the value of the "safe_mode" field in the mutation.
+func (m *TaskProcessMutation) SafeMode() (r bool, exists bool) {
+	v := m.safe_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSafeMode returns the old "safe_mode" field's value of the TaskProcess entity.
+// If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskProcessMutation) OldSafeMode(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSafeMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSafeMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSafeMode: %w", err)
+	}
+	return oldValue.SafeMode, nil
+}
+
+// ResetSafeMode resets all changes to the "safe_mode" field.
+func (m *TaskProcessMutation) ResetSafeMode() {
+	m.safe_mode = nil
+}
+
 // SetEndedDate sets the "ended_date" field.
 func (m *TaskProcessMutation) SetEndedDate(t time.Time) {
 	m.ended_date = &t
@@ -12988,7 +13029,7 @@ func (m *TaskProcessMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskProcessMutation) Fields() []string {
-	fields := make([]string, 0, 14)
+	fields := make([]string, 0, 15)
 	if m.version != nil {
 		fields = append(fields, taskprocess.FieldVersion)
 	}
@@ -13015,6 +13056,9 @@ func (m *TaskProcessMutation) Fields() []string {
 	}
 	if m.draining != nil {
 		fields = append(fields, taskprocess.FieldDraining)
+	}
+	if m.safe_mode != nil {
+		fields = append(fields, taskprocess.FieldSafeMode)
 	}
 	if m.ended_date != nil {
 		fields = append(fields, taskprocess.FieldEndedDate)
@@ -13057,6 +13101,8 @@ func (m *TaskProcessMutation) Field(name string) (ent.Value, bool) {
 		return m.Busy()
 	case taskprocess.FieldDraining:
 		return m.Draining()
+	case taskprocess.FieldSafeMode:
+		return m.SafeMode()
 	case taskprocess.FieldEndedDate:
 		return m.EndedDate()
 	case taskprocess.FieldEndedReason:
@@ -13094,6 +13140,8 @@ func (m *TaskProcessMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldBusy(ctx)
 	case taskprocess.FieldDraining:
 		return m.OldDraining(ctx)
+	case taskprocess.FieldSafeMode:
+		return m.OldSafeMode(ctx)
 	case taskprocess.FieldEndedDate:
 		return m.OldEndedDate(ctx)
 	case taskprocess.FieldEndedReason:
@@ -13175,6 +13223,13 @@ func (m *TaskProcessMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetDraining(v)
+		return nil
+	case taskprocess.FieldSafeMode:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSafeMode(v)
 		return nil
 	case taskprocess.FieldEndedDate:
 		v, ok := value.(time.Time)
@@ -13371,6 +13426,9 @@ func (m *TaskProcessMutation) ResetField(name string) error {
 	case taskprocess.FieldDraining:
 		m.ResetDraining()
 		return nil
+	case taskprocess.FieldSafeMode:
+		m.ResetSafeMode()
+		return nil
 	case taskprocess.FieldEndedDate:
 		m.ResetEndedDate()
 		return nil
@@ -13436,6 +13494,779 @@ func (m *TaskProcessMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *TaskProcessMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown TaskProcess edge %s", name)
+}
+
+// TaskQueueMutation represents an operation that mutates the TaskQueue nodes in the graph.
+type TaskQueueMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *string
+	paused         *bool
+	paused_by      *uuid.UUID
+	paused_reason  *string
+	paused_date    *time.Time
+	resumed_by     *uuid.UUID
+	resumed_reason *string
+	resumed_date   *time.Time
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*TaskQueue, error)
+	predicates     []predicate.TaskQueue
+}
+
+var _ ent.Mutation = (*TaskQueueMutation)(nil)
+
+// taskqueueOption allows management of the mutation configuration using functional options.
+type taskqueueOption func(*TaskQueueMutation)
+
+// newTaskQueueMutation creates new mutation for the TaskQueue entity.
+func newTaskQueueMutation(c config, op Op, opts ...taskqueueOption) *TaskQueueMutation {
+	m := &TaskQueueMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeTaskQueue,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withTaskQueueID sets the ID field of the mutation.
+func withTaskQueueID(id string) taskqueueOption {
+	return func(m *TaskQueueMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *TaskQueue
+		)
+		m.oldValue = func(ctx context.Context) (*TaskQueue, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().TaskQueue.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withTaskQueue sets the old TaskQueue of the mutation.
+func withTaskQueue(node *TaskQueue) taskqueueOption {
+	return func(m *TaskQueueMutation) {
+		m.oldValue = func(context.Context) (*TaskQueue, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m TaskQueueMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m TaskQueueMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of TaskQueue entities.
+func (m *TaskQueueMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *TaskQueueMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *TaskQueueMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().TaskQueue.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetPaused sets the "paused" field.
+func (m *TaskQueueMutation) SetPaused(b bool) {
+	m.paused = &b
+}
+
+// Paused returns the value of the "paused" field in the mutation.
+func (m *TaskQueueMutation) Paused() (r bool, exists bool) {
+	v := m.paused
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPaused returns the old "paused" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldPaused(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPaused is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPaused requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPaused: %w", err)
+	}
+	return oldValue.Paused, nil
+}
+
+// ResetPaused resets all changes to the "paused" field.
+func (m *TaskQueueMutation) ResetPaused() {
+	m.paused = nil
+}
+
+// SetPausedBy sets the "paused_by" field.
+func (m *TaskQueueMutation) SetPausedBy(u uuid.UUID) {
+	m.paused_by = &u
+}
+
+// PausedBy returns the value of the "paused_by" field in the mutation.
+func (m *TaskQueueMutation) PausedBy() (r uuid.UUID, exists bool) {
+	v := m.paused_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPausedBy returns the old "paused_by" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldPausedBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPausedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPausedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPausedBy: %w", err)
+	}
+	return oldValue.PausedBy, nil
+}
+
+// ClearPausedBy clears the value of the "paused_by" field.
+func (m *TaskQueueMutation) ClearPausedBy() {
+	m.paused_by = nil
+	m.clearedFields[taskqueue.FieldPausedBy] = struct{}{}
+}
+
+// PausedByCleared returns if the "paused_by" field was cleared in this mutation.
+func (m *TaskQueueMutation) PausedByCleared() bool {
+	_, ok := m.clearedFields[taskqueue.FieldPausedBy]
+	return ok
+}
+
+// ResetPausedBy resets all changes to the "paused_by" field.
+func (m *TaskQueueMutation) ResetPausedBy() {
+	m.paused_by = nil
+	delete(m.clearedFields, taskqueue.FieldPausedBy)
+}
+
+// SetPausedReason sets the "paused_reason" field.
+func (m *TaskQueueMutation) SetPausedReason(s string) {
+	m.paused_reason = &s
+}
+
+// PausedReason returns the value of the "paused_reason" field in the mutation.
+func (m *TaskQueueMutation) PausedReason() (r string, exists bool) {
+	v := m.paused_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPausedReason returns the old "paused_reason" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldPausedReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPausedReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPausedReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPausedReason: %w", err)
+	}
+	return oldValue.PausedReason, nil
+}
+
+// ClearPausedReason clears the value of the "paused_reason" field.
+func (m *TaskQueueMutation) ClearPausedReason() {
+	m.paused_reason = nil
+	m.clearedFields[taskqueue.FieldPausedReason] = struct{}{}
+}
+
+// PausedReasonCleared returns if the "paused_reason" field was cleared in this mutation.
+func (m *TaskQueueMutation) PausedReasonCleared() bool {
+	_, ok := m.clearedFields[taskqueue.FieldPausedReason]
+	return ok
+}
+
+// ResetPausedReason resets all changes to the "paused_reason" field.
+func (m *TaskQueueMutation) ResetPausedReason() {
+	m.paused_reason = nil
+	delete(m.clearedFields, taskqueue.FieldPausedReason)
+}
+
+// SetPausedDate sets the "paused_date" field.
+func (m *TaskQueueMutation) SetPausedDate(t time.Time) {
+	m.paused_date = &t
+}
+
+// PausedDate returns the value of the "paused_date" field in the mutation.
+func (m *TaskQueueMutation) PausedDate() (r time.Time, exists bool) {
+	v := m.paused_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPausedDate returns the old "paused_date" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldPausedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPausedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPausedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPausedDate: %w", err)
+	}
+	return oldValue.PausedDate, nil
+}
+
+// ClearPausedDate clears the value of the "paused_date" field.
+func (m *TaskQueueMutation) ClearPausedDate() {
+	m.paused_date = nil
+	m.clearedFields[taskqueue.FieldPausedDate] = struct{}{}
+}
+
+// PausedDateCleared returns if the "paused_date" field was cleared in this mutation.
+func (m *TaskQueueMutation) PausedDateCleared() bool {
+	_, ok := m.clearedFields[taskqueue.FieldPausedDate]
+	return ok
+}
+
+// ResetPausedDate resets all changes to the "paused_date" field.
+func (m *TaskQueueMutation) ResetPausedDate() {
+	m.paused_date = nil
+	delete(m.clearedFields, taskqueue.FieldPausedDate)
+}
+
+// SetResumedBy sets the "resumed_by" field.
+func (m *TaskQueueMutation) SetResumedBy(u uuid.UUID) {
+	m.resumed_by = &u
+}
+
+// ResumedBy returns the value of the "resumed_by" field in the mutation.
+func (m *TaskQueueMutation) ResumedBy() (r uuid.UUID, exists bool) {
+	v := m.resumed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResumedBy returns the old "resumed_by" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldResumedBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResumedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResumedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResumedBy: %w", err)
+	}
+	return oldValue.ResumedBy, nil
+}
+
+// ClearResumedBy clears the value of the "resumed_by" field.
+func (m *TaskQueueMutation) ClearResumedBy() {
+	m.resumed_by = nil
+	m.clearedFields[taskqueue.FieldResumedBy] = struct{}{}
+}
+
+// ResumedByCleared returns if the "resumed_by" field was cleared in this mutation.
+func (m *TaskQueueMutation) ResumedByCleared() bool {
+	_, ok := m.clearedFields[taskqueue.FieldResumedBy]
+	return ok
+}
+
+// ResetResumedBy resets all changes to the "resumed_by" field.
+func (m *TaskQueueMutation) ResetResumedBy() {
+	m.resumed_by = nil
+	delete(m.clearedFields, taskqueue.FieldResumedBy)
+}
+
+// SetResumedReason sets the "resumed_reason" field.
+func (m *TaskQueueMutation) SetResumedReason(s string) {
+	m.resumed_reason = &s
+}
+
+// ResumedReason returns the value of the "resumed_reason" field in the mutation.
+func (m *TaskQueueMutation) ResumedReason() (r string, exists bool) {
+	v := m.resumed_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResumedReason returns the old "resumed_reason" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldResumedReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResumedReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResumedReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResumedReason: %w", err)
+	}
+	return oldValue.ResumedReason, nil
+}
+
+// ClearResumedReason clears the value of the "resumed_reason" field.
+func (m *TaskQueueMutation) ClearResumedReason() {
+	m.resumed_reason = nil
+	m.clearedFields[taskqueue.FieldResumedReason] = struct{}{}
+}
+
+// ResumedReasonCleared returns if the "resumed_reason" field was cleared in this mutation.
+func (m *TaskQueueMutation) ResumedReasonCleared() bool {
+	_, ok := m.clearedFields[taskqueue.FieldResumedReason]
+	return ok
+}
+
+// ResetResumedReason resets all changes to the "resumed_reason" field.
+func (m *TaskQueueMutation) ResetResumedReason() {
+	m.resumed_reason = nil
+	delete(m.clearedFields, taskqueue.FieldResumedReason)
+}
+
+// SetResumedDate sets the "resumed_date" field.
+func (m *TaskQueueMutation) SetResumedDate(t time.Time) {
+	m.resumed_date = &t
+}
+
+// ResumedDate returns the value of the "resumed_date" field in the mutation.
+func (m *TaskQueueMutation) ResumedDate() (r time.Time, exists bool) {
+	v := m.resumed_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResumedDate returns the old "resumed_date" field's value of the TaskQueue entity.
+// If the TaskQueue object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskQueueMutation) OldResumedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResumedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResumedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResumedDate: %w", err)
+	}
+	return oldValue.ResumedDate, nil
+}
+
+// ClearResumedDate clears the value of the "resumed_date" field.
+func (m *TaskQueueMutation) ClearResumedDate() {
+	m.resumed_date = nil
+	m.clearedFields[taskqueue.FieldResumedDate] = struct{}{}
+}
+
+// ResumedDateCleared returns if the "resumed_date" field was cleared in this mutation.
+func (m *TaskQueueMutation) ResumedDateCleared() bool {
+	_, ok := m.clearedFields[taskqueue.FieldResumedDate]
+	return ok
+}
+
+// ResetResumedDate resets all changes to the "resumed_date" field.
+func (m *TaskQueueMutation) ResetResumedDate() {
+	m.resumed_date = nil
+	delete(m.clearedFields, taskqueue.FieldResumedDate)
+}
+
+// Where appends a list predicates to the TaskQueueMutation builder.
+func (m *TaskQueueMutation) Where(ps ...predicate.TaskQueue) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the TaskQueueMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *TaskQueueMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.TaskQueue, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *TaskQueueMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *TaskQueueMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (TaskQueue).
+func (m *TaskQueueMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *TaskQueueMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.paused != nil {
+		fields = append(fields, taskqueue.FieldPaused)
+	}
+	if m.paused_by != nil {
+		fields = append(fields, taskqueue.FieldPausedBy)
+	}
+	if m.paused_reason != nil {
+		fields = append(fields, taskqueue.FieldPausedReason)
+	}
+	if m.paused_date != nil {
+		fields = append(fields, taskqueue.FieldPausedDate)
+	}
+	if m.resumed_by != nil {
+		fields = append(fields, taskqueue.FieldResumedBy)
+	}
+	if m.resumed_reason != nil {
+		fields = append(fields, taskqueue.FieldResumedReason)
+	}
+	if m.resumed_date != nil {
+		fields = append(fields, taskqueue.FieldResumedDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *TaskQueueMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case taskqueue.FieldPaused:
+		return m.Paused()
+	case taskqueue.FieldPausedBy:
+		return m.PausedBy()
+	case taskqueue.FieldPausedReason:
+		return m.PausedReason()
+	case taskqueue.FieldPausedDate:
+		return m.PausedDate()
+	case taskqueue.FieldResumedBy:
+		return m.ResumedBy()
+	case taskqueue.FieldResumedReason:
+		return m.ResumedReason()
+	case taskqueue.FieldResumedDate:
+		return m.ResumedDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *TaskQueueMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case taskqueue.FieldPaused:
+		return m.OldPaused(ctx)
+	case taskqueue.FieldPausedBy:
+		return m.OldPausedBy(ctx)
+	case taskqueue.FieldPausedReason:
+		return m.OldPausedReason(ctx)
+	case taskqueue.FieldPausedDate:
+		return m.OldPausedDate(ctx)
+	case taskqueue.FieldResumedBy:
+		return m.OldResumedBy(ctx)
+	case taskqueue.FieldResumedReason:
+		return m.OldResumedReason(ctx)
+	case taskqueue.FieldResumedDate:
+		return m.OldResumedDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown TaskQueue field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskQueueMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case taskqueue.FieldPaused:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPaused(v)
+		return nil
+	case taskqueue.FieldPausedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPausedBy(v)
+		return nil
+	case taskqueue.FieldPausedReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPausedReason(v)
+		return nil
+	case taskqueue.FieldPausedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPausedDate(v)
+		return nil
+	case taskqueue.FieldResumedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResumedBy(v)
+		return nil
+	case taskqueue.FieldResumedReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResumedReason(v)
+		return nil
+	case taskqueue.FieldResumedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResumedDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown TaskQueue field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *TaskQueueMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *TaskQueueMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *TaskQueueMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown TaskQueue numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *TaskQueueMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(taskqueue.FieldPausedBy) {
+		fields = append(fields, taskqueue.FieldPausedBy)
+	}
+	if m.FieldCleared(taskqueue.FieldPausedReason) {
+		fields = append(fields, taskqueue.FieldPausedReason)
+	}
+	if m.FieldCleared(taskqueue.FieldPausedDate) {
+		fields = append(fields, taskqueue.FieldPausedDate)
+	}
+	if m.FieldCleared(taskqueue.FieldResumedBy) {
+		fields = append(fields, taskqueue.FieldResumedBy)
+	}
+	if m.FieldCleared(taskqueue.FieldResumedReason) {
+		fields = append(fields, taskqueue.FieldResumedReason)
+	}
+	if m.FieldCleared(taskqueue.FieldResumedDate) {
+		fields = append(fields, taskqueue.FieldResumedDate)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *TaskQueueMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *TaskQueueMutation) ClearField(name string) error {
+	switch name {
+	case taskqueue.FieldPausedBy:
+		m.ClearPausedBy()
+		return nil
+	case taskqueue.FieldPausedReason:
+		m.ClearPausedReason()
+		return nil
+	case taskqueue.FieldPausedDate:
+		m.ClearPausedDate()
+		return nil
+	case taskqueue.FieldResumedBy:
+		m.ClearResumedBy()
+		return nil
+	case taskqueue.FieldResumedReason:
+		m.ClearResumedReason()
+		return nil
+	case taskqueue.FieldResumedDate:
+		m.ClearResumedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskQueue nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *TaskQueueMutation) ResetField(name string) error {
+	switch name {
+	case taskqueue.FieldPaused:
+		m.ResetPaused()
+		return nil
+	case taskqueue.FieldPausedBy:
+		m.ResetPausedBy()
+		return nil
+	case taskqueue.FieldPausedReason:
+		m.ResetPausedReason()
+		return nil
+	case taskqueue.FieldPausedDate:
+		m.ResetPausedDate()
+		return nil
+	case taskqueue.FieldResumedBy:
+		m.ResetResumedBy()
+		return nil
+	case taskqueue.FieldResumedReason:
+		m.ResetResumedReason()
+		return nil
+	case taskqueue.FieldResumedDate:
+		m.ResetResumedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown TaskQueue field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *TaskQueueMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *TaskQueueMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *TaskQueueMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *TaskQueueMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *TaskQueueMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *TaskQueueMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *TaskQueueMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown TaskQueue unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *TaskQueueMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown TaskQueue edge %s", name)
 }
 
 // TaskRateMutation represents an operation that mutates the TaskRate nodes in the graph.
@@ -15406,4 +16237,751 @@ func (m *TaskTargetMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown TaskTarget edge %s", name)
+}
+
+// UnknownKindMutation represents an operation that mutates the UnknownKind nodes in the graph.
+type UnknownKindMutation struct {
+	config
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	execution_component_name *string
+	codec_revision           *int
+	addcodec_revision        *int
+	queue                    *string
+	tasks                    *int64
+	addtasks                 *int64
+	first_seen_date          *time.Time
+	last_seen_date           *time.Time
+	reported_date            *time.Time
+	clearedFields            map[string]struct{}
+	done                     bool
+	oldValue                 func(context.Context) (*UnknownKind, error)
+	predicates               []predicate.UnknownKind
+}
+
+var _ ent.Mutation = (*UnknownKindMutation)(nil)
+
+// unknownkindOption allows management of the mutation configuration using functional options.
+type unknownkindOption func(*UnknownKindMutation)
+
+// newUnknownKindMutation creates new mutation for the UnknownKind entity.
+func newUnknownKindMutation(c config, op Op, opts ...unknownkindOption) *UnknownKindMutation {
+	m := &UnknownKindMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeUnknownKind,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withUnknownKindID sets the ID field of the mutation.
+func withUnknownKindID(id uuid.UUID) unknownkindOption {
+	return func(m *UnknownKindMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *UnknownKind
+		)
+		m.oldValue = func(ctx context.Context) (*UnknownKind, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().UnknownKind.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withUnknownKind sets the old UnknownKind of the mutation.
+func withUnknownKind(node *UnknownKind) unknownkindOption {
+	return func(m *UnknownKindMutation) {
+		m.oldValue = func(context.Context) (*UnknownKind, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m UnknownKindMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m UnknownKindMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of UnknownKind entities.
+func (m *UnknownKindMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *UnknownKindMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *UnknownKindMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().UnknownKind.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *UnknownKindMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *UnknownKindMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *UnknownKindMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (m *UnknownKindMutation) SetCodecRevision(i int) {
+	m.codec_revision = &i
+	m.addcodec_revision = nil
+}
+
+// CodecRevision returns the value of the "codec_revision" field in the mutation.
+func (m *UnknownKindMutation) CodecRevision() (r int, exists bool) {
+	v := m.codec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCodecRevision returns the old "codec_revision" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldCodecRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCodecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCodecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCodecRevision: %w", err)
+	}
+	return oldValue.CodecRevision, nil
+}
+
+// AddCodecRevision adds i to the "codec_revision" field.
+func (m *UnknownKindMutation) AddCodecRevision(i int) {
+	if m.addcodec_revision != nil {
+		*m.addcodec_revision += i
+	} else {
+		m.addcodec_revision = &i
+	}
+}
+
+// AddedCodecRevision returns the value that was added to the "codec_revision" field in this mutation.
+func (m *UnknownKindMutation) AddedCodecRevision() (r int, exists bool) {
+	v := m.addcodec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCodecRevision resets all changes to the "codec_revision" field.
+func (m *UnknownKindMutation) ResetCodecRevision() {
+	m.codec_revision = nil
+	m.addcodec_revision = nil
+}
+
+// SetQueue sets the "queue" field.
+func (m *UnknownKindMutation) SetQueue(s string) {
+	m.queue = &s
+}
+
+// Queue returns the value of the "queue" field in the mutation.
+func (m *UnknownKindMutation) Queue() (r string, exists bool) {
+	v := m.queue
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQueue returns the old "queue" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldQueue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQueue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQueue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQueue: %w", err)
+	}
+	return oldValue.Queue, nil
+}
+
+// ResetQueue resets all changes to the "queue" field.
+func (m *UnknownKindMutation) ResetQueue() {
+	m.queue = nil
+}
+
+// SetTasks sets the "tasks" field.
+func (m *UnknownKindMutation) SetTasks(i int64) {
+	m.tasks = &i
+	m.addtasks = nil
+}
+
+// Tasks returns the value of the "tasks" field in the mutation.
+func (m *UnknownKindMutation) Tasks() (r int64, exists bool) {
+	v := m.tasks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTasks returns the old "tasks" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldTasks(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTasks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTasks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTasks: %w", err)
+	}
+	return oldValue.Tasks, nil
+}
+
+// AddTasks adds i to the "tasks" field.
+func (m *UnknownKindMutation) AddTasks(i int64) {
+	if m.addtasks != nil {
+		*m.addtasks += i
+	} else {
+		m.addtasks = &i
+	}
+}
+
+// AddedTasks returns the value that was added to the "tasks" field in this mutation.
+func (m *UnknownKindMutation) AddedTasks() (r int64, exists bool) {
+	v := m.addtasks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTasks resets all changes to the "tasks" field.
+func (m *UnknownKindMutation) ResetTasks() {
+	m.tasks = nil
+	m.addtasks = nil
+}
+
+// SetFirstSeenDate sets the "first_seen_date" field.
+func (m *UnknownKindMutation) SetFirstSeenDate(t time.Time) {
+	m.first_seen_date = &t
+}
+
+// FirstSeenDate returns the value of the "first_seen_date" field in the mutation.
+func (m *UnknownKindMutation) FirstSeenDate() (r time.Time, exists bool) {
+	v := m.first_seen_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstSeenDate returns the old "first_seen_date" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldFirstSeenDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstSeenDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstSeenDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstSeenDate: %w", err)
+	}
+	return oldValue.FirstSeenDate, nil
+}
+
+// ResetFirstSeenDate resets all changes to the "first_seen_date" field.
+func (m *UnknownKindMutation) ResetFirstSeenDate() {
+	m.first_seen_date = nil
+}
+
+// SetLastSeenDate sets the "last_seen_date" field.
+func (m *UnknownKindMutation) SetLastSeenDate(t time.Time) {
+	m.last_seen_date = &t
+}
+
+// LastSeenDate returns the value of the "last_seen_date" field in the mutation.
+func (m *UnknownKindMutation) LastSeenDate() (r time.Time, exists bool) {
+	v := m.last_seen_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastSeenDate returns the old "last_seen_date" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldLastSeenDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastSeenDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastSeenDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastSeenDate: %w", err)
+	}
+	return oldValue.LastSeenDate, nil
+}
+
+// ResetLastSeenDate resets all changes to the "last_seen_date" field.
+func (m *UnknownKindMutation) ResetLastSeenDate() {
+	m.last_seen_date = nil
+}
+
+// SetReportedDate sets the "reported_date" field.
+func (m *UnknownKindMutation) SetReportedDate(t time.Time) {
+	m.reported_date = &t
+}
+
+// ReportedDate returns the value of the "reported_date" field in the mutation.
+func (m *UnknownKindMutation) ReportedDate() (r time.Time, exists bool) {
+	v := m.reported_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReportedDate returns the old "reported_date" field's value of the UnknownKind entity.
+// If the UnknownKind object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UnknownKindMutation) OldReportedDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReportedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReportedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReportedDate: %w", err)
+	}
+	return oldValue.ReportedDate, nil
+}
+
+// ClearReportedDate clears the value of the "reported_date" field.
+func (m *UnknownKindMutation) ClearReportedDate() {
+	m.reported_date = nil
+	m.clearedFields[unknownkind.FieldReportedDate] = struct{}{}
+}
+
+// ReportedDateCleared returns if the "reported_date" field was cleared in this mutation.
+func (m *UnknownKindMutation) ReportedDateCleared() bool {
+	_, ok := m.clearedFields[unknownkind.FieldReportedDate]
+	return ok
+}
+
+// ResetReportedDate resets all changes to the "reported_date" field.
+func (m *UnknownKindMutation) ResetReportedDate() {
+	m.reported_date = nil
+	delete(m.clearedFields, unknownkind.FieldReportedDate)
+}
+
+// Where appends a list predicates to the UnknownKindMutation builder.
+func (m *UnknownKindMutation) Where(ps ...predicate.UnknownKind) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the UnknownKindMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *UnknownKindMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.UnknownKind, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *UnknownKindMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *UnknownKindMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (UnknownKind).
+func (m *UnknownKindMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *UnknownKindMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.execution_component_name != nil {
+		fields = append(fields, unknownkind.FieldExecutionComponentName)
+	}
+	if m.codec_revision != nil {
+		fields = append(fields, unknownkind.FieldCodecRevision)
+	}
+	if m.queue != nil {
+		fields = append(fields, unknownkind.FieldQueue)
+	}
+	if m.tasks != nil {
+		fields = append(fields, unknownkind.FieldTasks)
+	}
+	if m.first_seen_date != nil {
+		fields = append(fields, unknownkind.FieldFirstSeenDate)
+	}
+	if m.last_seen_date != nil {
+		fields = append(fields, unknownkind.FieldLastSeenDate)
+	}
+	if m.reported_date != nil {
+		fields = append(fields, unknownkind.FieldReportedDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *UnknownKindMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case unknownkind.FieldCodecRevision:
+		return m.CodecRevision()
+	case unknownkind.FieldQueue:
+		return m.Queue()
+	case unknownkind.FieldTasks:
+		return m.Tasks()
+	case unknownkind.FieldFirstSeenDate:
+		return m.FirstSeenDate()
+	case unknownkind.FieldLastSeenDate:
+		return m.LastSeenDate()
+	case unknownkind.FieldReportedDate:
+		return m.ReportedDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *UnknownKindMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case unknownkind.FieldCodecRevision:
+		return m.OldCodecRevision(ctx)
+	case unknownkind.FieldQueue:
+		return m.OldQueue(ctx)
+	case unknownkind.FieldTasks:
+		return m.OldTasks(ctx)
+	case unknownkind.FieldFirstSeenDate:
+		return m.OldFirstSeenDate(ctx)
+	case unknownkind.FieldLastSeenDate:
+		return m.OldLastSeenDate(ctx)
+	case unknownkind.FieldReportedDate:
+		return m.OldReportedDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown UnknownKind field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *UnknownKindMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case unknownkind.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCodecRevision(v)
+		return nil
+	case unknownkind.FieldQueue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQueue(v)
+		return nil
+	case unknownkind.FieldTasks:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTasks(v)
+		return nil
+	case unknownkind.FieldFirstSeenDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstSeenDate(v)
+		return nil
+	case unknownkind.FieldLastSeenDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastSeenDate(v)
+		return nil
+	case unknownkind.FieldReportedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReportedDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *UnknownKindMutation) AddedFields() []string {
+	var fields []string
+	if m.addcodec_revision != nil {
+		fields = append(fields, unknownkind.FieldCodecRevision)
+	}
+	if m.addtasks != nil {
+		fields = append(fields, unknownkind.FieldTasks)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *UnknownKindMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case unknownkind.FieldCodecRevision:
+		return m.AddedCodecRevision()
+	case unknownkind.FieldTasks:
+		return m.AddedTasks()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *UnknownKindMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case unknownkind.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCodecRevision(v)
+		return nil
+	case unknownkind.FieldTasks:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTasks(v)
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *UnknownKindMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(unknownkind.FieldReportedDate) {
+		fields = append(fields, unknownkind.FieldReportedDate)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *UnknownKindMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *UnknownKindMutation) ClearField(name string) error {
+	switch name {
+	case unknownkind.FieldReportedDate:
+		m.ClearReportedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *UnknownKindMutation) ResetField(name string) error {
+	switch name {
+	case unknownkind.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case unknownkind.FieldCodecRevision:
+		m.ResetCodecRevision()
+		return nil
+	case unknownkind.FieldQueue:
+		m.ResetQueue()
+		return nil
+	case unknownkind.FieldTasks:
+		m.ResetTasks()
+		return nil
+	case unknownkind.FieldFirstSeenDate:
+		m.ResetFirstSeenDate()
+		return nil
+	case unknownkind.FieldLastSeenDate:
+		m.ResetLastSeenDate()
+		return nil
+	case unknownkind.FieldReportedDate:
+		m.ResetReportedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown UnknownKind field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *UnknownKindMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *UnknownKindMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *UnknownKindMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *UnknownKindMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *UnknownKindMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *UnknownKindMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *UnknownKindMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown UnknownKind unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *UnknownKindMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown UnknownKind edge %s", name)
 }

@@ -37,6 +37,8 @@ type TaskProcess struct {
 	Busy int `json:"busy,omitempty"`
 	// Draining holds the value of the "draining" field.
 	Draining bool `json:"draining,omitempty"`
+	// it claims nothing
+	SafeMode bool `json:"safe_mode,omitempty"`
 	// left, or declared dead; final
 	EndedDate *time.Time `json:"ended_date,omitempty"`
 	// EndedReason holds the value of the "ended_reason" field.
@@ -57,7 +59,7 @@ func (*TaskProcess) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case taskprocess.FieldKinds, taskprocess.FieldQueues:
 			values[i] = new([]byte)
-		case taskprocess.FieldDraining:
+		case taskprocess.FieldDraining, taskprocess.FieldSafeMode:
 			values[i] = new(sql.NullBool)
 		case taskprocess.FieldDeadAfterMs, taskprocess.FieldSlots, taskprocess.FieldBusy, taskprocess.FieldPresenceLock:
 			values[i] = new(sql.NullInt64)
@@ -143,6 +145,12 @@ func (_m *TaskProcess) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field draining", values[i])
 			} else if value.Valid {
 				_m.Draining = value.Bool
+			}
+		case taskprocess.FieldSafeMode:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field safe_mode", values[i])
+			} else if value.Valid {
+				_m.SafeMode = value.Bool
 			}
 		case taskprocess.FieldEndedDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -241,6 +249,9 @@ func (_m *TaskProcess) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("draining=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Draining))
+	builder.WriteString(", ")
+	builder.WriteString("safe_mode=")
+	builder.WriteString(fmt.Sprintf("%v", _m.SafeMode))
 	builder.WriteString(", ")
 	if v := _m.EndedDate; v != nil {
 		builder.WriteString("ended_date=")

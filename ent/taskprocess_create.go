@@ -91,6 +91,20 @@ func (_c *TaskProcessCreate) SetNillableDraining(v *bool) *TaskProcessCreate {
 	return _c
 }
 
+// SetSafeMode sets the "safe_mode" field.
+func (_c *TaskProcessCreate) SetSafeMode(v bool) *TaskProcessCreate {
+	_c.mutation.SetSafeMode(v)
+	return _c
+}
+
+// SetNillableSafeMode sets the "safe_mode" field if the given value is not nil.
+func (_c *TaskProcessCreate) SetNillableSafeMode(v *bool) *TaskProcessCreate {
+	if v != nil {
+		_c.SetSafeMode(*v)
+	}
+	return _c
+}
+
 // SetEndedDate sets the "ended_date" field.
 func (_c *TaskProcessCreate) SetEndedDate(v time.Time) *TaskProcessCreate {
 	_c.mutation.SetEndedDate(v)
@@ -210,6 +224,10 @@ func (_c *TaskProcessCreate) defaults() {
 		v := taskprocess.DefaultDraining
 		_c.mutation.SetDraining(v)
 	}
+	if _, ok := _c.mutation.SafeMode(); !ok {
+		v := taskprocess.DefaultSafeMode
+		_c.mutation.SetSafeMode(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -248,6 +266,12 @@ func (_c *TaskProcessCreate) check() error {
 	case dialect.MySQL, dialect.SQLite:
 		if _, ok := _c.mutation.Draining(); !ok {
 			return &ValidationError{Name: "draining", err: errors.New(`ent: missing required field "TaskProcess.draining"`)}
+		}
+	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.SafeMode(); !ok {
+			return &ValidationError{Name: "safe_mode", err: errors.New(`ent: missing required field "TaskProcess.safe_mode"`)}
 		}
 	}
 	return nil
@@ -321,6 +345,10 @@ func (_c *TaskProcessCreate) createSpec() (*TaskProcess, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Draining(); ok {
 		_spec.SetField(taskprocess.FieldDraining, field.TypeBool, value)
 		_node.Draining = value
+	}
+	if value, ok := _c.mutation.SafeMode(); ok {
+		_spec.SetField(taskprocess.FieldSafeMode, field.TypeBool, value)
+		_node.SafeMode = value
 	}
 	if value, ok := _c.mutation.EndedDate(); ok {
 		_spec.SetField(taskprocess.FieldEndedDate, field.TypeTime, value)

@@ -40,12 +40,16 @@ type Tx struct {
 	TaskPlan *TaskPlanClient
 	// TaskProcess is the client for interacting with the TaskProcess builders.
 	TaskProcess *TaskProcessClient
+	// TaskQueue is the client for interacting with the TaskQueue builders.
+	TaskQueue *TaskQueueClient
 	// TaskRate is the client for interacting with the TaskRate builders.
 	TaskRate *TaskRateClient
 	// TaskResult is the client for interacting with the TaskResult builders.
 	TaskResult *TaskResultClient
 	// TaskTarget is the client for interacting with the TaskTarget builders.
 	TaskTarget *TaskTargetClient
+	// UnknownKind is the client for interacting with the UnknownKind builders.
+	UnknownKind *UnknownKindClient
 
 	// lazily loaded.
 	client     *Client
@@ -190,9 +194,11 @@ func (tx *Tx) init() {
 	tx.TaskParent = NewTaskParentClient(tx.config)
 	tx.TaskPlan = NewTaskPlanClient(tx.config)
 	tx.TaskProcess = NewTaskProcessClient(tx.config)
+	tx.TaskQueue = NewTaskQueueClient(tx.config)
 	tx.TaskRate = NewTaskRateClient(tx.config)
 	tx.TaskResult = NewTaskResultClient(tx.config)
 	tx.TaskTarget = NewTaskTargetClient(tx.config)
+	tx.UnknownKind = NewUnknownKindClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.

@@ -45,6 +45,9 @@ type tables interface {
 	Derive(ctx context.Context, from ID, notify bool, makes func(store.Origin) (store.NewTask, error)) (ID, error)
 	store.Rates
 	store.Parents
+	store.Queues
+	store.DeadLetters
+	UnknownKinds(ctx context.Context) ([]store.UnknownKind, error)
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
@@ -200,7 +203,7 @@ func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	for i, p := range ps {
 		infos[i] = WorkerInfo{
 			ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
-			Busy: p.Busy, Draining: p.Draining, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
+			Busy: p.Busy, Draining: p.Draining, SafeMode: p.SafeMode, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
 			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, EndReason: p.EndReason,
 			Present: p.Present, FoundAlive: p.FoundAlive,
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // Explain describes in one sentence the state of a task and, if it is not
@@ -50,18 +51,43 @@ func (c *Client) Explain(ctx context.Context, id ID) (string, error) {
 		}
 		conditions = options.Conditions
 	}
-	return explain(t, workers, attempts, conditions), nil
+	var pause *store.QueuePause
+	if t.Status == StatusQueued {
+		if pause, err = c.pauseOf(ctx, t.Queue); err != nil {
+			return "", err
+		}
+	}
+	return explain(t, workers, attempts, conditions, pause), nil
+}
+
+// pauseOf returns the pause of a queue, or nil if it is not paused.
+func (c *Client) pauseOf(ctx context.Context, queue string) (*store.QueuePause, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := op.PausedQueues(ctx)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	for i, p := range pauses {
+		if p.Queue == queue && p.Paused {
+			return &pauses[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // explainEvents is how many events are searched for who stopped a task.
 const explainEvents = 20
 
-// explain describes a task from what was read of it. It is pure.
-func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions) string {
-	return explainState(t, workers, attempts, conditions) + falselyDead(t, workers)
+// explain describes a task from what was read of it. It is pure. The pause is that of its queue; nil:
+// that is not paused.
+func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions, pause *store.QueuePause) string {
+	return explainState(t, workers, attempts, conditions, pause) + falselyDead(t, workers)
 }
 
-func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions) string {
+func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions, pause *store.QueuePause) string {
 	last := ""
 	if len(attempts) > 0 {
 		// It may have made checkpoints since.
@@ -91,6 +117,9 @@ func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions 
 		return fmt.Sprintf("It waits for its children%s%s.", children(t), last)
 	case t.Wait > 0 && t.WaitingReason == lifecycle.ReasonEndingChildren:
 		return fmt.Sprintf("It ends once its children have ended%s%s.", children(t), last)
+	case pause != nil && t.Control == ControlNone:
+		return fmt.Sprintf("It waits because its queue %s has been paused%s for %s; it can be claimed once the queue is resumed%s%s.",
+			t.Queue, byWhom(pause.PausedBy, pause.PausedReason), round(pause.SincePaused), after(t), last)
 	case able > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonThrottled):
 		return fmt.Sprintf("It is %s. It waits at checkpoint %d with %s, and its indicators are read again %s%s.",
 			t.WaitingReason, t.Checkpoints, items(t), inTime(t.Wait), last)
@@ -165,9 +194,13 @@ func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 
 // able counts the live workers that can run a task, and says why none can.
 func able(t *Task, workers []WorkerInfo) (n int, why string) {
-	alive, knows, reads, serves := 0, 0, 0, 0
+	alive, safe, knows, reads, serves := 0, 0, 0, 0, 0
 	for _, w := range workers {
 		if !w.Alive || w.Draining {
+			continue
+		}
+		if w.SafeMode {
+			safe++
 			continue
 		}
 		alive++
@@ -187,6 +220,8 @@ func able(t *Task, workers []WorkerInfo) (n int, why string) {
 	switch {
 	case serves > 0:
 		return serves, ""
+	case alive == 0 && safe > 0:
+		return 0, fmt.Sprintf("all live workers (%d) are in safe mode and claim nothing", safe)
 	case alive == 0:
 		return 0, "no worker is alive"
 	case knows == 0:
@@ -214,15 +249,26 @@ func continues(t *Task, c lifecycle.Conditions) string {
 	return request + " continues it"
 }
 
-func by(t *Task) string {
+func by(t *Task) string { return byWhom(t.ControlBy, t.ControlReason) }
+
+// byWhom says who asked for something and why, as far as that is known.
+func byWhom(person uuid.UUID, reason string) string {
 	s := ""
-	if t.ControlBy != uuid.Nil {
-		s = " by " + t.ControlBy.String()
+	if person != uuid.Nil {
+		s = " by " + person.String()
 	}
-	if t.ControlReason != "" {
-		s += fmt.Sprintf(" (%s)", t.ControlReason)
+	if reason != "" {
+		s += fmt.Sprintf(" (%s)", reason)
 	}
 	return s
+}
+
+// after says how long a task still waits for its time.
+func after(t *Task) string {
+	if t.Wait <= 0 {
+		return ""
+	}
+	return ", and not before its time, " + round(t.Wait) + " from now"
 }
 
 func items(t *Task) string {

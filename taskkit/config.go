@@ -34,6 +34,12 @@ type Config struct {
 	// Defaults to 10 s.
 	CallTimeout time.Duration
 
+	// ClaimMax is the most tasks that one claim takes (SSP-41). The worker claims again at once
+	// while it has free slots and more tasks wait, so a small number costs more statements and
+	// leaves more for other workers. Defaults to what there is room for: the free slots and, when
+	// tasks are short, what they will soon have done; at most 10,000.
+	ClaimMax int
+
 	// Context installs the security context of a task's people, before the
 	// start, before every batch and before the end (SSP-50, SSP-51). Its
 	// context is the one that the executor gets. A [Permanent] error ends the
@@ -102,6 +108,11 @@ type Config struct {
 	// Retention.
 	KindRetention map[string]Retention
 
+	// SafeMode starts the worker without claiming (MID-60): it has a heartbeat, takes back the
+	// tasks of dead workers and removes what is old, but runs no task, not even one that is to be
+	// stopped. "taskkit workers" shows it, and the log says so at the start. Defaults to false.
+	SafeMode bool
+
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
 	Schema string
 
@@ -115,6 +126,12 @@ type Config struct {
 	// Throttle says when batches wait because the database, or what the application says itself,
 	// is not well. Its zero value has defaults for kinds that name the tables that they write.
 	Throttle Throttle
+
+	// UnknownKindAfter is after how long a waiting task ends in ERROR with the code unknown_kind
+	// when no live worker that serves its queue knows its kind or revision. The task must have been
+	// due and the kind seen to be unknown for that long, while workers served the queue; the time
+	// begins anew after a day in which no worker looked. Defaults to 14 days; negative: never.
+	UnknownKindAfter time.Duration
 
 	measureEvery time.Duration // of engine.Config; only tests set it
 	cleanEvery   time.Duration // of engine.Config; only tests set it
@@ -133,13 +150,15 @@ func or[T comparable](v, d T) T {
 func (c Config) engine() engine.Config {
 	e := engine.Config{
 		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 10),
+		SafeMode: c.SafeMode, ClaimMax: c.ClaimMax,
 		BatchTimeout: or(c.BatchTimeout, 30*time.Second), BatchTarget: or(c.BatchTarget, time.Second),
 		Drain: or(c.Drain, 25*time.Second), Quantum: or(c.Quantum, 5*time.Minute),
 		Heartbeat: or(c.Heartbeat, 10*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
 		MeasureEvery: or(c.measureEvery, 5*time.Second),
 		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
-		Call: or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
+		UnknownKindAfter: or(c.UnknownKindAfter, 14*24*time.Hour),
+		Call:             or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
 		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),

@@ -63,6 +63,9 @@ func (c Config) check(e engine.Config) error {
 	if e.Slots < 1 || e.Slots > 10_000 {
 		fail("Slots", "%d is not between 1 and 10,000", e.Slots)
 	}
+	if e.ClaimMax < 0 || e.ClaimMax > 10_000 {
+		fail("ClaimMax", "%d is not between 1 and 10,000: leave it 0 for no bound of its own", e.ClaimMax)
+	}
 	if e.MaxAttempts < 1 {
 		fail("MaxAttempts", "%d is less than 1: no batch would be tried", e.MaxAttempts)
 	}

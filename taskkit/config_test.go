@@ -18,7 +18,7 @@ func TestConfigReportsAll(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
 		_, err := taskkit.NewWorker(db.DB, registered(countKind, counting("w")), taskkit.Config{
-			Schema: schemaOf(db), Slots: -1, MaxAttempts: -2, Heartbeat: 5 * time.Second, DeadAfter: 10 * time.Second,
+			Schema: schemaOf(db), Slots: -1, ClaimMax: -1, MaxAttempts: -2, Heartbeat: 5 * time.Second, DeadAfter: 10 * time.Second,
 			BatchTimeout: 9 * time.Second, BackoffMax: time.Second, Drain: -time.Second, Queues: []string{"default", "Night shift"},
 		})
 		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
@@ -26,6 +26,7 @@ func TestConfigReportsAll(t *testing.T) {
 		}
 		for _, want := range []string{
 			"Config.Slots: -1 is not between 1 and 10,000",
+			"Config.ClaimMax: -1 is not between 1 and 10,000: leave it 0 for no bound of its own",
 			"Config.MaxAttempts: -2 is less than 1: no batch would be tried",
 			"Config.DeadAfter: 10s is less than three times Heartbeat (5s): other workers would take over the tasks of a live worker whose heartbeat is late",
 			"Config.BackoffMax: 1s is less than Backoff (the default 5s): delays begin with Backoff and grow up to BackoffMax",

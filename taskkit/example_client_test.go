@@ -163,3 +163,39 @@ func ExampleGet() {
 	fmt.Println(task.Task.Status, task.Spec.People, task.State.Greeted, err)
 	// Output: QUEUED [Ada Kurt] 0 <nil>
 }
+
+// While a queue is paused its tasks wait, and whoever asks learns why.
+func ExampleClient_PauseQueue() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	_, _ = taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	_ = client.PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithReason("the mail server is down"))
+	queues, err := client.Queues(ctx)
+	fmt.Println(queues[0].Name, queues[0].Paused, queues[0].PausedReason, queues[0].Waiting, err)
+	fmt.Println(client.ResumeQueue(ctx, taskkit.DefaultQueue))
+	// Output:
+	// default true the mail server is down 1 <nil>
+	// <nil>
+}
+
+// Tasks that have failed for the same reason are retried together once the reason is gone.
+func ExampleClient_RetryDead() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	client := taskkit.NewClient(db)
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
+		return taskkit.More, taskkit.Permanent("mail_server_down", nil)
+	})
+	for range 2 {
+		id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+		runToEnd(db, r, id, taskkit.Config{})
+	}
+	groups, _ := client.Dead(ctx, taskkit.DeadFilter{})
+	fmt.Println(groups[0].Code, groups[0].Tasks)
+	report, err := client.RetryDead(ctx, taskkit.DeadFilter{Code: groups[0].Code}, taskkit.WithReason("it is up again"))
+	fmt.Println(report.Done, report.Refused, err)
+	// Output:
+	// mail_server_down 2
+	// 2 0 <nil>
+}

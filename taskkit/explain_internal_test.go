@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 func TestExplain(t *testing.T) {
@@ -85,12 +86,27 @@ func TestExplain(t *testing.T) {
 		"since":             {task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 20*time.Second, "asked to continue later" }), []WorkerInfo{able}, []Attempt{{Code: "database", Checkpoint: 1}}, "It waits for its time, 20s from now (asked to continue later).", none},
 		"slots":             {task(StatusQueued, nil), []WorkerInfo{able}, nil, "It is due and waits for a free slot; live workers that can take it: 1.", none},
 		"nobody":            {task(StatusQueued, nil), []WorkerInfo{dead}, nil, "It is due but no worker can take it: no worker is alive.", none},
+		"safe mode":         {task(StatusQueued, nil), []WorkerInfo{{Alive: true, SafeMode: true, Kinds: able.Kinds, Queues: able.Queues}}, nil, "It is due but no worker can take it: all live workers (1) are in safe mode and claim nothing.", none},
 		"kind":              {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"fax": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker (of 1) knows the kind mail.", none},
 		"revision":          {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker reads revision 2 of mail.", none},
 		"queue":             {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {2}}, "night")}, nil, "It is due but no worker can take it: no live worker that knows mail serves the queue default.", none},
 	} {
-		if got := explain(tc.task, tc.workers, tc.attempts, tc.conditions); got != tc.want {
+		if got := explain(tc.task, tc.workers, tc.attempts, tc.conditions, nil); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tc.want)
+		}
+	}
+
+	closed := &store.QueuePause{PausedReason: "upgrade", SincePaused: 90 * time.Second}
+	for name, tc := range map[string]struct {
+		task *Task
+		want string
+	}{
+		"due":    {task(StatusQueued, nil), "It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed."},
+		"later":  {task(StatusQueued, func(k *Task) { k.Wait = 20 * time.Second }), "It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed, and not before its time, 20s from now."},
+		"to end": {task(StatusQueued, func(k *Task) { k.Control = ControlStop }), "It is due and waits for a free slot; live workers that can take it: 1."},
+	} {
+		if got := explain(tc.task, []WorkerInfo{able}, nil, none, closed); got != tc.want {
+			t.Errorf("%s in a paused queue:\n got %s\nwant %s", name, got, tc.want)
 		}
 	}
 }

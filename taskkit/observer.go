@@ -52,6 +52,26 @@ type WorkerStarted struct {
 	Worker string
 	Slots  int
 	Queues []string // not to be modified
+	// SafeMode: it claims nothing, see Config.SafeMode.
+	SafeMode bool
+}
+
+// KindUnknown: tasks are due whose kind or revision no live worker knows that serves their queue. One
+// worker reports it once a day.
+type KindUnknown struct {
+	Worker   string
+	Kind     string
+	Revision int
+	Queue    string
+	Tasks    int64     // that were due, or a part of them
+	Since    time.Time // when that was first seen
+}
+
+// UnknownKindsEnded: tasks have ended in ERROR with the code unknown_kind, see
+// [Config.UnknownKindAfter].
+type UnknownKindsEnded struct {
+	Worker string
+	Tasks  int
 }
 
 // WorkerEnded: a worker does nothing more under its ID. It no longer has any task,
@@ -355,3 +375,5 @@ func (CommitReadBack) workerEvent()      {}
 func (ReadBackFailed) workerEvent()      {}
 func (EndingFailed) workerEvent()        {}
 func (WriteRefused) workerEvent()        {}
+func (KindUnknown) workerEvent()         {}
+func (UnknownKindsEnded) workerEvent()   {}

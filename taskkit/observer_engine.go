@@ -25,6 +25,10 @@ func workerEvent(e engine.Event) WorkerEvent {
 	switch e := e.(type) {
 	case engine.WorkerStarted:
 		return WorkerStarted(e)
+	case engine.KindUnknown:
+		return KindUnknown(e)
+	case engine.UnknownKindsEnded:
+		return UnknownKindsEnded(e)
 	case engine.WorkerEnded:
 		return WorkerEnded(e)
 	case engine.WorkerListening:

@@ -177,6 +177,7 @@ type WorkerInfo struct {
 	Slots     int              `json:"slots"`
 	Busy      int              `json:"busy"`
 	Draining  bool             `json:"draining"`
+	SafeMode  bool             `json:"safe_mode"` // it claims nothing, see Config.SafeMode
 	Started   time.Time        `json:"started"`
 	Heartbeat time.Time        `json:"heartbeat"`
 	Silence   time.Duration    `json:"silence_ns"` // since Heartbeat, by the database's clock

@@ -99,6 +99,11 @@ func TestCommands(t *testing.T) {
 		expect(t, 0, "watch (revision 1)", args("show", short)...)
 		expect(t, 0, "no worker is alive", args("explain", "@last")...)
 		expect(t, 0, "", args("workers")...)
+		expect(t, 0, "queue default is paused; waiting: 1", args("queues", "pause", "default", "--reason", "a test")...)
+		expect(t, 0, "has been paused (a test)", args("explain", short)...)
+		expect(t, 0, `"paused_reason": "a test"`, args("queues", "list", "-o", "json")...)
+		expect(t, 0, "queue default is resumed", args("queues", "resume", "default")...)
+		expect(t, 2, "is not a valid name of a queue", args("queues", "pause", "no such queue")...)
 		expect(t, 0, "", args("pause", short)...)
 		expect(t, 0, "paused", args("explain", short)...)
 		expect(t, 0, "", args("resume", short)...)
@@ -109,6 +114,22 @@ func TestCommands(t *testing.T) {
 		expect(t, 4, "", args("watch", short)...)
 		expect(t, 0, "stopped", args("explain", short)...)
 		expect(t, 0, "", args("rm", id)...)
+
+		dead := submit()
+		for _, to := range []string{"workflow_status = 'SCHEDULING', fence = 1, scheduled_by_process = 'w'",
+			"workflow_status = 'ERROR', scheduled_by_process = NULL, workflow_status_desc = 'gone: x', workflow_stopped_date = '2020-01-01 00:00:00.000'"} {
+			if _, err := db.ExecContext(t.Context(), "UPDATE taskkit_queued_task SET "+to+" WHERE id = $1", dead); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, 0, "gone", args("dead", "--older-than", "14d")...)
+		expect(t, 0, `"example": "`+dead, args("dead", "list", "--kind", "watch", "-o", "json")...)
+		expect(t, 0, "no dead letters", args("dead", "--code", "other")...)
+		expect(t, 0, dead, args("dead", "show", "--code", "gone")...)
+		expect(t, 2, "1 dead letters would be retried: repeat the command with --yes", args("dead", "retry")...)
+		expect(t, 0, "retried: 1, refused: 0", args("dead", "retry", "--code", "gone", "--reason", "a test", "--yes")...)
+		expect(t, 0, `"done": 0`, args("dead", "drop", "--yes", "-o", "json")...)
+		expect(t, 0, "", args("rm", dead)...)
 
 		waits := submit(taskkit.WithApproval())
 		person := "01890a5d-ac96-774b-bcce-b302099a8057"

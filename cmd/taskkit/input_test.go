@@ -47,6 +47,12 @@ func TestWrongInput(t *testing.T) {
 		{2, "is not a task", []string{"stop", "12", "-d", missing}},
 		{2, "36 characters", []string{"rm", "01890a5d-ac96-774b-bcce-b302099a805-", "-d", missing}},
 		{2, "not a UUID", []string{"stop", "1234", "--by", "me", "-d", missing}},
+		{2, "1 to 1000", []string{"dead", "show", "-n", "0", "-d", missing}},
+		{2, "not a positive duration", []string{"dead", "drop", "--older-than", "0d", "-d", missing}},
+		{2, `unknown command "frob"`, []string{"dead", "frob", "-d", missing}},
+		{2, "give one queue", []string{"queues", "pause", "-d", missing}},
+		{2, "not a UUID", []string{"queues", "resume", "mail", "--by", "me", "-d", missing}},
+		{2, `unknown command "frob"`, []string{"queues", "frob", "-d", missing}},
 		{2, "--older-than is missing", []string{"prune-events", "-d", missing}},
 		{2, "not a positive duration", []string{"prune-events", "--older-than", "0d", "-d", missing}},
 		{2, "not a positive duration", []string{"prune-events", "--older-than", "-1h", "-d", missing}},
@@ -162,6 +168,12 @@ ID  watch  COMPLETED      0          night  0.0s  stopped
 			{[]string{"ls", "--status", "failure,error"}, "", "no tasks\n"},
 			{[]string{"ls", "--kind", "send_email"}, "", "no tasks\n"},
 			{[]string{"ls", "--before", first.String()}, "", "no tasks\n"},
+			{[]string{"queues", "pause", "night", "--reason", "saving power", "--by", owner}, "queue night is paused; waiting: 0, running: 0\n", "no live worker serves this queue, and no task is in it\n"},
+			{[]string{"queues"}, `QUEUE    STATUS  WAITING  DUE  OLDEST  RUNNING  WORKERS  NOTE
+default  open          1    1    0.0s        0        0
+night    paused        0    0                0        0  paused by ` + owner + `: saving power
+`, ""},
+			{[]string{"queues", "resume", "night"}, "queue night is resumed; waiting: 0, running: 0\n", "no live worker serves this queue, and no task is in it\n"},
 			{[]string{"workers"}, "", "no workers are running, and none ended in the last hour\n"},
 			{[]string{"explain", third.String()}, "It is due but no worker can take it: no worker is alive.\n", ""},
 			{[]string{"explain", first.String()}, "It is paused by " + owner + " (not now) at checkpoint 0; resume continues it.\n", ""},
@@ -202,7 +214,7 @@ func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString
 // Help is short and has an example, and the summaries have one style.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "limit", "retry", "rm", "prune-events", "explain", "workers"} {
+	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "limit", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead"} {
 		status, out, _ := ran(t, "help", c)
 		if status != 0 || !strings.Contains(out, "Examples:\n  taskkit "+c) || strings.Count(out, "\n") > 45 {
 			t.Errorf("taskkit help %s: status %d, want an example within 45 lines:\n%s", c, status, out)

@@ -165,6 +165,18 @@ func (f TaskProcessFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value,
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskProcessMutation", m)
 }
 
+// The TaskQueueFunc type is an adapter to allow the use of ordinary
+// function as TaskQueue mutator.
+type TaskQueueFunc func(context.Context, *ent.TaskQueueMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f TaskQueueFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.TaskQueueMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskQueueMutation", m)
+}
+
 // The TaskRateFunc type is an adapter to allow the use of ordinary
 // function as TaskRate mutator.
 type TaskRateFunc func(context.Context, *ent.TaskRateMutation) (ent.Value, error)
@@ -199,6 +211,18 @@ func (f TaskTargetFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TaskTargetMutation", m)
+}
+
+// The UnknownKindFunc type is an adapter to allow the use of ordinary
+// function as UnknownKind mutator.
+type UnknownKindFunc func(context.Context, *ent.UnknownKindMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f UnknownKindFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.UnknownKindMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.UnknownKindMutation", m)
 }
 
 // Condition is a hook condition function.

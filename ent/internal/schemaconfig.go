@@ -20,9 +20,11 @@ type SchemaConfig struct {
 	TaskParent  string // TaskParent table.
 	TaskPlan    string // TaskPlan table.
 	TaskProcess string // TaskProcess table.
+	TaskQueue   string // TaskQueue table.
 	TaskRate    string // TaskRate table.
 	TaskResult  string // TaskResult table.
 	TaskTarget  string // TaskTarget table.
+	UnknownKind string // UnknownKind table.
 }
 
 type schemaCtxKey struct{}

@@ -45,6 +45,9 @@ type TaskPlan func(*sql.Selector)
 // TaskProcess is the predicate function for taskprocess builders.
 type TaskProcess func(*sql.Selector)
 
+// TaskQueue is the predicate function for taskqueue builders.
+type TaskQueue func(*sql.Selector)
+
 // TaskRate is the predicate function for taskrate builders.
 type TaskRate func(*sql.Selector)
 
@@ -53,3 +56,6 @@ type TaskResult func(*sql.Selector)
 
 // TaskTarget is the predicate function for tasktarget builders.
 type TaskTarget func(*sql.Selector)
+
+// UnknownKind is the predicate function for unknownkind builders.
+type UnknownKind func(*sql.Selector)

@@ -8,6 +8,7 @@ import (
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskparent"
 	"taskkit.dev/ent/taskprocess"
+	"taskkit.dev/ent/taskqueue"
 	"taskkit.dev/ent/taskresult"
 	"taskkit.dev/internal/lifecycle"
 )
@@ -122,6 +123,16 @@ func init() {
 	taskprocessDescDraining := taskprocessFields[9].Descriptor()
 	// taskprocess.DefaultDraining holds the default value on creation for the draining field.
 	taskprocess.DefaultDraining = taskprocessDescDraining.Default.(bool)
+	// taskprocessDescSafeMode is the schema descriptor for safe_mode field.
+	taskprocessDescSafeMode := taskprocessFields[10].Descriptor()
+	// taskprocess.DefaultSafeMode holds the default value on creation for the safe_mode field.
+	taskprocess.DefaultSafeMode = taskprocessDescSafeMode.Default.(bool)
+	taskqueueFields := schema.TaskQueue{}.Fields()
+	_ = taskqueueFields
+	// taskqueueDescPaused is the schema descriptor for paused field.
+	taskqueueDescPaused := taskqueueFields[1].Descriptor()
+	// taskqueue.DefaultPaused holds the default value on creation for the paused field.
+	taskqueue.DefaultPaused = taskqueueDescPaused.Default.(bool)
 	taskresultFields := schema.TaskResult{}.Fields()
 	_ = taskresultFields
 	// taskresultDescCodecRevision is the schema descriptor for codec_revision field.

@@ -34,6 +34,7 @@ func (TaskProcess) Fields() []ent.Field {
 		field.Int("slots").Immutable(),
 		field.Int("busy").Default(0).Annotations(entsql.Default("0")),
 		field.Bool("draining").Default(false).Annotations(no()),
+		field.Bool("safe_mode").Default(false).Immutable().Annotations(no()).Comment("it claims nothing"),
 		field.Time("ended_date").Optional().Nillable().Comment("left, or declared dead; final"),
 		field.Text("ended_reason").Optional().Nillable(),
 		field.Int64("presence_lock").Optional().Nillable().Comment("the lock that it holds while it runs; null: its heartbeat alone tells"),

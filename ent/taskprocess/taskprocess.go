@@ -29,6 +29,8 @@ const (
 	FieldBusy = "busy"
 	// FieldDraining holds the string denoting the draining field in the database.
 	FieldDraining = "draining"
+	// FieldSafeMode holds the string denoting the safe_mode field in the database.
+	FieldSafeMode = "safe_mode"
 	// FieldEndedDate holds the string denoting the ended_date field in the database.
 	FieldEndedDate = "ended_date"
 	// FieldEndedReason holds the string denoting the ended_reason field in the database.
@@ -55,6 +57,7 @@ var Columns = []string{
 	FieldSlots,
 	FieldBusy,
 	FieldDraining,
+	FieldSafeMode,
 	FieldEndedDate,
 	FieldEndedReason,
 	FieldPresenceLock,
@@ -77,6 +80,8 @@ var (
 	DefaultBusy int
 	// DefaultDraining holds the default value on creation for the "draining" field.
 	DefaultDraining bool
+	// DefaultSafeMode holds the default value on creation for the "safe_mode" field.
+	DefaultSafeMode bool
 )
 
 // OrderOption defines the ordering options for the TaskProcess queries.
@@ -120,6 +125,11 @@ func ByBusy(opts ...sql.OrderTermOption) OrderOption {
 // ByDraining orders the results by the draining field.
 func ByDraining(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDraining, opts...).ToFunc()
+}
+
+// BySafeMode orders the results by the safe_mode field.
+func BySafeMode(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSafeMode, opts...).ToFunc()
 }
 
 // ByEndedDate orders the results by the ended_date field.

@@ -99,6 +99,11 @@ func Draining(v bool) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldDraining, v))
 }
 
+// SafeMode applies equality check predicate on the "safe_mode" field. It's identical to SafeModeEQ.
+func SafeMode(v bool) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldSafeMode, v))
+}
+
 // EndedDate applies equality check predicate on the "ended_date" field. It's identical to EndedDateEQ.
 func EndedDate(v time.Time) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldEndedDate, v))
@@ -397,6 +402,16 @@ func DrainingEQ(v bool) predicate.TaskProcess {
 // DrainingNEQ applies the NEQ predicate on the "draining" field.
 func DrainingNEQ(v bool) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldNEQ(FieldDraining, v))
+}
+
+// SafeModeEQ applies the EQ predicate on the "safe_mode" field.
+func SafeModeEQ(v bool) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldSafeMode, v))
+}
+
+// SafeModeNEQ applies the NEQ predicate on the "safe_mode" field.
+func SafeModeNEQ(v bool) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNEQ(FieldSafeMode, v))
 }
 
 // EndedDateEQ applies the EQ predicate on the "ended_date" field.

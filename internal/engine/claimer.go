@@ -15,6 +15,8 @@ const (
 	// sent, so one also covers what was submitted just after it.
 	fastPollFirst = 4 * time.Millisecond
 	fastPollLast  = 500 * time.Millisecond
+	// triedEvery: each such claim takes tasks that have failed before new ones.
+	triedEvery = 8
 )
 
 // claimer claims tasks and puts them into the pool's buffer. It runs on one
@@ -31,8 +33,9 @@ type claimer struct {
 	size        *sizer // of one claim
 	moreWaiting bool   // the database may hold more tasks than there was room for
 	lost        *lostClaims
-	// requested is when a saturated worker last claimed tasks with a request.
+	// requested is when the worker last claimed tasks with a request apart.
 	requested time.Time
+	claims    int // so far
 }
 
 func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observer) *claimer {
@@ -68,6 +71,9 @@ func (c *claimer) run(ctx context.Context) {
 			fastPoll = fastPollFirst
 		}
 		room := c.size.limit(c.room())
+		if most := c.config.ClaimMax; most > 0 {
+			room = min(room, most)
+		}
 		if room <= 0 {
 			c.moreWaiting = true // a freed slot wakes the claimer
 			wait(c.saturated(ctx))
@@ -90,6 +96,9 @@ func (c *claimer) run(ctx context.Context) {
 		next := c.pollInterval()
 		if found.Next >= 0 && found.Next < next {
 			next = found.Next + time.Millisecond
+		}
+		if found.Paused {
+			next = min(next, c.endRequested(ctx))
 		}
 		switch {
 		case full:
@@ -118,6 +127,8 @@ func (c *claimer) run(ctx context.Context) {
 func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, error) {
 	claim := c.claim
 	claim.Limit = n
+	c.claims++
+	claim.TriedFirst = c.claims%triedEvery == 0
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Call)
 	defer cancel()
 	began := time.Now()

@@ -85,7 +85,36 @@ func (c *cleaner) pass(ctx context.Context) (workers int, err error) {
 			return c.store.PruneEvents(ctx, c.config.Events, limit)
 		})
 	}
+	if err == nil {
+		err = c.unknownKinds(ctx)
+	}
 	return workers, err
+}
+
+// unknownKinds reports kinds that no worker knows, and ends their tasks when they have been unknown
+// for too long.
+func (c *cleaner) unknownKinds(ctx context.Context) error {
+	some := false
+	err := c.call(ctx, func(ctx context.Context) error {
+		kinds, found, err := c.store.SeeUnknownKinds(ctx)
+		some = found
+		for _, k := range kinds {
+			c.events.report(KindUnknown{Worker: c.events.worker, Kind: k.Kind, Revision: k.Revision, Queue: k.Queue, Tasks: k.Tasks, Since: k.First})
+		}
+		return err
+	})
+	if err != nil || !some || c.config.UnknownKindAfter <= 0 {
+		return err
+	}
+	ended := 0
+	err = c.pages(ctx, &ended, func(ctx context.Context, limit int) (int, error) {
+		ids, err := c.store.EndUnknownKinds(ctx, c.events.worker, c.config.UnknownKindAfter, limit)
+		return len(ids), err
+	})
+	if ended > 0 {
+		c.events.report(UnknownKindsEnded{Worker: c.events.worker, Tasks: ended})
+	}
+	return err
 }
 
 // pages removes pages until there is none that is full.

@@ -18,6 +18,9 @@ type Config struct {
 	Version string
 	Queues  []string
 	Slots   int
+	// SafeMode: nothing is claimed.
+	SafeMode bool
+	ClaimMax int // the most tasks of one claim; 0: as many as there is room for
 
 	BatchTimeout  time.Duration // longest batch
 	BatchTarget   time.Duration // towards which the size of batches is adapted
@@ -48,6 +51,8 @@ type Config struct {
 	Youngest   time.Duration
 	Events     time.Duration
 	CleanEvery time.Duration
+	// UnknownKindAfter is after how long a task ends whose kind no worker knows; 0 or less: never.
+	UnknownKindAfter time.Duration
 
 	// Throttle says when batches wait. Its zero value: never, as in package tasktest.
 	Throttle ThrottleConfig

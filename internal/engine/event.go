@@ -28,6 +28,22 @@ type (
 		Worker string
 		Slots  int
 		Queues []string
+		// SafeMode: it claims nothing.
+		SafeMode bool
+	}
+	// KindUnknown is sent once a day by one worker for a kind that no worker knows.
+	KindUnknown struct {
+		Worker   string
+		Kind     string
+		Revision int
+		Queue    string
+		Tasks    int64
+		Since    time.Time
+	}
+	// UnknownKindsEnded is sent when tasks of unknown kinds have ended.
+	UnknownKindsEnded struct {
+		Worker string
+		Tasks  int
 	}
 	// WorkerEnded is sent when a registration has ended.
 	WorkerEnded struct {
@@ -277,3 +293,5 @@ func (CommitReadBack) event()      {}
 func (ReadBackFailed) event()      {}
 func (EndingFailed) event()        {}
 func (WriteRefused) event()        {}
+func (KindUnknown) event()         {}
+func (UnknownKindsEnded) event()   {}

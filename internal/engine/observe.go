@@ -76,6 +76,9 @@ func (o *observer) callUser(e Event) {
 func line(e Event) (level slog.Level, message string, args []any) {
 	switch e := e.(type) {
 	case WorkerStarted:
+		if e.SafeMode {
+			return slog.LevelWarn, "worker started in safe mode and claims nothing", []any{"slots", e.Slots, "queues", e.Queues}
+		}
 		return slog.LevelInfo, "worker started", []any{"slots", e.Slots, "queues", e.Queues}
 	case WorkerEnded:
 		if e.Err != nil {
@@ -115,6 +118,10 @@ func line(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelInfo, "batches run again", []any{"indicator", e.Indicator, "duration", e.Duration}
 	case IndicatorUnreadable:
 		return slog.LevelWarn, "cannot read an indicator; no batch waits for it", []any{"indicator", e.Indicator, "error", e.Err}
+	case KindUnknown:
+		return slog.LevelWarn, "tasks wait whose kind or revision no live worker of their queue knows", []any{"kind", e.Kind, "revision", e.Revision, "queue", e.Queue, "tasks", e.Tasks, "since", e.Since}
+	case UnknownKindsEnded:
+		return slog.LevelWarn, "ended tasks whose kind or revision has been unknown for too long", []any{"tasks", e.Tasks}
 	case TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
 	default:

@@ -56,6 +56,7 @@ func TestLines(t *testing.T) {
 	frequent := []Event{TaskClaimed{}, BatchDone{}, CheckpointWritten{}, TaskReleased{}, TaskThrottled{}, TaskEnded{Status: lifecycle.Completed}}
 	rare := []Event{
 		WorkerStarted{},
+		WorkerStarted{SafeMode: true},
 		WorkerEnded{},
 		WorkerPolling{},
 		PresenceMissing{},
@@ -76,6 +77,8 @@ func TestLines(t *testing.T) {
 		BatchesCancelled{},
 		SessionsAbandoned{},
 		TasksTakenOver{},
+		KindUnknown{},
+		UnknownKindsEnded{},
 		ClaimLost{},
 		BatchShrunk{},
 		ItemSkipped{},

@@ -107,7 +107,11 @@ func (r *registration) run(ctx context.Context) error {
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots
 	claims, endClaims := context.WithCancel(writes)
 	defer endClaims()
-	claimed := start(func() { r.claimer.run(claims) })
+	claimed := start(func() {
+		if !r.config.SafeMode {
+			r.claimer.run(claims)
+		}
+	})
 
 	var reason error
 	select {

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// requestedEvery is how often a saturated worker claims tasks that were asked
+	// requestedEvery is how often a worker claims tasks apart that were asked
 	// to stop or to be deleted, at most.
 	requestedEvery = 100 * time.Millisecond
 	// bufferedMax is how long a claimed task may wait for a slot before another
@@ -18,16 +18,23 @@ const (
 // saturated does what needs no slot while all are taken, and returns when to come
 // back.
 func (c *claimer) saturated(ctx context.Context) time.Duration {
+	wait := c.endRequested(ctx)
+	if len(c.pool.buffer) > 0 {
+		wait = min(wait, c.releaseBuffered())
+	}
+	return wait
+}
+
+// endRequested claims waiting tasks with a request to stop or to be deleted, unless it has
+// just done so, and returns when to do it again. A claim for the slots does not take them while
+// there is no free slot, nor from a paused queue.
+func (c *claimer) endRequested(ctx context.Context) time.Duration {
 	if age := time.Since(c.requested); age < requestedEvery {
 		return requestedEvery - age
 	}
 	c.requested = time.Now()
 	c.claimRequested(ctx)
-	wait := c.pollInterval()
-	if len(c.pool.buffer) > 0 {
-		wait = min(wait, c.releaseBuffered())
-	}
-	return wait
+	return c.pollInterval()
 }
 
 // claimRequested claims waiting tasks with a request to stop or to be deleted,

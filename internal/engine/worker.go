@@ -58,7 +58,7 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, before str
 	}
 	p := store.Process{
 		ID: newProcessID(w.config.System), Version: w.config.Version, Kinds: kinds,
-		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter,
+		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter, SafeMode: w.config.SafeMode,
 	}
 	former := events.as(before)
 	events = events.as(p.ID)
@@ -83,7 +83,7 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, before str
 	}
 	w.foundAlive(ctx, former)
 	r := newRegistration(w, p, sent, events)
-	events.report(WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues})
+	events.report(WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
 	err = r.run(ctx)
 	events.report(WorkerEnded{Worker: p.ID, Err: err})
 	return p.ID, err

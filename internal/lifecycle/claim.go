@@ -1,41 +1,93 @@
 package lifecycle
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Rank is the first criterion of the order in which tasks are claimed: stalled
-// tasks before others, then by priority. Among tasks of one rank the one that
+// tasks before others, then by priority, then, of those that are not stalled, those with the
+// fewest failed tries since their last checkpoint. Among tasks of one rank the one that
 // has been due for longest comes first, then the smallest id.
 type Rank struct {
-	Number   int // from 1, the first
+	Number   int // see [RankSQL]; not the place in the order
 	Stalled  bool
 	Priority int
+	Tries    int // 0 of stalled tasks; [mostTries] stands for as many and more
 }
 
-// Ranks returns all ranks in the order in which their tasks are claimed.
-func Ranks() []Rank {
+// mostTries is the last class of failed tries. While a task that has failed waits in a queue, each
+// class is a probe more for each claim; and one that has failed so often waits for long anyway.
+const mostTries = 3
+
+// Ranks returns all ranks in the order in which their tasks are claimed. With triedFirst it is
+// reversed within each priority: now and then a worker claims so, for otherwise a task that has
+// failed would wait for as long as enough new ones are submitted.
+func Ranks(triedFirst bool) []Rank {
 	var ranks []Rank
-	for _, stalled := range []bool{true, false} {
-		for p := HighestPriority; p <= LowestPriority; p++ {
-			ranks = append(ranks, Rank{len(ranks) + 1, stalled, p})
+	for p := HighestPriority; p <= LowestPriority; p++ {
+		ranks = append(ranks, newRank(true, p, 0))
+	}
+	for p := HighestPriority; p <= LowestPriority; p++ {
+		for tries := range mostTries + 1 {
+			if triedFirst {
+				tries = mostTries - tries
+			}
+			ranks = append(ranks, newRank(false, p, tries))
 		}
 	}
 	return ranks
 }
 
-// Rank returns the number of the task's rank.
-func (r Row) Rank() int {
-	if r.Stalled {
-		return r.Priority
+func newRank(stalled bool, priority, tries int) Rank {
+	n := priority
+	switch {
+	case stalled:
+	case tries == 0:
+		n += LowestPriority
+	default:
+		n = 2*LowestPriority + (priority-1)*mostTries + min(tries, mostTries)
 	}
-	return LowestPriority + r.Priority
+	return Rank{n, stalled, priority, min(tries, mostTries)}
+}
+
+// FirstTriedRank is the smallest number of a rank of tasks that have failed. Mostly a queue has
+// none, which one probe tells.
+const FirstTriedRank = 2*LowestPriority + 1
+
+// RankSQL is the number of a row's rank in SQL; alias is that of the table with a point, or "".
+// The index taskkit_claim has this expression, word for word.
+func RankSQL(alias string) string {
+	return strings.NewReplacer("{q}", alias, "{most}", strconv.Itoa(mostTries), "{lowest}", strconv.Itoa(LowestPriority),
+		"{tried}", strconv.Itoa(2*LowestPriority-mostTries)).Replace(
+		"CASE WHEN {q}stalled THEN {q}priority WHEN {q}attempts = 0 THEN {q}priority + {lowest} " +
+			"ELSE {q}priority * {most} + {tried} + CASE WHEN {q}attempts < {most} THEN {q}attempts ELSE {most} END END")
+}
+
+// Rank returns the number of the task's rank.
+func (r Row) Rank() int { return newRank(r.Stalled, r.Priority, r.Attempts).Number }
+
+// RankOrders returns the place of each rank in [Ranks], by its number.
+func RankOrders(triedFirst bool) []int {
+	ranks := Ranks(triedFirst)
+	orders := make([]int, len(ranks)+1)
+	for i, r := range ranks {
+		orders[r.Number] = i
+	}
+	return orders
 }
 
 // RankPriority returns the priority of the tasks that have the rank of this number.
 func RankPriority(number int) int {
-	if number <= LowestPriority {
+	switch {
+	case StalledRank(number):
 		return number
+	case number < FirstTriedRank:
+		return number - LowestPriority
+	default:
+		return (number-FirstTriedRank)/mostTries + 1
 	}
-	return number - LowestPriority
 }
 
 // StalledRank reports whether stalled tasks have the rank of this number.

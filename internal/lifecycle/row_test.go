@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,21 +226,32 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// Stalled tasks go first, then priority decides.
+// Stalled tasks go first, then priority decides, then the number of failed tries.
 func TestRanks(t *testing.T) {
 	t.Parallel()
-	var got string
-	for _, rank := range lifecycle.Ranks() {
-		got += fmt.Sprintf("%d:%v,%d ", rank.Number, rank.Stalled, rank.Priority)
-		r := lifecycle.Row{Stalled: rank.Stalled, Priority: rank.Priority}
-		if lifecycle.StalledRank(rank.Number) != rank.Stalled {
-			t.Errorf("rank %d is that of stalled tasks: %t, want %t", rank.Number, !rank.Stalled, rank.Stalled)
+	for triedFirst, want := range map[bool]string{
+		false: "1:1s 2:2s 3:3s 4:4s 5:1.0 9:1.1 10:1.2 11:1.3 6:2.0 12:2.1 13:2.2 14:2.3 7:3.0 15:3.1 16:3.2 17:3.3 8:4.0 18:4.1 19:4.2 20:4.3",
+		true:  "1:1s 2:2s 3:3s 4:4s 11:1.3 10:1.2 9:1.1 5:1.0 14:2.3 13:2.2 12:2.1 6:2.0 17:3.3 16:3.2 15:3.1 7:3.0 20:4.3 19:4.2 18:4.1 8:4.0",
+	} {
+		var got []string
+		for i, rank := range lifecycle.Ranks(triedFirst) {
+			text := fmt.Sprintf("%d:%d.%d", rank.Number, rank.Priority, rank.Tries)
+			if rank.Stalled {
+				text = fmt.Sprintf("%d:%ds", rank.Number, rank.Priority)
+			}
+			got = append(got, text)
+			if n := rank.Number; lifecycle.StalledRank(n) != rank.Stalled || lifecycle.RankPriority(n) != rank.Priority || lifecycle.RankOrders(triedFirst)[n] != i {
+				t.Errorf("rank %d: stalled %t, priority %d, order %d; want %+v at %d", n, lifecycle.StalledRank(n), lifecycle.RankPriority(n), lifecycle.RankOrders(triedFirst)[n], rank, i)
+			}
+			for _, attempts := range []int{rank.Tries, rank.Tries + 7} {
+				r := lifecycle.Row{Stalled: rank.Stalled, Priority: rank.Priority, Attempts: attempts}
+				if (rank.Stalled || attempts == rank.Tries || rank.Tries == 3) && r.Rank() != rank.Number {
+					t.Errorf("the rank of %+v is %d, want %d", r, r.Rank(), rank.Number)
+				}
+			}
 		}
-		if r.Rank() != rank.Number {
-			t.Errorf("the rank of stalled %v, priority %d is %d, want %d", rank.Stalled, rank.Priority, r.Rank(), rank.Number)
+		if strings.Join(got, " ") != want {
+			t.Errorf("ranks are %s, want %s", got, want)
 		}
-	}
-	if want := "1:true,1 2:true,2 3:true,3 4:true,4 5:false,1 6:false,2 7:false,3 8:false,4 "; got != want {
-		t.Errorf("ranks are %s, want %s", got, want)
 	}
 }

@@ -24,6 +24,7 @@ type Cleaner interface {
 	// RemoveTasks removes tasks of one page, in one transaction, with all that belongs to
 	// them but their events.
 	RemoveTasks(ctx context.Context, p OldTasks) (RemovedTasks, error)
+	UnknownKinds
 	EventPruner
 }
 

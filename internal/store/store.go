@@ -44,8 +44,8 @@ type Store interface {
 	// spending an attempt, in one transaction.
 	Deregister(ctx context.Context, process string) error
 
-	// Claim takes tasks: stalled before new, then by priority, then the oldest.
-	// Each comes back in SCHEDULING with its fence and attempts one higher. A
+	// Claim takes tasks in the order of [lifecycle.Ranks], then the oldest; none of a paused
+	// queue, unless it is a claim of Requested tasks. Each comes back in SCHEDULING with its fence and attempts one higher. A
 	// process that is not alive gets none.
 	Claim(ctx context.Context, c Claim) (ClaimResult, error)
 	// Deferred reads the positions, in ascending order, of a task's deferred items
@@ -72,7 +72,7 @@ type Store interface {
 	// holds, marking it stalled, and applies requests that no worker will apply. It keeps nothing in memory and never waits for a row lock.
 	Reap(ctx context.Context, absent []int64) (Reaped, error)
 	// Waiting reports whether a task could be claimed now by these queues and
-	// kinds.
+	// kinds: not one of a paused queue.
 	Waiting(ctx context.Context, c Claim) (bool, error)
 	// WaitingOwners returns the owners of the first [WaitingMax] tasks of each rank and queue that could be
 	// claimed now, each with the priority of its first task, and 0 if that is stalled.
@@ -136,6 +136,10 @@ type Operator interface {
 	Rates
 	Parents
 	LimitOperator
+	Queues
+	DeadLetters
+	// UnknownKinds returns the kinds that have been seen to be unknown.
+	UnknownKinds(ctx context.Context) ([]UnknownKind, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner
@@ -199,6 +203,8 @@ type Claim struct {
 	// Requested takes only waiting tasks with a request to stop or to be
 	// deleted, whether they are due or not; the latter first.
 	Requested bool
+	// TriedFirst takes, within a priority, the tasks with the most failed tries first.
+	TriedFirst bool
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
 	SpecMax int
 }
@@ -212,6 +218,9 @@ type ClaimResult struct {
 	// Next is how long until the next waiting task of these queues is due, when
 	// fewer than Limit were found; negative when none is waiting.
 	Next time.Duration
+	// Paused reports, when fewer than Limit were found, that one of these queues is paused: then
+	// the tasks in it that are to end were not taken. A claim of Requested tasks takes them.
+	Paused bool
 }
 
 // ClaimedTask is a task that a claim returned.
@@ -253,6 +262,7 @@ type Process struct {
 	Queues    []string
 	Slots     int
 	DeadAfter time.Duration
+	SafeMode  bool // it claims nothing
 
 	// Read only.
 	Started   time.Time
@@ -369,9 +379,12 @@ type Filter struct {
 	UniqueKey string
 	Parent    uuid.UUID
 	Follows   uuid.UUID
-	Previews  bool      // only previews
-	Before    uuid.UUID // keyset: only tasks with a smaller id
-	Limit     int
+	Previews  bool   // only previews
+	Code      string // only tasks whose StatusDetail begins with this code
+	// EndedFor: only tasks that ended longer ago than this, by the database's clock.
+	EndedFor time.Duration
+	Before   uuid.UUID // keyset: only tasks with a smaller id
+	Limit    int
 }
 
 // Request is an operator's request.
@@ -392,6 +405,9 @@ type Request struct {
 	MaxRate float64
 	// Priority, with ActLimit, is the new priority of the task; 0 leaves it.
 	Priority int
+	// Dead, if it is not nil, makes the request only while the task is in ERROR or FAILURE with this
+	// fence: as it was listed among the dead letters. Otherwise it is refused.
+	Dead *int64
 }
 
 // EventReason is the reason as it is recorded in the events of the task.

@@ -20,6 +20,7 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "slots" bigint NOT NULL,
   "busy" bigint NOT NULL DEFAULT '0',
   "draining" boolean NOT NULL DEFAULT (false),
+  "safe_mode" boolean NOT NULL DEFAULT (false),
   "ended_date" timestamptz NULL,
   "ended_reason" text NULL,
   "presence_lock" bigint NULL,
@@ -27,22 +28,32 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "found_alive_date" timestamptz NULL,
   PRIMARY KEY ("id")
 );
--- Create "taskkit_task_limit" table
-CREATE TABLE "{schema}"."taskkit_task_limit" (
+-- Create "taskkit_queue" table
+CREATE TABLE "{schema}"."taskkit_queue" (
+  "name" text NOT NULL,
+  "paused" boolean NOT NULL DEFAULT (false),
+  "paused_by" uuid NULL,
+  "paused_reason" text NULL,
+  "paused_date" timestamptz NULL,
+  "resumed_by" uuid NULL,
+  "resumed_reason" text NULL,
+  "resumed_date" timestamptz NULL,
+  PRIMARY KEY ("name")
+);
+-- Create "taskkit_unknown_kind" table
+CREATE TABLE "{schema}"."taskkit_unknown_kind" (
   "id" uuid NOT NULL,
-  "task_id" uuid NOT NULL,
-  "limit_key" text NOT NULL,
-  "fence" bigint NOT NULL,
-  "at_most" integer NOT NULL,
-  "waiting" boolean NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "codec_revision" integer NOT NULL,
+  "queue" text NOT NULL,
+  "tasks" bigint NOT NULL,
+  "first_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "reported_date" timestamptz NULL,
   PRIMARY KEY ("id")
 );
--- Create index "taskkit_task_limit_task" to table: "taskkit_task_limit"
-CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit" ("task_id", "limit_key");
--- Create index "taskkit_limit_waiting" to table: "taskkit_task_limit"
-CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
--- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
-CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
+-- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
+CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
@@ -94,7 +105,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   PRIMARY KEY ("id")
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", "stalled", "priority", "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", (CASE WHEN stalled THEN priority WHEN attempts = 0 THEN priority + 4 ELSE priority * 3 + 5 + CASE WHEN attempts < 3 THEN attempts ELSE 3 END END), "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("id") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
@@ -117,12 +128,22 @@ CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_i
 CREATE INDEX "taskkit_failed_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
--- Create "taskkit_event_prune" table
-CREATE TABLE "{schema}"."taskkit_event_prune" (
+-- Create "taskkit_task_limit" table
+CREATE TABLE "{schema}"."taskkit_task_limit" (
   "id" uuid NOT NULL,
-  "before_date" timestamptz NOT NULL,
+  "task_id" uuid NOT NULL,
+  "limit_key" text NOT NULL,
+  "fence" bigint NOT NULL,
+  "at_most" integer NOT NULL,
+  "waiting" boolean NOT NULL,
   PRIMARY KEY ("id")
 );
+-- Create index "taskkit_task_limit_task" to table: "taskkit_task_limit"
+CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit" ("task_id", "limit_key");
+-- Create index "taskkit_limit_waiting" to table: "taskkit_task_limit"
+CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
+-- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
+CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
 -- Create "taskkit_task_event" table
 CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
@@ -136,18 +157,12 @@ CREATE TABLE "{schema}"."taskkit_task_event" (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
--- Create "taskkit_limit" table
-CREATE TABLE "{schema}"."taskkit_limit" (
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
   "id" uuid NOT NULL,
-  "limit_key" text NOT NULL,
-  "at_most" integer NULL,
-  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "modified_by" uuid NULL,
-  PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
 );
--- Create index "taskkit_limit_key" to table: "taskkit_limit"
-CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
 -- Create "taskkit_task_message" table
 CREATE TABLE "{schema}"."taskkit_task_message" (
   "id" uuid NOT NULL,
@@ -168,6 +183,18 @@ CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("
 CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
+-- Create "taskkit_limit" table
+CREATE TABLE "{schema}"."taskkit_limit" (
+  "id" uuid NOT NULL,
+  "limit_key" text NOT NULL,
+  "at_most" integer NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
+);
+-- Create index "taskkit_limit_key" to table: "taskkit_limit"
+CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (
   "id" uuid NOT NULL,

@@ -92,7 +92,7 @@ CREATE TABLE `taskkit_queued_task` (
   CONSTRAINT `taskkit_stopped` CHECK ((workflow_stopped_date IS NOT NULL) = (CASE workflow_status WHEN 'COMPLETED' THEN 1 WHEN 'ERROR' THEN 1 WHEN 'FAILURE' THEN 1 ELSE 0 END))
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, `stalled`, `priority`, `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, (CASE WHEN stalled THEN priority WHEN attempts = 0 THEN priority + 4 ELSE priority * 3 + 5 + CASE WHEN attempts < 3 THEN attempts ELSE 3 END END), `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`id`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
@@ -262,12 +262,25 @@ CREATE TABLE `taskkit_task_process` (
   `slots` integer NOT NULL,
   `busy` integer NOT NULL DEFAULT ('0'),
   `draining` bool NOT NULL DEFAULT (false),
+  `safe_mode` bool NOT NULL DEFAULT (false),
   `ended_date` datetime NULL,
   `ended_reason` text NULL,
   `presence_lock` integer NULL,
   `absent_date` datetime NULL,
   `found_alive_date` datetime NULL,
   PRIMARY KEY (`id`)
+);
+-- Create "taskkit_queue" table
+CREATE TABLE `taskkit_queue` (
+  `name` text NOT NULL,
+  `paused` bool NOT NULL DEFAULT (false),
+  `paused_by` uuid NULL,
+  `paused_reason` text NULL,
+  `paused_date` datetime NULL,
+  `resumed_by` uuid NULL,
+  `resumed_reason` text NULL,
+  `resumed_date` datetime NULL,
+  PRIMARY KEY (`name`)
 );
 -- Create "taskkit_task_rate" table
 CREATE TABLE `taskkit_task_rate` (
@@ -311,6 +324,20 @@ CREATE TABLE `taskkit_task_target` (
 );
 -- Create index "taskkit_target_page" to table: "taskkit_task_target"
 CREATE UNIQUE INDEX `taskkit_target_page` ON `taskkit_task_target` (`task_id`, `page`);
+-- Create "taskkit_unknown_kind" table
+CREATE TABLE `taskkit_unknown_kind` (
+  `id` uuid NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `codec_revision` integer NOT NULL,
+  `queue` text NOT NULL,
+  `tasks` integer NOT NULL,
+  `first_seen_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `last_seen_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `reported_date` datetime NULL,
+  PRIMARY KEY (`id`)
+);
+-- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
+CREATE UNIQUE INDEX `taskkit_unknown_kind_key` ON `taskkit_unknown_kind` (`execution_component_name`, `codec_revision`, `queue`);
 
 -- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 

@@ -22,6 +22,8 @@ import (
 	"entgo.io/ent/dialect/sql/schema"
 	"entgo.io/ent/entc"
 	"entgo.io/ent/entc/gen"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 func main() {
@@ -79,6 +81,9 @@ func planTables(name, dir string) (string, rules, error) {
 		return "", rules{}, err
 	}
 	plan = strings.TrimSpace(position.ReplaceAllString(plan, ""))
+	plan = claimColumns.ReplaceAllStringFunc(plan, func(columns string) string {
+		return columns[:1] + "queue" + columns[:1] + ", (" + lifecycle.RankSQL("") + ")"
+	})
 	if name == dialect.SQLite {
 		plan = ownerOfAll.ReplaceAllString(plan, "$1;")
 		plan = check.ReplaceAllStringFunc(plan, func(line string) string { return short(name, line) })
@@ -93,6 +98,9 @@ var (
 	position = regexp.MustCompile(`(?m)^-- atlas:pos .*\n`)
 	// check matches a CHECK.
 	check = regexp.MustCompile(`(?m)^  CONSTRAINT .* CHECK .*$`)
+	// claimColumns matches the first columns of the index of claims, as ent has them: it has no
+	// indexes of expressions.
+	claimColumns = regexp.MustCompile("[`\"]queue[`\"], [`\"]stalled[`\"], [`\"]priority[`\"]")
 	// ownerOfAll matches the index of owners. On SQLite it holds all tasks: a row
 	// changes in place there, and to leave an index and to come back is what costs.
 	ownerOfAll = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .*) WHERE .*;$")

@@ -2,6 +2,7 @@ package dbstore_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
@@ -10,7 +11,8 @@ import (
 
 // What a heartbeat or a checkpoint changes is in no index, nor in the condition
 // of one: PostgreSQL then writes the new version of the row beside the old one
-// and touches no index, and vacuum has next to nothing to do.
+// and touches no index, and vacuum has next to nothing to do. The one exception are the attempts in
+// the index of claims: only the first checkpoint after a claim changes them, see ADR 28.
 func TestWhatChangesOftenIsInNoIndex(t *testing.T) {
 	t.Parallel()
 	often := regexp.MustCompile(`\b(last_heartbeat_date|busy|draining|checkpoint_seq|execution_state|items_\w+|attempts|modified_date|modified_by)\b`)
@@ -31,7 +33,11 @@ func TestWhatChangesOftenIsInNoIndex(t *testing.T) {
 			if err := rows.Scan(&name, &definition); err != nil {
 				t.Fatal(err)
 			}
-			if column := often.FindString(definition); column != "" {
+			column := often.FindString(definition)
+			if name == "taskkit_claim" {
+				column = often.FindString(strings.ReplaceAll(definition, "attempts", ""))
+			}
+			if column != "" {
 				t.Errorf("index %s has %s, which changes all the time: %s", name, column, definition)
 			}
 		}

@@ -209,6 +209,7 @@ func (c *calls) worker() {
 	requested.Requested = true
 	c.record("waiting", func() error { _, err := s.Waiting(ctx, claim); return err })
 	c.record("waiting_requested", func() error { _, err := s.Waiting(ctx, requested); return err })
+	c.queues()
 	var claimed []store.ClaimedTask
 	c.record("claim", func() error { r, err := s.Claim(ctx, claim); claimed = r.Tasks; return err })
 	if len(claimed) < len(ids) {

@@ -21,8 +21,7 @@ import (
 
 // claimQuery takes tasks in one statement.
 //
-// It probes the index taskkit_claim once for each rank (stalled before new,
-// then priority) and queue. Each probe begins at the oldest task and ends at now, so
+// It probes the index taskkit_claim once for each rank (see [lifecycle.Ranks]) and queue. Each probe begins at the oldest task and ends at now, so
 // that tasks due in the future, paused tasks and tasks that are not QUEUED cost
 // nothing. Three things make the planner choose this plan:
 //
@@ -42,48 +41,64 @@ import (
 // wait, which takes longer than the claim (jit_above_cost).
 //
 // Parameters: process, queues, kinds with revisions, limit, largest spec.
-var claimQuery = takeQuery(`ranks AS MATERIALIZED (
-  SELECT r.rank, r.stalled, r.priority, u.queue
-  FROM (VALUES `+rankRows()+`) r(rank, stalled, priority)
-  CROSS JOIN unnest((SELECT $2::text[])) u(queue)
+var claimQuery, claimTriedQuery = newClaimQuery(false), newClaimQuery(true)
+
+func newClaimQuery(triedFirst bool) string {
+	return takeQuery(openQueues("$2")+`, ranks AS MATERIALIZED (
+  SELECT r.rank, u.queue
+  FROM (VALUES `+rankRows(triedFirst)+`) r(place, rank)
+  CROSS JOIN open u
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
-  ORDER BY r.rank
+    AND `+probed+`
+  ORDER BY r.place
 ), picked AS MATERIALIZED (
   SELECT id, rank FROM (SELECT t.id, r.rank
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.queue = r.queue AND `+lifecycle.RankSQL("q.")+` = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
   LIMIT (SELECT $4::bigint)) p LIMIT 10000
 )`, `
-  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait
+  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait,
+    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.queue = r.queue AND `+lifecycle.RankSQL("q.")+` = r.rank
       AND q.not_before > statement_timestamp()
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4`)
+}
 
-// rankRows renders the ranks as rows of number, stalled and priority, those of
-// stalled tasks and of others each on a line.
-func rankRows() string {
-	var lines []string
-	for _, stalled := range []bool{true, false} {
-		var rows []string
-		for _, r := range lifecycle.Ranks() {
-			if r.Stalled == stalled {
-				rows = append(rows, fmt.Sprintf("(%d, %t, %d::smallint)", r.Number, r.Stalled, r.Priority))
-			}
-		}
-		lines = append(lines, strings.Join(rows, ", "))
+// openQueues are the table expressions of the queues that are paused, which are few, and of those of
+// a parameter that are not, with whether a task that has failed waits in them. The
+// snapshot of a claim decides: if the claim begins after the pause, it takes nothing.
+func openQueues(queues string) string {
+	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), open AS MATERIALIZED (
+  SELECT u.queue, (SELECT true FROM {s}taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
+    ORDER BY ` + lifecycle.RankSQL("q.") + ` LIMIT 1) AS tried
+  FROM unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+)`
+}
+
+// probed is the condition that a task may wait in a queue u that has the rank r.
+var probed = "(u.tried OR r.rank < " + strconv.Itoa(lifecycle.FirstTriedRank) + ")"
+
+// rankRows renders the ranks as rows of place and number.
+func rankRows(triedFirst bool) string {
+	ranks := lifecycle.Ranks(triedFirst)
+	rows := make([]string, len(ranks))
+	for i, r := range ranks {
+		rows[i] = fmt.Sprintf("(%d, %d)", i+1, r.Number)
 	}
-	return strings.Join(lines, ",\n               ")
+	return strings.Join(rows, ", ")
 }
 
 // claimRequestedQuery takes waiting tasks that are to end. They are few and
@@ -93,7 +108,7 @@ var claimRequestedQuery = takeQuery(`picked AS MATERIALIZED (
   SELECT q.id, 1 AS rank FROM {s}taskkit_queued_task q`+requestedWhere("$2", "$3")+`
     AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
-)`, "SELECT -1::bigint AS wait")
+)`, "SELECT -1::bigint AS wait, false AS paused")
 
 // requestedWhere is the condition on a task that it waits and is to end, but not for its
 // children to end first. The index's own condition is repeated word for word.
@@ -121,12 +136,12 @@ func takeQuery(picked, next string) string {
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (` + next + `)
-SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
+SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
 }
 
 // claimOrder is what the tasks of a claim are sorted by.
 type claimOrder struct {
-	rank int64
+	rank int // by its place in the order
 	due  time.Time
 }
 
@@ -137,16 +152,20 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		return found, nil
 	}
 	query := claimQuery
-	if c.Requested {
+	switch {
+	case c.Requested:
 		query = claimRequestedQuery
+	case c.TriedFirst:
+		query = claimTriedQuery
 	}
 	var (
 		wait    int64
 		is      bool
 		t       sqlbase.ClaimedRow
 		due     time.Time
-		columns = append([]any{&wait, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
+		columns = append([]any{&wait, &found.Paused, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
 		orders  = make(map[uuid.UUID]claimOrder)
+		ranks   = lifecycle.RankOrders(c.TriedFirst)
 	)
 	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query),
 		[]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
@@ -158,7 +177,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			}
 			if is {
 				found.Tasks = append(found.Tasks, t.Task())
-				orders[t.ID.UUID] = claimOrder{t.Rank.Int64, due}
+				orders[t.ID.UUID] = claimOrder{ranks[t.Rank.Int64], due}
 			}
 			return nil
 		})
@@ -188,38 +207,33 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 }
 
 // waitingQuery checks whether claimQuery would find something.
-var waitingQuery = `SELECT EXISTS (
-  SELECT FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
-  CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)
-  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
+var waitingQuery = `WITH ` + openQueues("$1") + `
+SELECT EXISTS (
+  SELECT FROM (VALUES ` + rankRows(false) + `) r(place, rank)
+  CROSS JOIN open u
   CROSS JOIN LATERAL (
     SELECT FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
-  ) t)`
+  ) t WHERE ` + probed + `)`
 
-// waitingOwnersQuery finds whose tasks claimQuery would find.
-var waitingOwnersQuery = `SELECT t.owner_id, min(t.first) FROM (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%t)", r.Stalled) }) + `) r(stalled)
-  CROSS JOIN (VALUES ` + rankValues(func(r lifecycle.Rank) string { return fmt.Sprintf("(%d::smallint)", r.Priority) }) + `) p(priority)
-  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
+// waitingOwnersQuery finds whose tasks claimQuery would find, by their ranks.
+var waitingOwnersQuery = `WITH ` + openQueues("$1") + `
+SELECT DISTINCT t.owner_id, r.rank FROM (VALUES ` + rankRows(false) + `) r(place, rank)
+  CROSS JOIN open u
   CROSS JOIN LATERAL (
-    SELECT q.owner_id, CASE WHEN r.stalled THEN 0 ELSE p.priority END AS first FROM {s}taskkit_queued_task q
+    SELECT q.owner_id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `
-  ) t GROUP BY t.owner_id`
+  ) t WHERE ` + probed
 
 // WaitingOwners implements [store.Store].
 func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
 	return sqlbase.WaitingOwners(ctx, s.db, s.SQL(waitingOwnersQuery), c.Queues, sqlbase.KindRevisions(c))
-}
-
-// rankValues renders one property of the ranks, each value once.
-func rankValues(property func(lifecycle.Rank) string) string {
-	return strings.Join(sqlbase.RankValues(property), ", ")
 }

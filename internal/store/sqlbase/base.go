@@ -111,9 +111,9 @@ func (b *Base) RegisterWorker(ctx context.Context, p store.Process) error {
 		return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
 	}
 	return b.write(ctx, func(q store.Querier) error {
-		_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots)
-VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`),
-			p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots))
+		_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`),
+			p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots), p.SafeMode)
 		if err != nil {
 			return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
 		}
@@ -122,6 +122,9 @@ VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`),
 		_, err = q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_task_process WHERE ended_date < "+b.daysAgo(processesKept)))
 		if err != nil {
 			return fmt.Errorf("forget processes that ended long ago: %w", err)
+		}
+		if err := b.forgetKnown(ctx, q); err != nil {
+			return fmt.Errorf("forget which kinds were unknown: %w", err)
 		}
 		return nil
 	})

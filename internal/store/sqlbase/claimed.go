@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,18 +39,6 @@ func (r *ClaimedRow) Columns() []any {
 	}
 }
 
-// RankValues returns a property of the ranks, each value once, in the order of the
-// ranks.
-func RankValues[T comparable](property func(lifecycle.Rank) T) []T {
-	var values []T
-	for _, r := range lifecycle.Ranks() {
-		if v := property(r); !slices.Contains(values, v) {
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
 // Task returns the claimed task.
 func (r *ClaimedRow) Task() store.ClaimedTask {
 	return store.ClaimedTask{
@@ -75,11 +62,19 @@ func WaitingOwners(ctx context.Context, q sqlrows.Queryer, query string, args ..
 	_, err := sqlrows.Query(ctx, q, query, args, func(rows *sql.Rows) error {
 		var (
 			owner uuid.UUID
-			first int
+			rank  int
 		)
-		err := rows.Scan(&owner, &first)
-		owners[owner] = first
-		return err
+		if err := rows.Scan(&owner, &rank); err != nil {
+			return err
+		}
+		first := lifecycle.RankPriority(rank)
+		if lifecycle.StalledRank(rank) {
+			first = 0
+		}
+		if was, known := owners[owner]; !known || first < was {
+			owners[owner] = first
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for the owners of waiting tasks: %w", err)

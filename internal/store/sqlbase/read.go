@@ -168,6 +168,12 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	if f.Previews {
 		where = append(where, b.isPreview())
 	}
+	if f.Code != "" {
+		where = append(where, b.hasCode(f.Code))
+	}
+	if f.EndedFor > 0 {
+		where = append(where, b.endedFor(Millis(f.EndedFor)))
+	}
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
 	}
@@ -373,7 +379,7 @@ func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, 
 // Processes implements [store.Operator].
 func (b *Base) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
 	var ps []store.Process
-	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining,
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining, safe_mode,
   ended_date, coalesce(ended_reason, ''), presence_lock IS NOT NULL, found_alive_date, {now}
 FROM {s}taskkit_task_process WHERE ended_date IS NULL OR ended_date > `)+b.ago("$1")+`
 ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`, []any{Millis(since)}, func(rows *sql.Rows) error {
@@ -385,7 +391,7 @@ ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`,
 			kinds, queues json.RawMessage
 		)
 		if err := rows.Scan(&p.ID, &p.Version, sqlrows.Time(&p.Started), sqlrows.Time(&p.Heartbeat), &deadAfter, sqlrows.JSON(&kinds), sqlrows.JSON(&queues),
-			&p.Slots, &p.Busy, &p.Draining, sqlrows.Time(&ended), &p.EndReason, &p.Present, sqlrows.Time(&foundAlive), sqlrows.Time(&clock)); err != nil {
+			&p.Slots, &p.Busy, &p.Draining, &p.SafeMode, sqlrows.Time(&ended), &p.EndReason, &p.Present, sqlrows.Time(&foundAlive), sqlrows.Time(&clock)); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(kinds, &p.Kinds); err != nil {

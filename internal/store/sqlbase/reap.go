@@ -101,14 +101,18 @@ func (t Statements) silent() string {
 }
 
 // known is the condition that a live process would claim task q.
-func (t Statements) known() string {
+func (t Statements) known() string { return t.knownBy("AND NOT p.safe_mode ") }
+
+// knownBy is the condition that a live process p knows the kind and the revision of q and serves its
+// queue; and adds to the condition on p.
+func (t Statements) knownBy(and string) string {
 	if t.dialect == dialect.SQLite {
 		return `EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
-  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+  WHERE p.ended_date IS NULL ` + and + `AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))`
 	}
 	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+  WHERE p.ended_date IS NULL ` + and + `AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue))`)
 }
 

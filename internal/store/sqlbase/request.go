@@ -86,6 +86,9 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
+	if !lifecycle.AsListed(r.Dead, row.Status, row.Fence) {
+		return store.Task{}, store.ChangedError(id, r.Action, row.Status, row.Control)
+	}
 	found, err := row.decided(r)
 	if err != nil {
 		return store.Task{}, err

@@ -6,33 +6,47 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// claimProbe finds the claimable tasks of one rank and queue. $2 are the kinds
-// with their revisions, $3 the limit, $4 the queues; the queue is one by its
-// place. SQLite takes the parts of a compound query one after another and ends
-// with the limit, so a rank is read only when those before it were too few. It
-// would compile the whole again for another number where a limit is a parameter
-// by itself.
-const claimProbe = `SELECT * FROM (
-  SELECT rowid AS at, {rank} AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
-    AND not_before <= {now}
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)`
+// openQueues is the table expression of the queues of a parameter that are not paused, with
+// whether a task that has failed waits in them.
+func openQueues(queues string) string {
+	return `WITH open(queue, tried) AS MATERIALIZED (
+  SELECT u.value, EXISTS (SELECT 1 FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = u.value AND ` + lifecycle.RankSQL("t.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `)
+  FROM json_each(` + queues + `) u WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+)
+`
+}
+
+// probed is the condition that a task may wait in a queue u that has the rank r.
+var probed = "(u.tried OR r.value < " + strconv.Itoa(lifecycle.FirstTriedRank) + ")"
+
+// claimProbes finds the claimable tasks in the order in which they are taken: for each rank and
+// queue it reads the index taskkit_claim from the oldest task to now, and it ends with the limit.
+// SQLite nests the loops of a CROSS JOIN as they are written, so a rank is read only when those
+// before it were too few. $2 are the kinds with their revisions, $3 the limit, $4 the queues. It
+// would compile the statement again for another number where a limit is a parameter by itself.
+func claimProbes(triedFirst bool) string {
+	return `SELECT t.rowid AS at, r.value AS rank
+  FROM json_each('` + rankList(triedFirst) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
+  WHERE ` + probed + `
+    AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+    AND t.queue = u.queue AND ` + lifecycle.RankSQL("t.") + ` = r.value AND t.not_before <= {now}
+    AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2))
+  LIMIT $3 + 0`
+}
 
 // requestedProbe finds waiting tasks that are to end, but not those that wait for their
 // children to end first, with the same parameters.
@@ -46,14 +60,27 @@ const requestedProbe = `SELECT * FROM (
     AND not_before < '9999-01-01'
   ORDER BY control, id LIMIT $3 + 0)`
 
-// dueProbe finds the next task of one rank and queue that is due later. $1 are
+// nextQuery finds the next task that is due later, and says whether a queue is paused. $1 are
 // the queues.
-const dueProbe = `SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[{queue}]') AND stalled = {stalled} AND priority = {priority}
-    AND not_before > {now}
-  ORDER BY not_before LIMIT 1)`
+var nextQuery = openQueues("$1") + `SELECT CAST((julianday(min(due)) - julianday('now')) * 86400000.0 AS integer) + 1,
+  EXISTS (SELECT 1 FROM taskkit_queue WHERE paused AND name IN (SELECT value FROM json_each($1)))
+FROM (
+  SELECT (SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = u.queue AND ` + lifecycle.RankSQL("t.") + ` = r.value AND t.not_before > {now}
+    ORDER BY t.not_before LIMIT 1) AS due
+  FROM json_each('` + rankList(false) + `') r CROSS JOIN open u
+  WHERE ` + probed + `
+)`
+
+// rankList renders the numbers of the ranks in their order.
+func rankList(triedFirst bool) string {
+	var numbers []string
+	for _, r := range lifecycle.Ranks(triedFirst) {
+		numbers = append(numbers, strconv.Itoa(r.Number))
+	}
+	return "[" + strings.Join(numbers, ",") + "]"
+}
 
 // pickQuery are the claimable tasks as they will be claimed, by probes.
 // Nothing is written between this and takeQuery, which returns no rows: a row that
@@ -73,65 +100,32 @@ const takeQuery = `UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING'
   fence = fence + 1, attempts = attempts + 1, modified_date = {now}
 WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status` + sqlbase.AsExpression + ` = 'QUEUED'`
 
-// claimStatements are the statements that depend on the number of queues.
-type claimStatements struct{ picked, next string }
-
-// claimStatements returns the statements for so many queues.
-func (s *Store) claimStatements(queues int) claimStatements {
-	if t, ok := s.claims.Load(queues); ok {
-		return t.(claimStatements) //nolint:errcheck,forcetypeassert // there is nothing else in it
-	}
-	t := claimStatements{
-		picked: s.SQL(strings.Replace(pickQuery, "{picked}", probes(claimProbe, queues), 1)),
-		next: "SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1 FROM (\n" +
-			probes(dueProbe, queues) + "\n)",
-	}
-	s.claims.Store(queues, t)
-	return t
-}
-
-// probes returns a probe for each rank and queue, in the order in which tasks
-// are taken.
-func probes(probe string, queues int) string {
-	var parts []string
-	for _, r := range lifecycle.Ranks() {
-		for u := range queues {
-			parts = append(parts, strings.NewReplacer("{rank}", strconv.Itoa(r.Number), "{stalled}", stalledValue(r),
-				"{priority}", strconv.Itoa(r.Priority), "{queue}", strconv.Itoa(u), "{now}", dialect.SQLiteNow).Replace(probe))
-		}
-	}
-	return strings.Join(parts, "\nUNION ALL\n")
-}
-
-// stalledValue is the value of the column stalled for a rank.
-func stalledValue(r lifecycle.Rank) string {
-	if r.Stalled {
-		return "1"
-	}
-	return "0"
-}
-
-// rankValues renders one property of the ranks, each value once, in ascending order.
-func rankValues(property func(lifecycle.Rank) string) string {
-	return strings.Join(slices.Sorted(slices.Values(sqlbase.RankValues(property))), ", ")
-}
+// The statements that pick tasks: of a claim, of one that takes tried tasks first, and of those
+// that are to end.
+var (
+	pickNext      = openQueues("$4") + strings.Replace(pickQuery, "{picked}", claimProbes(false), 1)
+	pickTried     = openQueues("$4") + strings.Replace(pickQuery, "{picked}", claimProbes(true), 1)
+	pickRequested = strings.Replace(pickQuery, "{picked}", requestedProbe, 1)
+)
 
 // waitingQuery finds one task that a claim would find. $1 are the queues, $2 the
 // kinds with their revisions.
-var waitingQuery = `SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
-WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
-  AND stalled IN (` + rankValues(stalledValue) + `) AND priority IN (` +
-	rankValues(func(r lifecycle.Rank) string { return strconv.Itoa(r.Priority) }) + `) AND not_before <= {now}
-  AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
+var waitingQuery = openQueues("$1") + `SELECT 1
+FROM json_each('` + rankList(false) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
+WHERE ` + probed + `
+  AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+  AND t.queue = u.queue AND ` + lifecycle.RankSQL("t.") + ` = r.value AND t.not_before <= {now}
+  AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
 
-// waitingOwnersQuery finds whose tasks a claim would find, with the parameters of waitingQuery.
-var waitingOwnersQuery = `SELECT owner_id, min(CASE WHEN stalled THEN 0 ELSE priority END) FROM (
-  SELECT owner_id, stalled, priority FROM taskkit_queued_task INDEXED BY taskkit_claim
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
-    AND stalled IN (` + rankValues(stalledValue) + `) AND priority IN (` +
-	rankValues(func(r lifecycle.Rank) string { return strconv.Itoa(r.Priority) }) + `) AND not_before <= {now}
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT ` + strconv.Itoa(store.WaitingMax) + `
-) GROUP BY owner_id`
+// waitingOwnersQuery finds whose tasks a claim would find, by their ranks, with the parameters of waitingQuery.
+var waitingOwnersQuery = openQueues("$1") + `SELECT DISTINCT owner_id, rank FROM (
+  SELECT t.owner_id, r.value AS rank
+  FROM json_each('` + rankList(false) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
+  WHERE ` + probed + `
+    AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+    AND t.queue = u.queue AND ` + lifecycle.RankSQL("t.") + ` = r.value AND t.not_before <= {now}
+    AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT ` + strconv.Itoa(store.WaitingMax) + `
+)`
 
 // WaitingOwners implements [store.Store]. It reads so many tasks of all ranks and queues together.
 func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
@@ -161,8 +155,8 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	if len(found.Tasks) < c.Limit && !c.Requested {
 		// Without an answer, none: the tasks are ours already.
-		if next, err := s.next(ctx, c, queues); err == nil {
-			found.Next = next
+		if next, paused, err := s.next(ctx, queues); err == nil {
+			found.Next, found.Paused = next, paused
 		}
 	}
 	return found, nil
@@ -170,9 +164,12 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 
 // claim takes tasks in the caller's transaction.
 func (s *Store) claim(ctx context.Context, q store.Querier, c store.Claim, queues, kinds string) ([]store.ClaimedTask, error) {
-	picked := s.claimStatements(len(c.Queues)).picked
-	if c.Requested {
-		picked = s.SQL(strings.Replace(pickQuery, "{picked}", requestedProbe, 1))
+	picked := pickNext
+	switch {
+	case c.Requested:
+		picked = pickRequested
+	case c.TriedFirst:
+		picked = pickTried
 	}
 	var (
 		tasks []store.ClaimedTask
@@ -181,7 +178,7 @@ func (s *Store) claim(ctx context.Context, q store.Querier, c store.Claim, queue
 		at    int64
 	)
 	columns := append([]any{&at, &t.Rank}, t.Columns()...)
-	_, err := sqlrows.Query(ctx, q, picked, []any{c.Process, kinds, int64(c.Limit), queues, int64(c.SpecMax)}, func(r *sql.Rows) error {
+	_, err := sqlrows.Query(ctx, q, s.Fixed(picked), []any{c.Process, kinds, int64(c.Limit), queues, int64(c.SpecMax)}, func(r *sql.Rows) error {
 		err := r.Scan(columns...)
 		tasks, rows = append(tasks, t.Task()), append(rows, at)
 		return err
@@ -203,22 +200,22 @@ func (s *Store) claim(ctx context.Context, q store.Querier, c store.Claim, queue
 	return tasks, nil
 }
 
-// next returns how long it is until the next task of these queues is due.
-func (s *Store) next(ctx context.Context, c store.Claim, queues string) (time.Duration, error) {
-	wait := time.Duration(-1)
-	_, err := sqlrows.Query(ctx, &s.reads, s.claimStatements(len(c.Queues)).next, []any{queues}, func(rows *sql.Rows) error {
+// next returns how long it is until the next task of these queues is due, and whether one of
+// them is paused.
+func (s *Store) next(ctx context.Context, queues string) (wait time.Duration, paused bool, err error) {
+	wait = time.Duration(-1)
+	_, err = sqlrows.Query(ctx, &s.reads, s.Fixed(nextQuery), []any{queues}, func(rows *sql.Rows) error {
 		var ms sql.NullInt64
-		if err := rows.Scan(&ms); err != nil || !ms.Valid {
+		if err := rows.Scan(&ms, &paused); err != nil || !ms.Valid {
 			return err
 		}
 		wait = sqlbase.FromMillis(max(ms.Int64, 0))
 		return nil
 	})
-	return wait, err
+	return wait, paused, err
 }
 
-// Waiting implements [store.Store]. SQLite reads a list of values in the index as
-// probes by itself.
+// Waiting implements [store.Store].
 func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err error) {
 	if c.Requested {
 		n, err := sqlrows.Query(ctx, &s.reads, "SELECT 1 FROM (\n"+s.SQL(requestedProbe)+"\n)",
@@ -228,7 +225,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 		}
 		return n > 0, nil
 	}
-	n, err := sqlrows.Query(ctx, &s.reads, s.SQL(waitingQuery),
+	n, err := sqlrows.Query(ctx, &s.reads, s.Fixed(waitingQuery),
 		[]any{sqlbase.JSONList(c.Queues), sqlbase.JSONList(sqlbase.KindRevisions(c))}, func(*sql.Rows) error { return nil })
 	if err != nil {
 		return false, fmt.Errorf("look for waiting tasks: %w", err)

@@ -41,8 +41,8 @@ func TestSQLitePlans(t *testing.T) {
 		return err
 	})
 	for name, c := range map[string]struct{ query, index string }{
-		"claim": {probes(claimProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before<?)"},
-		"next":  {probes(dueProbe, 2), "taskkit_claim (queue=? AND stalled=? AND priority=? AND not_before>?)"},
+		"claim": {pickNext, "taskkit_claim (queue=? AND <expr>=? AND not_before<?)"},
+		"next":  {nextQuery, "taskkit_claim (queue=? AND <expr>=? AND not_before>?)"},
 		"apply": {s.applyAt.free, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
 		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
 			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
@@ -54,6 +54,7 @@ func TestSQLitePlans(t *testing.T) {
 		"rates of a kind":   {rates, "taskkit_rate_kind (execution_component_name=?)"},
 		"items":             {items, "taskkit_item_outcome (task_id=? AND outcome=? AND (position,id)>(?,?))"},
 	} {
+		c.query = s.SQL(c.query)
 		args := make([]any, 0, 18)
 		for n := 1; strings.Contains(c.query, fmt.Sprint("$", n)) || strings.Count(c.query, "?") >= n; n++ {
 			args = append(args, "")

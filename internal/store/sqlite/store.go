@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,6 @@ type Store struct {
 	reads    readCache
 	applyAt  applyStatements // with the time as their last parameter
 	applyNow applyStatements
-	claims   sync.Map      // claimStatements by the number of queues
 	busy     time.Duration // the connections' busy_timeout
 	file     atomic.Pointer[string]
 }

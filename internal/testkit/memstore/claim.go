@@ -27,9 +27,10 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	now := s.now()
 	var due []*row
+	found.Paused = !c.Requested && slices.ContainsFunc(c.Queues, s.isPaused)
 	for _, id := range s.order {
 		r := s.tasks[id]
-		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && (!r.Control.Ends() || !r.NotBefore.Before(forever)) {
+		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && (!r.Control.Ends() || !r.NotBefore.Before(forever)) || !c.Requested && s.isPaused(r.Queue) {
 			continue
 		}
 		if wait := r.NotBefore.Sub(now); wait > 0 && !c.Requested {
@@ -42,11 +43,13 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 			due = append(due, r)
 		}
 	}
+	orders := lifecycle.RankOrders(c.TriedFirst)
+	order := func(r *row) int { return orders[r.Rank()] }
 	slices.SortStableFunc(due, func(a, b *row) int {
 		if c.Requested {
 			return cmp.Or(cmp.Compare(a.Control, b.Control), compareIDs(a.ID, b.ID))
 		}
-		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(order(a), order(b)), a.NotBefore.Compare(b.NotBefore), compareIDs(a.ID, b.ID))
 	})
 	if len(due) >= c.Limit {
 		due, found.Next = due[:c.Limit], -1
@@ -61,20 +64,24 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		if err := s.change(commit, "Claim", r, &t); err != nil {
 			return store.ClaimResult{}, err
 		}
-		found.Tasks = append(found.Tasks, claimed(&t, stalled, c.SpecMax))
+		found.Tasks = append(found.Tasks, claimed(&t, stalled, c))
 	}
 	return found, nil
 }
 
 // claimed is a task as a claim returns it.
-func claimed(t *Task, stalled bool, specMax int) store.ClaimedTask {
+func claimed(t *Task, stalled bool, by store.Claim) store.ClaimedTask {
 	c := store.ClaimedTask{
-		Lease: store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
+		Priority: t.Priority,
+		Lease:    store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
 		SpecRevision: t.SpecRevision, Queue: t.Queue,
 		Owner: t.Owner, RunAs: t.RunAs, State: slices.Clone(t.State), Attempts: t.Attempts, Stalled: stalled,
 		Control: t.Control, Progress: t.Progress, Created: t.Created,
 	}
-	if len(t.Spec) <= specMax {
+	if by.Requested {
+		c.Priority = lifecycle.HighestPriority
+	}
+	if len(t.Spec) <= by.SpecMax {
 		c.Spec = slices.Clone(t.Spec)
 	}
 	return c
@@ -90,7 +97,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	for _, id := range s.order {
 		r := s.tasks[id]
 		if r.Claimable() && slices.Contains(c.Queues, r.Queue) &&
-			(c.Requested && r.Control.Ends() && r.NotBefore.Before(forever) || !c.Requested && !r.NotBefore.After(now)) &&
+			(c.Requested && r.Control.Ends() && r.NotBefore.Before(forever) || !c.Requested && !r.NotBefore.After(now) && !s.isPaused(r.Queue)) &&
 			slices.Contains(c.Kinds[r.Kind], r.Revision) {
 			return true, nil
 		}

@@ -41,6 +41,9 @@ func (d backdoor) EditTask(ctx context.Context, id uuid.UUID, set storetest.Task
 		if set.Stalled != nil {
 			t.Stalled = *set.Stalled
 		}
+		if set.Attempts != nil {
+			t.Attempts = *set.Attempts
+		}
 		if set.Due != nil {
 			t.NotBefore = now.Add(*set.Due)
 		}
@@ -58,6 +61,9 @@ func (d backdoor) EditProcess(ctx context.Context, id string, set storetest.Proc
 		if set.Ended != nil {
 			at := now.Add(*set.Ended)
 			p.Ended = &at
+		}
+		if set.Alive {
+			p.Ended = nil
 		}
 		if set.Lock != nil {
 			p.Lock, p.Absent = *set.Lock, time.Time{}

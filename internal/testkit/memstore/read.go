@@ -85,7 +85,7 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error)
 	var ts []store.Task
 	for i := len(s.order) - 1; i >= 0 && len(ts) < limit(f.Limit); i-- {
 		r := s.tasks[s.order[i]]
-		if selects(f, &r.Task) && (!f.Previews || s.isPreview(r.ID)) {
+		if selects(f, &r.Task) && s.failedSo(r, f) && (!f.Previews || s.isPreview(r.ID)) {
 			t := s.read(r)
 			t.Spec, t.State, t.Found, t.Preview = nil, nil, nil, f.Previews
 			ts = append(ts, t)

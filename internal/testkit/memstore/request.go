@@ -69,6 +69,9 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		}
 	}
 	t := r.Task
+	if !lifecycle.AsListed(q.Dead, t.Status, t.Fence) {
+		return store.Task{}, store.ChangedError(t.ID, q.Action, t.Status, t.Control)
+	}
 	found := s.decided(&t, q)
 	change, err := lifecycle.Decide(found, q.Action)
 	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {

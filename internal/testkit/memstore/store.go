@@ -31,6 +31,8 @@ type Store struct {
 	families map[uuid.UUID]*family
 	rates    map[uuid.UUID]rate
 	limits   limits
+	unknown  map[unknownKey]*unknownKind
+	queues   map[string]*store.QueuePause // those that have been paused once
 	events   []event
 	rows     []Row
 	known    map[string]bool // statements of executors, see Accept
@@ -118,7 +120,7 @@ func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), limits: newLimits(), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), limits: newLimits(), queues: make(map[string]*store.QueuePause), unknown: make(map[unknownKey]*unknownKind), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
 	}
 }
 
@@ -190,6 +192,7 @@ func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 	p.Version = classify.Clean(p.Version)
 	p.Started, p.Heartbeat, p.Silence, p.Busy, p.Draining, p.Ended, p.EndReason = now, now, 0, 0, false, nil, ""
 	s.procs[p.ID] = &Process{Process: p}
+	s.forgetKnown()
 	return nil
 }
 
@@ -254,7 +257,7 @@ func (s *Store) silent(p *Process) bool { return s.now().Sub(p.Heartbeat) > p.De
 // served reports whether a running process would claim a task.
 func (s *Store) served(t *Task) bool {
 	for _, p := range s.procs {
-		if p.Ended == nil && slices.Contains(p.Kinds[t.Kind], t.Revision) && slices.Contains(p.Queues, t.Queue) {
+		if p.Ended == nil && !p.SafeMode && slices.Contains(p.Kinds[t.Kind], t.Revision) && slices.Contains(p.Queues, t.Queue) {
 			return true
 		}
 	}

@@ -50,6 +50,7 @@ type TaskColumns struct {
 	Queue    *string
 	Revision *int // of the state
 	Stalled  *bool
+	Attempts *int
 	Due      *time.Duration // from now, by the store's clock
 }
 
@@ -57,6 +58,7 @@ type TaskColumns struct {
 type ProcessColumns struct {
 	Heartbeat *time.Duration // from now, by the store's clock
 	Ended     *time.Duration // likewise
+	Alive     bool           // it has not ended
 	Lock      *int64         // its presence lock, which nobody holds
 	Absent    *time.Duration // when the lock was first seen to be free, from now
 }

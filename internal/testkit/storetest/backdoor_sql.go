@@ -72,6 +72,9 @@ func (d sqlBackdoor) EditTask(ctx context.Context, id uuid.UUID, set TaskColumns
 	if set.Stalled != nil {
 		as = append(as, assignment{"stalled", *set.Stalled})
 	}
+	if set.Attempts != nil {
+		as = append(as, assignment{"attempts", int64(*set.Attempts)})
+	}
 	if set.Due != nil {
 		as = append(as, assignment{"not_before", *set.Due})
 	}
@@ -92,6 +95,9 @@ func (d sqlBackdoor) EditProcess(ctx context.Context, id string, set ProcessColu
 	}
 	if set.Ended != nil {
 		as = append(as, assignment{"ended_date", *set.Ended})
+	}
+	if set.Alive {
+		as = append(as, assignment{"ended_date", nil})
 	}
 	if set.Lock != nil {
 		as = append(as, assignment{"presence_lock", *set.Lock})

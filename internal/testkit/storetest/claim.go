@@ -58,6 +58,52 @@ func claimOrder(e *env) {
 	}
 }
 
+// claimTries: within a priority, tasks with the fewest failed tries go first, however long the
+// others have been due; three and more count as the same. A claim that takes tried ones first
+// reverses that, but neither the priorities nor that stalled tasks go first.
+func claimTries(e *env) {
+	e.registerWorker()
+	type class struct {
+		priority, tries int
+		stalled         bool
+	}
+	classes := []class{
+		{1, 2, true}, {2, 0, true}, {1, 0, false}, {1, 1, false}, {1, 2, false}, {1, 3, false}, {1, 9, false},
+		{2, 0, false}, {2, 1, false}, {3, 5, false}, {4, 0, false},
+	}
+	insert := func() (ids []uuid.UUID) {
+		for i, c := range classes {
+			id := e.one(func(t *store.NewTask) { t.Priority = c.priority })
+			due := -time.Duration(i) * time.Minute // what comes later has been due for longer
+			if c.tries > 3 && c.priority == 1 {
+				due = -time.Minute // but among those that count as the same, for less long
+			}
+			e.edit(id, TaskColumns{Stalled: &c.stalled, Due: &due, Attempts: &c.tries})
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	for _, tc := range []struct {
+		triedFirst bool
+		order      []int
+	}{
+		{false, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+		{true, []int{0, 1, 5, 6, 4, 3, 2, 8, 7, 9, 10}},
+	} {
+		ids := insert()
+		for n := 0; n < len(ids); n += 4 { // a claim ends in the middle of a priority
+			for i, t := range e.claim(4, func(c *store.Claim) { c.TriedFirst = tc.triedFirst }) {
+				c := classes[tc.order[n+i]]
+				is(e, fmt.Sprintf("place %d with triedFirst %t", n+i, tc.triedFirst), t.ID, ids[tc.order[n+i]])
+				is(e, "class", class{t.Priority, t.Attempts - 1, t.Stalled}, class{e.read(t.ID).Priority, c.tries, c.stalled})
+			}
+		}
+		waiting, err := e.s.Waiting(e.ctx(), asks(1))
+		e.ok(err)
+		is(e, "waiting", waiting, false)
+	}
+}
+
 // claimWhatIsKnown: other kinds, revisions and queues, paused tasks and those of
 // the future stay untouched, byte for byte.
 func claimWhatIsKnown(e *env) {

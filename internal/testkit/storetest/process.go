@@ -137,8 +137,10 @@ func reapEnds(e *env) {
 		e.ok(err)
 		is(e, "waits for a worker", e.read(id).Status, lifecycle.Queued)
 	}
-	// The next release knows the kind no more, and nobody serves the queue.
+	// The next release knows the kind no more, and nobody serves the queue. A worker in safe mode
+	// that knows it does not count, since it would not end them.
 	e.ok(e.s.Deregister(e.ctx(), process))
+	e.registerWorker(func(p *store.Process) { p.ID, p.SafeMode = "test-1-safe", true })
 	e.registerWorker(func(p *store.Process) { p.ID = "test-2-a" })
 	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
@@ -158,7 +160,7 @@ func processes(e *env) {
 	e.registerWorker(func(p *store.Process) { p.ID = "left" })
 	e.ok(e.s.Deregister(e.ctx(), "left"))
 	e.registerWorker(func(p *store.Process) {
-		p.Kinds, p.Queues, p.Slots, p.DeadAfter = map[string][]int{kind: {1, 2}, "x": {3}}, []string{"a", "b"}, 7, 1500*time.Millisecond
+		p.Kinds, p.Queues, p.Slots, p.DeadAfter, p.SafeMode = map[string][]int{kind: {1, 2}, "x": {3}}, []string{"a", "b"}, 7, 1500*time.Millisecond, true
 	})
 	e.ok(e.s.Heartbeat(e.ctx(), process, 4, true))
 	ps, err := e.s.Processes(e.ctx(), time.Hour)
@@ -167,6 +169,7 @@ func processes(e *env) {
 	p := ps[0]
 	is(e, "process", fmt.Sprint(p.ID, p.Version, p.Kinds, p.Queues, p.Slots, p.Busy, p.Draining, p.DeadAfter, p.Ended == nil),
 		fmt.Sprint(process, "test", map[string][]int{kind: {1, 2}, "x": {3}}, []string{"a", "b"}, 7, 4, true, 1500*time.Millisecond, true))
+	is(e, "safe mode", [2]bool{p.SafeMode, ps[1].SafeMode}, [2]bool{true, false})
 	is(e, "left", ps[1].Ended != nil && ps[1].EndReason == "left" && !ps[1].Alive(), true)
 	e.setEnded("left", -2*time.Hour)
 	ps, err = e.s.Processes(e.ctx(), time.Hour)

@@ -55,8 +55,12 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"CoalesceKeys": coalesceKeys, "CoalescePaused": coalescePaused, "CoalesceRequested": coalesceRequested,
 		"CoalesceTwoWaiting": coalesceTwoWaiting, "CoalesceConcurrently": coalesceConcurrently, "CoalesceRandomly": coalesceRandomly,
 
-		"ClaimOrder": claimOrder, "ClaimWhatIsKnown": claimWhatIsKnown, "ClaimDead": claimDead, "ClaimNext": claimNext,
+		"ClaimOrder": claimOrder, "ClaimTries": claimTries, "ClaimWhatIsKnown": claimWhatIsKnown, "ClaimDead": claimDead, "ClaimNext": claimNext,
 		"ClaimSetsAndClears": claimSetsAndClears, "ClaimSpecSize": claimSpecSize, "ClaimersCompete": claimersCompete,
+
+		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts,
+		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed,
+		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown,
 
 		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted, "StalledStays": stalledStays,
 

@@ -102,7 +102,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	flags.StringVarP(&a.output, "output", "o", "table", "output `format`: table or json")
 	root.AddCommand(
 		a.devCommand(), a.migrateCommand(),
-		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(),
+		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.limitCommand(), a.retryCommand(), a.retryItemsCommand(),
 		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.serveCommand(), a.intakeCommand(),
 		&cobra.Command{

@@ -79,9 +79,14 @@ func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
 	if err != nil {
 		return err
 	}
+	return a.printTasks(tasks, f.Limit, "no tasks")
+}
+
+// printTasks writes a page of tasks, or that there is none.
+func (a *app) printTasks(tasks []*taskkit.Task, limit int, none string) error {
 	return a.print(tasks, func(io.Writer) {
 		if len(tasks) == 0 {
-			fmt.Fprintln(a.err, "no tasks")
+			fmt.Fprintln(a.err, none)
 			return
 		}
 		rows := make([][]string, len(tasks))
@@ -92,7 +97,7 @@ func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
 			}
 		}
 		a.out.Table([]string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, rows, 4, 5, 7)
-		if len(tasks) == f.Limit {
+		if len(tasks) == limit {
 			fmt.Fprintf(a.err, "there may be more: use --before %s\n", tasks[len(tasks)-1].ID)
 		}
 	})
@@ -143,6 +148,8 @@ func workerStatus(w taskkit.WorkerInfo) string {
 		return "silent"
 	case w.Draining:
 		return "draining"
+	case w.SafeMode:
+		return "safe mode"
 	default:
 		return "alive"
 	}

@@ -48,9 +48,8 @@ type request struct {
 // after one has failed.
 func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	var (
-		by     personFlag
-		reason string
-		skip   bool
+		who  auditFlags
+		skip bool
 	)
 	c.Args = taskArgs(math.MaxInt)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -62,13 +61,7 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 			return err
 		}
 		defer db.close()
-		var opts []taskkit.RequestOption
-		if reason != "" {
-			opts = append(opts, taskkit.WithReason(reason))
-		}
-		if by.String() != "" {
-			opts = append(opts, taskkit.WithActor(by.UUID))
-		}
+		opts := who.options()
 		if r.given != "" && r.limit == optionalLimit {
 			opts = append(opts, taskkit.StopAfter(r.given))
 		}
@@ -93,8 +86,7 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		c.Flags().IntVar(&r.most, "max-parallel", 0, "new `limit` of open buckets")
 		c.Flags().Float64Var(&r.rate, "max-rate", 0, "new `limit` of items a second, 0 for none")
 	}
-	c.Flags().StringVar(&reason, "reason", "", "`reason` to record in the task's events")
-	c.Flags().Var(&by, "by", "person to record in the task's events")
+	who.add(c, "in the task's events")
 	return c
 }
 
@@ -106,6 +98,28 @@ func changed(c *cobra.Command, flags ...string) (n int) {
 		}
 	}
 	return n
+}
+
+// auditFlags say who does something and why.
+type auditFlags struct {
+	by     personFlag
+	reason string
+}
+
+// add adds the flags to a command, which records them somewhere.
+func (f *auditFlags) add(c *cobra.Command, where string) {
+	c.Flags().StringVar(&f.reason, "reason", "", "`reason` to record "+where)
+	c.Flags().Var(&f.by, "by", "person to record "+where)
+}
+
+func (f *auditFlags) options() (opts []taskkit.RequestOption) {
+	if f.reason != "" {
+		opts = append(opts, taskkit.WithReason(f.reason))
+	}
+	if f.by.String() != "" {
+		opts = append(opts, taskkit.WithActor(f.by.UUID))
+	}
+	return opts
 }
 
 // request makes a request on one task.

@@ -59,7 +59,7 @@ func (s Screen) Status(v string) string {
 		return s.paint(text.FgGreen, v)
 	case v == "FAILURE", v == "ERROR", v == "silent":
 		return s.Red(v)
-	case v == "EXECUTING", v == "SCHEDULING", v == "draining":
+	case v == "EXECUTING", v == "SCHEDULING", v == "draining", v == "safe mode", v == "paused":
 		return s.paint(text.FgCyan, v)
 	default:
 		return v

@@ -1,19 +1,27 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-WITH ranks AS MATERIALIZED (
-  SELECT r.rank, r.stalled, r.priority, u.queue
-  FROM (VALUES (1, true, 1::smallint), (2, true, 2::smallint), (3, true, 3::smallint), (4, true, 4::smallint),
-               (5, false, 1::smallint), (6, false, 2::smallint), (7, false, 3::smallint), (8, false,
-                   4::smallint)) r(rank, stalled, priority)
-  CROSS JOIN unnest((SELECT $2::text[])) u(queue)
+WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), open AS MATERIALIZED (
+  SELECT u.queue, (SELECT true FROM "taskkit".taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue
+          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END >= 9
+    ORDER BY CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END LIMIT 1) AS tried
+  FROM unnest((SELECT $2::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+), ranks AS MATERIALIZED (
+  SELECT r.rank, u.queue
+  FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 10), (8, 11), (9, 6), (10, 12), (11, 13),
+      (12, 14), (13, 7), (14, 15), (15, 16), (16, 17), (17, 8), (18, 18), (19, 19), (20, 20)) r(place, rank)
+  CROSS JOIN open u
   WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
-  ORDER BY r.rank
+    AND (u.tried OR r.rank < 9)
+  ORDER BY r.place
 ), picked AS MATERIALIZED (
   SELECT id, rank FROM (SELECT t.id, r.rank
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.id FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.queue = r.queue
+          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]),
           false) IS NOT NULL
@@ -34,13 +42,15 @@ WITH ranks AS MATERIALIZED (
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint,
-      -1) AS wait
+      -1) AS wait,
+    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND q.stalled = r.stalled AND q.priority = r.priority
+      AND q.queue = r.queue
+          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END = r.rank
       AND q.not_before > statement_timestamp()
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4)
-SELECT n.wait, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;
+SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;

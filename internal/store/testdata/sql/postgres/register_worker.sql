@@ -4,9 +4,13 @@ begin;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-INSERT INTO "taskkit".taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots)
-VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING;
+INSERT INTO "taskkit".taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING;
 
 DELETE FROM "taskkit".taskkit_task_process WHERE ended_date < clock_timestamp() - interval '7 days';
+
+DELETE FROM "taskkit".taskkit_unknown_kind AS q WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue));
 
 commit;

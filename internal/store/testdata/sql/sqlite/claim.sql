@@ -1,12 +1,30 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT 1 FROM taskkit_queued_task INDEXED BY taskkit_claim
-WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND queue IN (SELECT value FROM json_each($1))
-  AND stalled IN (0, 1) AND priority IN (1, 2, 3, 4) AND not_before <= datetime('now', 'subsec')
-  AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1;
+WITH open(queue, tried) AS MATERIALIZED (
+  SELECT u.value, EXISTS (SELECT 1 FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = u.value
+          AND CASE WHEN t.stalled THEN t.priority WHEN t.attempts = 0 THEN t.priority + 4 ELSE t.priority * 3 + 5 + CASE WHEN t.attempts < 3 THEN t.attempts ELSE 3 END END >= 9)
+  FROM json_each($1) u WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+)
+SELECT 1
+FROM json_each('[1,2,3,4,5,9,10,11,6,12,13,14,7,15,16,17,8,18,19,20]') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
+WHERE (u.tried OR r.value < 9)
+  AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+  AND t.queue = u.queue
+      AND CASE WHEN t.stalled THEN t.priority WHEN t.attempts = 0 THEN t.priority + 4 ELSE t.priority * 3 + 5 + CASE WHEN t.attempts < 3 THEN t.attempts ELSE 3 END END = r.value
+      AND t.not_before <= datetime('now', 'subsec')
+  AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1;
 
 BEGIN IMMEDIATE;
 
+WITH open(queue, tried) AS MATERIALIZED (
+  SELECT u.value, EXISTS (SELECT 1 FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = u.value
+          AND CASE WHEN t.stalled THEN t.priority WHEN t.attempts = 0 THEN t.priority + 4 ELSE t.priority * 3 + 5 + CASE WHEN t.attempts < 3 THEN t.attempts ELSE 3 END END >= 9)
+  FROM json_each($4) u WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+)
 SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_name, q.codec_revision,
     q.queue, q.owner_id, q.run_as_id,
   CASE WHEN octet_length(q.execution_spec) <= $5 THEN q.execution_spec END,
@@ -14,133 +32,15 @@ SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_
       q.items_failed, q.items_skipped,
   q.created_date || '', coalesce(q.spec_revision, q.codec_revision)
 FROM (
-SELECT * FROM (
-  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 1
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 1
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 2 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 2
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 2 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 2
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 3 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 3
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 3 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 3
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 4 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 1 AND priority = 4
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 4 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 1 AND priority = 4
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 5 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 1
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 5 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 1
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 6 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 2
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 6 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 2
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 7 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 3
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 7 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 3
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 8 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[0]') AND stalled = 0 AND priority = 4
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
-UNION ALL
-SELECT * FROM (
-  SELECT rowid AS at, 8 AS rank FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($4, '$[1]') AND stalled = 0 AND priority = 4
-    AND not_before <= datetime('now', 'subsec')
-    AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
-  ORDER BY not_before, id LIMIT $3 + 0)
+SELECT t.rowid AS at, r.value AS rank
+  FROM json_each('[1,2,3,4,5,9,10,11,6,12,13,14,7,15,16,17,8,18,19,20]') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
+  WHERE (u.tried OR r.value < 9)
+    AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+    AND t.queue = u.queue
+        AND CASE WHEN t.stalled THEN t.priority WHEN t.attempts = 0 THEN t.priority + 4 ELSE t.priority * 3 + 5 + CASE WHEN t.attempts < 3 THEN t.attempts ELSE 3 END END = r.value
+        AND t.not_before <= datetime('now', 'subsec')
+    AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2))
+  LIMIT $3 + 0
 ) p CROSS JOIN taskkit_queued_task q ON q.rowid = p.at
 WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3 + 0;
 
@@ -152,116 +52,22 @@ WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status || '' = 'QU
 
 COMMIT;
 
-SELECT CAST((julianday(min(not_before)) - julianday('now')) * 86400000.0 AS integer) + 1 FROM (
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 1
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 1
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 2
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 2
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 3
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 3
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 1 AND priority = 4
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 1 AND priority = 4
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 1
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 1
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 2
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 2
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 3
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 3
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[0]') AND stalled = 0 AND priority = 4
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
-UNION ALL
-SELECT * FROM (
-  SELECT not_before FROM taskkit_queued_task
-  WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'
-    AND queue = json_extract($1, '$[1]') AND stalled = 0 AND priority = 4
-    AND not_before > datetime('now', 'subsec')
-  ORDER BY not_before LIMIT 1)
+WITH open(queue, tried) AS MATERIALIZED (
+  SELECT u.value, EXISTS (SELECT 1 FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = u.value
+          AND CASE WHEN t.stalled THEN t.priority WHEN t.attempts = 0 THEN t.priority + 4 ELSE t.priority * 3 + 5 + CASE WHEN t.attempts < 3 THEN t.attempts ELSE 3 END END >= 9)
+  FROM json_each($1) u WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+)
+SELECT CAST((julianday(min(due)) - julianday('now')) * 86400000.0 AS integer) + 1,
+  EXISTS (SELECT 1 FROM taskkit_queue WHERE paused AND name IN (SELECT value FROM json_each($1)))
+FROM (
+  SELECT (SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = u.queue
+          AND CASE WHEN t.stalled THEN t.priority WHEN t.attempts = 0 THEN t.priority + 4 ELSE t.priority * 3 + 5 + CASE WHEN t.attempts < 3 THEN t.attempts ELSE 3 END END = r.value
+          AND t.not_before > datetime('now', 'subsec')
+    ORDER BY t.not_before LIMIT 1) AS due
+  FROM json_each('[1,2,3,4,5,9,10,11,6,12,13,14,7,15,16,17,8,18,19,20]') r CROSS JOIN open u
+  WHERE (u.tried OR r.value < 9)
 );

@@ -1,6 +1,7 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining,
+    safe_mode,
   ended_date, coalesce(ended_reason, ''), presence_lock IS NOT NULL, found_alive_date, datetime('now',
       'subsec')
 FROM taskkit_task_process WHERE ended_date IS NULL OR ended_date > strftime('%Y-%m-%d %H:%M:%f', 'now',

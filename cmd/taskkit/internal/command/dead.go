@@ -1,0 +1,191 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+// deadFlags select dead letters.
+type deadFlags struct {
+	taskkit.DeadFilter
+
+	age ageFlag
+}
+
+func (f *deadFlags) add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only tasks of these `kinds`")
+	c.Flags().StringVar(&f.Code, "code", "", "only tasks that failed with this `code`")
+	c.Flags().StringVar(&f.Queue, "queue", "", "only tasks in this `queue`")
+	c.Flags().Var(&f.age, "older-than", "only tasks that ended longer ago than this `age`, such as 14d or 36h")
+}
+
+func (f *deadFlags) filter() taskkit.DeadFilter {
+	f.OlderThan = f.age.Duration
+	return f.DeadFilter
+}
+
+func (a *app) deadCommand() *cobra.Command {
+	list := func(c *cobra.Command) *cobra.Command {
+		var f deadFlags
+		c.Args = noArgs
+		c.RunE = func(c *cobra.Command, _ []string) error { return a.dead(c.Context(), f.filter()) }
+		f.add(c)
+		return c
+	}
+	c := list(&cobra.Command{
+		Use:   "dead",
+		Short: "List dead letters, retry and drop them",
+		Long: `List dead letters, which are the tasks that have ended in FAILURE or ERROR, in groups by kind and
+code. Retry or drop those of a group, or all that the flags select.`,
+		Example: `  taskkit dead
+  taskkit dead show --kind send_email --code database
+  taskkit dead retry --code database --reason "the disk has room again" --yes
+  taskkit dead drop --kind send_email --older-than 90d --yes`,
+	})
+	c.AddCommand(
+		list(&cobra.Command{
+			Use:     "list",
+			Short:   "List the groups of dead letters",
+			Long:    "List the groups of dead letters, as \"taskkit dead\" does.",
+			Example: "  taskkit dead list --older-than 14d -o json",
+		}),
+		a.deadShowCommand(),
+		a.deadRequestCommand(&cobra.Command{
+			Use:   "retry",
+			Short: "Retry dead letters",
+			Long: `Retry dead letters from their last checkpoints, each with a new set of attempts. Those that cannot
+be retried are reported, and the others are.`,
+			Example: `  taskkit dead retry --kind send_email --code database --yes`,
+		}, (*taskkit.Client).RetryDead, "retried"),
+		a.deadRequestCommand(&cobra.Command{
+			Use:   "drop",
+			Short: "Delete dead letters with their results irrevocably",
+			Long: `Delete dead letters with their results and failures irrevocably. The work that they have done and
+their events remain. Those that cannot be deleted are reported, and the others are.`,
+			Example: `  taskkit dead drop --older-than 90d --yes`,
+		}, (*taskkit.Client).DropDead, "deleted"),
+	)
+	return c
+}
+
+func (a *app) dead(ctx context.Context, f taskkit.DeadFilter) error {
+	db, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	groups, err := db.Dead(ctx, f)
+	if err != nil {
+		return err
+	}
+	return a.print(groups, func(io.Writer) {
+		if len(groups) == 0 {
+			fmt.Fprintln(a.err, "no dead letters")
+			return
+		}
+		rows := make([][]string, len(groups))
+		for i, g := range groups {
+			rows[i] = []string{
+				screen.Clean(g.Kind), screen.Clean(g.Code), screen.Count(g.Tasks),
+				g.Oldest.Format(time.DateTime), g.Newest.Format(time.DateTime), g.Example.String(),
+			}
+		}
+		a.out.Table([]string{"kind", "code", "tasks", "oldest", "newest", "example"}, rows, 3)
+	})
+}
+
+func (a *app) deadShowCommand() *cobra.Command {
+	var (
+		f      deadFlags
+		limit  int
+		before string
+	)
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "List the tasks of a group of dead letters",
+		Long:  "List the tasks that are dead letters, newest first. A list that reaches its limit ends\nwith the flag that continues it.",
+		Example: `  taskkit dead show --kind send_email --code database
+  taskkit dead show --older-than 14d -n 100 -o json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if limit < 1 || limit > 1000 {
+				return usage("-n accepts 1 to 1000, not %d", limit)
+			}
+			if before != "" {
+				if err := checkID(before); err != nil {
+					return err
+				}
+			}
+			db, err := a.connect(c.Context())
+			if err != nil {
+				return err
+			}
+			defer db.close()
+			var after taskkit.ID
+			if before != "" {
+				if after, err = db.Resolve(c.Context(), before); err != nil {
+					return several(err)
+				}
+			}
+			tasks, err := db.DeadTasks(c.Context(), f.filter(), after, limit)
+			if err != nil {
+				return err
+			}
+			return a.printTasks(tasks, limit, "no dead letters")
+		},
+	}
+	f.add(c)
+	c.Flags().IntVarP(&limit, "number", "n", 20, "at most so many")
+	c.Flags().StringVar(&before, "before", "", "only tasks older than this `task`")
+	return c
+}
+
+// deadRequestCommand completes a command that makes a request on dead letters. done says what becomes
+// of them.
+func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskkit.Client, context.Context, taskkit.DeadFilter, ...taskkit.RequestOption) (*taskkit.DeadReport, error), done string) *cobra.Command {
+	var (
+		f   deadFlags
+		who auditFlags
+		yes bool
+	)
+	c.Args = noArgs
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		db, err := a.connect(c.Context())
+		if err != nil {
+			return err
+		}
+		defer db.close()
+		if !yes {
+			groups, err := db.Dead(c.Context(), f.filter())
+			if err != nil {
+				return err
+			}
+			var tasks int64
+			for _, g := range groups {
+				tasks += g.Tasks
+			}
+			return usage("%s dead letters would be %s: repeat the command with --yes", screen.Count(tasks), done)
+		}
+		report, err := do(db.Client, c.Context(), f.filter(), who.options()...)
+		if err != nil {
+			return err
+		}
+		return a.print(report, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: %s, refused: %s\n", done, screen.Count(report.Done), screen.Count(report.Refused))
+			for _, r := range report.Refusals {
+				fmt.Fprintln(a.err, r.ID, sentence(r.Err))
+			}
+		})
+	}
+	f.add(c)
+	who.add(c, "in the tasks' events")
+	c.Flags().BoolVar(&yes, "yes", false, "do it; without this flag the command says how many tasks it would be")
+	return c
+}

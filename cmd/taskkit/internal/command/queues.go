@@ -1,0 +1,144 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
+)
+
+func (a *app) queuesCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "queues",
+		Short: "List queues, pause and resume them",
+		Long: `List queues: those in which tasks wait or run, those that a live worker serves, and those
+that have been paused once. Tasks that are paused themselves are not counted.`,
+		Example: `  taskkit queues
+  taskkit queues pause mail --reason "the mail server is down"
+  taskkit queues resume mail`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.queues(c.Context()) },
+	}
+	c.AddCommand(
+		&cobra.Command{
+			Use:     "list",
+			Short:   "List queues",
+			Long:    "List queues, as \"taskkit queues\" does.",
+			Example: "  taskkit queues list -o json",
+			Args:    noArgs,
+			RunE:    func(c *cobra.Command, _ []string) error { return a.queues(c.Context()) },
+		},
+		a.changeQueueCommand(&cobra.Command{
+			Use:   "pause NAME",
+			Short: "Pause a queue",
+			Long: `Pause a queue: no worker claims a task from it until resume. Running tasks continue until they
+end or come back to the queue. Waiting tasks can still be stopped and deleted.`,
+			Example: `  taskkit queues pause mail --reason "the mail server is down"`,
+		}, (*taskkit.Client).PauseQueue, "paused"),
+		a.changeQueueCommand(&cobra.Command{
+			Use:     "resume NAME",
+			Short:   "Resume a paused queue",
+			Long:    "Resume a paused queue: workers claim its tasks again.",
+			Example: "  taskkit queues resume mail",
+		}, (*taskkit.Client).ResumeQueue, "resumed"),
+	)
+	return c
+}
+
+// changeQueueCommand completes a command that changes a queue. done says what has become of it.
+func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskkit.Client, context.Context, string, ...taskkit.RequestOption) error, done string) *cobra.Command {
+	var who auditFlags
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("give one queue, not %d: see `%s --help`", len(args), c.CommandPath())
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		db, err := a.connect(c.Context())
+		if err != nil {
+			return err
+		}
+		defer db.close()
+		if err := change(db.Client, c.Context(), args[0], who.options()...); err != nil {
+			return err
+		}
+		queues, err := db.Queues(c.Context())
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(queues, func(q taskkit.QueueInfo) bool { return q.Name == args[0] })
+		if i < 0 { // it was never paused
+			queues, i = append(queues, taskkit.QueueInfo{Name: args[0]}), len(queues)
+		}
+		q := queues[i]
+		return a.print(q, func(w io.Writer) {
+			fmt.Fprintf(w, "queue %s is %s; waiting: %s, running: %s\n", screen.Clean(q.Name), done, screen.Count(q.Waiting), screen.Count(q.Running))
+			if q.Workers == 0 && q.Waiting+q.Running == 0 {
+				fmt.Fprintln(a.err, "no live worker serves this queue, and no task is in it")
+			}
+		})
+	}
+	who.add(c, "with the queue")
+	return c
+}
+
+func (a *app) queues(ctx context.Context) error {
+	db, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.close()
+	queues, err := db.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(queues, func(io.Writer) {
+		if len(queues) == 0 {
+			fmt.Fprintln(a.err, "no queues: no task waits, and no worker is alive")
+			return
+		}
+		rows := make([][]string, len(queues))
+		for i, q := range queues {
+			status := "open"
+			if q.Paused {
+				status = "paused"
+			}
+			oldest := ""
+			if q.OldestDue != nil {
+				oldest = screen.Brief(q.OldestWait)
+			}
+			rows[i] = []string{
+				screen.Clean(q.Name), a.out.Status(status), screen.Count(q.Waiting), screen.Count(q.Due), oldest,
+				screen.Count(q.Running), fmt.Sprint(q.Workers), queueNote(q),
+			}
+		}
+		a.out.Table([]string{"queue", "status", "waiting", "due", "oldest", "running", "workers", "note"}, rows, 3, 4, 5, 6, 7)
+	})
+}
+
+// queueNote says who paused a queue and why, and which kinds no worker of it knows.
+func queueNote(q taskkit.QueueInfo) string {
+	var notes []string
+	if q.Paused {
+		note := "paused"
+		if q.PausedBy != uuid.Nil {
+			note += " by " + q.PausedBy.String()
+		}
+		if q.PausedReason != "" {
+			note += ": " + screen.Short(q.PausedReason, 60)
+		}
+		notes = append(notes, note)
+	}
+	for _, k := range q.UnknownKinds {
+		notes = append(notes, fmt.Sprintf("no live worker knows %s (revision %d, tasks: %s)", screen.Clean(k.Kind), k.Revision, screen.Count(k.Tasks)))
+	}
+	return strings.Join(notes, "; ")
+}

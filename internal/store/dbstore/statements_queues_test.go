@@ -1,0 +1,35 @@
+package dbstore_test
+
+import (
+	"time"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// queues records what pauses queues, groups dead letters and finds unknown kinds.
+func (c *calls) queues() {
+	ctx, s := c.Context(), c.s
+	for _, paused := range []bool{true, false} {
+		c.record(map[bool]string{true: "pause_queue", false: "resume_queue"}[paused], func() error {
+			return s.PauseQueue(ctx, store.QueueChange{Queue: "paused", Paused: paused})
+		})
+	}
+	c.record("paused_queues", func() error { _, err := s.PausedQueues(ctx); return err })
+	c.record("dead_groups", func() error {
+		_, err := s.DeadGroups(ctx, store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "c", EndedFor: time.Hour})
+		return err
+	})
+	c.record("dead_page", func() error {
+		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
+		return err
+	})
+	c.insert("insert_one", false, newTask(func(t *store.NewTask) { t.Kind = "unknown" }))
+	c.record("see_unknown_kinds", func() error { _, _, err := s.SeeUnknownKinds(ctx); return err })
+	c.record("end_unknown_kinds", func() error {
+		_, err := s.EndUnknownKinds(ctx, "p", time.Nanosecond, 10)
+		return err
+	})
+	c.record("unknown_kinds", func() error { _, err := s.UnknownKinds(ctx); return err })
+	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx); return err })
+}

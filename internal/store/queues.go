@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Queues pauses queues and counts what is in them.
+type Queues interface {
+	// PauseQueue pauses a queue, or resumes it. A claim that begins after it has committed
+	// takes nothing from a paused queue, but for tasks that are to end. A queue that is as
+	// it is to be stays as it is, with who made it so.
+	PauseQueue(ctx context.Context, p QueueChange) error
+	// PausedQueues returns the queues that have been paused once, by name.
+	PausedQueues(ctx context.Context) ([]QueuePause, error)
+	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,
+	// by name. It reads all of those.
+	QueueCounts(ctx context.Context) ([]QueueCounts, error)
+}
+
+// QueueChange is what becomes of a queue.
+type QueueChange struct {
+	Queue  string
+	Paused bool
+	Actor  uuid.UUID // zero: unknown
+	Reason string
+}
+
+// QueuePause is whether a queue is paused, and by whom it was paused and resumed last.
+type QueuePause struct {
+	Queue         string
+	Paused        bool
+	PausedBy      uuid.UUID
+	PausedReason  string
+	PausedDate    time.Time
+	ResumedBy     uuid.UUID
+	ResumedReason string
+	ResumedDate   *time.Time // nil: never
+	SincePaused   time.Duration
+}
+
+// QueueCounts is what is in a queue. Tasks that are paused themselves are not counted.
+type QueueCounts struct {
+	Queue   string
+	Waiting int64
+	Due     int64 // of those that wait
+	Running int64 // claimed, whether their session has begun or not
+	// Oldest is since when the task has been due that has been due for longest, and Wait how
+	// long ago that is by the database's clock.
+	Oldest *time.Time
+	Wait   time.Duration
+}

@@ -1,0 +1,132 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// unknownColumns are those that [readUnknown] reads.
+const unknownColumns = "execution_component_name, codec_revision, queue, tasks, first_seen_date, last_seen_date"
+
+func readUnknown(to *[]store.UnknownKind) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var k store.UnknownKind
+		err := rows.Scan(&k.Kind, &k.Revision, &k.Queue, &k.Tasks, sqlrows.Time(&k.First), sqlrows.Time(&k.Last))
+		*to = append(*to, k)
+		return err
+	}
+}
+
+// UnknownKinds implements [store.Operator].
+func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT "+unknownColumns+" FROM {s}taskkit_unknown_kind ORDER BY queue, execution_component_name, codec_revision"), nil, readUnknown(&found))
+	if err != nil {
+		return nil, fmt.Errorf("read which kinds are unknown: %w", err)
+	}
+	return found, nil
+}
+
+// SeeUnknownKinds implements [store.UnknownKinds]. It reads outside of its transaction, which is
+// not begun when there is nothing to write.
+func (b *Base) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind, some bool, err error) {
+	before, err := b.UnknownKinds(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	var seen []store.UnknownKind
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.execution_component_name, q.codec_revision, q.queue, q.tasks, {now}, {now} FROM (
+  SELECT execution_component_name, codec_revision, queue, count(*) AS tasks FROM (
+    SELECT execution_component_name, codec_revision, queue FROM {s}taskkit_queued_task
+    WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND control = '' AND not_before <= {now}
+      AND queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused) LIMIT $1
+  ) d GROUP BY execution_component_name, codec_revision, queue
+) q WHERE `+b.served()+` AND NOT `+b.knownBy("")), []any{int64(store.UnknownRead)}, readUnknown(&seen))
+	if err != nil {
+		return nil, false, fmt.Errorf("look for tasks of unknown kinds: %w", err)
+	}
+	if len(before)+len(seen) == 0 {
+		return nil, false, nil
+	}
+	err = b.write(ctx, func(q store.Querier) error {
+		report = nil
+		for _, k := range seen {
+			_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_unknown_kind (id, execution_component_name, codec_revision, queue, tasks)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (execution_component_name, codec_revision, queue) DO UPDATE SET tasks = excluded.tasks, last_seen_date = {now},
+  first_seen_date = CASE WHEN taskkit_unknown_kind.last_seen_date < `)+b.ago("$6")+b.SQL(` THEN {now} ELSE taskkit_unknown_kind.first_seen_date END`),
+				store.NewID().String(), k.Kind, int64(k.Revision), k.Queue, k.Tasks, Millis(store.UnknownGap))
+			if err != nil {
+				return err
+			}
+		}
+		if err := b.forgetKnown(ctx, q); err != nil {
+			return err
+		}
+		if len(seen) == 0 {
+			_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_unknown_kind WHERE last_seen_date < ")+b.ago("$1"), Millis(store.UnknownGap))
+			return err
+		}
+		_, err := sqlrows.Query(ctx, q, b.SQL("UPDATE {s}taskkit_unknown_kind SET reported_date = {now} WHERE reported_date IS NULL OR reported_date < ")+
+			b.ago("$1")+" RETURNING "+unknownColumns, []any{Millis(store.UnknownReported)}, readUnknown(&report))
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("record which kinds are unknown: %w", err)
+	}
+	return report, len(seen) > 0, nil
+}
+
+// forgetKnown removes the rows of kinds that a live process knows.
+func (b *Base) forgetKnown(ctx context.Context, q store.Querier) error {
+	_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_unknown_kind AS q WHERE ")+b.knownBy(""))
+	return err
+}
+
+// served is the condition that a live process serves the queue of task q.
+func (t Statements) served() string {
+	if t.dialect == dialect.SQLite {
+		return `EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.queues) u WHERE p.ended_date IS NULL AND NOT p.safe_mode AND u.value = q.queue)`
+	}
+	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode AND p.queues::jsonb @> to_jsonb(q.queue))`)
+}
+
+// EndUnknownKinds implements [store.UnknownKinds]. The two steps are those of a worker that claims a
+// task and cannot run it, so a late write of a former holder finds another fence.
+func (b *Base) EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) (ended []uuid.UUID, err error) {
+	err = b.write(ctx, func(q store.Querier) error {
+		var err error
+		ended, err = sqlrows.IDs(ctx, q, b.SQL(`WITH picked AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_unknown_kind k
+    ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision AND k.queue = q.queue
+  WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
+    AND k.first_seen_date < `)+b.ago("$2")+" AND q.not_before < "+b.ago("$2")+" AND k.last_seen_date > "+b.ago("$3")+`
+    AND `+b.served()+" AND NOT "+b.knownBy("")+" AND NOT "+b.hasOpenChildren()+b.SQL(`
+    AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
+    AND EXISTS (SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $4 `)+b.lockRowSkipping("q")+b.SQL(`
+)
+UPDATE {s}taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1, scheduled_by_process = $1,
+  scheduling_started_date = {now}, execution_started_date = NULL, modified_date = {now}
+WHERE id IN (SELECT id FROM picked) AND workflow_status`+AsExpression+` = 'QUEUED' RETURNING id`),
+			process, Millis(after), Millis(store.UnknownGap), int64(limit))
+		if err != nil || len(ended) == 0 {
+			return err
+		}
+		_, err = q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc = $2, scheduled_by_process = NULL,
+  stalled = false, waiting_reason = NULL, workflow_stopped_date = {now}, modified_date = {now}
+WHERE id `+b.anyID("$1")+` AND workflow_status`+AsExpression+` = 'SCHEDULING'`), b.idsArg(ended), store.UnknownKindDesc)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("end tasks of unknown kinds: %w", err)
+	}
+	return ended, nil
+}

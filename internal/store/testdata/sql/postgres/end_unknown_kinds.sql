@@ -1,0 +1,39 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+WITH picked AS MATERIALIZED (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_unknown_kind k
+    ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision
+        AND k.queue = q.queue
+  WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
+    AND k.first_seen_date < clock_timestamp() - $2::bigint * interval '1 millisecond'
+        AND q.not_before < clock_timestamp() - $2::bigint * interval '1 millisecond'
+        AND k.last_seen_date > clock_timestamp() - $3::bigint * interval '1 millisecond'
+    AND EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode
+        AND p.queues::jsonb @> to_jsonb(q.queue)) AND NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> to_jsonb(q.queue))
+        AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING') LIMIT 1 OFFSET 0)
+    AND q.queue NOT IN (SELECT name FROM "taskkit".taskkit_queue WHERE paused)
+    AND EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $4 FOR NO KEY UPDATE OF q SKIP LOCKED
+)
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1,
+    scheduled_by_process = $1,
+  scheduling_started_date = clock_timestamp(), execution_started_date = NULL,
+      modified_date = clock_timestamp()
+WHERE id IN (SELECT id FROM picked) AND workflow_status || '' = 'QUEUED' RETURNING id;
+
+UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc = $2,
+    scheduled_by_process = NULL,
+  stalled = false, waiting_reason = NULL, workflow_stopped_date = clock_timestamp(),
+      modified_date = clock_timestamp()
+WHERE id = ANY($1::text[]::uuid[]) AND workflow_status || '' = 'SCHEDULING';
+
+commit;

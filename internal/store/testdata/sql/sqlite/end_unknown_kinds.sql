@@ -1,0 +1,36 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+WITH picked AS MATERIALIZED (
+  SELECT q.id FROM taskkit_queued_task q JOIN taskkit_unknown_kind k
+    ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision
+        AND k.queue = q.queue
+  WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
+    AND k.first_seen_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
+        AND q.not_before < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
+        AND k.last_seen_date > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $3 / 1000.0))
+    AND EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.queues) u WHERE p.ended_date IS NULL
+        AND NOT p.safe_mode AND u.value = q.queue) AND NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
+        json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))
+        AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
+        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
+    AND q.queue NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+    AND EXISTS (SELECT 1 FROM taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
+  ORDER BY q.id LIMIT $4
+)
+UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1, scheduled_by_process = $1,
+  scheduling_started_date = datetime('now', 'subsec'), execution_started_date = NULL,
+      modified_date = datetime('now', 'subsec')
+WHERE id IN (SELECT id FROM picked) AND workflow_status || '' = 'QUEUED' RETURNING id;
+
+UPDATE taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc = $2,
+    scheduled_by_process = NULL,
+  stalled = false, waiting_reason = NULL, workflow_stopped_date = datetime('now', 'subsec'),
+      modified_date = datetime('now', 'subsec')
+WHERE id IN (SELECT value FROM json_each($1)) AND workflow_status || '' = 'SCHEDULING';
+
+COMMIT;

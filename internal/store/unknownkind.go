@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// UnknownKind is a kind, or a revision of one, of due tasks that no live process knows which serves
+// their queue, although one serves it.
+type UnknownKind struct {
+	Kind     string
+	Revision int
+	Queue    string
+	Tasks    int64 // that were due when it was last seen, or a part of them
+	First    time.Time
+	Last     time.Time
+}
+
+const (
+	// UnknownGap is for how long a sighting counts: after it, the time begins anew, since nobody
+	// may have looked meanwhile.
+	UnknownGap = 24 * time.Hour
+	// UnknownReported is how often an unknown kind is reported again.
+	UnknownReported = 24 * time.Hour
+	// UnknownRead is how many due tasks a pass reads at most.
+	UnknownRead = 100_000
+
+	// UnknownKindDesc is the description of a task that ended because its kind was unknown.
+	UnknownKindDesc = "unknown_kind: for too long no live worker that serves its queue has known its kind or revision: start one that does, and retry the task"
+)
+
+// UnknownKinds finds tasks that no worker will run.
+type UnknownKinds interface {
+	// SeeUnknownKinds records the kinds that are unknown now, and forgets those that have become
+	// known. It returns those that are to be reported, each to one caller a day, and whether there
+	// are any.
+	SeeUnknownKinds(ctx context.Context) (report []UnknownKind, some bool, err error)
+	// EndUnknownKinds ends tasks in ERROR, at most limit, that have been due for longer than this and
+	// whose kind has been seen to be unknown for as long and still is. Tasks of paused queues, with
+	// a request, or with open children are left. They pass through the hands of the process.
+	EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) ([]uuid.UUID, error)
+}

@@ -1,0 +1,164 @@
+package taskkit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// QueueInfo is a queue: one that a task waits in or runs from, that a live worker serves, or
+// that has been paused once. Tasks that are paused themselves are not counted.
+type QueueInfo struct {
+	Name    string `json:"name"`
+	Waiting int64  `json:"waiting"`
+	Due     int64  `json:"due"`     // of those that wait
+	Running int64  `json:"running"` // claimed by a worker
+	Workers int    `json:"workers"` // live ones that serve it
+	// OldestDue is since when the task has been due that has been due for longest, and OldestWait
+	// how long ago that is by the database's clock. Nil: no task is due.
+	OldestDue  *time.Time    `json:"oldest_due,omitempty"`
+	OldestWait time.Duration `json:"oldest_wait_ns,omitempty"`
+	// Paused: no worker claims from it. By whom, why and when it was paused last is kept after it
+	// was resumed, and so is the last resume.
+	Paused        bool       `json:"paused"`
+	PausedBy      uuid.UUID  `json:"paused_by,omitzero"`
+	PausedReason  string     `json:"paused_reason,omitempty"`
+	PausedDate    *time.Time `json:"paused_date,omitempty"`
+	ResumedBy     uuid.UUID  `json:"resumed_by,omitzero"`
+	ResumedReason string     `json:"resumed_reason,omitempty"`
+	ResumedDate   *time.Time `json:"resumed_date,omitempty"`
+	// UnknownKinds are those of due tasks that no live worker of the queue knows, as the workers saw
+	// it last.
+	UnknownKinds []UnknownKind `json:"unknown_kinds,omitempty"`
+}
+
+// UnknownKind is a kind or a revision that no live worker of a queue knows. See
+// [Config.UnknownKindAfter].
+type UnknownKind struct {
+	Kind     string    `json:"kind"`
+	Revision int       `json:"revision"`
+	Tasks    int64     `json:"tasks"` // that were due when it was last seen, or a part of them
+	Since    time.Time `json:"since"` // when it was first seen
+}
+
+// PauseQueue keeps all workers from claiming tasks of a queue until [Client.ResumeQueue]: a claim
+// that begins after it has returned takes none. Tasks that workers have by then go on until they
+// end or come back to the queue, for a retry say. Requests to stop or to delete a waiting task
+// take effect, and tasks can be submitted. The queue needs no task and no worker. Pausing a
+// paused queue does nothing, and is no error. Of the options only [WithActor] and [WithReason] are
+// allowed. Another name than [WithQueue] accepts is an *[OptionError].
+//
+// Given a transaction, the pause takes effect when that commits.
+func (c *Client) PauseQueue(ctx context.Context, name string, opts ...RequestOption) error {
+	return c.changeQueue(ctx, name, true, opts)
+}
+
+// ResumeQueue lets workers claim tasks of a queue again. Resuming a queue that is not paused does
+// nothing, and is no error. It takes the options of [Client.PauseQueue].
+func (c *Client) ResumeQueue(ctx context.Context, name string, opts ...RequestOption) error {
+	return c.changeQueue(ctx, name, false, opts)
+}
+
+func (c *Client) changeQueue(ctx context.Context, name string, paused bool, opts []RequestOption) error {
+	if !lifecycle.ValidQueue(name) {
+		return &OptionError{"name", queueProblem(name)}
+	}
+	r, err := onlyAudit(opts, "a queue is paused and resumed")
+	if err != nil {
+		return err
+	}
+	op, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	if err := op.PauseQueue(ctx, store.QueueChange{Queue: name, Paused: paused, Actor: r.Actor, Reason: r.Reason}); err != nil {
+		return c.public(ctx, err)
+	}
+	return nil
+}
+
+// onlyAudit returns the request that options describe, which may say who makes it and why, but
+// nothing else.
+func onlyAudit(opts []RequestOption, what string) (store.Request, error) {
+	var r requestOptions
+	for _, o := range opts {
+		o.applyRequest(&r)
+	}
+	r.Action = lifecycle.ActPause // which takes no limit
+	if err := r.check(); err != nil {
+		return store.Request{}, err
+	}
+	if r.Skip {
+		return store.Request{}, &OptionError{"WithSkip", what + " as a whole: leave it out"}
+	}
+	return r.Request, nil
+}
+
+// Queues returns the queues by name. It reads every task that waits or runs.
+func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := op.QueueCounts(ctx)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	pauses, err := op.PausedQueues(ctx)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	processes, err := op.Processes(ctx, 0)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	unknown, err := op.UnknownKinds(ctx)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	return queueInfos(counts, pauses, processes, unknown), nil
+}
+
+// queueInfos joins what is known of queues.
+func queueInfos(counts []store.QueueCounts, pauses []store.QueuePause, processes []store.Process, unknown []store.UnknownKind) []QueueInfo {
+	byName := make(map[string]*QueueInfo)
+	queue := func(name string) *QueueInfo {
+		if byName[name] == nil {
+			byName[name] = &QueueInfo{Name: name}
+		}
+		return byName[name]
+	}
+	for _, n := range counts {
+		q := queue(n.Queue)
+		q.Waiting, q.Due, q.Running, q.OldestDue, q.OldestWait = n.Waiting, n.Due, n.Running, n.Oldest, n.Wait
+	}
+	for _, p := range pauses {
+		q := queue(p.Queue)
+		q.Paused, q.PausedBy, q.PausedReason, q.PausedDate = p.Paused, p.PausedBy, p.PausedReason, &p.PausedDate
+		q.ResumedBy, q.ResumedReason, q.ResumedDate = p.ResumedBy, p.ResumedReason, p.ResumedDate
+	}
+	for _, p := range processes {
+		if !p.Alive() {
+			continue
+		}
+		for _, name := range p.Queues {
+			queue(name).Workers++
+		}
+	}
+	for _, k := range unknown {
+		q := queue(k.Queue)
+		q.UnknownKinds = append(q.UnknownKinds, UnknownKind{k.Kind, k.Revision, k.Tasks, k.First})
+	}
+	infos := make([]QueueInfo, 0, len(byName))
+	for _, q := range byName {
+		infos = append(infos, *q)
+	}
+	slices.SortFunc(infos, func(a, b QueueInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return infos
+}
