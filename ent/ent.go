@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/ent/eventprune"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
@@ -89,6 +90,7 @@ func checkColumn(t, c string) error {
 			eventprune.Table:  eventprune.ValidColumn,
 			mergedkey.Table:   mergedkey.ValidColumn,
 			queuedtask.Table:  queuedtask.ValidColumn,
+			schedule.Table:    schedule.ValidColumn,
 			taskattempt.Table: taskattempt.ValidColumn,
 			taskevent.Table:   taskevent.ValidColumn,
 			taskitem.Table:    taskitem.ValidColumn,

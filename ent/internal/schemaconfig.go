@@ -10,6 +10,7 @@ type SchemaConfig struct {
 	EventPrune  string // EventPrune table.
 	MergedKey   string // MergedKey table.
 	QueuedTask  string // QueuedTask table.
+	Schedule    string // Schedule table.
 	TaskAttempt string // TaskAttempt table.
 	TaskEvent   string // TaskEvent table.
 	TaskItem    string // TaskItem table.

@@ -33,9 +33,9 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantChecks := 10
+			wantChecks := 13
 			if name == "postgres" { // there those of a task are triggers
-				wantChecks = 3
+				wantChecks = 6
 				for _, table := range tables {
 					if table.Name == "taskkit_queued_task" {
 						table.Annotation.Checks = nil
