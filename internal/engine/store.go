@@ -46,6 +46,7 @@ type Store interface {
 	Processes(ctx context.Context, since time.Duration) ([]store.Process, error)
 	store.Presence
 	store.Cleaner
+	store.ScheduleRunner
 	// Dialect is passed on to executors that use ent; see [LazyTx.Dialect].
 	Dialect() dialect.Name
 	// Release frees what the store keeps of the connection pool between calls.

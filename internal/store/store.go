@@ -80,6 +80,7 @@ type Store interface {
 
 	Presence
 	Cleaner
+	ScheduleRunner
 
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator
@@ -130,6 +131,7 @@ type Operator interface {
 	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
 	Rates
 	Parents
+	Schedules
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner

@@ -100,6 +100,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 	c.worker()
 	c.operator()
 	c.children()
+	c.schedules()
 	return c.golden
 }
 
