@@ -44,6 +44,7 @@ type tables interface {
 	Derive(ctx context.Context, from ID, notify bool, makes func(store.Origin) (store.NewTask, error)) (ID, error)
 	store.Rates
 	store.Parents
+	store.Schedules
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)

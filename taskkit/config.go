@@ -112,8 +112,9 @@ type Config struct {
 	// <system>-<start>-<random> (SSP-24). Defaults to the host's name.
 	SystemID string
 
-	measureEvery time.Duration // of engine.Config; only tests set it
-	cleanEvery   time.Duration // of engine.Config; only tests set it
+	measureEvery  time.Duration // of engine.Config; only tests set it
+	cleanEvery    time.Duration // of engine.Config; only tests set it
+	scheduleEvery time.Duration // of engine.Config; only tests set it
 }
 
 // or returns d unless it is zero.
@@ -135,7 +136,8 @@ func (c Config) engine() engine.Config {
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
 		MeasureEvery: or(c.measureEvery, 5*time.Second),
 		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
-		Call: or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
+		ScheduleEvery: or(c.scheduleEvery, 15*time.Second),
+		Call:          or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
 		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),

@@ -48,6 +48,8 @@ type Config struct {
 	Youngest   time.Duration
 	Events     time.Duration
 	CleanEvery time.Duration
+	// ScheduleEvery is how often new schedules are looked for. 0: schedules are not fired.
+	ScheduleEvery time.Duration
 
 	// Identity installs the security context before each transaction.
 	Identity func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)

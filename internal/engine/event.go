@@ -98,6 +98,32 @@ type (
 		Worker                       string
 		Results, Tasks, Idle, Events int
 	}
+	// ScheduleFired is sent when tasks of a schedule are committed.
+	ScheduleFired struct {
+		Worker    string
+		Schedule  string
+		Kind      string
+		Wall      string // the last wall time; "": it was only triggered
+		Triggered bool
+		Tasks     []uuid.UUID
+	}
+	// ScheduleMissed is sent when fires of a schedule were late.
+	ScheduleMissed struct {
+		Worker      string
+		Schedule    string
+		Kind        string
+		Policy      string
+		First, Last string // wall times
+		Submitted   int    // for late wall times
+	}
+	// ScheduleFailed is sent when a schedule cannot submit its task.
+	ScheduleFailed struct {
+		Worker   string
+		Schedule string
+		Kind     string
+		Wall     string // the wall time that is given up; "": it stays due, for another worker
+		Err      error
+	}
 	// TasksTakenOver is sent by the worker whose reaper released tasks.
 	TasksTakenOver struct {
 		Worker string
@@ -117,6 +143,7 @@ const (
 	CallClean       = "remove_old"
 	CallWakeParents = "wake parents"
 	CallCheckClaims = "check_claims"
+	CallSchedules   = "fire_schedules"
 )
 
 // The events of a task.
@@ -230,6 +257,9 @@ func (CallFailed) event()        {}
 func (BatchesCancelled) event()  {}
 func (SessionsAbandoned) event() {}
 func (OldRemoved) event()        {}
+func (ScheduleFired) event()     {}
+func (ScheduleMissed) event()    {}
+func (ScheduleFailed) event()    {}
 func (TasksTakenOver) event()    {}
 func (TaskClaimed) event()       {}
 func (ClaimLost) event()         {}

@@ -27,8 +27,9 @@ type registration struct {
 	cleaner   *cleaner
 	listener  *listener
 	parents   *parents
+	scheduler *Scheduler
 
-	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener and parents
+	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, parents and scheduler
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -61,7 +62,8 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 			store: w.store, process: p.ID, poll: c.Poll, deadAfter: c.DeadAfter,
 			wakeups: wakeups, joined: joined, heartbeat: renew, events: events,
 		},
-		parents: parents,
+		parents:   parents,
+		scheduler: &Scheduler{store: w.store, kinds: w.kinds, every: c.ScheduleEvery, call: c.Call, wakeups: wakeups, events: events},
 	}
 }
 
@@ -99,6 +101,7 @@ func (r *registration) run(ctx context.Context) error {
 	claims, endClaims := context.WithCancel(writes)
 	defer endClaims()
 	claimed := start(func() { r.claimer.run(claims) })
+	r.background.Go(func() { r.scheduler.run(claims) })
 
 	var reason error
 	select {

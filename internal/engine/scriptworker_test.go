@@ -27,8 +27,9 @@ type scriptWorker struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	store.Cleaner // no script cleans
-	store.Parents // no task of a script has children
+	store.Cleaner        // no script cleans
+	store.Parents        // no task of a script has children
+	store.ScheduleRunner // no script has schedules
 
 	mu            sync.Mutex
 	cut, dead     bool
