@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,6 +176,7 @@ func (s *submission) checkSchedule() error {
 	if len(wrong) == 0 {
 		return nil
 	}
+	slices.Sort(wrong)
 	return &OptionError{"SetSchedule", "takes OwnedBy, RunAs, WithQueue, WithPriority, WithSchema and WithActor, not " + strings.Join(wrong, " and ")}
 }
 
