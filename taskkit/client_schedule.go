@@ -197,7 +197,7 @@ func (c *Client) PauseSchedule(ctx context.Context, name string, opts ...Request
 	})
 }
 
-// ResumeSchedule lets a paused schedule go on. What it missed while it was paused is dealt with
+// ResumeSchedule lets a paused schedule go on. What becomes of what it missed meanwhile is decided
 // by its policy, see [Misfire].
 func (c *Client) ResumeSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
 	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, _ *requestOptions) {

@@ -67,7 +67,7 @@ func (Schedule) Fields() []ent.Field {
 func (Schedule) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("name").Unique().StorageKey("taskkit_schedule_name"),
-		// What workers look at every few seconds.
+		// What workers read every few seconds.
 		index.Fields("due_date").Annotations(entsql.IndexWhere("due_date IS NOT NULL")).StorageKey("taskkit_schedule_due"),
 	}
 }

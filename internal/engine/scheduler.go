@@ -68,7 +68,7 @@ func (s *Scheduler) run(ctx context.Context) {
 }
 
 // Pass fires what is due, and returns how long until something else is; negative: nothing will
-// be. A schedule that cannot be dealt with here keeps no other from being fired.
+// be. A schedule that cannot be fired here keeps no other from being fired.
 func (s *Scheduler) Pass(ctx context.Context) (next time.Duration, err error) {
 	kinds := make(map[string][]int, len(s.kinds))
 	for name, k := range s.kinds {

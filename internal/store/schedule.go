@@ -84,7 +84,7 @@ type ScheduleRunner interface {
 // DueSchedules says which are looked for.
 type DueSchedules struct {
 	Kinds map[string][]int // kind, or alias of one, to revisions of the spec
-	Skip  int              // so many are left out, because they could not be dealt with
+	Skip  int              // so many are left out, because they could not be fired
 	Limit int
 }
 

@@ -33,18 +33,18 @@ var (
 type form struct {
 	name        string
 	short, long int // schedules
-	open        func(t *testing.T, at time.Time) world
+	open        func(t *testing.T, at time.Time) env
 }
 
 var forms = []form{
-	{"memory", 60, 1000, func(*testing.T, time.Time) world { return inMemory{memstore.New()} }},
-	{"sqlite", 30, 1000, func(t *testing.T, at time.Time) world {
+	{"memory", 60, 1000, func(*testing.T, time.Time) env { return inMemory{memstore.New()} }},
+	{"sqlite", 30, 1000, func(t *testing.T, at time.Time) env {
 		t.Helper()
-		return newWorld(t, testdb.SQLite(t, testdb.Unsynced()), at)
+		return newEnv(t, testdb.SQLite(t, testdb.Unsynced()), at)
 	}},
-	{"postgres", 10, 40, func(t *testing.T, at time.Time) world {
+	{"postgres", 10, 40, func(t *testing.T, at time.Time) env {
 		t.Helper()
-		return newWorld(t, testdb.Postgres(t), at)
+		return newEnv(t, testdb.Postgres(t), at)
 	}},
 }
 
@@ -59,7 +59,7 @@ func (f *form) start(t *testing.T) (s *simulation, plans []plan, want map[string
 	if f.name == "memory" {
 		period = year
 	}
-	s = &simulation{world: f.open(t, period[0]), T: t, workers: 5, deadly: 10, seed: rand.Uint64(), period: period}
+	s = &simulation{env: f.open(t, period[0]), T: t, workers: 5, deadly: 10, seed: rand.Uint64(), period: period}
 	t.Logf("seed %d", s.seed)
 	plans = plansOf(s.seed, n)
 	want, instants = s.begin(plans)
@@ -76,7 +76,7 @@ func TestYear(t *testing.T) { //nolint:paralleltest // SQLite's clock is one
 			got := make(map[string]int)
 			for i, at := range instants {
 				s.setClock(t, at)
-				s.settle()
+				s.fireAll()
 				if i%500 == 499 {
 					s.gather(got)
 				}
@@ -121,7 +121,7 @@ func TestMisfires(t *testing.T) { //nolint:paralleltest // SQLite's clock is one
 					next++
 				}
 				s.setClock(t, at)
-				s.settle()
+				s.fireAll()
 				for i := range plans {
 					p := &plans[i]
 					var tasks []minute

@@ -19,8 +19,8 @@ type schedule struct {
 	due time.Time // zero: never
 }
 
-// settle sets when the schedule is due.
-func (r *schedule) settle(now time.Time) {
+// reckon sets when the schedule is due.
+func (r *schedule) reckon(now time.Time) {
 	r.due = r.NextAt
 	switch {
 	case r.Triggered:
@@ -81,7 +81,7 @@ func (s *Store) ChangeSchedule(ctx context.Context, name string, change func(now
 	after.Version, after.Modified = before.Version+1, now
 	after.PauseReason, after.TriggerReason = classify.Clean(after.PauseReason), classify.Clean(after.TriggerReason)
 	r := &schedule{Schedule: after}
-	r.settle(now)
+	r.reckon(now)
 	s.commit()
 	s.schedules[name] = r
 	return after, nil
@@ -161,7 +161,7 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 	if len(f.Tasks) > 0 {
 		r.LastAt = now
 	}
-	r.settle(now)
+	r.reckon(now)
 	s.commit()
 	return true, nil
 }

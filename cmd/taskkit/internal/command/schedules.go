@@ -41,7 +41,7 @@ that know the kind fire them. Without a subcommand the schedules are listed.`,
 		a.scheduleRequest("pause", "Keep a schedule from submitting tasks", "Keep a schedule from submitting tasks until it is resumed.", (*taskkit.Client).PauseSchedule, func(s *taskkit.ScheduleInfo) string {
 			return "is paused"
 		}),
-		a.scheduleRequest("resume", "Let a paused schedule go on", "Let a paused schedule go on. What it has missed is dealt with by its policy (--misfire).", (*taskkit.Client).ResumeSchedule, func(s *taskkit.ScheduleInfo) string {
+		a.scheduleRequest("resume", "Let a paused schedule go on", "Let a paused schedule go on. What it has missed is decided by its policy (--misfire).", (*taskkit.Client).ResumeSchedule, func(s *taskkit.ScheduleInfo) string {
 			return "goes on, next at " + nextFire(s)
 		}),
 		a.scheduleRequest("trigger", "Submit a task of a schedule now", "Ask the workers to submit a task of a schedule once, also while it is paused. One that knows\nthe kind does it within some seconds.", (*taskkit.Client).TriggerSchedule, func(s *taskkit.ScheduleInfo) string {

@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	testdb.LeakMain(m)
 }
 
-// world is a database whose clock the test sets.
-type world interface {
+// env is a database whose clock the test sets.
+type env interface {
 	store.ScheduleRunner
 	store.Schedules
 	// setClock sets the time, which never goes back.
@@ -83,8 +83,8 @@ type inDatabase struct {
 	h  *sql.DB
 }
 
-// newWorld returns the store of a database with a clock.
-func newWorld(t *testing.T, db *testdb.DB, at time.Time) inDatabase {
+// newEnv returns the store of a database with a clock.
+func newEnv(t *testing.T, db *testdb.DB, at time.Time) inDatabase {
 	t.Helper()
 	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ var errKilled = errors.New("the worker was killed")
 
 // mortal is the store as a worker has it that may be killed at any fire.
 type mortal struct {
-	world
+	env
 	sim  *simulation
 	kill context.CancelFunc
 	rng  *rand.Rand
@@ -180,21 +180,21 @@ func (m *mortal) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, 
 		m.sim.kills.Add(1)
 		ctx, cancel := context.WithTimeout(ctx, time.Duration(m.rng.Int64N(int64(2*time.Millisecond))))
 		defer cancel()
-		_, _ = m.world.FireSchedule(ctx, f)
+		_, _ = m.env.FireSchedule(ctx, f)
 		m.kill()
 		return false, errKilled
 	case n < 3*m.sim.deadly: // it has written, and does not learn it
 		m.sim.kills.Add(1)
-		_, _ = m.world.FireSchedule(ctx, f)
+		_, _ = m.env.FireSchedule(ctx, f)
 		m.kill()
 		return false, errKilled
 	}
-	return m.world.FireSchedule(ctx, f)
+	return m.env.FireSchedule(ctx, f)
 }
 
 // simulation is some workers, of which each may be killed and is then started again.
 type simulation struct {
-	world
+	env
 	*testing.T
 	workers int
 	deadly  int // of a thousand fires, for each of the three kinds of kills
@@ -206,8 +206,8 @@ type simulation struct {
 	failed  atomic.Int64
 }
 
-// settle lets the workers fire until nothing is due.
-func (s *simulation) settle() {
+// fireAll lets the workers fire until nothing is due.
+func (s *simulation) fireAll() {
 	s.Helper()
 	for range 1000 {
 		var (
@@ -219,7 +219,7 @@ func (s *simulation) settle() {
 			wg.Go(func() {
 				ctx, kill := context.WithCancel(s.Context())
 				defer kill()
-				m := &mortal{s.world, s, kill, rand.New(rand.NewPCG(s.seed, s.rounds<<8|uint64(i)))}
+				m := &mortal{s.env, s, kill, rand.New(rand.NewPCG(s.seed, s.rounds<<8|uint64(i)))}
 				if next, err := engine.NewScheduler(m, s.kinds(), s.config()).Pass(ctx); err == nil && (next < 0 || next > time.Second) {
 					quiet.Store(true)
 				}
