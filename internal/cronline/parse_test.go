@@ -19,8 +19,9 @@ func next(t *testing.T, expr string, n int) (walls []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wall, ok := time.Date(2025, 12, 31, 23, 59, 0, 0, time.UTC), true
+	wall := time.Date(2025, 12, 31, 23, 59, 0, 0, time.UTC)
 	for range n {
+		var ok bool
 		if wall, ok = l.Next(wall); !ok {
 			break
 		}
@@ -147,7 +148,7 @@ func FuzzParse(f *testing.F) {
 		if l.Interval() > 0 {
 			c.Zone = time.UTC
 		}
-		now := time.Unix(at%(100_000_000_000), 0).UTC()
+		now := time.Unix(at%100_000_000_000, 0).UTC()
 		if f, ok := c.First(now); ok {
 			if !f.At.After(now) {
 				t.Fatalf("%q: the first fire after %v is at %v", expr, now, f.At)

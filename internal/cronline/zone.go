@@ -17,7 +17,7 @@ func LoadZone(name string) (*time.Location, error) {
 	case name == "":
 		return time.UTC, nil
 	case name == "Local":
-		return nil, errors.New("Local is another zone on every machine: name one, such as Europe/Oslo")
+		return nil, errors.New("the zone Local is another one on every machine: name one, such as Europe/Oslo")
 	case len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, fmt.Errorf("%q is no name of a time zone: write one such as Europe/Oslo", shorten(name))
 	}

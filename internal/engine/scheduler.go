@@ -128,7 +128,7 @@ func (s *Scheduler) fire(ctx context.Context, now time.Time, sc *store.Schedule)
 	if err != nil {
 		// Another worker may know the zone, or read the expression.
 		s.events.report(ScheduleFailed{Worker: s.events.worker, Schedule: sc.Name, Kind: sc.Kind, Err: err})
-		return stuck, nil
+		return stuck, nil //nolint:nilerr // it is reported, and no failure of the database
 	}
 	err = s.tasks(&f, due)
 	if err == nil {

@@ -3,7 +3,6 @@ package storetest
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -201,7 +200,7 @@ func scheduleFiresOnce(e *env) {
 		}
 		wg.Wait()
 		if n := fired.Load(); n > 1 || n == 0 {
-			e.Fatal(fmt.Sprintf("round %d: %d have fired", round, n))
+			e.Fatalf("round %d: %d have fired", round, n)
 		}
 		is(e, "tasks", e.count(Tasks), round+1)
 	}

@@ -38,13 +38,13 @@ that know the kind fire them. Without a subcommand the schedules are listed.`,
 			}, a.showSchedule),
 		},
 		a.setScheduleCommand(),
-		a.scheduleRequest("pause", "Keep a schedule from submitting tasks", "Keep a schedule from submitting tasks until it is resumed.", (*taskkit.Client).PauseSchedule, func(s *taskkit.ScheduleInfo) string {
+		a.scheduleRequest("pause", "Keep a schedule from submitting tasks", "Keep a schedule from submitting tasks until it is resumed.", (*taskkit.Client).PauseSchedule, func(*taskkit.ScheduleInfo) string {
 			return "is paused"
 		}),
 		a.scheduleRequest("resume", "Let a paused schedule go on", "Let a paused schedule go on. What it has missed is decided by its policy (--misfire).", (*taskkit.Client).ResumeSchedule, func(s *taskkit.ScheduleInfo) string {
 			return "goes on, next at " + nextFire(s)
 		}),
-		a.scheduleRequest("trigger", "Submit a task of a schedule now", "Ask the workers to submit a task of a schedule once, also while it is paused. One that knows\nthe kind does it within some seconds.", (*taskkit.Client).TriggerSchedule, func(s *taskkit.ScheduleInfo) string {
+		a.scheduleRequest("trigger", "Submit a task of a schedule now", "Ask the workers to submit a task of a schedule once, also while it is paused. One that knows\nthe kind does it within some seconds.", (*taskkit.Client).TriggerSchedule, func(*taskkit.ScheduleInfo) string {
 			return "is to submit a task once"
 		}),
 		a.deleteScheduleCommand(),
@@ -235,8 +235,11 @@ schedule fires: programs that have the kind check it before, with taskkit.SetSch
 			given  bool
 			option taskkit.SubmitOption
 		}{
-			{owner.String() != "", taskkit.OwnedBy(owner.UUID)}, {runAs.String() != "", taskkit.RunAs(runAs.UUID)}, {by.String() != "", taskkit.WithActor(by.UUID)},
-			{queue != "", taskkit.WithQueue(queue)}, {c.Flags().Changed("priority"), taskkit.WithPriority(taskkit.Priority(priority))},
+			{owner.String() != "", taskkit.OwnedBy(owner.UUID)},
+			{runAs.String() != "", taskkit.RunAs(runAs.UUID)},
+			{by.String() != "", taskkit.WithActor(by.UUID)},
+			{queue != "", taskkit.WithQueue(queue)},
+			{c.Flags().Changed("priority"), taskkit.WithPriority(taskkit.Priority(priority))},
 		} {
 			if o.given {
 				opts = append(opts, o.option)
