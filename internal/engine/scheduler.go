@@ -47,7 +47,8 @@ func (s *Scheduler) run(ctx context.Context) {
 	if s.every <= 0 {
 		return
 	}
-	t := time.NewTimer(rand.N(s.every/8 + 1))
+	// A worker that starts has other things to do first.
+	t := time.NewTimer(s.every/4 + rand.N(s.every/8+1))
 	defer t.Stop()
 	for {
 		select {
