@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
@@ -49,6 +50,8 @@ type Client struct {
 	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
+	// Schedule is the client for interacting with the Schedule builders.
+	Schedule *ScheduleClient
 	// TaskAttempt is the client for interacting with the TaskAttempt builders.
 	TaskAttempt *TaskAttemptClient
 	// TaskEvent is the client for interacting with the TaskEvent builders.
@@ -91,6 +94,7 @@ func (c *Client) init() {
 	c.Limit = NewLimitClient(c.config)
 	c.MergedKey = NewMergedKeyClient(c.config)
 	c.QueuedTask = NewQueuedTaskClient(c.config)
+	c.Schedule = NewScheduleClient(c.config)
 	c.TaskAttempt = NewTaskAttemptClient(c.config)
 	c.TaskEvent = NewTaskEventClient(c.config)
 	c.TaskItem = NewTaskItemClient(c.config)
@@ -203,6 +207,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Limit:       NewLimitClient(cfg),
 		MergedKey:   NewMergedKeyClient(cfg),
 		QueuedTask:  NewQueuedTaskClient(cfg),
+		Schedule:    NewScheduleClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
@@ -240,6 +245,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Limit:       NewLimitClient(cfg),
 		MergedKey:   NewMergedKeyClient(cfg),
 		QueuedTask:  NewQueuedTaskClient(cfg),
+		Schedule:    NewScheduleClient(cfg),
 		TaskAttempt: NewTaskAttemptClient(cfg),
 		TaskEvent:   NewTaskEventClient(cfg),
 		TaskItem:    NewTaskItemClient(cfg),
@@ -283,10 +289,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
-		c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
-		c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult, c.TaskTarget,
-		c.UnknownKind,
+		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.Schedule, c.TaskAttempt,
+		c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage,
+		c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult,
+		c.TaskTarget, c.UnknownKind,
 	} {
 		n.Use(hooks...)
 	}
@@ -296,10 +302,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.TaskAttempt, c.TaskEvent,
-		c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
-		c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult, c.TaskTarget,
-		c.UnknownKind,
+		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.Schedule, c.TaskAttempt,
+		c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage,
+		c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult,
+		c.TaskTarget, c.UnknownKind,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -316,6 +322,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.MergedKey.mutate(ctx, m)
 	case *QueuedTaskMutation:
 		return c.QueuedTask.mutate(ctx, m)
+	case *ScheduleMutation:
+		return c.Schedule.mutate(ctx, m)
 	case *TaskAttemptMutation:
 		return c.TaskAttempt.mutate(ctx, m)
 	case *TaskEventMutation:
@@ -1069,6 +1077,139 @@ func (c *QueuedTaskClient) mutate(ctx context.Context, m *QueuedTaskMutation) (V
 		return (&QueuedTaskDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown QueuedTask mutation op: %q", m.Op())
+	}
+}
+
+// ScheduleClient is a client for the Schedule schema.
+type ScheduleClient struct {
+	config
+}
+
+// NewScheduleClient returns a client for the Schedule from the given config.
+func NewScheduleClient(c config) *ScheduleClient {
+	return &ScheduleClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `schedule.Hooks(f(g(h())))`.
+func (c *ScheduleClient) Use(hooks ...Hook) {
+	c.hooks.Schedule = append(c.hooks.Schedule, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `schedule.Intercept(f(g(h())))`.
+func (c *ScheduleClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Schedule = append(c.inters.Schedule, interceptors...)
+}
+
+// Create returns a builder for creating a Schedule entity.
+func (c *ScheduleClient) Create() *ScheduleCreate {
+	mutation := newScheduleMutation(c.config, OpCreate)
+	return &ScheduleCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Schedule entities.
+func (c *ScheduleClient) CreateBulk(builders ...*ScheduleCreate) *ScheduleCreateBulk {
+	return &ScheduleCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ScheduleClient) MapCreateBulk(slice any, setFunc func(*ScheduleCreate, int)) *ScheduleCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ScheduleCreateBulk{err: fmt.Errorf("calling to ScheduleClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ScheduleCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ScheduleCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Schedule.
+func (c *ScheduleClient) Update() *ScheduleUpdate {
+	mutation := newScheduleMutation(c.config, OpUpdate)
+	return &ScheduleUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ScheduleClient) UpdateOne(_m *Schedule) *ScheduleUpdateOne {
+	mutation := newScheduleMutation(c.config, OpUpdateOne, withSchedule(_m))
+	return &ScheduleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ScheduleClient) UpdateOneID(id uuid.UUID) *ScheduleUpdateOne {
+	mutation := newScheduleMutation(c.config, OpUpdateOne, withScheduleID(id))
+	return &ScheduleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Schedule.
+func (c *ScheduleClient) Delete() *ScheduleDelete {
+	mutation := newScheduleMutation(c.config, OpDelete)
+	return &ScheduleDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ScheduleClient) DeleteOne(_m *Schedule) *ScheduleDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ScheduleClient) DeleteOneID(id uuid.UUID) *ScheduleDeleteOne {
+	builder := c.Delete().Where(schedule.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ScheduleDeleteOne{builder}
+}
+
+// Query returns a query builder for Schedule.
+func (c *ScheduleClient) Query() *ScheduleQuery {
+	return &ScheduleQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSchedule},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Schedule entity by its id.
+func (c *ScheduleClient) Get(ctx context.Context, id uuid.UUID) (*Schedule, error) {
+	return c.Query().Where(schedule.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ScheduleClient) GetX(ctx context.Context, id uuid.UUID) *Schedule {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ScheduleClient) Hooks() []Hook {
+	return c.hooks.Schedule
+}
+
+// Interceptors returns the client interceptors.
+func (c *ScheduleClient) Interceptors() []Interceptor {
+	return c.inters.Schedule
+}
+
+func (c *ScheduleClient) mutate(ctx context.Context, m *ScheduleMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ScheduleCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ScheduleUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ScheduleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ScheduleDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Schedule mutation op: %q", m.Op())
 	}
 }
 
@@ -3089,14 +3230,16 @@ func (c *UnknownKindClient) mutate(ctx context.Context, m *UnknownKindMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		EventPrune, Limit, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem,
-		TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan, TaskProcess,
-		TaskQueue, TaskRate, TaskResult, TaskTarget, UnknownKind []ent.Hook
+		EventPrune, Limit, MergedKey, QueuedTask, Schedule, TaskAttempt, TaskEvent,
+		TaskItem, TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan,
+		TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
+		UnknownKind []ent.Hook
 	}
 	inters struct {
-		EventPrune, Limit, MergedKey, QueuedTask, TaskAttempt, TaskEvent, TaskItem,
-		TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan, TaskProcess,
-		TaskQueue, TaskRate, TaskResult, TaskTarget, UnknownKind []ent.Interceptor
+		EventPrune, Limit, MergedKey, QueuedTask, Schedule, TaskAttempt, TaskEvent,
+		TaskItem, TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan,
+		TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
+		UnknownKind []ent.Interceptor
 	}
 )
 

@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
@@ -94,6 +95,7 @@ func checkColumn(t, c string) error {
 			limit.Table:       limit.ValidColumn,
 			mergedkey.Table:   mergedkey.ValidColumn,
 			queuedtask.Table:  queuedtask.ValidColumn,
+			schedule.Table:    schedule.ValidColumn,
 			taskattempt.Table: taskattempt.ValidColumn,
 			taskevent.Table:   taskevent.ValidColumn,
 			taskitem.Table:    taskitem.ValidColumn,

@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
 	"taskkit.dev/ent/taskitem"
@@ -48,6 +49,7 @@ const (
 	TypeLimit       = "Limit"
 	TypeMergedKey   = "MergedKey"
 	TypeQueuedTask  = "QueuedTask"
+	TypeSchedule    = "Schedule"
 	TypeTaskAttempt = "TaskAttempt"
 	TypeTaskEvent   = "TaskEvent"
 	TypeTaskItem    = "TaskItem"
@@ -5632,6 +5634,2326 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask edge %s", name)
+}
+
+// ScheduleMutation represents an operation that mutates the Schedule nodes in the graph.
+type ScheduleMutation struct {
+	config
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	created_by               *uuid.UUID
+	created_date             *time.Time
+	modified_by              *uuid.UUID
+	modified_date            *time.Time
+	version                  *int64
+	addversion               *int64
+	name                     *string
+	execution_component_name *string
+	execution_spec           *json.RawMessage
+	appendexecution_spec     json.RawMessage
+	codec_revision           *int
+	addcodec_revision        *int
+	secrets                  *string
+	cron                     *string
+	time_zone                *string
+	queue                    *string
+	priority                 *int16
+	addpriority              *int16
+	owner_id                 *uuid.UUID
+	run_as_id                *uuid.UUID
+	misfire                  *string
+	paused                   *bool
+	paused_by                *uuid.UUID
+	paused_reason            *string
+	next_date                *time.Time
+	next_wall                *string
+	due_date                 *time.Time
+	triggered                *bool
+	triggered_by             *uuid.UUID
+	trigger_reason           *string
+	last_date                *time.Time
+	last_wall                *string
+	last_task_id             *uuid.UUID
+	last_error               *string
+	last_error_date          *time.Time
+	clearedFields            map[string]struct{}
+	done                     bool
+	oldValue                 func(context.Context) (*Schedule, error)
+	predicates               []predicate.Schedule
+}
+
+var _ ent.Mutation = (*ScheduleMutation)(nil)
+
+// scheduleOption allows management of the mutation configuration using functional options.
+type scheduleOption func(*ScheduleMutation)
+
+// newScheduleMutation creates new mutation for the Schedule entity.
+func newScheduleMutation(c config, op Op, opts ...scheduleOption) *ScheduleMutation {
+	m := &ScheduleMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSchedule,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withScheduleID sets the ID field of the mutation.
+func withScheduleID(id uuid.UUID) scheduleOption {
+	return func(m *ScheduleMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Schedule
+		)
+		m.oldValue = func(ctx context.Context) (*Schedule, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Schedule.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSchedule sets the old Schedule of the mutation.
+func withSchedule(node *Schedule) scheduleOption {
+	return func(m *ScheduleMutation) {
+		m.oldValue = func(context.Context) (*Schedule, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ScheduleMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ScheduleMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Schedule entities.
+func (m *ScheduleMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ScheduleMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ScheduleMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Schedule.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedBy sets the "created_by" field.
+func (m *ScheduleMutation) SetCreatedBy(u uuid.UUID) {
+	m.created_by = &u
+}
+
+// CreatedBy returns the value of the "created_by" field in the mutation.
+func (m *ScheduleMutation) CreatedBy() (r uuid.UUID, exists bool) {
+	v := m.created_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedBy returns the old "created_by" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldCreatedBy(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedBy: %w", err)
+	}
+	return oldValue.CreatedBy, nil
+}
+
+// ResetCreatedBy resets all changes to the "created_by" field.
+func (m *ScheduleMutation) ResetCreatedBy() {
+	m.created_by = nil
+}
+
+// SetCreatedDate sets the "created_date" field.
+func (m *ScheduleMutation) SetCreatedDate(t time.Time) {
+	m.created_date = &t
+}
+
+// CreatedDate returns the value of the "created_date" field in the mutation.
+func (m *ScheduleMutation) CreatedDate() (r time.Time, exists bool) {
+	v := m.created_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedDate returns the old "created_date" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldCreatedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedDate: %w", err)
+	}
+	return oldValue.CreatedDate, nil
+}
+
+// ResetCreatedDate resets all changes to the "created_date" field.
+func (m *ScheduleMutation) ResetCreatedDate() {
+	m.created_date = nil
+}
+
+// SetModifiedBy sets the "modified_by" field.
+func (m *ScheduleMutation) SetModifiedBy(u uuid.UUID) {
+	m.modified_by = &u
+}
+
+// ModifiedBy returns the value of the "modified_by" field in the mutation.
+func (m *ScheduleMutation) ModifiedBy() (r uuid.UUID, exists bool) {
+	v := m.modified_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedBy returns the old "modified_by" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldModifiedBy(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedBy: %w", err)
+	}
+	return oldValue.ModifiedBy, nil
+}
+
+// ResetModifiedBy resets all changes to the "modified_by" field.
+func (m *ScheduleMutation) ResetModifiedBy() {
+	m.modified_by = nil
+}
+
+// SetModifiedDate sets the "modified_date" field.
+func (m *ScheduleMutation) SetModifiedDate(t time.Time) {
+	m.modified_date = &t
+}
+
+// ModifiedDate returns the value of the "modified_date" field in the mutation.
+func (m *ScheduleMutation) ModifiedDate() (r time.Time, exists bool) {
+	v := m.modified_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModifiedDate returns the old "modified_date" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldModifiedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModifiedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModifiedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModifiedDate: %w", err)
+	}
+	return oldValue.ModifiedDate, nil
+}
+
+// ResetModifiedDate resets all changes to the "modified_date" field.
+func (m *ScheduleMutation) ResetModifiedDate() {
+	m.modified_date = nil
+}
+
+// SetVersion sets the "version" field.
+func (m *ScheduleMutation) SetVersion(i int64) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *ScheduleMutation) Version() (r int64, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldVersion(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *ScheduleMutation) AddVersion(i int64) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *ScheduleMutation) AddedVersion() (r int64, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *ScheduleMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+}
+
+// SetName sets the "name" field.
+func (m *ScheduleMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *ScheduleMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *ScheduleMutation) ResetName() {
+	m.name = nil
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *ScheduleMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *ScheduleMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *ScheduleMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetExecutionSpec sets the "execution_spec" field.
+func (m *ScheduleMutation) SetExecutionSpec(jm json.RawMessage) {
+	m.execution_spec = &jm
+	m.appendexecution_spec = nil
+}
+
+// ExecutionSpec returns the value of the "execution_spec" field in the mutation.
+func (m *ScheduleMutation) ExecutionSpec() (r json.RawMessage, exists bool) {
+	v := m.execution_spec
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionSpec returns the old "execution_spec" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldExecutionSpec(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionSpec is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionSpec requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionSpec: %w", err)
+	}
+	return oldValue.ExecutionSpec, nil
+}
+
+// AppendExecutionSpec adds jm to the "execution_spec" field.
+func (m *ScheduleMutation) AppendExecutionSpec(jm json.RawMessage) {
+	m.appendexecution_spec = append(m.appendexecution_spec, jm...)
+}
+
+// AppendedExecutionSpec returns the list of values that were appended to the "execution_spec" field in this mutation.
+func (m *ScheduleMutation) AppendedExecutionSpec() (json.RawMessage, bool) {
+	if len(m.appendexecution_spec) == 0 {
+		return nil, false
+	}
+	return m.appendexecution_spec, true
+}
+
+// ResetExecutionSpec resets all changes to the "execution_spec" field.
+func (m *ScheduleMutation) ResetExecutionSpec() {
+	m.execution_spec = nil
+	m.appendexecution_spec = nil
+}
+
+// SetCodecRevision sets the "codec_revision" field.
+func (m *ScheduleMutation) SetCodecRevision(i int) {
+	m.codec_revision = &i
+	m.addcodec_revision = nil
+}
+
+// CodecRevision returns the value of the "codec_revision" field in the mutation.
+func (m *ScheduleMutation) CodecRevision() (r int, exists bool) {
+	v := m.codec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCodecRevision returns the old "codec_revision" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldCodecRevision(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCodecRevision is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCodecRevision requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCodecRevision: %w", err)
+	}
+	return oldValue.CodecRevision, nil
+}
+
+// AddCodecRevision adds i to the "codec_revision" field.
+func (m *ScheduleMutation) AddCodecRevision(i int) {
+	if m.addcodec_revision != nil {
+		*m.addcodec_revision += i
+	} else {
+		m.addcodec_revision = &i
+	}
+}
+
+// AddedCodecRevision returns the value that was added to the "codec_revision" field in this mutation.
+func (m *ScheduleMutation) AddedCodecRevision() (r int, exists bool) {
+	v := m.addcodec_revision
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCodecRevision resets all changes to the "codec_revision" field.
+func (m *ScheduleMutation) ResetCodecRevision() {
+	m.codec_revision = nil
+	m.addcodec_revision = nil
+}
+
+// SetSecrets sets the "secrets" field.
+func (m *ScheduleMutation) SetSecrets(s string) {
+	m.secrets = &s
+}
+
+// Secrets returns the value of the "secrets" field in the mutation.
+func (m *ScheduleMutation) Secrets() (r string, exists bool) {
+	v := m.secrets
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecrets returns the old "secrets" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldSecrets(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecrets is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecrets requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecrets: %w", err)
+	}
+	return oldValue.Secrets, nil
+}
+
+// ClearSecrets clears the value of the "secrets" field.
+func (m *ScheduleMutation) ClearSecrets() {
+	m.secrets = nil
+	m.clearedFields[schedule.FieldSecrets] = struct{}{}
+}
+
+// SecretsCleared returns if the "secrets" field was cleared in this mutation.
+func (m *ScheduleMutation) SecretsCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldSecrets]
+	return ok
+}
+
+// ResetSecrets resets all changes to the "secrets" field.
+func (m *ScheduleMutation) ResetSecrets() {
+	m.secrets = nil
+	delete(m.clearedFields, schedule.FieldSecrets)
+}
+
+// SetCron sets the "cron" field.
+func (m *ScheduleMutation) SetCron(s string) {
+	m.cron = &s
+}
+
+// Cron returns the value of the "cron" field in the mutation.
+func (m *ScheduleMutation) Cron() (r string, exists bool) {
+	v := m.cron
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCron returns the old "cron" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldCron(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCron is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCron requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCron: %w", err)
+	}
+	return oldValue.Cron, nil
+}
+
+// ResetCron resets all changes to the "cron" field.
+func (m *ScheduleMutation) ResetCron() {
+	m.cron = nil
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (m *ScheduleMutation) SetTimeZone(s string) {
+	m.time_zone = &s
+}
+
+// TimeZone returns the value of the "time_zone" field in the mutation.
+func (m *ScheduleMutation) TimeZone() (r string, exists bool) {
+	v := m.time_zone
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeZone returns the old "time_zone" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldTimeZone(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeZone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeZone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeZone: %w", err)
+	}
+	return oldValue.TimeZone, nil
+}
+
+// ResetTimeZone resets all changes to the "time_zone" field.
+func (m *ScheduleMutation) ResetTimeZone() {
+	m.time_zone = nil
+}
+
+// SetQueue sets the "queue" field.
+func (m *ScheduleMutation) SetQueue(s string) {
+	m.queue = &s
+}
+
+// Queue returns the value of the "queue" field in the mutation.
+func (m *ScheduleMutation) Queue() (r string, exists bool) {
+	v := m.queue
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldQueue returns the old "queue" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldQueue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldQueue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldQueue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldQueue: %w", err)
+	}
+	return oldValue.Queue, nil
+}
+
+// ResetQueue resets all changes to the "queue" field.
+func (m *ScheduleMutation) ResetQueue() {
+	m.queue = nil
+}
+
+// SetPriority sets the "priority" field.
+func (m *ScheduleMutation) SetPriority(i int16) {
+	m.priority = &i
+	m.addpriority = nil
+}
+
+// Priority returns the value of the "priority" field in the mutation.
+func (m *ScheduleMutation) Priority() (r int16, exists bool) {
+	v := m.priority
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPriority returns the old "priority" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldPriority(ctx context.Context) (v int16, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPriority is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPriority requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPriority: %w", err)
+	}
+	return oldValue.Priority, nil
+}
+
+// AddPriority adds i to the "priority" field.
+func (m *ScheduleMutation) AddPriority(i int16) {
+	if m.addpriority != nil {
+		*m.addpriority += i
+	} else {
+		m.addpriority = &i
+	}
+}
+
+// AddedPriority returns the value that was added to the "priority" field in this mutation.
+func (m *ScheduleMutation) AddedPriority() (r int16, exists bool) {
+	v := m.addpriority
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPriority resets all changes to the "priority" field.
+func (m *ScheduleMutation) ResetPriority() {
+	m.priority = nil
+	m.addpriority = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *ScheduleMutation) SetOwnerID(u uuid.UUID) {
+	m.owner_id = &u
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *ScheduleMutation) OwnerID() (r uuid.UUID, exists bool) {
+	v := m.owner_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldOwnerID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *ScheduleMutation) ResetOwnerID() {
+	m.owner_id = nil
+}
+
+// SetRunAsID sets the "run_as_id" field.
+func (m *ScheduleMutation) SetRunAsID(u uuid.UUID) {
+	m.run_as_id = &u
+}
+
+// RunAsID returns the value of the "run_as_id" field in the mutation.
+func (m *ScheduleMutation) RunAsID() (r uuid.UUID, exists bool) {
+	v := m.run_as_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunAsID returns the old "run_as_id" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldRunAsID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunAsID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunAsID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunAsID: %w", err)
+	}
+	return oldValue.RunAsID, nil
+}
+
+// ResetRunAsID resets all changes to the "run_as_id" field.
+func (m *ScheduleMutation) ResetRunAsID() {
+	m.run_as_id = nil
+}
+
+// SetMisfire sets the "misfire" field.
+func (m *ScheduleMutation) SetMisfire(s string) {
+	m.misfire = &s
+}
+
+// Misfire returns the value of the "misfire" field in the mutation.
+func (m *ScheduleMutation) Misfire() (r string, exists bool) {
+	v := m.misfire
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMisfire returns the old "misfire" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldMisfire(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMisfire is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMisfire requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMisfire: %w", err)
+	}
+	return oldValue.Misfire, nil
+}
+
+// ResetMisfire resets all changes to the "misfire" field.
+func (m *ScheduleMutation) ResetMisfire() {
+	m.misfire = nil
+}
+
+// SetPaused sets the "paused" field.
+func (m *ScheduleMutation) SetPaused(b bool) {
+	m.paused = &b
+}
+
+// Paused returns the value of the "paused" field in the mutation.
+func (m *ScheduleMutation) Paused() (r bool, exists bool) {
+	v := m.paused
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPaused returns the old "paused" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldPaused(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPaused is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPaused requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPaused: %w", err)
+	}
+	return oldValue.Paused, nil
+}
+
+// ResetPaused resets all changes to the "paused" field.
+func (m *ScheduleMutation) ResetPaused() {
+	m.paused = nil
+}
+
+// SetPausedBy sets the "paused_by" field.
+func (m *ScheduleMutation) SetPausedBy(u uuid.UUID) {
+	m.paused_by = &u
+}
+
+// PausedBy returns the value of the "paused_by" field in the mutation.
+func (m *ScheduleMutation) PausedBy() (r uuid.UUID, exists bool) {
+	v := m.paused_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPausedBy returns the old "paused_by" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldPausedBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPausedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPausedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPausedBy: %w", err)
+	}
+	return oldValue.PausedBy, nil
+}
+
+// ClearPausedBy clears the value of the "paused_by" field.
+func (m *ScheduleMutation) ClearPausedBy() {
+	m.paused_by = nil
+	m.clearedFields[schedule.FieldPausedBy] = struct{}{}
+}
+
+// PausedByCleared returns if the "paused_by" field was cleared in this mutation.
+func (m *ScheduleMutation) PausedByCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldPausedBy]
+	return ok
+}
+
+// ResetPausedBy resets all changes to the "paused_by" field.
+func (m *ScheduleMutation) ResetPausedBy() {
+	m.paused_by = nil
+	delete(m.clearedFields, schedule.FieldPausedBy)
+}
+
+// SetPausedReason sets the "paused_reason" field.
+func (m *ScheduleMutation) SetPausedReason(s string) {
+	m.paused_reason = &s
+}
+
+// PausedReason returns the value of the "paused_reason" field in the mutation.
+func (m *ScheduleMutation) PausedReason() (r string, exists bool) {
+	v := m.paused_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPausedReason returns the old "paused_reason" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldPausedReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPausedReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPausedReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPausedReason: %w", err)
+	}
+	return oldValue.PausedReason, nil
+}
+
+// ClearPausedReason clears the value of the "paused_reason" field.
+func (m *ScheduleMutation) ClearPausedReason() {
+	m.paused_reason = nil
+	m.clearedFields[schedule.FieldPausedReason] = struct{}{}
+}
+
+// PausedReasonCleared returns if the "paused_reason" field was cleared in this mutation.
+func (m *ScheduleMutation) PausedReasonCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldPausedReason]
+	return ok
+}
+
+// ResetPausedReason resets all changes to the "paused_reason" field.
+func (m *ScheduleMutation) ResetPausedReason() {
+	m.paused_reason = nil
+	delete(m.clearedFields, schedule.FieldPausedReason)
+}
+
+// SetNextDate sets the "next_date" field.
+func (m *ScheduleMutation) SetNextDate(t time.Time) {
+	m.next_date = &t
+}
+
+// NextDate returns the value of the "next_date" field in the mutation.
+func (m *ScheduleMutation) NextDate() (r time.Time, exists bool) {
+	v := m.next_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNextDate returns the old "next_date" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldNextDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNextDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNextDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNextDate: %w", err)
+	}
+	return oldValue.NextDate, nil
+}
+
+// ClearNextDate clears the value of the "next_date" field.
+func (m *ScheduleMutation) ClearNextDate() {
+	m.next_date = nil
+	m.clearedFields[schedule.FieldNextDate] = struct{}{}
+}
+
+// NextDateCleared returns if the "next_date" field was cleared in this mutation.
+func (m *ScheduleMutation) NextDateCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldNextDate]
+	return ok
+}
+
+// ResetNextDate resets all changes to the "next_date" field.
+func (m *ScheduleMutation) ResetNextDate() {
+	m.next_date = nil
+	delete(m.clearedFields, schedule.FieldNextDate)
+}
+
+// SetNextWall sets the "next_wall" field.
+func (m *ScheduleMutation) SetNextWall(s string) {
+	m.next_wall = &s
+}
+
+// NextWall returns the value of the "next_wall" field in the mutation.
+func (m *ScheduleMutation) NextWall() (r string, exists bool) {
+	v := m.next_wall
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNextWall returns the old "next_wall" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldNextWall(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNextWall is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNextWall requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNextWall: %w", err)
+	}
+	return oldValue.NextWall, nil
+}
+
+// ClearNextWall clears the value of the "next_wall" field.
+func (m *ScheduleMutation) ClearNextWall() {
+	m.next_wall = nil
+	m.clearedFields[schedule.FieldNextWall] = struct{}{}
+}
+
+// NextWallCleared returns if the "next_wall" field was cleared in this mutation.
+func (m *ScheduleMutation) NextWallCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldNextWall]
+	return ok
+}
+
+// ResetNextWall resets all changes to the "next_wall" field.
+func (m *ScheduleMutation) ResetNextWall() {
+	m.next_wall = nil
+	delete(m.clearedFields, schedule.FieldNextWall)
+}
+
+// SetDueDate sets the "due_date" field.
+func (m *ScheduleMutation) SetDueDate(t time.Time) {
+	m.due_date = &t
+}
+
+// DueDate returns the value of the "due_date" field in the mutation.
+func (m *ScheduleMutation) DueDate() (r time.Time, exists bool) {
+	v := m.due_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDueDate returns the old "due_date" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldDueDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDueDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDueDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDueDate: %w", err)
+	}
+	return oldValue.DueDate, nil
+}
+
+// ClearDueDate clears the value of the "due_date" field.
+func (m *ScheduleMutation) ClearDueDate() {
+	m.due_date = nil
+	m.clearedFields[schedule.FieldDueDate] = struct{}{}
+}
+
+// DueDateCleared returns if the "due_date" field was cleared in this mutation.
+func (m *ScheduleMutation) DueDateCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldDueDate]
+	return ok
+}
+
+// ResetDueDate resets all changes to the "due_date" field.
+func (m *ScheduleMutation) ResetDueDate() {
+	m.due_date = nil
+	delete(m.clearedFields, schedule.FieldDueDate)
+}
+
+// SetTriggered sets the "triggered" field.
+func (m *ScheduleMutation) SetTriggered(b bool) {
+	m.triggered = &b
+}
+
+// Triggered returns the value of the "triggered" field in the mutation.
+func (m *ScheduleMutation) Triggered() (r bool, exists bool) {
+	v := m.triggered
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTriggered returns the old "triggered" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldTriggered(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTriggered is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTriggered requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTriggered: %w", err)
+	}
+	return oldValue.Triggered, nil
+}
+
+// ResetTriggered resets all changes to the "triggered" field.
+func (m *ScheduleMutation) ResetTriggered() {
+	m.triggered = nil
+}
+
+// SetTriggeredBy sets the "triggered_by" field.
+func (m *ScheduleMutation) SetTriggeredBy(u uuid.UUID) {
+	m.triggered_by = &u
+}
+
+// TriggeredBy returns the value of the "triggered_by" field in the mutation.
+func (m *ScheduleMutation) TriggeredBy() (r uuid.UUID, exists bool) {
+	v := m.triggered_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTriggeredBy returns the old "triggered_by" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldTriggeredBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTriggeredBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTriggeredBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTriggeredBy: %w", err)
+	}
+	return oldValue.TriggeredBy, nil
+}
+
+// ClearTriggeredBy clears the value of the "triggered_by" field.
+func (m *ScheduleMutation) ClearTriggeredBy() {
+	m.triggered_by = nil
+	m.clearedFields[schedule.FieldTriggeredBy] = struct{}{}
+}
+
+// TriggeredByCleared returns if the "triggered_by" field was cleared in this mutation.
+func (m *ScheduleMutation) TriggeredByCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldTriggeredBy]
+	return ok
+}
+
+// ResetTriggeredBy resets all changes to the "triggered_by" field.
+func (m *ScheduleMutation) ResetTriggeredBy() {
+	m.triggered_by = nil
+	delete(m.clearedFields, schedule.FieldTriggeredBy)
+}
+
+// SetTriggerReason sets the "trigger_reason" field.
+func (m *ScheduleMutation) SetTriggerReason(s string) {
+	m.trigger_reason = &s
+}
+
+// TriggerReason returns the value of the "trigger_reason" field in the mutation.
+func (m *ScheduleMutation) TriggerReason() (r string, exists bool) {
+	v := m.trigger_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTriggerReason returns the old "trigger_reason" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldTriggerReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTriggerReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTriggerReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTriggerReason: %w", err)
+	}
+	return oldValue.TriggerReason, nil
+}
+
+// ClearTriggerReason clears the value of the "trigger_reason" field.
+func (m *ScheduleMutation) ClearTriggerReason() {
+	m.trigger_reason = nil
+	m.clearedFields[schedule.FieldTriggerReason] = struct{}{}
+}
+
+// TriggerReasonCleared returns if the "trigger_reason" field was cleared in this mutation.
+func (m *ScheduleMutation) TriggerReasonCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldTriggerReason]
+	return ok
+}
+
+// ResetTriggerReason resets all changes to the "trigger_reason" field.
+func (m *ScheduleMutation) ResetTriggerReason() {
+	m.trigger_reason = nil
+	delete(m.clearedFields, schedule.FieldTriggerReason)
+}
+
+// SetLastDate sets the "last_date" field.
+func (m *ScheduleMutation) SetLastDate(t time.Time) {
+	m.last_date = &t
+}
+
+// LastDate returns the value of the "last_date" field in the mutation.
+func (m *ScheduleMutation) LastDate() (r time.Time, exists bool) {
+	v := m.last_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastDate returns the old "last_date" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldLastDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastDate: %w", err)
+	}
+	return oldValue.LastDate, nil
+}
+
+// ClearLastDate clears the value of the "last_date" field.
+func (m *ScheduleMutation) ClearLastDate() {
+	m.last_date = nil
+	m.clearedFields[schedule.FieldLastDate] = struct{}{}
+}
+
+// LastDateCleared returns if the "last_date" field was cleared in this mutation.
+func (m *ScheduleMutation) LastDateCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldLastDate]
+	return ok
+}
+
+// ResetLastDate resets all changes to the "last_date" field.
+func (m *ScheduleMutation) ResetLastDate() {
+	m.last_date = nil
+	delete(m.clearedFields, schedule.FieldLastDate)
+}
+
+// SetLastWall sets the "last_wall" field.
+func (m *ScheduleMutation) SetLastWall(s string) {
+	m.last_wall = &s
+}
+
+// LastWall returns the value of the "last_wall" field in the mutation.
+func (m *ScheduleMutation) LastWall() (r string, exists bool) {
+	v := m.last_wall
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastWall returns the old "last_wall" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldLastWall(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastWall is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastWall requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastWall: %w", err)
+	}
+	return oldValue.LastWall, nil
+}
+
+// ClearLastWall clears the value of the "last_wall" field.
+func (m *ScheduleMutation) ClearLastWall() {
+	m.last_wall = nil
+	m.clearedFields[schedule.FieldLastWall] = struct{}{}
+}
+
+// LastWallCleared returns if the "last_wall" field was cleared in this mutation.
+func (m *ScheduleMutation) LastWallCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldLastWall]
+	return ok
+}
+
+// ResetLastWall resets all changes to the "last_wall" field.
+func (m *ScheduleMutation) ResetLastWall() {
+	m.last_wall = nil
+	delete(m.clearedFields, schedule.FieldLastWall)
+}
+
+// SetLastTaskID sets the "last_task_id" field.
+func (m *ScheduleMutation) SetLastTaskID(u uuid.UUID) {
+	m.last_task_id = &u
+}
+
+// LastTaskID returns the value of the "last_task_id" field in the mutation.
+func (m *ScheduleMutation) LastTaskID() (r uuid.UUID, exists bool) {
+	v := m.last_task_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastTaskID returns the old "last_task_id" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldLastTaskID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastTaskID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastTaskID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastTaskID: %w", err)
+	}
+	return oldValue.LastTaskID, nil
+}
+
+// ClearLastTaskID clears the value of the "last_task_id" field.
+func (m *ScheduleMutation) ClearLastTaskID() {
+	m.last_task_id = nil
+	m.clearedFields[schedule.FieldLastTaskID] = struct{}{}
+}
+
+// LastTaskIDCleared returns if the "last_task_id" field was cleared in this mutation.
+func (m *ScheduleMutation) LastTaskIDCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldLastTaskID]
+	return ok
+}
+
+// ResetLastTaskID resets all changes to the "last_task_id" field.
+func (m *ScheduleMutation) ResetLastTaskID() {
+	m.last_task_id = nil
+	delete(m.clearedFields, schedule.FieldLastTaskID)
+}
+
+// SetLastError sets the "last_error" field.
+func (m *ScheduleMutation) SetLastError(s string) {
+	m.last_error = &s
+}
+
+// LastError returns the value of the "last_error" field in the mutation.
+func (m *ScheduleMutation) LastError() (r string, exists bool) {
+	v := m.last_error
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastError returns the old "last_error" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldLastError(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastError is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastError requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastError: %w", err)
+	}
+	return oldValue.LastError, nil
+}
+
+// ClearLastError clears the value of the "last_error" field.
+func (m *ScheduleMutation) ClearLastError() {
+	m.last_error = nil
+	m.clearedFields[schedule.FieldLastError] = struct{}{}
+}
+
+// LastErrorCleared returns if the "last_error" field was cleared in this mutation.
+func (m *ScheduleMutation) LastErrorCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldLastError]
+	return ok
+}
+
+// ResetLastError resets all changes to the "last_error" field.
+func (m *ScheduleMutation) ResetLastError() {
+	m.last_error = nil
+	delete(m.clearedFields, schedule.FieldLastError)
+}
+
+// SetLastErrorDate sets the "last_error_date" field.
+func (m *ScheduleMutation) SetLastErrorDate(t time.Time) {
+	m.last_error_date = &t
+}
+
+// LastErrorDate returns the value of the "last_error_date" field in the mutation.
+func (m *ScheduleMutation) LastErrorDate() (r time.Time, exists bool) {
+	v := m.last_error_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastErrorDate returns the old "last_error_date" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldLastErrorDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastErrorDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastErrorDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastErrorDate: %w", err)
+	}
+	return oldValue.LastErrorDate, nil
+}
+
+// ClearLastErrorDate clears the value of the "last_error_date" field.
+func (m *ScheduleMutation) ClearLastErrorDate() {
+	m.last_error_date = nil
+	m.clearedFields[schedule.FieldLastErrorDate] = struct{}{}
+}
+
+// LastErrorDateCleared returns if the "last_error_date" field was cleared in this mutation.
+func (m *ScheduleMutation) LastErrorDateCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldLastErrorDate]
+	return ok
+}
+
+// ResetLastErrorDate resets all changes to the "last_error_date" field.
+func (m *ScheduleMutation) ResetLastErrorDate() {
+	m.last_error_date = nil
+	delete(m.clearedFields, schedule.FieldLastErrorDate)
+}
+
+// Where appends a list predicates to the ScheduleMutation builder.
+func (m *ScheduleMutation) Where(ps ...predicate.Schedule) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ScheduleMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ScheduleMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Schedule, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ScheduleMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ScheduleMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Schedule).
+func (m *ScheduleMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ScheduleMutation) Fields() []string {
+	fields := make([]string, 0, 31)
+	if m.created_by != nil {
+		fields = append(fields, schedule.FieldCreatedBy)
+	}
+	if m.created_date != nil {
+		fields = append(fields, schedule.FieldCreatedDate)
+	}
+	if m.modified_by != nil {
+		fields = append(fields, schedule.FieldModifiedBy)
+	}
+	if m.modified_date != nil {
+		fields = append(fields, schedule.FieldModifiedDate)
+	}
+	if m.version != nil {
+		fields = append(fields, schedule.FieldVersion)
+	}
+	if m.name != nil {
+		fields = append(fields, schedule.FieldName)
+	}
+	if m.execution_component_name != nil {
+		fields = append(fields, schedule.FieldExecutionComponentName)
+	}
+	if m.execution_spec != nil {
+		fields = append(fields, schedule.FieldExecutionSpec)
+	}
+	if m.codec_revision != nil {
+		fields = append(fields, schedule.FieldCodecRevision)
+	}
+	if m.secrets != nil {
+		fields = append(fields, schedule.FieldSecrets)
+	}
+	if m.cron != nil {
+		fields = append(fields, schedule.FieldCron)
+	}
+	if m.time_zone != nil {
+		fields = append(fields, schedule.FieldTimeZone)
+	}
+	if m.queue != nil {
+		fields = append(fields, schedule.FieldQueue)
+	}
+	if m.priority != nil {
+		fields = append(fields, schedule.FieldPriority)
+	}
+	if m.owner_id != nil {
+		fields = append(fields, schedule.FieldOwnerID)
+	}
+	if m.run_as_id != nil {
+		fields = append(fields, schedule.FieldRunAsID)
+	}
+	if m.misfire != nil {
+		fields = append(fields, schedule.FieldMisfire)
+	}
+	if m.paused != nil {
+		fields = append(fields, schedule.FieldPaused)
+	}
+	if m.paused_by != nil {
+		fields = append(fields, schedule.FieldPausedBy)
+	}
+	if m.paused_reason != nil {
+		fields = append(fields, schedule.FieldPausedReason)
+	}
+	if m.next_date != nil {
+		fields = append(fields, schedule.FieldNextDate)
+	}
+	if m.next_wall != nil {
+		fields = append(fields, schedule.FieldNextWall)
+	}
+	if m.due_date != nil {
+		fields = append(fields, schedule.FieldDueDate)
+	}
+	if m.triggered != nil {
+		fields = append(fields, schedule.FieldTriggered)
+	}
+	if m.triggered_by != nil {
+		fields = append(fields, schedule.FieldTriggeredBy)
+	}
+	if m.trigger_reason != nil {
+		fields = append(fields, schedule.FieldTriggerReason)
+	}
+	if m.last_date != nil {
+		fields = append(fields, schedule.FieldLastDate)
+	}
+	if m.last_wall != nil {
+		fields = append(fields, schedule.FieldLastWall)
+	}
+	if m.last_task_id != nil {
+		fields = append(fields, schedule.FieldLastTaskID)
+	}
+	if m.last_error != nil {
+		fields = append(fields, schedule.FieldLastError)
+	}
+	if m.last_error_date != nil {
+		fields = append(fields, schedule.FieldLastErrorDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ScheduleMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case schedule.FieldCreatedBy:
+		return m.CreatedBy()
+	case schedule.FieldCreatedDate:
+		return m.CreatedDate()
+	case schedule.FieldModifiedBy:
+		return m.ModifiedBy()
+	case schedule.FieldModifiedDate:
+		return m.ModifiedDate()
+	case schedule.FieldVersion:
+		return m.Version()
+	case schedule.FieldName:
+		return m.Name()
+	case schedule.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case schedule.FieldExecutionSpec:
+		return m.ExecutionSpec()
+	case schedule.FieldCodecRevision:
+		return m.CodecRevision()
+	case schedule.FieldSecrets:
+		return m.Secrets()
+	case schedule.FieldCron:
+		return m.Cron()
+	case schedule.FieldTimeZone:
+		return m.TimeZone()
+	case schedule.FieldQueue:
+		return m.Queue()
+	case schedule.FieldPriority:
+		return m.Priority()
+	case schedule.FieldOwnerID:
+		return m.OwnerID()
+	case schedule.FieldRunAsID:
+		return m.RunAsID()
+	case schedule.FieldMisfire:
+		return m.Misfire()
+	case schedule.FieldPaused:
+		return m.Paused()
+	case schedule.FieldPausedBy:
+		return m.PausedBy()
+	case schedule.FieldPausedReason:
+		return m.PausedReason()
+	case schedule.FieldNextDate:
+		return m.NextDate()
+	case schedule.FieldNextWall:
+		return m.NextWall()
+	case schedule.FieldDueDate:
+		return m.DueDate()
+	case schedule.FieldTriggered:
+		return m.Triggered()
+	case schedule.FieldTriggeredBy:
+		return m.TriggeredBy()
+	case schedule.FieldTriggerReason:
+		return m.TriggerReason()
+	case schedule.FieldLastDate:
+		return m.LastDate()
+	case schedule.FieldLastWall:
+		return m.LastWall()
+	case schedule.FieldLastTaskID:
+		return m.LastTaskID()
+	case schedule.FieldLastError:
+		return m.LastError()
+	case schedule.FieldLastErrorDate:
+		return m.LastErrorDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ScheduleMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case schedule.FieldCreatedBy:
+		return m.OldCreatedBy(ctx)
+	case schedule.FieldCreatedDate:
+		return m.OldCreatedDate(ctx)
+	case schedule.FieldModifiedBy:
+		return m.OldModifiedBy(ctx)
+	case schedule.FieldModifiedDate:
+		return m.OldModifiedDate(ctx)
+	case schedule.FieldVersion:
+		return m.OldVersion(ctx)
+	case schedule.FieldName:
+		return m.OldName(ctx)
+	case schedule.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case schedule.FieldExecutionSpec:
+		return m.OldExecutionSpec(ctx)
+	case schedule.FieldCodecRevision:
+		return m.OldCodecRevision(ctx)
+	case schedule.FieldSecrets:
+		return m.OldSecrets(ctx)
+	case schedule.FieldCron:
+		return m.OldCron(ctx)
+	case schedule.FieldTimeZone:
+		return m.OldTimeZone(ctx)
+	case schedule.FieldQueue:
+		return m.OldQueue(ctx)
+	case schedule.FieldPriority:
+		return m.OldPriority(ctx)
+	case schedule.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	case schedule.FieldRunAsID:
+		return m.OldRunAsID(ctx)
+	case schedule.FieldMisfire:
+		return m.OldMisfire(ctx)
+	case schedule.FieldPaused:
+		return m.OldPaused(ctx)
+	case schedule.FieldPausedBy:
+		return m.OldPausedBy(ctx)
+	case schedule.FieldPausedReason:
+		return m.OldPausedReason(ctx)
+	case schedule.FieldNextDate:
+		return m.OldNextDate(ctx)
+	case schedule.FieldNextWall:
+		return m.OldNextWall(ctx)
+	case schedule.FieldDueDate:
+		return m.OldDueDate(ctx)
+	case schedule.FieldTriggered:
+		return m.OldTriggered(ctx)
+	case schedule.FieldTriggeredBy:
+		return m.OldTriggeredBy(ctx)
+	case schedule.FieldTriggerReason:
+		return m.OldTriggerReason(ctx)
+	case schedule.FieldLastDate:
+		return m.OldLastDate(ctx)
+	case schedule.FieldLastWall:
+		return m.OldLastWall(ctx)
+	case schedule.FieldLastTaskID:
+		return m.OldLastTaskID(ctx)
+	case schedule.FieldLastError:
+		return m.OldLastError(ctx)
+	case schedule.FieldLastErrorDate:
+		return m.OldLastErrorDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown Schedule field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ScheduleMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case schedule.FieldCreatedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedBy(v)
+		return nil
+	case schedule.FieldCreatedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedDate(v)
+		return nil
+	case schedule.FieldModifiedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedBy(v)
+		return nil
+	case schedule.FieldModifiedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModifiedDate(v)
+		return nil
+	case schedule.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
+	case schedule.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case schedule.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case schedule.FieldExecutionSpec:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionSpec(v)
+		return nil
+	case schedule.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCodecRevision(v)
+		return nil
+	case schedule.FieldSecrets:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecrets(v)
+		return nil
+	case schedule.FieldCron:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCron(v)
+		return nil
+	case schedule.FieldTimeZone:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeZone(v)
+		return nil
+	case schedule.FieldQueue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetQueue(v)
+		return nil
+	case schedule.FieldPriority:
+		v, ok := value.(int16)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPriority(v)
+		return nil
+	case schedule.FieldOwnerID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	case schedule.FieldRunAsID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunAsID(v)
+		return nil
+	case schedule.FieldMisfire:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMisfire(v)
+		return nil
+	case schedule.FieldPaused:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPaused(v)
+		return nil
+	case schedule.FieldPausedBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPausedBy(v)
+		return nil
+	case schedule.FieldPausedReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPausedReason(v)
+		return nil
+	case schedule.FieldNextDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNextDate(v)
+		return nil
+	case schedule.FieldNextWall:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNextWall(v)
+		return nil
+	case schedule.FieldDueDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDueDate(v)
+		return nil
+	case schedule.FieldTriggered:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTriggered(v)
+		return nil
+	case schedule.FieldTriggeredBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTriggeredBy(v)
+		return nil
+	case schedule.FieldTriggerReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTriggerReason(v)
+		return nil
+	case schedule.FieldLastDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastDate(v)
+		return nil
+	case schedule.FieldLastWall:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastWall(v)
+		return nil
+	case schedule.FieldLastTaskID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastTaskID(v)
+		return nil
+	case schedule.FieldLastError:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastError(v)
+		return nil
+	case schedule.FieldLastErrorDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastErrorDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Schedule field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ScheduleMutation) AddedFields() []string {
+	var fields []string
+	if m.addversion != nil {
+		fields = append(fields, schedule.FieldVersion)
+	}
+	if m.addcodec_revision != nil {
+		fields = append(fields, schedule.FieldCodecRevision)
+	}
+	if m.addpriority != nil {
+		fields = append(fields, schedule.FieldPriority)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ScheduleMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case schedule.FieldVersion:
+		return m.AddedVersion()
+	case schedule.FieldCodecRevision:
+		return m.AddedCodecRevision()
+	case schedule.FieldPriority:
+		return m.AddedPriority()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ScheduleMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case schedule.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
+		return nil
+	case schedule.FieldCodecRevision:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCodecRevision(v)
+		return nil
+	case schedule.FieldPriority:
+		v, ok := value.(int16)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPriority(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Schedule numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ScheduleMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(schedule.FieldSecrets) {
+		fields = append(fields, schedule.FieldSecrets)
+	}
+	if m.FieldCleared(schedule.FieldPausedBy) {
+		fields = append(fields, schedule.FieldPausedBy)
+	}
+	if m.FieldCleared(schedule.FieldPausedReason) {
+		fields = append(fields, schedule.FieldPausedReason)
+	}
+	if m.FieldCleared(schedule.FieldNextDate) {
+		fields = append(fields, schedule.FieldNextDate)
+	}
+	if m.FieldCleared(schedule.FieldNextWall) {
+		fields = append(fields, schedule.FieldNextWall)
+	}
+	if m.FieldCleared(schedule.FieldDueDate) {
+		fields = append(fields, schedule.FieldDueDate)
+	}
+	if m.FieldCleared(schedule.FieldTriggeredBy) {
+		fields = append(fields, schedule.FieldTriggeredBy)
+	}
+	if m.FieldCleared(schedule.FieldTriggerReason) {
+		fields = append(fields, schedule.FieldTriggerReason)
+	}
+	if m.FieldCleared(schedule.FieldLastDate) {
+		fields = append(fields, schedule.FieldLastDate)
+	}
+	if m.FieldCleared(schedule.FieldLastWall) {
+		fields = append(fields, schedule.FieldLastWall)
+	}
+	if m.FieldCleared(schedule.FieldLastTaskID) {
+		fields = append(fields, schedule.FieldLastTaskID)
+	}
+	if m.FieldCleared(schedule.FieldLastError) {
+		fields = append(fields, schedule.FieldLastError)
+	}
+	if m.FieldCleared(schedule.FieldLastErrorDate) {
+		fields = append(fields, schedule.FieldLastErrorDate)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ScheduleMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ScheduleMutation) ClearField(name string) error {
+	switch name {
+	case schedule.FieldSecrets:
+		m.ClearSecrets()
+		return nil
+	case schedule.FieldPausedBy:
+		m.ClearPausedBy()
+		return nil
+	case schedule.FieldPausedReason:
+		m.ClearPausedReason()
+		return nil
+	case schedule.FieldNextDate:
+		m.ClearNextDate()
+		return nil
+	case schedule.FieldNextWall:
+		m.ClearNextWall()
+		return nil
+	case schedule.FieldDueDate:
+		m.ClearDueDate()
+		return nil
+	case schedule.FieldTriggeredBy:
+		m.ClearTriggeredBy()
+		return nil
+	case schedule.FieldTriggerReason:
+		m.ClearTriggerReason()
+		return nil
+	case schedule.FieldLastDate:
+		m.ClearLastDate()
+		return nil
+	case schedule.FieldLastWall:
+		m.ClearLastWall()
+		return nil
+	case schedule.FieldLastTaskID:
+		m.ClearLastTaskID()
+		return nil
+	case schedule.FieldLastError:
+		m.ClearLastError()
+		return nil
+	case schedule.FieldLastErrorDate:
+		m.ClearLastErrorDate()
+		return nil
+	}
+	return fmt.Errorf("unknown Schedule nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ScheduleMutation) ResetField(name string) error {
+	switch name {
+	case schedule.FieldCreatedBy:
+		m.ResetCreatedBy()
+		return nil
+	case schedule.FieldCreatedDate:
+		m.ResetCreatedDate()
+		return nil
+	case schedule.FieldModifiedBy:
+		m.ResetModifiedBy()
+		return nil
+	case schedule.FieldModifiedDate:
+		m.ResetModifiedDate()
+		return nil
+	case schedule.FieldVersion:
+		m.ResetVersion()
+		return nil
+	case schedule.FieldName:
+		m.ResetName()
+		return nil
+	case schedule.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case schedule.FieldExecutionSpec:
+		m.ResetExecutionSpec()
+		return nil
+	case schedule.FieldCodecRevision:
+		m.ResetCodecRevision()
+		return nil
+	case schedule.FieldSecrets:
+		m.ResetSecrets()
+		return nil
+	case schedule.FieldCron:
+		m.ResetCron()
+		return nil
+	case schedule.FieldTimeZone:
+		m.ResetTimeZone()
+		return nil
+	case schedule.FieldQueue:
+		m.ResetQueue()
+		return nil
+	case schedule.FieldPriority:
+		m.ResetPriority()
+		return nil
+	case schedule.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	case schedule.FieldRunAsID:
+		m.ResetRunAsID()
+		return nil
+	case schedule.FieldMisfire:
+		m.ResetMisfire()
+		return nil
+	case schedule.FieldPaused:
+		m.ResetPaused()
+		return nil
+	case schedule.FieldPausedBy:
+		m.ResetPausedBy()
+		return nil
+	case schedule.FieldPausedReason:
+		m.ResetPausedReason()
+		return nil
+	case schedule.FieldNextDate:
+		m.ResetNextDate()
+		return nil
+	case schedule.FieldNextWall:
+		m.ResetNextWall()
+		return nil
+	case schedule.FieldDueDate:
+		m.ResetDueDate()
+		return nil
+	case schedule.FieldTriggered:
+		m.ResetTriggered()
+		return nil
+	case schedule.FieldTriggeredBy:
+		m.ResetTriggeredBy()
+		return nil
+	case schedule.FieldTriggerReason:
+		m.ResetTriggerReason()
+		return nil
+	case schedule.FieldLastDate:
+		m.ResetLastDate()
+		return nil
+	case schedule.FieldLastWall:
+		m.ResetLastWall()
+		return nil
+	case schedule.FieldLastTaskID:
+		m.ResetLastTaskID()
+		return nil
+	case schedule.FieldLastError:
+		m.ResetLastError()
+		return nil
+	case schedule.FieldLastErrorDate:
+		m.ResetLastErrorDate()
+		return nil
+	}
+	return fmt.Errorf("unknown Schedule field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ScheduleMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ScheduleMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ScheduleMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ScheduleMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ScheduleMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ScheduleMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ScheduleMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Schedule unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ScheduleMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Schedule edge %s", name)
 }
 
 // TaskAttemptMutation represents an operation that mutates the TaskAttempt nodes in the graph.

@@ -46,6 +46,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		FindsTargets:    targets != nil || segmenter != nil,
 		TargetsAreParts: segmenter != nil,
 		HasReport:       report != nil,
+		Scheduled:       k.scheduled,
 		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,

@@ -48,6 +48,7 @@ type tables interface {
 	store.Queues
 	store.DeadLetters
 	UnknownKinds(ctx context.Context) ([]store.UnknownKind, error)
+	store.Schedules
 	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
 	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)

@@ -133,8 +133,9 @@ type Config struct {
 	// begins anew after a day in which no worker looked. Defaults to 14 days; negative: never.
 	UnknownKindAfter time.Duration
 
-	measureEvery time.Duration // of engine.Config; only tests set it
-	cleanEvery   time.Duration // of engine.Config; only tests set it
+	measureEvery  time.Duration // of engine.Config; only tests set it
+	cleanEvery    time.Duration // of engine.Config; only tests set it
+	scheduleEvery time.Duration // of engine.Config; only tests set it
 }
 
 // or returns d unless it is zero.
@@ -158,6 +159,7 @@ func (c Config) engine() engine.Config {
 		MeasureEvery: or(c.measureEvery, 5*time.Second),
 		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
 		UnknownKindAfter: or(c.UnknownKindAfter, 14*24*time.Hour),
+		ScheduleEvery:    or(c.scheduleEvery, 15*time.Second),
 		Call:             or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},

@@ -319,6 +319,7 @@ func public(err error) error {
 		parent  *store.ParentError
 		needed  *store.NeededError
 		spec    *SpecError
+		planned *ScheduleError
 	)
 	switch {
 	case err == nil:
@@ -329,6 +330,10 @@ func public(err error) error {
 		return ErrNotFound
 	case errors.Is(err, store.ErrExpired):
 		return ErrExpired
+	case errors.Is(err, store.ErrNoSchedule):
+		return ErrNoSchedule
+	case errors.As(err, &planned):
+		return planned
 	case errors.As(err, &schema):
 		return &SchemaError{Schema: schema.Schema, Have: schema.Have, Want: schema.Want, err: schema}
 	case errors.As(err, &state):

@@ -13,3 +13,9 @@ func MeasureEvery(c Config, d time.Duration) Config {
 	c.measureEvery = d
 	return c
 }
+
+// ScheduleEvery returns a configuration with which a worker looks for schedules so often.
+func ScheduleEvery(c Config, d time.Duration) Config {
+	c.scheduleEvery = d
+	return c
+}

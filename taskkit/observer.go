@@ -142,7 +142,7 @@ type GroupCommitFailed struct {
 // CallFailed: another call of the runtime to the database failed.
 type CallFailed struct {
 	Worker  string
-	Call    string        // "register", "deregister", "reap", "remove_old" or "check_claims"
+	Call    string        // "register", "deregister", "reap", "remove_old", "fire_schedules" or "check_claims"
 	Try     int           // from 1
 	RetryIn time.Duration // zero unless Call is "register"
 	Err     error
@@ -195,6 +195,40 @@ type IndicatorUnreadable struct {
 	Worker    string
 	Indicator string
 	Err       error
+}
+
+// ScheduleFired: the worker has submitted tasks of a schedule, in the transaction that sets its
+// next fire.
+type ScheduleFired struct {
+	Worker    string
+	Schedule  string
+	Kind      string
+	Wall      string // the last wall time, such as 2026-03-29 02:30; empty: it was only triggered
+	Triggered bool   // one of the tasks was asked for by a person
+	Tasks     []ID   // not to be modified
+}
+
+// ScheduleMissed: fires of a schedule were more than a minute late. What became of them was
+// decided by its policy.
+type ScheduleMissed struct {
+	Worker    string
+	Schedule  string
+	Kind      string
+	Policy    Misfire
+	First     string // the first wall time that was missed
+	Last      string // the last one
+	Submitted int    // tasks for these wall times
+}
+
+// ScheduleFailed: a schedule cannot submit its task.
+type ScheduleFailed struct {
+	Worker   string
+	Schedule string
+	Kind     string
+	// Wall is the wall time that has no task for this reason. If it is empty the schedule
+	// stays due: another worker may know its time zone.
+	Wall string
+	Err  error
 }
 
 // TasksTakenOver: the worker has declared others dead, and released tasks that no
@@ -377,3 +411,6 @@ func (EndingFailed) workerEvent()        {}
 func (WriteRefused) workerEvent()        {}
 func (KindUnknown) workerEvent()         {}
 func (UnknownKindsEnded) workerEvent()   {}
+func (ScheduleFired) workerEvent()       {}
+func (ScheduleMissed) workerEvent()      {}
+func (ScheduleFailed) workerEvent()      {}

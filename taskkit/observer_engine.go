@@ -63,6 +63,12 @@ func workerEvent(e engine.Event) WorkerEvent {
 		return IndicatorUnreadable(e)
 	case engine.TasksTakenOver:
 		return TasksTakenOver(e)
+	case engine.ScheduleFired:
+		return ScheduleFired(e)
+	case engine.ScheduleMissed:
+		return ScheduleMissed{e.Worker, e.Schedule, e.Kind, Misfire(e.Policy), e.First, e.Last, e.Submitted}
+	case engine.ScheduleFailed:
+		return ScheduleFailed(e)
 	default:
 		return taskEvent(e)
 	}

@@ -6,6 +6,8 @@ package main
 import (
 	"os"
 
+	_ "time/tzdata" // schedules have time zones, and a system may have none
+
 	"taskkit.dev/cmd/taskkit/internal/command"
 )
 

@@ -11,6 +11,7 @@ type SchemaConfig struct {
 	Limit       string // Limit table.
 	MergedKey   string // MergedKey table.
 	QueuedTask  string // QueuedTask table.
+	Schedule    string // Schedule table.
 	TaskAttempt string // TaskAttempt table.
 	TaskEvent   string // TaskEvent table.
 	TaskItem    string // TaskItem table.

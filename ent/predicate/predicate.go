@@ -18,6 +18,9 @@ type MergedKey func(*sql.Selector)
 // QueuedTask is the predicate function for queuedtask builders.
 type QueuedTask func(*sql.Selector)
 
+// Schedule is the predicate function for schedule builders.
+type Schedule func(*sql.Selector)
+
 // TaskAttempt is the predicate function for taskattempt builders.
 type TaskAttempt func(*sql.Selector)
 

@@ -4,6 +4,7 @@ package runtime
 
 import (
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/schema"
 	"taskkit.dev/ent/taskitem"
 	"taskkit.dev/ent/taskparent"
@@ -77,6 +78,24 @@ func init() {
 	queuedtaskDescDelayed := queuedtaskFields[39].Descriptor()
 	// queuedtask.DefaultDelayed holds the default value on creation for the delayed field.
 	queuedtask.DefaultDelayed = queuedtaskDescDelayed.Default.(bool)
+	scheduleFields := schema.Schedule{}.Fields()
+	_ = scheduleFields
+	// scheduleDescVersion is the schema descriptor for version field.
+	scheduleDescVersion := scheduleFields[5].Descriptor()
+	// schedule.DefaultVersion holds the default value on creation for the version field.
+	schedule.DefaultVersion = scheduleDescVersion.Default.(int64)
+	// scheduleDescPriority is the schema descriptor for priority field.
+	scheduleDescPriority := scheduleFields[14].Descriptor()
+	// schedule.DefaultPriority holds the default value on creation for the priority field.
+	schedule.DefaultPriority = scheduleDescPriority.Default.(int16)
+	// scheduleDescPaused is the schema descriptor for paused field.
+	scheduleDescPaused := scheduleFields[18].Descriptor()
+	// schedule.DefaultPaused holds the default value on creation for the paused field.
+	schedule.DefaultPaused = scheduleDescPaused.Default.(bool)
+	// scheduleDescTriggered is the schema descriptor for triggered field.
+	scheduleDescTriggered := scheduleFields[24].Descriptor()
+	// schedule.DefaultTriggered holds the default value on creation for the triggered field.
+	schedule.DefaultTriggered = scheduleDescTriggered.Default.(bool)
 	taskitemFields := schema.TaskItem{}.Fields()
 	_ = taskitemFields
 	// taskitemDescPosition is the schema descriptor for position field.

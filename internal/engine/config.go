@@ -51,6 +51,8 @@ type Config struct {
 	Youngest   time.Duration
 	Events     time.Duration
 	CleanEvery time.Duration
+	// ScheduleEvery is how often new schedules are looked for. 0: schedules are not fired.
+	ScheduleEvery time.Duration
 	// UnknownKindAfter is after how long a task ends whose kind no worker knows; 0 or less: never.
 	UnknownKindAfter time.Duration
 

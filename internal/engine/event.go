@@ -133,6 +133,32 @@ type (
 		Indicator string
 		Err       error
 	}
+	// ScheduleFired is sent when tasks of a schedule are committed.
+	ScheduleFired struct {
+		Worker    string
+		Schedule  string
+		Kind      string
+		Wall      string // the last wall time; "": it was only triggered
+		Triggered bool
+		Tasks     []uuid.UUID
+	}
+	// ScheduleMissed is sent when fires of a schedule were late.
+	ScheduleMissed struct {
+		Worker      string
+		Schedule    string
+		Kind        string
+		Policy      string
+		First, Last string // wall times
+		Submitted   int    // for late wall times
+	}
+	// ScheduleFailed is sent when a schedule cannot submit its task.
+	ScheduleFailed struct {
+		Worker   string
+		Schedule string
+		Kind     string
+		Wall     string // the wall time that is given up; "": it stays due, for another worker
+		Err      error
+	}
 	// TasksTakenOver is sent by the worker whose reaper released tasks.
 	TasksTakenOver struct {
 		Worker string
@@ -153,6 +179,7 @@ const (
 	CallWakeParents = "wake parents"
 	CallWakeWaiting = "wake tasks under limits"
 	CallCheckClaims = "check_claims"
+	CallSchedules   = "fire_schedules"
 )
 
 // The events of a task.
@@ -295,3 +322,6 @@ func (EndingFailed) event()        {}
 func (WriteRefused) event()        {}
 func (KindUnknown) event()         {}
 func (UnknownKindsEnded) event()   {}
+func (ScheduleFired) event()       {}
+func (ScheduleMissed) event()      {}
+func (ScheduleFailed) event()      {}

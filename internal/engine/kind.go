@@ -45,6 +45,9 @@ type Kind struct {
 	HasLimits bool
 	HasAbort  bool
 	HasReport bool
+	// Scheduled makes a task of a schedule, without id, key and reason. An error will not get
+	// better: the spec cannot be read, or the kind accepts no tasks.
+	Scheduled func(s *store.Schedule) (store.NewTask, error)
 	// Open decodes the spec of a task. The call belongs to one session. An error
 	// is one of the runtime, not of the executor, and ends the task in ERROR.
 	Open func(t Task, spec json.RawMessage) (Call, error)

@@ -124,8 +124,28 @@ func line(e Event) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "ended tasks whose kind or revision has been unknown for too long", []any{"tasks", e.Tasks}
 	case TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
+	case ScheduleFired, ScheduleMissed, ScheduleFailed:
+		return lineOfSchedule(e)
 	default:
 		return lineOfTask(e)
+	}
+}
+
+// lineOfSchedule is line for the events of a schedule.
+func lineOfSchedule(e Event) (level slog.Level, message string, args []any) {
+	switch e := e.(type) {
+	case ScheduleMissed:
+		return slog.LevelWarn, "schedule fires late", []any{"schedule", e.Schedule, "kind", e.Kind, "first", e.First, "last", e.Last, "misfire", e.Policy, "submitted", e.Submitted}
+	case ScheduleFailed:
+		args = []any{"schedule", e.Schedule, "kind", e.Kind, "error", e.Err}
+		if e.Wall == "" {
+			return slog.LevelWarn, "cannot fire a schedule here; another worker may", args
+		}
+		return slog.LevelError, "a schedule cannot submit its task; it goes on with its next wall time", append(args, "wall", e.Wall)
+	case ScheduleFired:
+		return slog.LevelInfo, "schedule fired", []any{"schedule", e.Schedule, "kind", e.Kind, "wall", e.Wall, "triggered", e.Triggered, "tasks", len(e.Tasks)}
+	default:
+		return slog.LevelError, noLine, []any{"event", e}
 	}
 }
 
@@ -142,6 +162,8 @@ func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "cannot record that this worker ran", []any{"error", e.Err}
 	case CallCheckClaims:
 		return slog.LevelWarn, "cannot check for lost claims", []any{"error", e.Err}
+	case CallSchedules:
+		return slog.LevelWarn, "cannot fire schedules", []any{"error", e.Err}
 	case CallClean:
 		return slog.LevelWarn, "cannot remove what was kept for long enough", []any{"error", e.Err}
 	case CallWakeParents:

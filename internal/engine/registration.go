@@ -31,8 +31,9 @@ type registration struct {
 	parents    *checks[uuid.UUID]
 	places     *checks[string]
 	admissions *admissions
+	scheduler  *Scheduler
 
-	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, checks and admissions
+	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, checks, admissions and scheduler
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -69,6 +70,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 			wakeups: wakeups, joined: joined, heartbeat: renew, events: events,
 		},
 		parents: parents, places: places, admissions: admissions,
+		scheduler: &Scheduler{store: w.store, kinds: w.kinds, every: c.ScheduleEvery, call: c.Call, wakeups: wakeups, events: events},
 	}
 }
 
@@ -109,6 +111,7 @@ func (r *registration) run(ctx context.Context) error {
 	defer endClaims()
 	claimed := start(func() {
 		if !r.config.SafeMode {
+			r.background.Go(func() { r.scheduler.run(claims) })
 			r.claimer.run(claims)
 		}
 	})

@@ -27,9 +27,10 @@ type scriptWorker struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	store.Cleaner // no script cleans
-	store.Parents // no task of a script has children
-	store.Limits  // nor limits
+	store.Cleaner        // no script cleans
+	store.Parents        // no task of a script has children
+	store.Limits         // nor limits
+	store.ScheduleRunner // no script has schedules
 
 	mu            sync.Mutex
 	cut, dead     bool

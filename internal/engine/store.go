@@ -52,6 +52,7 @@ type Store interface {
 	store.Presence
 	store.Cleaner
 	store.Health
+	store.ScheduleRunner
 	// Dialect is passed on to executors that use ent; see [LazyTx.Dialect].
 	Dialect() dialect.Name
 	// Release frees what the store keeps of the connection pool between calls.

@@ -85,6 +85,7 @@ type Store interface {
 	Cleaner
 	Limits
 	Health
+	ScheduleRunner
 
 	// Reader and operator methods; the handle decides in which transaction.
 	Operator
@@ -140,6 +141,7 @@ type Operator interface {
 	DeadLetters
 	// UnknownKinds returns the kinds that have been seen to be unknown.
 	UnknownKinds(ctx context.Context) ([]UnknownKind, error)
+	Schedules
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
 	EventPruner

@@ -8,52 +8,31 @@ SET LOCAL lock_timeout = '5s';
 
 -- Planned from ent/schema by internal/cmd/schemaplan.
 
--- Create "taskkit_task_process" table
-CREATE TABLE "{schema}"."taskkit_task_process" (
-  "id" text NOT NULL,
-  "version" text NOT NULL,
-  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "dead_after_ms" bigint NOT NULL,
-  "kinds" json NOT NULL,
-  "queues" json NOT NULL,
-  "slots" bigint NOT NULL,
-  "busy" bigint NOT NULL DEFAULT '0',
-  "draining" boolean NOT NULL DEFAULT (false),
-  "safe_mode" boolean NOT NULL DEFAULT (false),
-  "ended_date" timestamptz NULL,
-  "ended_reason" text NULL,
-  "presence_lock" bigint NULL,
-  "absent_date" timestamptz NULL,
-  "found_alive_date" timestamptz NULL,
-  PRIMARY KEY ("id")
-);
--- Create "taskkit_queue" table
-CREATE TABLE "{schema}"."taskkit_queue" (
-  "name" text NOT NULL,
-  "paused" boolean NOT NULL DEFAULT (false),
-  "paused_by" uuid NULL,
-  "paused_reason" text NULL,
-  "paused_date" timestamptz NULL,
-  "resumed_by" uuid NULL,
-  "resumed_reason" text NULL,
-  "resumed_date" timestamptz NULL,
-  PRIMARY KEY ("name")
-);
--- Create "taskkit_unknown_kind" table
-CREATE TABLE "{schema}"."taskkit_unknown_kind" (
+-- Create "taskkit_task_event" table
+CREATE TABLE "{schema}"."taskkit_task_event" (
   "id" uuid NOT NULL,
-  "execution_component_name" text NOT NULL,
-  "codec_revision" integer NOT NULL,
-  "queue" text NOT NULL,
-  "tasks" bigint NOT NULL,
-  "first_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "last_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "reported_date" timestamptz NULL,
+  "task_id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "action" text NOT NULL,
+  "actor" uuid NULL,
+  "reason" text NULL,
+  "was" text NOT NULL,
   PRIMARY KEY ("id")
 );
--- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
-CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
+-- Create index "taskkit_event_task" to table: "taskkit_task_event"
+CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
+-- Create "taskkit_limit" table
+CREATE TABLE "{schema}"."taskkit_limit" (
+  "id" uuid NOT NULL,
+  "limit_key" text NOT NULL,
+  "at_most" integer NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
+);
+-- Create index "taskkit_limit_key" to table: "taskkit_limit"
+CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
@@ -128,6 +107,75 @@ CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_i
 CREATE INDEX "taskkit_failed_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
+-- Create "taskkit_schedule" table
+CREATE TABLE "{schema}"."taskkit_schedule" (
+  "id" uuid NOT NULL,
+  "created_by" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NOT NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "version" bigint NOT NULL DEFAULT '1',
+  "name" text NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "execution_spec" json NOT NULL,
+  "codec_revision" integer NOT NULL,
+  "secrets" text NULL,
+  "cron" text NOT NULL,
+  "time_zone" text NOT NULL,
+  "queue" text NOT NULL,
+  "priority" smallint NOT NULL DEFAULT '2',
+  "owner_id" uuid NOT NULL,
+  "run_as_id" uuid NOT NULL,
+  "misfire" text NOT NULL,
+  "paused" boolean NOT NULL DEFAULT (false),
+  "paused_by" uuid NULL,
+  "paused_reason" text NULL,
+  "next_date" timestamptz NULL,
+  "next_wall" text NULL,
+  "due_date" timestamptz NULL,
+  "triggered" boolean NOT NULL DEFAULT (false),
+  "triggered_by" uuid NULL,
+  "trigger_reason" text NULL,
+  "last_date" timestamptz NULL,
+  "last_wall" text NULL,
+  "last_task_id" uuid NULL,
+  "last_error" text NULL,
+  "last_error_date" timestamptz NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_schedule_misfire" CHECK (misfire IN ('once', 'all', 'forget')),
+  CONSTRAINT "taskkit_schedule_next" CHECK ((next_date IS NULL) = (next_wall IS NULL)),
+  CONSTRAINT "taskkit_schedule_priority" CHECK (priority BETWEEN 1 AND 4)
+);
+-- Create index "taskkit_schedule_name" to table: "taskkit_schedule"
+CREATE UNIQUE INDEX "taskkit_schedule_name" ON "{schema}"."taskkit_schedule" ("name");
+-- Create index "taskkit_schedule_due" to table: "taskkit_schedule"
+CREATE INDEX "taskkit_schedule_due" ON "{schema}"."taskkit_schedule" ("due_date") WHERE due_date IS NOT NULL;
+-- Create "taskkit_task_process" table
+CREATE TABLE "{schema}"."taskkit_task_process" (
+  "id" text NOT NULL,
+  "version" text NOT NULL,
+  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "dead_after_ms" bigint NOT NULL,
+  "kinds" json NOT NULL,
+  "queues" json NOT NULL,
+  "slots" bigint NOT NULL,
+  "busy" bigint NOT NULL DEFAULT '0',
+  "draining" boolean NOT NULL DEFAULT (false),
+  "safe_mode" boolean NOT NULL DEFAULT (false),
+  "ended_date" timestamptz NULL,
+  "ended_reason" text NULL,
+  "presence_lock" bigint NULL,
+  "absent_date" timestamptz NULL,
+  "found_alive_date" timestamptz NULL,
+  PRIMARY KEY ("id")
+);
+-- Create "taskkit_event_prune" table
+CREATE TABLE "{schema}"."taskkit_event_prune" (
+  "id" uuid NOT NULL,
+  "before_date" timestamptz NOT NULL,
+  PRIMARY KEY ("id")
+);
 -- Create "taskkit_task_limit" table
 CREATE TABLE "{schema}"."taskkit_task_limit" (
   "id" uuid NOT NULL,
@@ -144,25 +192,6 @@ CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit"
 CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
 -- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
 CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
--- Create "taskkit_task_event" table
-CREATE TABLE "{schema}"."taskkit_task_event" (
-  "id" uuid NOT NULL,
-  "task_id" uuid NOT NULL,
-  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "action" text NOT NULL,
-  "actor" uuid NULL,
-  "reason" text NULL,
-  "was" text NOT NULL,
-  PRIMARY KEY ("id")
-);
--- Create index "taskkit_event_task" to table: "taskkit_task_event"
-CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
--- Create "taskkit_event_prune" table
-CREATE TABLE "{schema}"."taskkit_event_prune" (
-  "id" uuid NOT NULL,
-  "before_date" timestamptz NOT NULL,
-  PRIMARY KEY ("id")
-);
 -- Create "taskkit_task_message" table
 CREATE TABLE "{schema}"."taskkit_task_message" (
   "id" uuid NOT NULL,
@@ -183,18 +212,32 @@ CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("
 CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
--- Create "taskkit_limit" table
-CREATE TABLE "{schema}"."taskkit_limit" (
+-- Create "taskkit_unknown_kind" table
+CREATE TABLE "{schema}"."taskkit_unknown_kind" (
   "id" uuid NOT NULL,
-  "limit_key" text NOT NULL,
-  "at_most" integer NULL,
-  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "modified_by" uuid NULL,
-  PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
+  "execution_component_name" text NOT NULL,
+  "codec_revision" integer NOT NULL,
+  "queue" text NOT NULL,
+  "tasks" bigint NOT NULL,
+  "first_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "reported_date" timestamptz NULL,
+  PRIMARY KEY ("id")
 );
--- Create index "taskkit_limit_key" to table: "taskkit_limit"
-CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
+-- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
+CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
+-- Create "taskkit_queue" table
+CREATE TABLE "{schema}"."taskkit_queue" (
+  "name" text NOT NULL,
+  "paused" boolean NOT NULL DEFAULT (false),
+  "paused_by" uuid NULL,
+  "paused_reason" text NULL,
+  "paused_date" timestamptz NULL,
+  "resumed_by" uuid NULL,
+  "resumed_reason" text NULL,
+  "resumed_date" timestamptz NULL,
+  PRIMARY KEY ("name")
+);
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (
   "id" uuid NOT NULL,

@@ -115,6 +115,49 @@ CREATE INDEX `taskkit_open_child` ON `taskkit_queued_task` (`parent_id`) WHERE p
 CREATE INDEX `taskkit_failed_child` ON `taskkit_queued_task` (`parent_id`) WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_follows` ON `taskkit_queued_task` (`follows_id`, `id`) WHERE follows_id IS NOT NULL;
+-- Create "taskkit_schedule" table
+CREATE TABLE `taskkit_schedule` (
+  `id` uuid NOT NULL,
+  `created_by` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `modified_by` uuid NOT NULL,
+  `modified_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `version` integer NOT NULL DEFAULT ('1'),
+  `name` text NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `execution_spec` text NOT NULL,
+  `codec_revision` integer NOT NULL,
+  `secrets` text NULL,
+  `cron` text NOT NULL,
+  `time_zone` text NOT NULL,
+  `queue` text NOT NULL,
+  `priority` integer NOT NULL DEFAULT ('2'),
+  `owner_id` uuid NOT NULL,
+  `run_as_id` uuid NOT NULL,
+  `misfire` text NOT NULL,
+  `paused` bool NOT NULL DEFAULT (false),
+  `paused_by` uuid NULL,
+  `paused_reason` text NULL,
+  `next_date` datetime NULL,
+  `next_wall` text NULL,
+  `due_date` datetime NULL,
+  `triggered` bool NOT NULL DEFAULT (false),
+  `triggered_by` uuid NULL,
+  `trigger_reason` text NULL,
+  `last_date` datetime NULL,
+  `last_wall` text NULL,
+  `last_task_id` uuid NULL,
+  `last_error` text NULL,
+  `last_error_date` datetime NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_schedule_misfire` CHECK (CASE misfire WHEN 'once' THEN 1 WHEN 'all' THEN 1 WHEN 'forget' THEN 1 ELSE 0 END),
+  CONSTRAINT `taskkit_schedule_next` CHECK ((next_date IS NULL) = (next_wall IS NULL)),
+  CONSTRAINT `taskkit_schedule_priority` CHECK (priority BETWEEN 1 AND 4)
+);
+-- Create index "taskkit_schedule_name" to table: "taskkit_schedule"
+CREATE UNIQUE INDEX `taskkit_schedule_name` ON `taskkit_schedule` (`name`);
+-- Create index "taskkit_schedule_due" to table: "taskkit_schedule"
+CREATE INDEX `taskkit_schedule_due` ON `taskkit_schedule` (`due_date`) WHERE due_date IS NOT NULL;
 -- Create "taskkit_task_attempt" table
 CREATE TABLE `taskkit_task_attempt` (
   `id` uuid NOT NULL,

@@ -300,3 +300,33 @@ func (n *node) Counts(ctx context.Context, kind string) (map[lifecycle.Status]in
 func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
 	return do(ctx, n, "Derive", func(ctx context.Context) (uuid.UUID, error) { return n.db.Derive(ctx, from, notify, makes) })
 }
+
+// DueSchedules implements [store.ScheduleRunner].
+func (n *node) DueSchedules(ctx context.Context, p store.DueSchedules) (store.SchedulesFound, error) {
+	return do(ctx, n, "DueSchedules", func(ctx context.Context) (store.SchedulesFound, error) { return n.db.DueSchedules(ctx, p) })
+}
+
+// FireSchedule implements [store.ScheduleRunner].
+func (n *node) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
+	return do(ctx, n, "FireSchedule", func(ctx context.Context) (bool, error) { return n.db.FireSchedule(ctx, f) })
+}
+
+// Schedule implements [store.Schedules].
+func (n *node) Schedule(ctx context.Context, name string) (store.Schedule, error) {
+	return n.db.Schedule(ctx, name)
+}
+
+// ListSchedules implements [store.Schedules].
+func (n *node) ListSchedules(ctx context.Context, after string, limit int) ([]store.Schedule, error) {
+	return n.db.ListSchedules(ctx, after, limit)
+}
+
+// ChangeSchedule implements [store.Schedules].
+func (n *node) ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *store.Schedule) error) (store.Schedule, error) {
+	return n.db.ChangeSchedule(ctx, name, change)
+}
+
+// DeleteSchedule implements [store.Schedules].
+func (n *node) DeleteSchedule(ctx context.Context, name string) error {
+	return n.db.DeleteSchedule(ctx, name)
+}

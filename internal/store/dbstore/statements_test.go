@@ -101,6 +101,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 	c.operator()
 	c.children()
 	c.limits(db)
+	c.schedules()
 	return c.golden
 }
 

@@ -66,6 +66,18 @@ func (s *Store) Clear(ctx context.Context) error {
 	return nil
 }
 
+// Forget removes all tasks, and returns the log so far, which begins anew.
+func (s *Store) Forget() []Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log := s.log
+	for _, id := range slices.Clone(s.order) {
+		s.remove(s.commit(), "Forget", s.tasks[id])
+	}
+	s.log = nil
+	return log
+}
+
 // EditProcess changes the row of a process, if there is one.
 func (s *Store) EditProcess(ctx context.Context, id string, edit func(*Process)) error {
 	if err := s.enter(ctx); err != nil {

@@ -21,20 +21,34 @@ import (
 // handle. The id of a task that was merged into a waiting one is set to
 // that one's.
 func (s *Store) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
-	plans := make([]*plan, len(tasks))
+	plans, err := newPlans(tasks)
+	if err != nil {
+		return err
+	}
+	if err := s.enter(ctx); err != nil {
+		return fmt.Errorf("store %d tasks: %w", len(tasks), err)
+	}
+	defer s.mu.Unlock()
+	return s.insertAll(tasks, plans, notify)
+}
+
+// newPlans checks new tasks and returns their plans.
+func newPlans(tasks []store.NewTask) (plans []*plan, err error) {
+	plans = make([]*plan, len(tasks))
 	for i := range tasks {
 		err := check(&tasks[i])
 		if err == nil {
 			plans[i], err = newPlan(&tasks[i])
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := s.enter(ctx); err != nil {
-		return fmt.Errorf("store %d tasks: %w", len(tasks), err)
-	}
-	defer s.mu.Unlock()
+	return plans, nil
+}
+
+// insertAll stores tasks, all or none. Its caller has the store's lock.
+func (s *Store) insertAll(tasks []store.NewTask, plans []*plan, notify bool) error {
 	commit, added, logged := s.commit(), 0, len(s.log)
 	s.paused = nil
 	for i := range tasks {

@@ -18,24 +18,25 @@ import (
 
 // Store is a database in memory. It is safe for concurrent use.
 type Store struct {
-	mu       sync.Mutex
-	offset   time.Duration // of the store's clock
-	tasks    map[uuid.UUID]*row
-	order    []uuid.UUID // the tasks by id
-	procs    map[string]*Process
-	items    map[uuid.UUID][]store.Item
-	ledgers  map[uuid.UUID][]store.LedgerPage
-	attempts map[uuid.UUID][]store.Attempt
-	results  map[uuid.UUID]*result
-	plans    map[uuid.UUID]*plan
-	families map[uuid.UUID]*family
-	rates    map[uuid.UUID]rate
-	limits   limits
-	unknown  map[unknownKey]*unknownKind
-	queues   map[string]*store.QueuePause // those that have been paused once
-	events   []event
-	rows     []Row
-	known    map[string]bool // statements of executors, see Accept
+	mu        sync.Mutex
+	offset    time.Duration // of the store's clock
+	tasks     map[uuid.UUID]*row
+	order     []uuid.UUID // the tasks by id
+	procs     map[string]*Process
+	items     map[uuid.UUID][]store.Item
+	ledgers   map[uuid.UUID][]store.LedgerPage
+	attempts  map[uuid.UUID][]store.Attempt
+	results   map[uuid.UUID]*result
+	plans     map[uuid.UUID]*plan
+	families  map[uuid.UUID]*family
+	rates     map[uuid.UUID]rate
+	limits    limits
+	schedules map[string]*schedule
+	unknown   map[unknownKey]*unknownKind
+	queues    map[string]*store.QueuePause // those that have been paused once
+	events    []event
+	rows      []Row
+	known     map[string]bool // statements of executors, see Accept
 
 	commits  int64
 	log      []Change
@@ -120,7 +121,7 @@ func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), limits: newLimits(), queues: make(map[string]*store.QueuePause), unknown: make(map[unknownKey]*unknownKind), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), limits: newLimits(), schedules: make(map[string]*schedule), queues: make(map[string]*store.QueuePause), unknown: make(map[unknownKey]*unknownKind), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
 	}
 }
 

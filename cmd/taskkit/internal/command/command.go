@@ -104,7 +104,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 		a.devCommand(), a.migrateCommand(),
 		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.limitCommand(), a.retryCommand(), a.retryItemsCommand(),
-		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.serveCommand(), a.intakeCommand(),
+		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.serveCommand(), a.intakeCommand(),
 		&cobra.Command{
 			Use: dev.WorkerCommand, Hidden: true, Short: "Run as a worker of taskkit dev", Args: noArgs,
 			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },
@@ -177,14 +177,15 @@ func (e *statusError) Error() string { return e.text }
 // exitCode returns the exit status for an error.
 func exitCode(ctx context.Context, err error) int {
 	var (
-		o      *statusError
-		u      *usageError
-		option *taskkit.OptionError
+		o       *statusError
+		u       *usageError
+		option  *taskkit.OptionError
+		planned *taskkit.ScheduleError
 	)
 	switch {
 	case errors.As(err, &o):
 		return o.code
-	case errors.As(err, &u), errors.As(err, &option):
+	case errors.As(err, &u), errors.As(err, &option), errors.As(err, &planned):
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return exitInterrupted

@@ -128,6 +128,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.report(ctx); err != nil {
 		return err
 	}
+	if err := r.schedule(ctx); err != nil {
+		return err
+	}
 	if o.Exit {
 		return nil
 	}

@@ -231,7 +231,7 @@ func (r *run) printCommands() {
 	fmt.Fprintf(r.Out, "\nThe workers keep running. Try in another terminal:\n\n")
 	for _, c := range []string{
 		"ls", "workers", "show " + r.sheet.task.id.String(), "explain @last", "watch @last",
-		"show " + r.change.preview.id.String(), "items " + r.change.real.id.String() + " --failed",
+		"show " + r.change.preview.id.String(), "items " + r.change.real.id.String() + " --failed", "schedules show " + nightly,
 	} {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
 	}

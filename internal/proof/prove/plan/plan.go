@@ -33,7 +33,7 @@ func Steps() []Step {
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
-			Name: "kills", Package: "oracle", Run: "^TestKilledWorkers$", Share: 8, Records: []string{"kills-postgres", "kills-sqlite"},
+			Name: "kills", Package: "oracle", Run: "^TestKilledWorkers$", Share: 7, Records: []string{"kills-postgres", "kills-sqlite"},
 			Proves: "worker processes killed and stopped at random",
 		},
 		{
@@ -79,6 +79,13 @@ func Steps() []Step {
 				"messages-kills-rabbitmq-postgres", "messages-kills-rabbitmq-sqlite", "messages-kills-jetstream-postgres", "messages-kills-kafka-postgres",
 			},
 			Proves: "messages of RabbitMQ, NATS JetStream and Kafka become one task each, while consumers exit between commit and acknowledgement or are killed, and broker and database restart",
+		},
+		{
+			Name: "schedules", Package: "schedules", Run: "^Test(Year|Misfires)$", Share: 2, Least: time.Minute, Records: []string{
+				"schedules-year-memory", "schedules-year-sqlite", "schedules-year-postgres",
+				"schedules-misfires-memory", "schedules-misfires-sqlite", "schedules-misfires-postgres",
+			},
+			Proves: "a year of 1,000 schedules over five workers that are killed, in zones whose clocks change: each wall time has one task, and what was missed by its policy",
 		},
 		{
 			Name: "bucketkills", Package: "bucketkills", Run: "^TestBucketsUnderKills$", Share: 4, Records: []string{"bucketkills-postgres", "bucketkills-sqlite"},

@@ -36,7 +36,8 @@ WITH asked AS MATERIALIZED (
   WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN ('COMPLETED', 'ERROR', 'FAILURE')
     OR q.workflow_status || '' = 'QUEUED'
         AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode
+      AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue))))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
@@ -50,7 +51,8 @@ WITH asked AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode
+      AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue)))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',

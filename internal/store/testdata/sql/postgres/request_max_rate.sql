@@ -12,7 +12,8 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
       AND NOT (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond')),
       EXISTS (SELECT FROM "taskkit".taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode
+      AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),

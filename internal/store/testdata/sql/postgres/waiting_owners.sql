@@ -1,15 +1,24 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT t.owner_id, min(t.first) FROM (VALUES (true), (false)) r(stalled)
-  CROSS JOIN (VALUES (1::smallint), (2::smallint), (3::smallint), (4::smallint)) p(priority)
-  CROSS JOIN unnest((SELECT $1::text[])) u(queue)
-  CROSS JOIN LATERAL (
-    SELECT q.owner_id,
-        CASE WHEN r.stalled THEN 0 ELSE p.priority END AS first FROM "taskkit".taskkit_queued_task q
+WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), open AS MATERIALIZED (
+  SELECT u.queue, (SELECT true FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND q.stalled = r.stalled AND q.priority = p.priority
+      AND q.queue = u.queue
+          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END >= 9
+    ORDER BY CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END LIMIT 1) AS tried
+  FROM unnest((SELECT $1::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+)
+SELECT DISTINCT t.owner_id, r.rank FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 10), (8,
+    11), (9, 6), (10, 12), (11, 13), (12, 14), (13, 7), (14, 15), (15, 16), (16, 17), (17, 8), (18, 18), (19,
+    19), (20, 20)) r(place, rank)
+  CROSS JOIN open u
+  CROSS JOIN LATERAL (
+    SELECT q.owner_id FROM "taskkit".taskkit_queued_task q
+    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
+      AND q.queue = u.queue
+          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END = r.rank
       AND q.not_before <= statement_timestamp()
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]),
           false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1000
-  ) t GROUP BY t.owner_id;
+  ) t WHERE (u.tried OR r.rank < 9);

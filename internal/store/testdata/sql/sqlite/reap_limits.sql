@@ -33,7 +33,8 @@ WITH asked AS MATERIALIZED (
   WHERE q.control = 'DELETE' AND (q.workflow_status || '' IN ('COMPLETED', 'ERROR', 'FAILURE')
     OR q.workflow_status || '' = 'QUEUED' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
         json_each(p.kinds) k, json_each(k.value) r
-  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode AND k.key = q.execution_component_name
+      AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))))
         AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
@@ -47,7 +48,8 @@ WITH asked AS MATERIALIZED (
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
         json_each(p.kinds) k, json_each(k.value) r
-  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode AND k.key = q.execution_component_name
+      AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)))
         AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')

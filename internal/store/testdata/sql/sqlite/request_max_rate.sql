@@ -11,7 +11,8 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
       AND NOT ((julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms)),
       EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
-  WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode AND k.key = q.execution_component_name
+      AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
   (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),

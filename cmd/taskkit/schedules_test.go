@@ -1,0 +1,61 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+
+	"taskkit.dev/executors/targets"
+	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/watchtask"
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// Every command on schedules, and its exit status.
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		run := func(status int, part string, args ...string) {
+			t.Helper()
+			expect(t, status, part, s.args(append([]string{"schedules"}, args...)...)...)
+		}
+		run(0, "no schedules")
+		run(0, "[]", "list", "-o", "json")
+		run(2, "the name of one schedule", "show")
+		run(1, "no such schedule", "show", "nightly")
+		run(2, "no live worker knows", "set", "nightly", "--kind", "watch", "--spec", "{}", "--cron", "0 2 * * *")
+		run(2, "needs a kind and a spec", "set", "nightly", "--cron", "0 2 * * *")
+		spec := watchtask.Spec{Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}}}
+		schema := db.Schema
+		if schema == "" {
+			schema = taskkit.DefaultSchema
+		}
+		nightly := taskkit.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}
+		if err := taskkit.SetSchedule(t.Context(), db.DB, watchtask.Kind, "nightly", spec, nightly, taskkit.WithSchema(schema)); err != nil {
+			t.Fatal(err)
+		}
+		run(0, "02:30 Europe/Oslo")
+		run(0, `"cron": "30 2 * * *"`, "list", "-o", "json")
+		status, out, errs := ran(t, s.args("schedules", "show", "nightly")...)
+		if status != 0 || !strings.Contains(out, "Next five fires\n") || strings.Count(out, "02:30") != 6 {
+			t.Errorf("show: status %d\n%s%s", status, out, errs)
+		}
+		run(0, "is paused", "pause", "nightly", "--reason", "holidays")
+		run(0, "paused: holidays")
+		run(0, "by an unknown person (holidays)", "show", "nightly")
+		run(0, "is to submit a task once", "trigger", "nightly")
+		run(0, "triggered")
+		run(0, "goes on, next at ", "resume", "nightly")
+		run(0, "03:45", "set", "nightly", "--cron", "45 3 * * *", "--misfire", "all")
+		run(2, "never fires", "set", "nightly", "--cron", "0 0 30 2 *")
+		run(2, "names a time zone", "set", "nightly", "--cron", "TZ=")
+		run(2, "is not known here", "set", "nightly", "--zone", "Europe/Olso")
+		run(2, "is no policy", "set", "nightly", "--misfire", "twice")
+		run(2, "not between 1 and 4", "set", "nightly", "--priority", "9")
+		run(0, "45 3 * * *")
+		run(0, "is deleted", "delete", "nightly")
+		run(1, "no such schedule", "delete", "nightly")
+		run(2, "unknown command", "nightly")
+	})
+}

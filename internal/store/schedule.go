@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+var (
+	// ErrNoSchedule: there is no such schedule.
+	ErrNoSchedule = errors.New("no such schedule")
+	// ErrScheduleChanged: others changed a schedule again and again at the same time.
+	ErrScheduleChanged = errors.New("others change the schedule at the same time: try again")
+)
+
+// Schedule submits tasks of a kind at the wall times of a cron expression.
+type Schedule struct {
+	ID      uuid.UUID
+	Version int64
+	Name    string
+
+	Kind        string
+	Spec        json.RawMessage
+	Revision    int     // of the spec
+	Secrets     *string // pointers to what must not be shown, one a line; nil: not known yet
+	Cron        string
+	Zone        string // "": UTC
+	Queue       string // "": that of the kind
+	Priority    int
+	Owner       uuid.UUID
+	RunAs       uuid.UUID
+	Misfire     string // once, all or forget
+	Paused      bool
+	PausedBy    uuid.UUID
+	PauseReason string
+
+	NextAt   time.Time // zero: never
+	NextWall string
+
+	Triggered     bool // a task is to be submitted at once, paused or not
+	TriggeredBy   uuid.UUID
+	TriggerReason string
+
+	LastAt      time.Time // zero: it has submitted nothing yet
+	LastWall    string    // "": it was triggered
+	LastTask    uuid.UUID
+	LastError   string
+	LastErrorAt time.Time
+
+	// ModifiedBy is who last changed it, and the others are read only.
+	ModifiedBy        uuid.UUID
+	CreatedBy         uuid.UUID
+	Created, Modified time.Time
+}
+
+// Schedules are what a client does with schedules.
+type Schedules interface {
+	// Schedule reads one; ErrNoSchedule when there is none.
+	Schedule(ctx context.Context, name string) (Schedule, error)
+	// ListSchedules reads those whose names come after this one, by name.
+	ListSchedules(ctx context.Context, after string, limit int) ([]Schedule, error)
+	// ChangeSchedule calls change with the present time by the database's clock and a
+	// schedule, which has only its name if there is none, and stores what change has made of
+	// it, if it is different. Change may be called several times. Its error is returned as it is.
+	ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *Schedule) error) (Schedule, error)
+	// DeleteSchedule removes one; ErrNoSchedule when there is none. Its tasks stay.
+	DeleteSchedule(ctx context.Context, name string) error
+}
+
+// ScheduleRunner is what a worker does with schedules.
+type ScheduleRunner interface {
+	// DueSchedules reads those that are due, of these kinds, the oldest first. It locks
+	// nothing.
+	DueSchedules(ctx context.Context, p DueSchedules) (SchedulesFound, error)
+	// FireSchedule stores tasks and what follows for their schedule in one transaction, if the
+	// schedule still has this version; otherwise it does nothing and returns false. A task
+	// whose idempotency key is taken is left out. It does not wait for others' locks.
+	FireSchedule(ctx context.Context, f ScheduleFire) (bool, error)
+}
+
+// DueSchedules says which are looked for.
+type DueSchedules struct {
+	Kinds map[string][]int // kind, or alias of one, to revisions of the spec
+	Skip  int              // so many are left out, because they could not be fired
+	Limit int
+}
+
+// SchedulesFound is what is due.
+type SchedulesFound struct {
+	Now time.Time // by the database's clock
+	Due []Schedule
+	// Next is how long until another one is due, if fewer than the limit are; negative
+	// when none will be.
+	Next time.Duration
+}
+
+// ScheduleFire is what a worker does about a schedule that is due. Of the schedule it stores what
+// comes next, the last fire and the last error, and the secrets.
+type ScheduleFire struct {
+	Schedule
+	Tasks []NewTask
+}
+
+// ScheduleKey is the idempotency key of the task for a wall time. It is the same in whatever
+// worker, and also after the schedule was made anew.
+func ScheduleKey(name, wall, zone string) string {
+	if zone == "" {
+		zone = "UTC"
+	}
+	return "taskkit.schedule." + name + "@" + wall + " " + zone
+}

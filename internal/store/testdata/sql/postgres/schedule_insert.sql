@@ -1,0 +1,24 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT clock_timestamp();
+
+SELECT id, version, name, execution_component_name, execution_spec, codec_revision, secrets, cron, time_zone,
+    queue, priority,
+  owner_id, run_as_id, misfire, paused, paused_by, paused_reason, next_date, next_wall, triggered,
+      triggered_by, trigger_reason,
+  last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date,
+      modified_date FROM "taskkit".taskkit_schedule WHERE name = $1;
+
+begin;
+
+SET LOCAL idle_in_transaction_session_timeout = '5s';
+
+INSERT INTO "taskkit".taskkit_schedule (name, modified_by, execution_component_name, execution_spec,
+    codec_revision, secrets, cron, time_zone, queue, priority, owner_id, run_as_id, misfire, paused, paused_by,
+    paused_reason, triggered, triggered_by, trigger_reason, last_error, last_error_date, next_date, next_wall,
+    due_date, id, created_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+    $21::text::timestamptz, $22::text::timestamptz, $23, $22::text::timestamptz, $24,
+    $25) ON CONFLICT (name) DO NOTHING;
+
+commit;

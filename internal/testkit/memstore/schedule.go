@@ -1,0 +1,167 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/store"
+)
+
+// schedule is the row of a schedule.
+type schedule struct {
+	store.Schedule
+	due time.Time // zero: never
+}
+
+// reckon sets when the schedule is due.
+func (r *schedule) reckon(now time.Time) {
+	r.due = r.NextAt
+	switch {
+	case r.Triggered:
+		r.due = now
+	case r.Paused:
+		r.due = time.Time{}
+	}
+}
+
+// Schedule implements [store.Schedules].
+func (s *Store) Schedule(ctx context.Context, name string) (store.Schedule, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Schedule{}, err
+	}
+	defer s.mu.Unlock()
+	r := s.schedules[name]
+	if r == nil {
+		return store.Schedule{}, fmt.Errorf("read the schedule %q: %w", name, store.ErrNoSchedule)
+	}
+	return r.Schedule, nil
+}
+
+// ListSchedules implements [store.Schedules].
+func (s *Store) ListSchedules(ctx context.Context, after string, n int) (all []store.Schedule, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(s.schedules)) {
+		if name > after && len(all) < limit(n) {
+			all = append(all, s.schedules[name].Schedule)
+		}
+	}
+	return all, nil
+}
+
+// ChangeSchedule implements [store.Schedules].
+func (s *Store) ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *store.Schedule) error) (store.Schedule, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Schedule{}, err
+	}
+	defer s.mu.Unlock()
+	now := s.now()
+	before := store.Schedule{Name: name}
+	if r := s.schedules[name]; r != nil {
+		before = r.Schedule
+	}
+	after := before
+	if err := change(now, &after); err != nil {
+		return store.Schedule{}, err
+	}
+	if reflect.DeepEqual(before, after) {
+		return after, nil
+	}
+	if before.Version == 0 {
+		after.ID, after.Created, after.CreatedBy = store.NewID(), now, after.ModifiedBy
+	}
+	after.Version, after.Modified = before.Version+1, now
+	after.PauseReason, after.TriggerReason = classify.Clean(after.PauseReason), classify.Clean(after.TriggerReason)
+	r := &schedule{Schedule: after}
+	r.reckon(now)
+	s.commit()
+	s.schedules[name] = r
+	return after, nil
+}
+
+// DeleteSchedule implements [store.Schedules].
+func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if s.schedules[name] == nil {
+		return fmt.Errorf("delete the schedule %q: %w", name, store.ErrNoSchedule)
+	}
+	delete(s.schedules, name)
+	return nil
+}
+
+// DueSchedules implements [store.ScheduleRunner].
+func (s *Store) DueSchedules(ctx context.Context, p store.DueSchedules) (store.SchedulesFound, error) {
+	found := store.SchedulesFound{Next: -1}
+	if err := s.enter(ctx); err != nil {
+		return found, err
+	}
+	defer s.mu.Unlock()
+	found.Now = s.now()
+	var all []*schedule
+	for _, r := range s.schedules {
+		if !r.due.IsZero() && slices.Contains(p.Kinds[r.Kind], r.Revision) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *schedule) int { return cmp.Or(a.due.Compare(b.due), compareIDs(a.ID, b.ID)) })
+	all = all[min(p.Skip, len(all)):]
+	for _, r := range all[:min(p.Limit, len(all))] {
+		switch wait := r.due.Sub(found.Now); {
+		case wait <= 0:
+			found.Due = append(found.Due, r.Schedule)
+		case found.Next < 0:
+			found.Next = wait
+		}
+	}
+	return found, nil
+}
+
+// FireSchedule implements [store.ScheduleRunner].
+func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	r := s.schedules[f.Name]
+	if r == nil || r.ID != f.ID || r.Version != f.Version {
+		return false, nil
+	}
+	tasks := slices.DeleteFunc(slices.Clone(f.Tasks), func(n store.NewTask) bool {
+		return s.taken(&Task{ID: n.ID, Kind: n.Kind}, "idempotency_key", n.IdempotencyKey, nil) != nil
+	})
+	plans, err := newPlans(tasks)
+	if err == nil && len(tasks) > 0 {
+		err = s.insertAll(tasks, plans, true)
+	}
+	if err != nil {
+		return false, fmt.Errorf("fire the schedule %q: %w", f.Name, err)
+	}
+	now := s.now()
+	r.Version++
+	r.Triggered, r.TriggeredBy, r.TriggerReason = f.Triggered, f.TriggeredBy, f.TriggerReason
+	r.NextAt, r.NextWall, r.LastWall, r.LastTask, r.Secrets = f.NextAt, f.NextWall, f.LastWall, f.LastTask, f.Secrets
+	r.LastError = classify.Clean(f.LastError)
+	switch {
+	case f.LastError == "":
+		r.LastErrorAt = time.Time{}
+	case f.LastErrorAt.IsZero():
+		r.LastErrorAt = now
+	}
+	if len(f.Tasks) > 0 {
+		r.LastAt = now
+	}
+	r.reckon(now)
+	s.commit()
+	return true, nil
+}

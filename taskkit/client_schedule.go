@@ -1,0 +1,292 @@
+package taskkit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// ScheduleInfo is a schedule as it is in the database.
+type ScheduleInfo struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// SpecJSON has its secrets masked. It is nil while they are not known: a schedule
+	// that was made without its kind, see [Client.SetSchedule], has not fired yet.
+	SpecJSON     json.RawMessage `json:"spec,omitempty"`
+	SpecRevision int             `json:"spec_revision"`
+	Cron         string          `json:"cron"`
+	Zone         string          `json:"zone"`
+	Misfire      Misfire         `json:"misfire"`
+	Queue        string          `json:"queue,omitempty"` // empty: that of the kind
+	Priority     Priority        `json:"priority"`
+	Owner        uuid.UUID       `json:"owner"`
+	RunAs        uuid.UUID       `json:"run_as"`
+
+	Paused       bool      `json:"paused"`
+	PausedBy     uuid.UUID `json:"paused_by,omitzero"`
+	PausedReason string    `json:"paused_reason,omitempty"`
+	// Triggered: [Client.TriggerSchedule] was called, and no worker has submitted the task yet.
+	Triggered bool `json:"triggered"`
+
+	// Next is the next fire; nil: it never fires again. A paused schedule has it too; it is
+	// past if fires were missed.
+	Next *Fire `json:"next,omitempty"`
+	// Fires are the next five, from the present time on. Only [Client.Schedule] reads them.
+	Fires []Fire `json:"fires,omitempty"`
+
+	LastFired   *time.Time `json:"last_fired,omitempty"`
+	LastWall    string     `json:"last_wall,omitempty"` // empty: it was triggered
+	LastTask    ID         `json:"last_task,omitzero"`
+	LastError   string     `json:"last_error,omitempty"` // why it could not submit its last task; for operators only
+	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
+
+	Version    int64     `json:"version"` // the number of changes and fires
+	Created    time.Time `json:"created"`
+	CreatedBy  uuid.UUID `json:"created_by"`
+	Modified   time.Time `json:"modified"` // by a person or a program, not by a fire
+	ModifiedBy uuid.UUID `json:"modified_by"`
+}
+
+// shownFires is how many fires of a schedule are shown.
+const shownFires = 5
+
+// schedulePage is how many schedules are read at once.
+const schedulePage = 500
+
+// Schedules returns all schedules, by name.
+func (c *Client) Schedules(ctx context.Context) ([]*ScheduleInfo, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []*ScheduleInfo{}
+	for after := ""; ; {
+		page, err := op.ListSchedules(ctx, after, schedulePage)
+		if err != nil {
+			return nil, c.public(ctx, err)
+		}
+		for i := range page {
+			all = append(all, scheduleInfo(&page[i]))
+		}
+		if len(page) < schedulePage {
+			return all, nil
+		}
+		after = page[len(page)-1].Name
+	}
+}
+
+// Schedule reads one schedule, with its next five fires. It returns [ErrNoSchedule] when
+// there is none.
+func (c *Client) Schedule(ctx context.Context, name string) (*ScheduleInfo, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := op.Schedule(ctx, storable(name))
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	return withFires(&found), nil
+}
+
+// withFires adds the next fires. Those that were missed are not among them.
+func withFires(s *store.Schedule) *ScheduleInfo {
+	info := scheduleInfo(s)
+	// A zone that is not known here is no reason to show nothing.
+	info.Fires, _ = NextFires(s.Cron, s.Zone, s.Name, time.Now(), shownFires)
+	return info
+}
+
+// SetSchedule is the function [SetSchedule] for programs without the kind, such as a command
+// line. The spec is not decoded: its revision is the latest that a live worker reads,
+// and a worker that cannot decode it records the error with the schedule. Fields and options that are
+// not given stay as they are in a schedule that exists, and so do an empty kind and a nil
+// spec; a new schedule needs both, and Cron.
+func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.RawMessage, s Schedule, opts ...SubmitOption) (*ScheduleInfo, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sub := &submission{NewTask: store.NewTask{Total: -1}}
+	for _, o := range opts {
+		o.applySubmit(sub)
+	}
+	if sub.schema != "" {
+		sub.fail("WithSchema", "it is an option of the client")
+	}
+	if err := errors.Join(sub.checkSchedule(), sub.check(), checkScheduled(name, kind, spec)); err != nil {
+		return nil, err
+	}
+	revision := 0
+	if kind != "" {
+		if revision, err = latestRevision(ctx, op, kind); err != nil {
+			return nil, c.public(ctx, err)
+		}
+	}
+	set := func(row *store.Schedule) {
+		if kind != "" && (kind != row.Kind || spec != nil) {
+			row.Kind, row.Revision = kind, cmp.Or(revision, row.Revision)
+		}
+		if spec != nil && !bytes.Equal(spec, row.Spec) {
+			row.Spec, row.Secrets = spec, nil
+		}
+		row.Queue, row.Priority = cmp.Or(sub.Queue, row.Queue), cmp.Or(sub.NewTask.Priority, row.Priority, int(PriorityNormal))
+		row.Owner = cmp.Or(sub.Owner, row.Owner, SystemOwner)
+		row.RunAs = cmp.Or(sub.NewTask.RunAs, sub.Owner, row.RunAs, row.Owner)
+	}
+	changed, err := op.ChangeSchedule(ctx, name, func(now time.Time, row *store.Schedule) error {
+		given := Schedule{cmp.Or(s.Cron, row.Cron), cmp.Or(s.Zone, row.Zone), cmp.Or(s.Misfire, Misfire(row.Misfire))}
+		clock, err := given.check(name)
+		switch {
+		case err != nil:
+			return err
+		case row.Version == 0 && (kind == "" || spec == nil):
+			return &ScheduleError{name, "Kind", "a new schedule needs a kind and a spec"}
+		case kind != "" && kind != row.Kind && revision == 0:
+			return &ScheduleError{name, "Kind", fmt.Sprintf("no live worker knows the kind %s: start one, or check the name", kind)}
+		}
+		return given.change(clock, sub.Actor, set)(now, row)
+	})
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	return withFires(&changed), nil
+}
+
+// checkScheduled checks what a program without the kind gives.
+func checkScheduled(name, kind string, spec json.RawMessage) error {
+	switch {
+	case kind != "" && !lifecycle.ValidKind(kind):
+		return &ScheduleError{shorten(name), "Kind", "not a valid name of a kind: use " + lifecycle.KindRule}
+	case spec != nil && (len(spec) > MaxJSON || !json.Valid(spec) || spec[0] != '{'):
+		return &ScheduleError{shorten(name), "Spec", fmt.Sprintf("not a JSON object of at most %d bytes", MaxJSON)}
+	}
+	return nil
+}
+
+// latestRevision returns the latest revision of a kind that a live worker reads; 0: none
+// knows the kind.
+func latestRevision(ctx context.Context, op tables, kind string) (latest int, err error) {
+	workers, err := op.Processes(ctx, 0)
+	for _, w := range workers {
+		if r := w.Kinds[kind]; w.Alive() && len(r) > 0 {
+			latest = max(latest, slices.Max(r))
+		}
+	}
+	return latest, err
+}
+
+// PauseSchedule keeps a schedule from submitting tasks until [Client.ResumeSchedule]. One that
+// is paused already stays as it is.
+func (c *Client) PauseSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
+	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *requestOptions) {
+		if !row.Paused {
+			row.Paused, row.PausedBy, row.PauseReason = true, r.Actor, r.Reason
+		}
+	})
+}
+
+// ResumeSchedule lets a paused schedule go on. What becomes of what it missed meanwhile is decided
+// by its policy, see [Misfire].
+func (c *Client) ResumeSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
+	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, _ *requestOptions) {
+		row.Paused, row.PausedBy, row.PauseReason = false, uuid.Nil, ""
+	})
+}
+
+// TriggerSchedule asks the workers to submit a task of a schedule once, beside its fires and
+// also while it is paused. One that knows the kind does it within a few seconds. A second call
+// before that has no effect.
+func (c *Client) TriggerSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
+	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *requestOptions) {
+		if !row.Triggered {
+			row.Triggered, row.TriggeredBy, row.TriggerReason = true, r.Actor, r.Reason
+		}
+	})
+}
+
+// DeleteSchedule removes a schedule. The tasks that it has submitted stay. It returns
+// [ErrNoSchedule] when there is none.
+func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return err
+	}
+	return c.public(ctx, op.DeleteSchedule(ctx, storable(name)))
+}
+
+func (c *Client) changeSchedule(ctx context.Context, name string, opts []RequestOption, change func(*store.Schedule, *requestOptions)) (*ScheduleInfo, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var r requestOptions
+	for _, o := range opts {
+		o.applyRequest(&r)
+	}
+	if r.Skip || r.StopAfter != (lifecycle.StopPolicy{}) || r.MaxParallel != 0 {
+		return nil, &OptionError{"Schedule", "a request to a schedule takes WithActor and WithReason"}
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	row, err := op.ChangeSchedule(ctx, storable(name), func(_ time.Time, row *store.Schedule) error {
+		if row.Version == 0 {
+			return store.ErrNoSchedule
+		}
+		before := *row
+		if change(row, &r); row.Paused != before.Paused || row.Triggered != before.Triggered {
+			row.ModifiedBy = r.Actor
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	return withFires(&row), nil
+}
+
+// storable returns a name that a database can compare with others. No schedule has one that it
+// changes.
+func storable(name string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(name, "?"), "\x00", "?")
+}
+
+// scheduleInfo converts a schedule and masks its secrets.
+func scheduleInfo(s *store.Schedule) *ScheduleInfo {
+	info := &ScheduleInfo{
+		Name: s.Name, Kind: s.Kind, SpecRevision: s.Revision, Cron: s.Cron, Zone: s.Zone, Misfire: Misfire(s.Misfire),
+		Queue: s.Queue, Priority: Priority(s.Priority), Owner: s.Owner, RunAs: s.RunAs,
+		Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PauseReason, Triggered: s.Triggered,
+		LastWall: s.LastWall, LastTask: s.LastTask, LastError: s.LastError,
+		Version: s.Version, Created: s.Created, CreatedBy: s.CreatedBy, Modified: s.Modified, ModifiedBy: s.ModifiedBy,
+	}
+	if s.Secrets != nil {
+		var hidden secrets
+		if *s.Secrets != "" {
+			hidden = parseSecrets(strings.Split(*s.Secrets, "\n"))
+		}
+		info.SpecJSON = hidden.below("spec").mask(s.Spec)
+	}
+	if !s.NextAt.IsZero() {
+		info.Next = &Fire{s.NextAt, s.NextWall}
+	}
+	if !s.LastAt.IsZero() {
+		info.LastFired = &s.LastAt
+	}
+	if !s.LastErrorAt.IsZero() {
+		info.LastErrorAt = &s.LastErrorAt
+	}
+	return info
+}

@@ -1,0 +1,70 @@
+package taskkit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/taskkit"
+)
+
+// A program sets its schedules whenever it starts. Nothing changes if nothing is different.
+func ExampleSetSchedule() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	everyNight := taskkit.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}
+	for range 2 {
+		if err := taskkit.SetSchedule(ctx, db, greetKind, "greet-nightly", nobody, everyNight, taskkit.WithPriority(taskkit.PriorityLow)); err != nil {
+			panic(err)
+		}
+	}
+	s, err := taskkit.NewClient(db).Schedule(ctx, "greet-nightly")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(s.Kind, s.Cron, s.Zone, s.Next.Wall[11:], len(s.Fires), "fires, version", s.Version)
+
+	err = taskkit.SetSchedule(ctx, db, greetKind, "never", nobody, taskkit.Schedule{Cron: "0 0 30 2 *"})
+	refused, _ := errors.AsType[*taskkit.ScheduleError](err)
+	fmt.Println(refused.Field, "refused:", refused.Problem)
+	// Output:
+	// greet 30 2 * * * Europe/Oslo 02:30 5 fires, version 1
+	// Cron refused: "0 0 30 2 *" never fires: no year has such a day
+}
+
+// A wall time that a clock change skips fires at the first instant after it.
+func ExampleNextFires() {
+	before := time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
+	fires, err := taskkit.NextFires("30 2 * * *", "Europe/Oslo", "nightly", before, 3)
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range fires {
+		fmt.Println(f.Wall, "is", f.At.Format(time.RFC3339))
+	}
+	// Output:
+	// 2026-03-28 02:30 is 2026-03-28T01:30:00Z
+	// 2026-03-29 02:30 is 2026-03-29T01:00:00Z
+	// 2026-03-30 02:30 is 2026-03-30T00:30:00Z
+}
+
+// An operator pauses a schedule, tries it out and lets it go on.
+func ExampleClient_PauseSchedule() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	if err := taskkit.SetSchedule(ctx, db, greetKind, "greet-hourly", nobody, taskkit.Schedule{Cron: "H * * * *"}); err != nil {
+		panic(err)
+	}
+	client := taskkit.NewClient(db)
+	s, _ := client.PauseSchedule(ctx, "greet-hourly", taskkit.WithReason("the mail server is being replaced"))
+	fmt.Println("paused:", s.Paused, s.PausedReason)
+	s, _ = client.TriggerSchedule(ctx, "greet-hourly", taskkit.WithReason("try the new server"))
+	fmt.Println("to be fired once:", s.Triggered)
+	s, _ = client.ResumeSchedule(ctx, "greet-hourly")
+	fmt.Println("paused:", s.Paused)
+	// Output:
+	// paused: true the mail server is being replaced
+	// to be fired once: true
+	// paused: false
+}

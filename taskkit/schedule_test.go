@@ -1,0 +1,358 @@
+package taskkit_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "time/tzdata"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+var nightlyKind = newKind[countSpec, countState]("nightly_count", 1)
+
+// endsAtOnce registers a kind whose tasks end at once.
+func endsAtOnce(k *taskkit.Kind[countSpec, countState, string]) *taskkit.Registry {
+	return registered[countSpec, countState](k, &funcs[countSpec, countState]{
+		execute: func(context.Context, *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			return taskkit.Done, nil
+		},
+	})
+}
+
+// planned makes a schedule.
+func planned(tb testing.TB, db *testdb.DB, name string, s taskkit.Schedule, opts ...taskkit.SubmitOption) *taskkit.ScheduleInfo {
+	tb.Helper()
+	opts = append(opts, taskkit.WithSchema(schemaOf(db)))
+	if err := taskkit.SetSchedule(tb.Context(), db, nightlyKind, name, countSpec{Items: 1}, s, opts...); err != nil {
+		tb.Fatal(err)
+	}
+	return schedule(tb, db, name)
+}
+
+func schedule(tb testing.TB, db *testdb.DB, name string) *taskkit.ScheduleInfo {
+	tb.Helper()
+	s, err := clientOf(db).Schedule(tb.Context(), name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// overdue makes it so that a schedule in UTC was to fire some time ago.
+func overdue(tb testing.TB, db *testdb.DB, name string, at time.Time) {
+	tb.Helper()
+	text := at.UTC().Format("2006-01-02 15:04:05.000")
+	table := "taskkit_schedule"
+	if db.Schema != "" {
+		table = `"` + db.Schema + `".` + table
+		text += "+00"
+	}
+	if _, err := db.ExecContext(tb.Context(), "UPDATE "+table+" SET next_date = $1, due_date = $1, next_wall = $2 WHERE name = $3",
+		text, at.UTC().Format("2006-01-02 15:04"), name); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// scheduleEvents keeps the events of workers.
+type scheduleEvents struct {
+	mu     sync.Mutex
+	fired  []taskkit.ScheduleFired
+	missed []taskkit.ScheduleMissed
+	failed []taskkit.ScheduleFailed
+}
+
+func (o *scheduleEvents) Observe(_ context.Context, e taskkit.WorkerEvent) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch e := e.(type) {
+	case taskkit.ScheduleFired:
+		o.fired = append(o.fired, e)
+	case taskkit.ScheduleMissed:
+		o.missed = append(o.missed, e)
+	case taskkit.ScheduleFailed:
+		o.failed = append(o.failed, e)
+	}
+}
+
+// A worker submits what was missed by the policy of each schedule, and the task says why.
+func TestScheduleMisfires(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		person, other := uuid.New(), uuid.New()
+		planned(t, db, "once", taskkit.Schedule{Cron: "0 * * * *"}, taskkit.OwnedBy(person), taskkit.RunAs(other), taskkit.WithPriority(taskkit.PriorityLow))
+		planned(t, db, "all", taskkit.Schedule{Cron: "0 * * * *", Misfire: taskkit.MisfireAll})
+		planned(t, db, "forget", taskkit.Schedule{Cron: "0 * * * *", Misfire: taskkit.MisfireForget})
+		planned(t, db, "later", taskkit.Schedule{Cron: "0 0 29 2 *"})
+		// In the second minute of an hour, at the earliest, every fire of that hour is late.
+		first := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
+		for _, name := range []string{"once", "all", "forget"} {
+			overdue(t, db, name, first)
+		}
+		o := new(scheduleEvents)
+		c := taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond)
+		c.Observer = o
+		started(t, db, endsAtOnce(nightlyKind), c)
+		until(t, "the schedules have fired", func() bool {
+			return schedule(t, db, "once").LastFired != nil && schedule(t, db, "all").LastFired != nil && schedule(t, db, "forget").Next.At.After(time.Now())
+		})
+		reasons := make(map[string][]string)
+		tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range tasks {
+			name := strings.Fields(task.Reason)[1]
+			reasons[name] = append(reasons[name], strings.TrimPrefix(task.Reason, "schedule "+name+" at "))
+			if name == "once" && (task.Owner != person || task.RunAs != other || task.Priority != taskkit.PriorityLow || string(task.SpecJSON) != "" && string(task.SpecJSON) != `{"items":1}`) {
+				t.Errorf("the task of the schedule: %+v", task)
+			}
+		}
+		slices.Sort(reasons["all"])
+		walls := func(n int) (all []string) {
+			for i := range n {
+				all = append(all, first.Add(time.Duration(i)*time.Hour).Format("2006-01-02 15:04")+" UTC")
+			}
+			return all
+		}
+		n := len(reasons["all"]) // 4, or 5 if an hour began meanwhile
+		if n < 4 || n > 5 || !slices.Equal(reasons["all"], walls(n)) {
+			t.Errorf("all: %v", reasons["all"])
+		}
+		if m := len(reasons["once"]); m < 1 || m > 2 {
+			t.Errorf("once: %v", reasons["once"])
+		}
+		if m := len(reasons["forget"]); m > 1 {
+			t.Errorf("forget: %v", reasons["forget"])
+		}
+		if s := schedule(t, db, "later"); s.LastFired != nil || len(s.Fires) != 5 || s.Next.Wall[4:] != "-02-29 00:00" {
+			t.Errorf("later: %+v", s)
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if len(o.fired) < 2 || len(o.missed) < 2 || o.missed[0].First != walls(1)[0][:16] {
+			t.Errorf("events: %+v", o)
+		}
+	})
+}
+
+// What nobody changed stays as it is, also the pause and the next fire.
+func TestSetScheduleAgain(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		person := uuid.New()
+		nightly := taskkit.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
+		var wg sync.WaitGroup
+		for range 4 { // several instances of a program start
+			wg.Go(func() {
+				if err := taskkit.SetSchedule(t.Context(), db, nightlyKind, "nightly", countSpec{Items: 1}, nightly, taskkit.WithSchema(schemaOf(db))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		made := schedule(t, db, "nightly")
+		if made.Version != 1 || made.CreatedBy != taskkit.SystemOwner || made.Owner != taskkit.SystemOwner || string(made.SpecJSON) != `{"items":1}` ||
+			len(made.Fires) != 5 || made.Queue != "default" || made.Misfire != taskkit.MisfireOnce {
+			t.Errorf("made: %+v", made)
+		}
+		paused, err := clientOf(db).PauseSchedule(t.Context(), "nightly", taskkit.WithActor(person), taskkit.WithReason("holidays"))
+		if err != nil || !paused.Paused || paused.PausedBy != person || paused.PausedReason != "holidays" || paused.ModifiedBy != person {
+			t.Fatalf("paused: %+v, %v", paused, err)
+		}
+		again := planned(t, db, "nightly", nightly)
+		if again.Version != paused.Version || !again.Paused {
+			t.Errorf("set again: %+v", again)
+		}
+		changed := planned(t, db, "nightly", nightly, taskkit.WithPriority(taskkit.PriorityIdle), taskkit.WithActor(person))
+		if changed.Version != paused.Version+1 || !changed.Paused || *changed.Next != *again.Next || changed.Priority != taskkit.PriorityIdle || changed.ModifiedBy != person {
+			t.Errorf("another priority: %+v", changed)
+		}
+		moved := planned(t, db, "nightly", taskkit.Schedule{Cron: "H 5 * * *", Zone: "Europe/Oslo"})
+		if !moved.Paused || moved.Next.Wall[11:13] != "05" {
+			t.Errorf("another time: %+v", moved)
+		}
+		resumed, err := clientOf(db).ResumeSchedule(t.Context(), "nightly")
+		if err != nil || resumed.Paused || resumed.PausedReason != "" || resumed.PausedBy != uuid.Nil {
+			t.Errorf("resumed: %+v, %v", resumed, err)
+		}
+		all, err := clientOf(db).Schedules(t.Context())
+		if err != nil || len(all) != 1 || all[0].Name != "nightly" || all[0].Next.Wall != moved.Next.Wall {
+			t.Errorf("all: %v, %v", all, err)
+		}
+		if err := clientOf(db).DeleteSchedule(t.Context(), "nightly"); err != nil {
+			t.Error(err)
+		}
+		_, err = clientOf(db).Schedule(t.Context(), "nightly")
+		if !errors.Is(err, taskkit.ErrNoSchedule) || !errors.Is(clientOf(db).DeleteSchedule(t.Context(), "night\x00ly"), taskkit.ErrNoSchedule) {
+			t.Errorf("deleted: %v", err)
+		}
+		if _, err := clientOf(db).TriggerSchedule(t.Context(), "nightly"); !errors.Is(err, taskkit.ErrNoSchedule) {
+			t.Errorf("trigger a schedule that was deleted: %v", err)
+		}
+	})
+}
+
+// Bad input is refused before anything is stored.
+func TestSetScheduleRefused(t *testing.T) {
+	t.Parallel()
+	db := migrated(t, testdb.SQLite(t))
+	for name, c := range map[string]struct {
+		name  string
+		s     taskkit.Schedule
+		field string
+	}{
+		"never":            {"s", taskkit.Schedule{Cron: "0 0 30 2 *"}, "Cron"},
+		"TZ=":              {"s", taskkit.Schedule{Cron: "TZ="}, "Cron"},
+		"CRON_TZ=":         {"s", taskkit.Schedule{Cron: "CRON_TZ=Europe/Oslo 0 2 * * *"}, "Cron"},
+		"hostile":          {"s", taskkit.Schedule{Cron: "0 0 1--100000000 * *"}, "Cron"},
+		"empty":            {"s", taskkit.Schedule{}, "Cron"},
+		"unknown zone":     {"s", taskkit.Schedule{Cron: "0 2 * * *", Zone: "Europe/Olso"}, "Zone"},
+		"Local":            {"s", taskkit.Schedule{Cron: "0 2 * * *", Zone: "Local"}, "Zone"},
+		"interval in zone": {"s", taskkit.Schedule{Cron: "@every 1h", Zone: "Europe/Oslo"}, "Zone"},
+		"policy":           {"s", taskkit.Schedule{Cron: "0 2 * * *", Misfire: "twice"}, "Misfire"},
+		"name":             {"A b", taskkit.Schedule{Cron: "0 2 * * *"}, "Name"},
+		"no name":          {"", taskkit.Schedule{Cron: "0 2 * * *"}, "Name"},
+		"long name":        {strings.Repeat("x", 10_000), taskkit.Schedule{Cron: "0 2 * * *"}, "Name"},
+	} {
+		err := taskkit.SetSchedule(t.Context(), db, nightlyKind, c.name, countSpec{}, c.s)
+		if se, ok := errors.AsType[*taskkit.ScheduleError](err); !ok || se.Field != c.field || len(err.Error()) > 500 {
+			t.Errorf("%s: got %v, want a *ScheduleError of %s", name, err, c.field)
+		}
+		_, err = clientOf(db).SetSchedule(t.Context(), c.name, nightlyKind.Name(), json.RawMessage("{}"), c.s)
+		if se, ok := errors.AsType[*taskkit.ScheduleError](err); !ok || se.Field != c.field {
+			t.Errorf("%s, as JSON: got %v, want a *ScheduleError of %s", name, err, c.field)
+		}
+	}
+	good := taskkit.Schedule{Cron: "0 2 * * *"}
+	err := taskkit.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{Items: -1}, good)
+	if _, ok := errors.AsType[*taskkit.SpecError](err); !ok {
+		t.Errorf("a spec that breaks its rules: %v", err)
+	}
+	err = taskkit.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{}, good, taskkit.WithDelay(time.Hour), taskkit.WithUniqueKey("k"))
+	if oe, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(oe.Problem, "WithDelay and WithUniqueKey") {
+		t.Errorf("options of a task: %v", err)
+	}
+	for name, err := range map[string]error{
+		"unknown kind": second(clientOf(db).SetSchedule(t.Context(), "s", "unknown", json.RawMessage("{}"), good)),
+		"bad kind":     second(clientOf(db).SetSchedule(t.Context(), "s", "No!", json.RawMessage("{}"), good)),
+		"no kind":      second(clientOf(db).SetSchedule(t.Context(), "s", "", nil, good)),
+		"bad spec":     second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("[1]"), good)),
+		"empty spec":   second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(""), good)),
+	} {
+		if _, ok := errors.AsType[*taskkit.ScheduleError](err); !ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if all, err := clientOf(db).Schedules(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("stored: %v, %v", all, err)
+	}
+}
+
+// A schedule that cannot submit its task goes on with its next wall time, one of an unknown
+// kind is left to others, and neither keeps another from being fired.
+func TestScheduleFails(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		stranger := newKind[countSpec, countState]("stranger", 1)
+		past := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+		hourly := taskkit.Schedule{Cron: "0 * * * *"}
+		planned(t, db, "good", hourly)
+		if err := taskkit.SetSchedule(t.Context(), db, stranger, "stranger", countSpec{}, hourly, taskkit.WithSchema(schemaOf(db))); err != nil {
+			t.Fatal(err)
+		}
+		o := new(scheduleEvents)
+		c := taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond)
+		c.Observer = o
+		started(t, db, endsAtOnce(nightlyKind), c)
+		var bad *taskkit.ScheduleInfo
+		until(t, "the worker is known", func() bool {
+			var err error
+			bad, err = clientOf(db).SetSchedule(t.Context(), "bad", nightlyKind.Name(), json.RawMessage(`{"items":"many"}`), hourly)
+			return err == nil
+		})
+		if bad.SpecJSON != nil || bad.SpecRevision != 1 {
+			t.Errorf("made without the kind: %+v", bad)
+		}
+		for _, name := range []string{"stranger", "bad", "good"} {
+			overdue(t, db, name, past)
+		}
+		until(t, "the good schedule has fired", func() bool { return schedule(t, db, "good").LastFired != nil })
+		until(t, "the error is recorded", func() bool { return schedule(t, db, "bad").LastError != "" })
+		s := schedule(t, db, "bad")
+		if !s.Next.At.After(time.Now()) || s.LastFired != nil || s.LastErrorAt == nil || !strings.Contains(s.LastError, "items") {
+			t.Errorf("the bad one: %+v", s)
+		}
+		if s := schedule(t, db, "stranger"); s.Next.At.After(time.Now()) || s.LastError != "" {
+			t.Errorf("the one of an unknown kind: %+v", s)
+		}
+		started(t, db, endsAtOnce(stranger), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
+		until(t, "a worker that knows the kind fires it", func() bool { return schedule(t, db, "stranger").LastFired != nil })
+		s, err := clientOf(db).SetSchedule(t.Context(), "bad", "", json.RawMessage(`{"items":2}`), taskkit.Schedule{}, taskkit.WithQueue("elsewhere"))
+		if err != nil || s.LastError != "" || s.Cron != hourly.Cron || s.Queue != "elsewhere" || s.Kind != nightlyKind.Name() {
+			t.Errorf("mended: %+v, %v", s, err)
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if len(o.failed) != 1 || o.failed[0].Schedule != "bad" || o.failed[0].Wall == "" {
+			t.Errorf("failures: %+v", o.failed)
+		}
+	})
+}
+
+// A trigger submits one task, also while the schedule is paused, and leaves the next fire.
+func TestTriggerSchedule(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		person := uuid.New()
+		planned(t, db, "s", taskkit.Schedule{Cron: "0 0 29 2 *"})
+		client := clientOf(db)
+		if _, err := client.PauseSchedule(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		asked, err := client.TriggerSchedule(t.Context(), "s", taskkit.WithActor(person), taskkit.WithReason("tried out"))
+		if err != nil || !asked.Triggered {
+			t.Fatalf("triggered: %+v, %v", asked, err)
+		}
+		if _, err := client.TriggerSchedule(t.Context(), "s", taskkit.WithSkip()); err == nil {
+			t.Error("an option of another request was taken")
+		}
+		if twice, err := client.TriggerSchedule(t.Context(), "s"); err != nil || twice.Version != asked.Version {
+			t.Errorf("triggered twice: %+v, %v", twice, err)
+		}
+		started(t, db, endsAtOnce(nightlyKind), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
+		until(t, "the schedule has fired", func() bool { return !schedule(t, db, "s").Triggered })
+		s := schedule(t, db, "s")
+		task := ended(t, db, s.LastTask)
+		if task.CreatedBy != person || task.Owner != taskkit.SystemOwner || task.Reason != "schedule s, triggered: tried out" || !s.Paused || *s.Next != *asked.Next || s.LastWall != "" {
+			t.Errorf("the task: %+v, %+v", task, s)
+		}
+	})
+}
+
+func TestNextFires(t *testing.T) {
+	t.Parallel()
+	fires, err := taskkit.NextFires("30 2 * * *", "Europe/Oslo", "s", time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), 2)
+	if err != nil || len(fires) != 2 || fires[0].Wall != "2026-03-29 02:30" || fires[0].At.Format(time.RFC3339) != "2026-03-29T01:00:00Z" || fires[1].Wall != "2026-03-30 02:30" {
+		t.Errorf("got %v, %v", fires, err)
+	}
+	if fires, err := taskkit.NextFires("0 0 30 2 *", "", "s", time.Now(), 5); err != nil || fires != nil {
+		t.Errorf("never: %v, %v", fires, err)
+	}
+	if _, err := taskkit.NextFires("0 0 * *", "", "s", time.Now(), 5); err == nil {
+		t.Error("four fields were accepted")
+	}
+}
