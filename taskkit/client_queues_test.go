@@ -82,8 +82,7 @@ func TestPauseQueueRefused(t *testing.T) {
 		"skip":     c.PauseQueue(t.Context(), "a", taskkit.WithSkip()),
 		"no limit": c.ResumeQueue(t.Context(), "a", taskkit.StopAfter("5")),
 	} {
-		var option *taskkit.OptionError
-		if !errors.As(err, &option) {
+		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
 			t.Errorf("%s: %v, want an OptionError", what, err)
 		}
 	}

@@ -29,8 +29,8 @@ func (statusSetter) Execute(context.Context, *taskkit.Batch[statusSpec, struct{}
 }
 
 func ExampleLimiter() {
-	var executor taskkit.Executor[statusSpec, struct{}] = statusSetter{}
-	limits := executor.(taskkit.Limiter[statusSpec]).Limits(taskkit.LimitedTask[statusSpec]{Spec: statusSpec{Program: 7}})
+	var limiter taskkit.Limiter[statusSpec] = statusSetter{}
+	limits := limiter.Limits(taskkit.LimitedTask[statusSpec]{Spec: statusSpec{Program: 7}})
 	fmt.Printf("%s: at most %d at once\n", limits[0].Key, limits[0].AtMost)
 	// Output: program 7: at most 2 at once
 }

@@ -116,8 +116,10 @@ func TestCommands(t *testing.T) {
 		expect(t, 0, "", args("rm", id)...)
 
 		dead := submit()
-		for _, to := range []string{"workflow_status = 'SCHEDULING', fence = 1, scheduled_by_process = 'w'",
-			"workflow_status = 'ERROR', scheduled_by_process = NULL, workflow_status_desc = 'gone: x', workflow_stopped_date = '2020-01-01 00:00:00.000'"} {
+		for _, to := range []string{
+			"workflow_status = 'SCHEDULING', fence = 1, scheduled_by_process = 'w'",
+			"workflow_status = 'ERROR', scheduled_by_process = NULL, workflow_status_desc = 'gone: x', workflow_stopped_date = '2020-01-01 00:00:00.000'",
+		} {
 			if _, err := db.ExecContext(t.Context(), "UPDATE taskkit_queued_task SET "+to+" WHERE id = $1", dead); err != nil {
 				t.Fatal(err)
 			}

@@ -42,6 +42,9 @@ func (c *claimer) endRequested(ctx context.Context) time.Duration {
 func (c *claimer) claimRequested(ctx context.Context) {
 	claim := c.claim
 	claim.Requested, claim.Limit = true, c.pool.freeEndings()
+	if most := c.config.ClaimMax; most > 0 {
+		claim.Limit = min(claim.Limit, most)
+	}
 	if claim.Limit <= 0 {
 		return // one that ends wakes the claimer
 	}

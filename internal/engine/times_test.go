@@ -29,7 +29,7 @@ type steady struct {
 
 func (x *steady) Execute(_ context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
 	n, _ := strconv.Atoi(strings.Trim(string(state), `{}"n:`))
-	time.Sleep(x.takes)
+	<-time.After(x.takes)
 	batch := 1
 	if x.take {
 		batch = min(s.Limit, x.items-n)
@@ -80,7 +80,7 @@ func TestWindowCloses(t *testing.T) {
 					t.Errorf("%d batches of 10 s in the first hour", done)
 				}
 				if absent {
-					time.Sleep(time.Until(opens.Add(time.Hour)))
+					<-time.After(time.Until(opens.Add(time.Hour)))
 				}
 				run(30 * time.Hour)
 				row, err = s.Read(t.Context(), id)
@@ -112,7 +112,7 @@ func TestWindowCloses(t *testing.T) {
 // A task fails at its latest start, its deadline and its time limit, and keeps what it has done.
 func TestTimesExpire(t *testing.T) {
 	t.Parallel()
-	hour := func(n time.Duration) time.Time { return time.Now().Add(n * time.Hour) }
+	hour := func(n int) time.Time { return time.Now().Add(time.Duration(n) * time.Hour) }
 	for name, c := range map[string]struct {
 		times func() lifecycle.Times
 		wait  time.Duration // before there is a worker
@@ -130,7 +130,7 @@ func TestTimesExpire(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, x := memstore.New(), &steady{items: 720, takes: 10 * time.Second}
 				id := submit(t, s, func(n *store.NewTask) { n.Options.Times = c.times() })
-				time.Sleep(c.wait)
+				<-time.After(c.wait)
 				ctx, cancel := context.WithTimeout(t.Context(), 4*time.Hour)
 				defer cancel()
 				if err := engine.New(s, demo(x), config(t)).Run(ctx); err != nil {
@@ -173,7 +173,7 @@ func TestRate(t *testing.T) {
 		}
 		during := func(d time.Duration) int {
 			before := processed()
-			time.Sleep(d)
+			<-time.After(d)
 			return processed() - before
 		}
 		if n := during(time.Minute); n < 2850 || n > 3150 {
@@ -182,7 +182,7 @@ func TestRate(t *testing.T) {
 		if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: 0.1}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Second)
+		<-time.After(10 * time.Second)
 		if n := during(10 * time.Minute); n < 57 || n > 63 {
 			t.Errorf("%d items in ten minutes at 0.1 a second", n)
 		}
@@ -193,7 +193,7 @@ func TestRate(t *testing.T) {
 		if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: -1}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if n := processed(); n != x.items {
 			t.Errorf("%d items without a rate, want all %d", n, x.items)
 		}

@@ -40,7 +40,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- engine.New(s, kinds, config(t)).Run(ctx) }()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		began, owner := time.Now(), uuid.New()
 		var small []uuid.UUID
 		for range 10 {
@@ -51,13 +51,13 @@ func TestOwnersTakeTurns(t *testing.T) {
 				if time.Since(began) > time.Hour {
 					t.Fatalf("a small task waits: %+v", row)
 				}
-				time.Sleep(10 * time.Millisecond)
+				<-time.After(10 * time.Millisecond)
 			}
 		}
 		took = time.Since(began)
 		if beside {
 			before := read(t, s, large).Progress.Done
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			left = read(t, s, large)
 			if left.Progress.Done < before+5000 || left.Attempts > 1 {
 				t.Errorf("the large task went from %d to %+v in a minute", before, left)
@@ -98,6 +98,6 @@ type sized struct {
 
 func (x *sized) Execute(_ context.Context, s *engine.Step, _ json.RawMessage) (engine.Next, json.RawMessage, error) {
 	from, to := s.Take(x.items, s.Limit, func(int) string { return "" })
-	time.Sleep(time.Duration(to-from) * 10 * time.Millisecond)
+	<-time.After(time.Duration(to-from) * 10 * time.Millisecond)
 	return engine.Next{Done: to == x.items}, json.RawMessage(`{}`), nil
 }

@@ -13,6 +13,7 @@ func TestOptionsGiven(t *testing.T) {
 	all := Options{
 		Conditions: lifecycle.Conditions{Canary: 1}, Preview: true, Previewed: 2, ChangeLimits: []Change{{Verb: "delete"}},
 		Child: &Child{Number: 1}, MaxParallel: 2, OnFailure: FailurePauses,
+		Times: lifecycle.Times{Window: "22:00-06:00 UTC"}, MaxRate: 50, Limits: []Limit{{Key: "k", AtMost: 1}},
 	}
 	for i := range reflect.TypeFor[Options]().NumField() {
 		var one Options

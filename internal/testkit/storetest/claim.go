@@ -68,8 +68,17 @@ func claimTries(e *env) {
 		stalled         bool
 	}
 	classes := []class{
-		{1, 2, true}, {2, 0, true}, {1, 0, false}, {1, 1, false}, {1, 2, false}, {1, 3, false}, {1, 9, false},
-		{2, 0, false}, {2, 1, false}, {3, 5, false}, {4, 0, false},
+		{1, 2, true},
+		{2, 0, true},
+		{1, 0, false},
+		{1, 1, false},
+		{1, 2, false},
+		{1, 3, false},
+		{1, 9, false},
+		{2, 0, false},
+		{2, 1, false},
+		{3, 5, false},
+		{4, 0, false},
 	}
 	insert := func() (ids []uuid.UUID) {
 		for i, c := range classes {

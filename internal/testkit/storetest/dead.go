@@ -12,9 +12,9 @@ import (
 )
 
 // fail ends a new task with a description.
-func (e *env) fail(status lifecycle.Status, desc string, change ...func(*store.NewTask)) store.ClaimedTask {
+func (e *env) fail(status lifecycle.Status, desc string) store.ClaimedTask {
 	e.Helper()
-	c := e.claimedTask(change...)
+	c := e.claimedTask()
 	if a := e.apply(store.Write{Lease: c.Lease, To: status, Attempts: 1, StatusDetail: desc}); !a.OK {
 		e.Fatalf("task %s did not end", c.ID)
 	}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,11 +45,11 @@ func (e *env) uses() string {
 	e.Helper()
 	all, err := e.s.Limited(e.ctx(), "", 100)
 	e.ok(err)
-	var text string
+	var text strings.Builder
 	for _, u := range all {
-		text += fmt.Sprintf("%s %d of %d, %d wait; ", u.Key, u.Executing, u.AtMost, u.Waiting)
+		fmt.Fprintf(&text, "%s %d of %d, %d wait; ", u.Key, u.Executing, u.AtMost, u.Waiting)
 	}
-	return text
+	return text.String()
 }
 
 // limitsAdmit: a place is that of a task until it leaves its worker, and all of its limits must

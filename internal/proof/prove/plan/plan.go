@@ -29,7 +29,7 @@ func Steps() []Step {
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
-			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 15, Records: []string{"simulation"},
+			Name: "simulation", Package: "simulation", Run: "^TestNative$", Share: 14, Records: []string{"simulation"},
 			Proves: "the engine on a simulated machine, a seed each",
 		},
 		{
