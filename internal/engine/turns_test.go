@@ -39,7 +39,9 @@ func TestOwnersTakeTurns(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- engine.New(s, kinds, config(t)).Run(ctx) }()
+		c := config(t)
+		c.Quantum = 24 * time.Hour // which does not end the turn here
+		go func() { ended <- engine.New(s, kinds, c).Run(ctx) }()
 		<-time.After(time.Minute)
 		began, owner := time.Now(), uuid.New()
 		var small []uuid.UUID

@@ -77,6 +77,15 @@ func limitsAdmit(e *env) {
 	is(e, "its old lease gives it nothing", e.admit(again, limit("a", 1)), "a")
 	is(e, "nor a late call of its former worker", e.admit(c[1], limit("d", 1)), "")
 	is(e, "which takes no place", e.admit(again, limit("d", 1)), "")
+
+	// A late call takes no place away either.
+	is(e, "another key", e.admit(again, limit("e", 1)), "")
+	is(e, "a late call of its former worker", e.admit(c[1], limit("e", 1)), "")
+	is(e, "the place is still taken", e.admit(c[2], limit("e", 1)), "e")
+	// A task that is claimed again has lost its place, before it asks.
+	is(e, "released again", e.apply(store.Write{Lease: again.Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
+	is(e, "claimed once more", e.claim(1)[0].ID, c[1].ID)
+	is(e, "its place is free", e.admit(c[2], limit("e", 1)), "")
 }
 
 // limitsTogether: tasks that ask in one call, and in calls at the same time, get no more places
