@@ -84,7 +84,7 @@ type QueuedTask struct {
 	Reason *string `json:"reason,omitempty"`
 	// null while unknown
 	ItemsTotal *int64 `json:"items_total,omitempty"`
-	// of the spec, once a checkpoint has had another
+	// of the spec, once a checkpoint has had another, or the task was given options after its submission; while it is set, claims leave out the spec, and the session reads the plan
 	SpecRevision *int `json:"spec_revision,omitempty"`
 	// pointers to what must not be shown of spec and state, one a line
 	Secrets *string `json:"secrets,omitempty"`

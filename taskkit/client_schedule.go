@@ -66,24 +66,35 @@ const schedulePage = 500
 
 // Schedules returns all schedules, by name.
 func (c *Client) Schedules(ctx context.Context) ([]*ScheduleInfo, error) {
-	op, err := c.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
 	all := []*ScheduleInfo{}
 	for after := ""; ; {
-		page, err := op.ListSchedules(ctx, after, schedulePage)
+		page, err := c.SchedulesAfter(ctx, after, schedulePage)
 		if err != nil {
-			return nil, c.public(ctx, err)
+			return nil, err
 		}
-		for i := range page {
-			all = append(all, scheduleInfo(&page[i]))
-		}
-		if len(page) < schedulePage {
+		if all = append(all, page...); len(page) < schedulePage {
 			return all, nil
 		}
 		after = page[len(page)-1].Name
 	}
+}
+
+// SchedulesAfter returns a page of the schedules, by name: those after this name, at most so many,
+// and never more than 1,000.
+func (c *Client) SchedulesAfter(ctx context.Context, after string, most int) ([]*ScheduleInfo, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := op.ListSchedules(ctx, storable(after), min(max(most, 1), 1000))
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	page := make([]*ScheduleInfo, len(rows))
+	for i := range rows {
+		page[i] = scheduleInfo(&rows[i])
+	}
+	return page, nil
 }
 
 // Schedule reads one schedule, with its next five fires. It returns [ErrNoSchedule] when
@@ -164,8 +175,11 @@ func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.R
 	return withFires(&changed), nil
 }
 
-// checkScheduled checks what a program without the kind gives.
+// checkScheduled checks what a program without the kind gives, before the name is compared with others.
 func checkScheduled(name, kind string, spec json.RawMessage) error {
+	if err := checkScheduleName(name); err != nil {
+		return err
+	}
 	switch {
 	case kind != "" && !lifecycle.ValidKind(kind):
 		return &ScheduleError{shorten(name), "Kind", "not a valid name of a kind: use " + lifecycle.KindRule}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -16,8 +17,11 @@ import (
 // text of up to 200 bytes, such as "program 7" or the name of a kind.
 type Limit struct {
 	Key    string
-	AtMost int // at least 1
+	AtMost int // from 1 to HighestLimit
 }
+
+// HighestLimit is the largest AtMost of a [Limit].
+const HighestLimit = math.MaxInt32
 
 const (
 	limitKeyMax = 200
@@ -35,6 +39,8 @@ func (l Limit) check() string {
 		return "the key contains a NUL byte or invalid UTF-8"
 	case l.AtMost < 1:
 		return fmt.Sprintf("at most %d with the key %q: at least 1 task must be able to execute; to hold tasks, pause them", l.AtMost, l.Key)
+	case l.AtMost > HighestLimit:
+		return fmt.Sprintf("at most %d with the key %q: use a number up to %d", l.AtMost, l.Key, HighestLimit)
 	}
 	return ""
 }

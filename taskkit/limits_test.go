@@ -202,6 +202,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		for problem, opts := range map[string][]taskkit.SubmitOption{
 			"at least 1 task":    {taskkit.WithLimit("key", 0)},
 			"at most -1":         {taskkit.WithLimit("key", -1)},
+			"up to 2147483647":   {taskkit.WithLimit("key", taskkit.HighestLimit+1)},
 			"empty":              {taskkit.WithLimit("", 1)},
 			"201 bytes":          {taskkit.WithLimit(strings.Repeat("k", 201), 1)},
 			"NUL":                {taskkit.WithLimit("a\x00", 1)},

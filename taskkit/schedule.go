@@ -131,13 +131,20 @@ func sameSchedule(a, b *store.Schedule) bool {
 // check fills in the defaults, and returns the clock of the schedule of a name.
 func (s *Schedule) check(name string) (cronline.Clock, error) {
 	s.Zone, s.Misfire = cmp.Or(s.Zone, "UTC"), cmp.Or(s.Misfire, MisfireOnce)
-	switch {
-	case !lifecycle.ValidQueue(name):
-		return cronline.Clock{}, &ScheduleError{shorten(name), "Name", "not a valid name of a schedule: use " + lifecycle.QueueRule}
-	case !cronline.Misfire(s.Misfire).Valid():
+	if err := checkScheduleName(name); err != nil {
+		return cronline.Clock{}, err
+	}
+	if !cronline.Misfire(s.Misfire).Valid() {
 		return cronline.Clock{}, &ScheduleError{name, "Misfire", fmt.Sprintf("%q is no policy: use once, all or forget", shorten(string(s.Misfire)))}
 	}
 	return readClock(s.Cron, s.Zone, name)
+}
+
+func checkScheduleName(name string) error {
+	if !lifecycle.ValidQueue(name) {
+		return &ScheduleError{shorten(name), "Name", "not a valid name of a schedule: use " + lifecycle.QueueRule}
+	}
+	return nil
 }
 
 // readClock reads a cron expression and a zone.

@@ -50,10 +50,10 @@ func WithTimeLimit(d time.Duration) SubmitOption {
 	})
 }
 
-// The bounds of a rate, in items a second.
+// The bounds of a rate, in items a second. See [WithMaxRate].
 const (
-	minRate = 0.001
-	maxRate = 1e6
+	LowestRate  = 0.001
+	HighestRate = 1e6
 )
 
 // WithMaxRate bounds how many items a second the task processes, over all of its batches. [Batch.Limit] is
@@ -74,15 +74,16 @@ func WithMaxRate(itemsPerSecond float64) SubmitOption {
 
 // checkRate returns what is wrong with a rate; "" if nothing is.
 func checkRate(r float64) string {
-	if r >= minRate && r <= maxRate {
+	if r >= LowestRate && r <= HighestRate {
 		return ""
 	}
-	return fmt.Sprintf("%g items a second: use a number from %g to %.0f; to hold the task, pause it", r, minRate, maxRate)
+	return fmt.Sprintf("%g items a second: use a number from %g to %.0f; to hold the task, pause it", r, LowestRate, HighestRate)
 }
 
 // SetMaxRate changes how many items a second a task processes, see [WithMaxRate]; 0 removes the bound. A
-// task that runs sees it within 5 seconds of work. It returns an *[OptionError] for a rate that WithMaxRate refuses and for a task
-// with buckets, and a *[StateError] when the task has ended or is to end.
+// task that runs sees it within 5 seconds of work, and one that begins or continues later from its first batch on. It
+// returns an *[OptionError] for a rate that WithMaxRate refuses and for a task with buckets, and a *[StateError] when the
+// task has ended or is to end.
 func (c *Client) SetMaxRate(ctx context.Context, id ID, itemsPerSecond float64, opts ...RequestOption) (*Task, error) {
 	if problem := checkRate(itemsPerSecond); problem != "" && itemsPerSecond != 0 {
 		return nil, &OptionError{"SetMaxRate", problem}

@@ -121,6 +121,54 @@ func TestMaxRateIsChanged(t *testing.T) {
 	})
 }
 
+// A task that was submitted without a rate keeps to the one that it was given later from the first batch of a session
+// on: of the first session, and of one after a pause.
+func TestLaterMaxRateHolds(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[countSpec, countState]("later_rate", 10)
+		early, late := submitted(t, db, k, countSpec{Items: 1}), submitted(t, db, k, countSpec{Items: 2})
+		give := func(id taskkit.ID) {
+			t.Helper()
+			if _, err := clientOf(db).SetMaxRate(t.Context(), id, 4); err != nil {
+				t.Fatal(err)
+			}
+		}
+		give(early)
+		executes, resume, limits := make(chan struct{}), make(chan struct{}), make(chan int, 3)
+		started(t, db, registered(k, &funcs[countSpec, countState]{execute: func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			if b.State.Next == 0 && b.Spec.Items == 2 {
+				close(executes)
+				select {
+				case <-resume:
+				case <-ctx.Done():
+				}
+				b.State.Next++
+				return taskkit.More, nil
+			}
+			limits <- b.Limit
+			return taskkit.Done, nil
+		}}), quick(t, db))
+		<-executes
+		if _, err := clientOf(db).Pause(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		close(resume)
+		paused(t, db, late)
+		give(late)
+		if _, err := clientOf(db).Resume(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []taskkit.ID{early, late} {
+			ended(t, db, id)
+			if limit := <-limits; limit != 2 { // half a second of work
+				t.Errorf("a batch had a limit of %d, want 2", limit)
+			}
+		}
+	})
+}
+
 func TestTimesAreChecked(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

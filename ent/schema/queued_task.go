@@ -124,7 +124,7 @@ func noteFields() []ent.Field {
 		field.Text("reason").Optional().Nillable().Comment("why it was submitted"),
 		field.Int64("items_total").Optional().Nillable().Comment("null while unknown"),
 		field.Int("spec_revision").SchemaType(intType).Optional().Nillable().
-			Comment("of the spec, once a checkpoint has had another"),
+			Comment("of the spec, once a checkpoint has had another, or the task was given options after its submission; while it is set, claims leave out the spec, and the session reads the plan"),
 		field.Text("secrets").Optional().Nillable().
 			Comment("pointers to what must not be shown of spec and state, one a line"),
 		field.UUID("control_by", uuid.UUID{}).Optional().Nillable(),

@@ -61,6 +61,7 @@ func (c *claimer) run(ctx context.Context) {
 			return
 		case <-c.wakeups.tasks:
 			woken = true
+		case <-c.wakeups.returned:
 		case <-c.wakeups.slots:
 			if !c.moreWaiting {
 				continue
@@ -69,6 +70,7 @@ func (c *claimer) run(ctx context.Context) {
 		}
 		if woken {
 			fastPoll = fastPollFirst
+			c.pool.turns.taskWaiting()
 		}
 		room := c.size.limit(c.room())
 		if most := c.config.ClaimMax; most > 0 {

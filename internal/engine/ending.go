@@ -94,11 +94,7 @@ func (s *session) releaseFor(reason string, delay time.Duration) flow {
 		w.Progress = s.progress
 		s.check(&w)
 	}
-	after := s.write(&w)
-	if delay > 0 {
-		s.pool.dueLater()
-	}
-	return after
+	return s.write(&w)
 }
 
 // write makes a write without a transaction that is meant to end the session. The

@@ -151,6 +151,9 @@ func (s *session) admit() (admitted bool, after flow) {
 	})
 }
 
+// hasLimits reports whether the task may have limits.
+func (s *session) hasLimits() bool { return s.kind.HasLimits || len(s.options.Limits) > 0 }
+
 // limitsOf are the limits of the task: those that it was submitted with, and those of its kind.
 func (s *session) limitsOf() ([]store.Limit, error) {
 	limits := s.options.Limits

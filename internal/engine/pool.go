@@ -30,13 +30,17 @@ type pool struct {
 	// ctx is that of all sessions, whoever starts them. start sets it.
 	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
 	buffer     chan store.ClaimedTask
+	ready      chan *session // that have entered beside the slots
 	draining   chan struct{} // closed when sessions must end at their next batch boundary
 	quarantine chan struct{} // full while a suspected poison task runs
 
 	sessions sync.WaitGroup // slots, and sessions beside them
 	detached sync.WaitGroup // sessions that continue outside a slot
 	busy     atomic.Int64   // slots that run a session
-	endings  atomic.Int64   // sessions beside the slots
+	endings  atomic.Int64   // sessions beside the slots that end their tasks
+	entering atomic.Int64   // sessions that enter beside the slots, or wait for one after that
+	entered  atomic.Int64   // those of them that wait for a slot
+	specs    atomic.Int64   // bytes of the specs of those that enter beside the slots
 	taken    atomic.Int64   // when a slot last took a task from the buffer, as Unix nanoseconds
 	filled   atomic.Int64   // when the empty buffer last received a task, as Unix nanoseconds
 	average  sessionAverage
@@ -50,6 +54,7 @@ func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wa
 	p := &pool{
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
+		ready:    make(chan *session),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
 		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
@@ -78,21 +83,67 @@ func (p *pool) close() {
 // slot runs sessions, one at a time, until the buffer is closed. What is left in
 // the buffer by then is released unstarted.
 func (p *pool) slot() {
-	for t := range p.buffer {
+	readyFirst := false
+	for {
+		s, t, open := p.next(readyFirst)
+		if !open {
+			return
+		}
 		p.taken.Store(time.Now().UnixNano())
 		p.busy.Add(1)
-		began := time.Now()
-		p.run(t)
-		p.average.record(time.Since(began))
+		began, ended := time.Now(), true
+		if readyFirst = false; s != nil {
+			s.began = began // what it has waited uses up nothing of the quantum
+			s.execute()
+		} else {
+			s = p.newSession(t)
+			ended = p.run(s, t)
+			readyFirst = ended
+		}
+		if ended {
+			p.average.record(s.slotTime + time.Since(began))
+		}
 		p.busy.Add(-1)
 		p.wakeups.slotFreed()
 	}
 }
 
-// run runs the session of one claimed task.
-func (p *pool) run(t store.ClaimedTask) {
-	s := newSession(p.ctx, p.session, p.kinds[t.Kind], t)
-	if lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None {
+// next returns what a free slot runs next: a task of the buffer, or a session that has entered beside the slots. The
+// task goes first, so that all tasks of a claim ask for their places together, and while others execute; but not after a
+// task that had none to ask for: a session that has entered keeps places. Not open: the buffer is closed.
+func (p *pool) next(readyFirst bool) (s *session, t store.ClaimedTask, open bool) {
+	if readyFirst {
+		select {
+		case s = <-p.ready:
+			return s, t, true
+		default:
+		}
+	} else {
+		select {
+		case t, open = <-p.buffer:
+			return nil, t, open
+		default:
+		}
+	}
+	select {
+	case s = <-p.ready:
+		return s, t, true
+	case t, open = <-p.buffer:
+		return nil, t, open
+	}
+}
+
+// newSession returns the session of a claimed task.
+func (p *pool) newSession(t store.ClaimedTask) *session {
+	return newSession(p.ctx, p.session, p.kinds[t.Kind], t)
+}
+
+// run runs the session of a claimed task, and reports whether it has ended: one that must ask for places
+// under limits does so beside the slots, and goes on in one when it has them.
+func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
+	began := time.Now()
+	quarantined := lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None
+	if quarantined {
 		s.leaveQuarantine = p.enterQuarantine()
 		defer s.leaveQuarantine()
 		s.began = time.Now() // to wait for the quarantine uses up nothing of the quantum
@@ -102,9 +153,15 @@ func (p *pool) run(t store.ClaimedTask) {
 	case p.ctx.Err() != nil:
 	case p.isDraining() && s.control == lifecycle.None:
 		s.release(reasonShutdown)
-	default:
-		s.run(t)
+	case !s.prepare(t):
+	case s.hasLimits() && !quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
+		s.slotTime = time.Since(began)
+		p.enterBeside(s)
+		return false
+	case s.enter():
+		s.execute()
 	}
+	return true
 }
 
 // endBesideSlots ends a task beside the slots, and reports whether there is room
@@ -119,7 +176,7 @@ func (p *pool) endBesideSlots(t store.ClaimedTask) bool {
 			p.endings.Add(-1)
 			p.wakeups.taskWaiting()
 		}()
-		p.run(t)
+		p.run(p.newSession(t), t)
 	})
 	return true
 }
@@ -129,13 +186,18 @@ func (p *pool) freeEndings() int { return endingsMax - int(p.endings.Load()) }
 
 // add puts a claimed task into the buffer.
 func (p *pool) add(t store.ClaimedTask) {
-	p.mu.Lock()
-	p.buffered[t.ID] = t.Owner
-	p.mu.Unlock()
+	p.addToBuffer(t.ID, t.Owner)
 	if len(p.buffer) == 0 {
 		p.filled.Store(time.Now().UnixNano())
 	}
 	p.buffer <- t
+}
+
+// addToBuffer records that a task of an owner waits for a slot.
+func (p *pool) addToBuffer(id, owner uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.buffered[id] = owner
 }
 
 // removeFromBuffer records that a task does not wait for a slot any more.
@@ -182,7 +244,7 @@ func (p *pool) isDraining() bool {
 func (p *pool) othersWaiting(ctx context.Context) bool {
 	cctx, cancel := context.WithTimeout(ctx, p.config.Call)
 	defer cancel()
-	if len(p.buffer) > 0 {
+	if len(p.buffer) > 0 || p.entered.Load() > 0 {
 		return true
 	}
 	waiting, err := p.store.Waiting(cctx, p.claim)
@@ -200,21 +262,21 @@ func (p *pool) waitingOwners(ctx context.Context) (map[uuid.UUID]int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, owner := range p.buffered {
-		owners[owner] = 0 // it is claimed already
+		owners[owner] = -1 // it is claimed already
 	}
 	return owners, nil
 }
 
 // turnOver reports whether a task must yield to one of another owner, see [turns].
-func (p *pool) turnOver(ctx context.Context, t Task, began time.Time, executed bool) bool {
-	return p.free() <= 0 && p.turns.over(ctx, t.Owner, t.Priority, began, executed)
+func (p *pool) turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool {
+	return p.free() <= 0 && p.turns.over(ctx, t, order, began, executed)
 }
 
 // processed counts items of an owner.
 func (p *pool) processed(owner uuid.UUID, items int64) { p.turns.add(owner, items) }
 
-// dueLater makes the claimer find out when the task is due: it may not poll again before.
-func (p *pool) dueLater() { p.wakeups.taskWaiting() }
+// returned makes the claimer find out when a task is due that was given back.
+func (p *pool) returned() { p.wakeups.taskReturned() }
 
 // detach runs f on a goroutine that the shutdown waits for. Only the flusher's
 // goroutine calls it.

@@ -50,7 +50,7 @@ func (c *claimer) room() int {
 	if free > 0 || c.pool.sinceTaken() < 4*prefetchTime {
 		prefetch = c.pool.average.prefetch(c.config.Slots)
 	}
-	waiting := len(c.pool.buffer)
+	waiting := len(c.pool.buffer) + int(c.pool.entering.Load())
 	if waiting > prefetch/2 {
 		return 0
 	}

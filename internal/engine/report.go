@@ -28,6 +28,9 @@ func (s *session) reportWritten(w *store.Write, control lifecycle.Control) {
 	if w.To != lifecycle.Executing {
 		s.checkLimits()
 	}
+	if w.To == lifecycle.Queued && w.At.Before(store.Forever) {
+		s.pool.returned()
+	}
 	seq, progress := s.lease.Seq, s.progress
 	if w.Checkpoint {
 		seq, progress = seq+1, w.Progress

@@ -72,7 +72,7 @@ func (c *claimer) releaseBuffered() time.Duration {
 		select {
 		case t, open := <-c.pool.buffer:
 			if open {
-				c.releaseUnstarted(c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), t.Lease, "its worker had no free slot")
+				c.releaseUnstarted(c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), t.Lease, reasonNoSlot)
 				continue
 			}
 		default:

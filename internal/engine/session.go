@@ -34,15 +34,14 @@ type scheduler interface {
 	isDraining() bool
 	// othersWaiting reports whether other tasks wait for a slot.
 	othersWaiting(ctx context.Context) bool
-	// turnOver reports whether the task must yield to one of another owner. Executed: the session has
-	// executed a batch.
-	turnOver(ctx context.Context, t Task, began time.Time, executed bool) bool
+	// turnOver reports whether the task must yield to one of another owner, see [turns].
+	turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool
 	// processed counts items for this.
 	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
-	// dueLater says that a task was released that is due soon.
-	dueLater()
+	// returned says that the task was given back, and will be due.
+	returned()
 }
 
 // flow says what a session does after one of its steps.
@@ -59,6 +58,7 @@ const (
 	reasonPaused   = "paused"
 	reasonYielded  = "yielded to other tasks"
 	reasonTurnOver = "yielded to a task of another owner"
+	reasonNoSlot   = "its worker had no free slot"
 	reasonLater    = "asked to continue later"
 )
 
@@ -101,7 +101,10 @@ type session struct {
 	rate       rateLimit
 	limitKeys  []string // under which the task has places, or has asked for them
 	began      time.Time
-	executed   bool // a batch has been committed
+	stalled    bool          // the task was, when it was claimed
+	specSize   int           // in bytes
+	slotTime   time.Duration // for which it had a slot before it had to ask for places
+	executed   bool          // a batch has been committed
 	worktime   worktime
 	// throttledBy is the indicator because of which the task is released; "": it is none.
 	throttledBy string
@@ -121,13 +124,14 @@ func newSession(ctx context.Context, d *sessionDeps, k *Kind, c store.ClaimedTas
 		tries:           c.Attempts,
 		stored:          c.Attempts,
 		limit:           newBatchSizer(k, c.Stalled, c.Attempts, d.config),
+		stalled:         c.Stalled,
 		began:           time.Now(),
 		leaveQuarantine: func() {},
 	}
 }
 
-// run works on the task until the session ends.
-func (s *session) run(c store.ClaimedTask) {
+// prepare reads and decodes what the task is to do. False: the session has ended.
+func (s *session) prepare(c store.ClaimedTask) bool {
 	plan, err := s.plan(c)
 	if err == nil {
 		err = s.checkPreviewed(plan)
@@ -135,15 +139,16 @@ func (s *session) run(c store.ClaimedTask) {
 	switch {
 	case err != nil && lifecycle.Poisoned(s.tries, s.config.MaxAttempts):
 		s.endPoison() // no attempt is left to read it in
-		return
+		return false
 	case err != nil:
 		s.failed(s.ctx, err)
-		return
+		return false
 	}
+	s.specSize = len(plan.Spec)
 	s.options, s.conditions, s.child = plan.Options, plan.Options.Conditions, plan.Options.Child
 	if s.times, err = newTimes(plan); err != nil {
 		s.failed(s.ctx, err)
-		return
+		return false
 	}
 	s.rate.set(plan.Options.MaxRate, s.progress)
 	s.call, err = s.open(plan)
@@ -153,16 +158,21 @@ func (s *session) run(c store.ClaimedTask) {
 		s.end(ending{status: lifecycle.Error, how: EndFailed, class: classify.Classification{
 			Class: lifecycle.Permanent, Code: classify.CodeUndecodable, Detail: classify.Clean(err.Error()),
 		}})
-		return
+		return false
 	case s.isPoison():
 		s.endPoison()
-		return
+		return false
 	}
 	if _, err := s.withIdentity(s.ctx); err != nil {
 		s.failed(s.ctx, err)
-		return
+		return false
 	}
-	if s.enter() && s.start() == continueSession {
+	return true
+}
+
+// execute works on the task until the session ends.
+func (s *session) execute() {
+	if s.start() == continueSession {
 		s.loop()
 	}
 }
@@ -226,7 +236,7 @@ func (s *session) open(p store.Plan) (c Call, err error) {
 }
 
 // plan returns the task's spec and what the task has beside its row. A claim leaves
-// out a spec that is too large or is in the plan.
+// out a spec that is too large or is in the plan, and that of a task that was given options after its submission.
 func (s *session) plan(c store.ClaimedTask) (store.Plan, error) {
 	if c.Spec != nil {
 		return store.Plan{Spec: c.Spec}, nil
@@ -280,11 +290,16 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 		return false, s.release(reasonShutdown)
 	case time.Since(s.began) > s.config.Quantum && s.pool.othersWaiting(s.ctx):
 		return false, s.release(reasonYielded)
-	case s.pool.turnOver(s.ctx, s.task, s.began, s.executed):
+	case s.pool.turnOver(s.ctx, s.task, s.order, s.began, s.executed):
 		return false, s.release(reasonTurnOver)
 	}
 	waits, after := s.mustWait()
 	return !waits, after
+}
+
+// order is the place of the task in the order of claims after a release.
+func (s *session) order() int {
+	return lifecycle.ClaimOrder(s.stalled && !s.executed, s.task.Priority, lifecycle.Unspent(s.stored))
 }
 
 // check makes the store check a write that may bring the task to a limit. An end

@@ -58,7 +58,7 @@ type throttle struct {
 
 // health is what a reading has found.
 type health struct {
-	read     time.Time
+	read     time.Time // see readAt
 	findings []finding
 }
 
@@ -153,14 +153,25 @@ func (t *throttle) reading(ctx context.Context) *health {
 	if h := t.last.Load(); t.isRecent(h) {
 		return h // another session has made it meanwhile
 	}
+	began := time.Now()
 	found := t.read(ctx)
 	if ctx.Err() != nil {
 		return nil // it was cut off, and says nothing
 	}
 	t.report(found)
-	h := &health{time.Now(), found}
+	h := &health{t.readAt(began, time.Now()), found}
 	t.last.Store(h)
 	return h
+}
+
+// readAt is the time of a reading from which its age counts. What is read first is as old as the reading, so this is when it began, but
+// at most half an interval before it ended: a reading that takes longer than an interval would else be too old at once. Each
+// of the sessions that wait for it would read again, one after another, and a task would be released for no time.
+func (t *throttle) readAt(began, ended time.Time) time.Time {
+	if latest := ended.Add(-t.config.Interval / 2); began.Before(latest) {
+		return latest
+	}
+	return began
 }
 
 // isRecent reports whether a reading is not too old.

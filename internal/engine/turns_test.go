@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,4 +103,94 @@ func (x *sized) Execute(_ context.Context, s *engine.Step, _ json.RawMessage) (e
 	from, to := s.Take(x.items, s.Limit, func(int) string { return "" })
 	<-time.After(time.Duration(to-from) * 10 * time.Millisecond)
 	return engine.Next{Done: to == x.items}, json.RawMessage(`{}`), nil
+}
+
+// TestTurnAfterWakeup: a worker that is told of a task reads at the next batch boundary whose it is, and the task waits
+// for the batch that runs, but for no more.
+func TestTurnAfterWakeup(t *testing.T) {
+	t.Parallel()
+	kinds := demo(nil)
+	kinds["demo"].Limit = 10
+	kinds["demo"].Open = func(_ engine.Task, spec json.RawMessage) (engine.Call, error) {
+		items, err := strconv.Atoi(string(spec))
+		return &sized{items: items}, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		submit(t, s, func(n *store.NewTask) { n.Spec = json.RawMessage("1000000") })
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		c := config(t)
+		c.BatchTarget = 100 * time.Millisecond
+		go func() { ended <- engine.New(s, kinds, c).Run(ctx) }()
+		<-time.After(time.Minute)
+		for n := range 20 {
+			<-time.After(3*time.Second + time.Duration(n)*50*time.Millisecond + 7*time.Millisecond) // within a batch
+			id, owner := uuid.Must(uuid.NewV7()), uuid.New()
+			began := time.Now()
+			if err := s.Insert(t.Context(), []store.NewTask{{
+				ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage("10"), Owner: owner, RunAs: owner, Queue: "default", Priority: 2, Total: -1,
+			}}, true); err != nil {
+				t.Fatal(err)
+			}
+			for read(t, s, id).Status != lifecycle.Completed {
+				<-time.After(10 * time.Millisecond)
+			}
+			if took := time.Since(began); took > 350*time.Millisecond { // a batch of the large task, and its own
+				t.Errorf("a task of 100 ms took %v", took)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTurnInVain: a task yields at most once for each reading of who waits, also if the one who waited was
+// claimed by another worker in between.
+func TestTurnInVain(t *testing.T) {
+	t.Parallel()
+	kinds := demo(nil)
+	kinds["demo"].Limit = 10
+	kinds["demo"].Open = func(engine.Task, json.RawMessage) (engine.Call, error) { return &sized{items: 100_000}, nil }
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := &claimedElsewhere{Store: memstore.New(), cancel: cancel}
+		id := submit(t, s.Store)
+		ended := make(chan error, 1)
+		go func() { ended <- engine.New(s, kinds, config(t)).Run(ctx) }()
+		<-time.After(time.Minute)
+		claims, row := s.claims.Load(), read(t, s.Store, id)
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the task was claimed %d times", claims)
+		}
+		// Once a second at most, and the claim of the beginning.
+		if row.Fence < 10 || row.Fence > 62 || row.Progress.Done < 5000 {
+			t.Errorf("after a minute: fence %d, %d items", row.Fence, row.Progress.Done)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// claimedElsewhere is a store in which another worker claims what waits as soon as it has been seen.
+type claimedElsewhere struct {
+	*memstore.Store
+	claims atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (s *claimedElsewhere) WaitingOwners(context.Context, store.Claim) (map[uuid.UUID]int, error) {
+	return map[uuid.UUID]int{uuid.New(): 0}, nil
+}
+
+func (s *claimedElsewhere) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
+	if s.claims.Add(1) > 10_000 {
+		s.cancel()
+	}
+	return s.Store.Claim(ctx, c)
 }

@@ -7,11 +7,12 @@ import "sync/atomic"
 type wakeups struct {
 	tasks     chan struct{} // tasks may be waiting in the database
 	slots     chan struct{} // a slot is free
+	returned  chan struct{} // this worker has given a task back that will be due
 	listening atomic.Bool   // the listener would report new tasks
 }
 
 func newWakeups() *wakeups {
-	return &wakeups{tasks: make(chan struct{}, 1), slots: make(chan struct{}, 1)}
+	return &wakeups{tasks: make(chan struct{}, 1), slots: make(chan struct{}, 1), returned: make(chan struct{}, 1)}
 }
 
 // taskWaiting wakes the claimer because tasks may be waiting.
@@ -19,6 +20,10 @@ func (w *wakeups) taskWaiting() { wake(w.tasks) }
 
 // slotFreed wakes the claimer because there is room.
 func (w *wakeups) slotFreed() { wake(w.slots) }
+
+// taskReturned wakes the claimer because it may not poll again before a task is due that this worker has
+// given back. Of that one it is sure, so it does not poll several times as after a wake-up from elsewhere.
+func (w *wakeups) taskReturned() { wake(w.returned) }
 
 // setListening says whether there is a listener. The claimer then polls, since
 // it may have missed something, and adapts its interval.

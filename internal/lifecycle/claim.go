@@ -78,6 +78,11 @@ func RankOrders(triedFirst bool) []int {
 	return orders
 }
 
+// ClaimOrder returns the place of a waiting task in [Ranks]: one with a smaller place is claimed first.
+func ClaimOrder(stalled bool, priority, attempts int) int {
+	return RankOrders(false)[newRank(stalled, priority, attempts).Number]
+}
+
 // RankPriority returns the priority of the tasks that have the rank of this number.
 func RankPriority(number int) int {
 	switch {

@@ -162,7 +162,8 @@ func (i *inserter) merge(ctx context.Context, t *NewTask, waiting []waitingTask)
 }
 
 // replace makes a waiting task what was submitted, see [lifecycle.Row.Coalesce].
-// The task keeps its idempotency key. A unique key is given to a task that has
+// The task keeps its idempotency key, and the options that it was given while it waited: if its sessions read the plan,
+// they still do. A unique key is given to a task that has
 // none.
 func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqueKey string) (bool, error) {
 	actor := t.Actor
@@ -176,7 +177,8 @@ func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqu
 		total = t.Total
 	}
 	ok, err := i.changesOne(ctx, "UPDATE "+i.table+` SET
-  execution_spec = $3, execution_state = '{}', codec_revision = $4, spec_revision = NULL, secrets = $5,
+  execution_spec = $3, execution_state = '{}', codec_revision = $4, secrets = $5,
+  spec_revision = CASE WHEN spec_revision IS NOT NULL THEN CAST($4 AS integer) END,
   priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
   created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,

@@ -75,7 +75,7 @@ type Store interface {
 	// kinds: not one of a paused queue.
 	Waiting(ctx context.Context, c Claim) (bool, error)
 	// WaitingOwners returns the owners of the first [WaitingMax] tasks of each rank and queue that could be
-	// claimed now, each with the priority of its first task, and 0 if that is stalled.
+	// claimed now, each with the place of its first task in the order of claims, see [lifecycle.ClaimOrder].
 	WaitingOwners(ctx context.Context, c Claim) (map[uuid.UUID]int, error)
 	// Release returns the connections that the store keeps to the pool. The store
 	// may be used again.
@@ -113,7 +113,7 @@ type Operator interface {
 	// Fetch reads as Result does, and records when the result was first fetched.
 	Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
 	// Plan reads the spec of a task and what is in its plan. A worker reads it when
-	// ClaimedTask.Spec is nil: the spec is larger than Claim.SpecMax, or in the plan.
+	// ClaimedTask.Spec is nil: the spec is larger than Claim.SpecMax or in the plan, or the task was given options later.
 	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	// Targets reads the pages from first to last of the frozen targets of a task, in
 	// their order. A page that does not exist is absent.
@@ -235,7 +235,7 @@ type ClaimedTask struct {
 	Queue        string
 	Owner        uuid.UUID
 	RunAs        uuid.UUID
-	Spec         json.RawMessage // nil: too large to come along, or null in the database; read it with Plan
+	Spec         json.RawMessage // nil: too large to come along, null in the database, or the task has a spec_revision there; read it with Plan
 	State        json.RawMessage
 	Priority     int // of a claim of Requested tasks: the highest
 	Attempts     int // this claim included

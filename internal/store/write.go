@@ -80,6 +80,11 @@ type Write struct {
 	HasChildren bool
 }
 
+// IsCheckpoint reports whether the write leaves the task as it is but for the checkpoint.
+func (w *Write) IsCheckpoint() bool {
+	return w.Begun && w.Checkpoint && w.To == lifecycle.Executing && w.StatusDetail == ""
+}
+
 // Applied is the outcome of a Write.
 type Applied struct {
 	OK bool

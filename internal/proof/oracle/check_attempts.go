@@ -12,7 +12,7 @@ const (
 )
 
 // spared are the reasons for which a task goes back with no attempt spent.
-var spared = []string{"interrupted", "its worker left", "yielded", "paused"}
+var spared = []string{"interrupted", "its worker left", "yielded", "paused", "throttled", "its window", "its rate"}
 
 // checkAttempts checks I10: the budget bounds the tries, what is permanent is
 // never tried again, what is transient ends nothing early; I12: no claim comes

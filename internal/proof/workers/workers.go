@@ -28,6 +28,7 @@ type Args struct {
 	Dialect dialect.Name
 	DSN     string
 	Schema  string
+	Slots   int // of a worker, where they differ
 }
 
 // On returns the Args of a database.

@@ -326,6 +326,9 @@ func (c *calls) worker() {
 	})
 	apply("apply_end_of_stopped", end(7, lifecycle.Completed, func(w *store.Write) { w.Begun, w.Partial = false, true }))
 	apply("apply_end_of_deleted", end(6, lifecycle.Completed, func(w *store.Write) { w.Begun = false }))
+	apply("apply_start_of_stopped", start(5))
+	c.record("apply_checkpoint_of_stopped", func() error { _, err := s.Apply(ctx, "p", []store.Write{step(5)}); return err })
+	claimed[5].Seq++
 	apply("apply_yield", end(5, lifecycle.Queued, func(w *store.Write) { w.Delay, w.Begun = -1, false }))
 	c.record("claim_requested", func() error { _, err := s.Claim(ctx, requested); return err })
 	c.afterFailures(claim)

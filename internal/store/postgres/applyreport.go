@@ -21,7 +21,7 @@ SELECT ord, control FROM applied`
 // hasReportOnly reports whether writes are those of one checkpoint, with which nothing
 // else is recorded than a report.
 func hasReportOnly(writes []*store.Write) bool {
-	if len(writes) != 1 || !isCheckpoint(writes[0]) || writes[0].Report == nil {
+	if len(writes) != 1 || !writes[0].IsCheckpoint() || writes[0].Report == nil {
 		return false
 	}
 	w := *writes[0]

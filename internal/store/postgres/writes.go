@@ -79,11 +79,6 @@ const (
 	status     = "status"
 )
 
-// isCheckpoint reports whether a write leaves its task as it is but for the checkpoint.
-func isCheckpoint(w *store.Write) bool {
-	return w.Begun && w.Checkpoint && w.To == lifecycle.Executing && w.StatusDetail == ""
-}
-
 // updatePlan is what the statement for some writes depends on. There are few, so that
 // each is prepared once a connection. One write differs in nothing from itself:
 // its statement joins nothing.
@@ -100,7 +95,7 @@ type updatePlan struct {
 
 func newUpdatePlan(writes []*store.Write) (l updatePlan) {
 	for _, w := range writes {
-		l.changesStatus = l.changesStatus || !isCheckpoint(w)
+		l.changesStatus = l.changesStatus || !w.IsCheckpoint()
 	}
 	for i, group := range writeColumns {
 		if i == outcome && !l.changesStatus {

@@ -58,7 +58,7 @@ func (r *ClaimedRow) Task() store.ClaimedTask {
 
 // WaitingOwners runs the query of [store.Store] of that name.
 func WaitingOwners(ctx context.Context, q sqlrows.Queryer, query string, args ...any) (map[uuid.UUID]int, error) {
-	owners := make(map[uuid.UUID]int)
+	owners, orders := make(map[uuid.UUID]int), lifecycle.RankOrders(false)
 	_, err := sqlrows.Query(ctx, q, query, args, func(rows *sql.Rows) error {
 		var (
 			owner uuid.UUID
@@ -67,12 +67,9 @@ func WaitingOwners(ctx context.Context, q sqlrows.Queryer, query string, args ..
 		if err := rows.Scan(&owner, &rank); err != nil {
 			return err
 		}
-		first := lifecycle.RankPriority(rank)
-		if lifecycle.StalledRank(rank) {
-			first = 0
-		}
-		if was, known := owners[owner]; !known || first < was {
-			owners[owner] = first
+		order := orders[rank]
+		if was, known := owners[owner]; !known || order < was {
+			owners[owner] = order
 		}
 		return nil
 	})

@@ -129,10 +129,15 @@ func (t Statements) setMaxRate(ctx context.Context, q store.Querier, id uuid.UUI
 	return t.setOptions(ctx, q, id, changed)
 }
 
-// setOptions stores the options of a task. The caller has locked the row of the task.
+// setOptions stores the options of a task, and marks its row with spec_revision: the claims of a marked task leave out the
+// spec, so that each session that begins later reads the plan. One that runs sees the options when it measures, see
+// [store.Write.Worked]. The caller has locked the row of the task.
 func (t Statements) setOptions(ctx context.Context, q store.Querier, id uuid.UUID, changed string) error {
-	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
-ON CONFLICT (task_id) DO UPDATE SET options = excluded.options`), store.NewID().String(), id.String(), changed)
+	if _, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
+ON CONFLICT (task_id) DO UPDATE SET options = excluded.options`), store.NewID().String(), id.String(), changed); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET spec_revision = codec_revision WHERE id = $1 AND spec_revision IS NULL"), id.String())
 	return err
 }
 

@@ -300,7 +300,9 @@ func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.Li
   (SELECT count(*) FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.fence = l.fence AND q.workflow_status = 'QUEUED'
     WHERE l.limit_key = k.limit_key AND l.waiting),
   (SELECT min(l.at_most) FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key)
-FROM {s}taskkit_limit k WHERE k.limit_key > $1 ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
+FROM {s}taskkit_limit k WHERE k.limit_key > $1
+  AND (k.at_most IS NOT NULL OR EXISTS (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key))
+ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			u         store.LimitUse
 			set, most sql.NullInt64

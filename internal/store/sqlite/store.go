@@ -23,20 +23,19 @@ import (
 // begins: one that finds out later that it wants to write cannot wait for it.
 type Store struct {
 	*sqlbase.Base
-	db       *sql.DB
-	writer   chan struct{} // holds a token while somebody writes
-	conn     *writeConn    // of the writer; nil until one has written
-	reads    readCache
-	applyAt  applyStatements // with the time as their last parameter
-	applyNow applyStatements
-	busy     time.Duration // the connections' busy_timeout
-	file     atomic.Pointer[string]
+	db      *sql.DB
+	writer  chan struct{} // holds a token while somebody writes
+	conn    *writeConn    // of the writer; nil until one has written
+	reads   readCache
+	applies map[applyPlan]*applyStatements // of whoever has the turn to write
+	busy    time.Duration                  // the connections' busy_timeout
+	file    atomic.Pointer[string]
 }
 
 // New returns the store of a file whose connections have this busy_timeout. [Open]
 // checks the settings first.
 func New(db *sql.DB, busy time.Duration) *Store {
-	s := &Store{busy: busy, db: db, writer: make(chan struct{}, 1), applyAt: newApplyStatements("$18"), applyNow: newApplyStatements(dialect.SQLiteNow)}
+	s := &Store{busy: busy, db: db, writer: make(chan struct{}, 1), applies: make(map[applyPlan]*applyStatements)}
 	s.Base, s.reads.db = sqlbase.New(db, "", dialect.SQLite, s.inTx), db
 	return s
 }

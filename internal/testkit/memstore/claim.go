@@ -64,13 +64,13 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		if err := s.change(commit, "Claim", r, &t); err != nil {
 			return store.ClaimResult{}, err
 		}
-		found.Tasks = append(found.Tasks, claimed(&t, stalled, c))
+		found.Tasks = append(found.Tasks, claimed(&t, stalled, r.revised || s.plans[r.ID] != nil, c))
 	}
 	return found, nil
 }
 
-// claimed is a task as a claim returns it.
-func claimed(t *Task, stalled bool, by store.Claim) store.ClaimedTask {
+// claimed is a task as a claim returns it. Planned: its session reads the plan.
+func claimed(t *Task, stalled, planned bool, by store.Claim) store.ClaimedTask {
 	c := store.ClaimedTask{
 		Priority: t.Priority,
 		Lease:    store.Lease{ID: t.ID, Fence: t.Fence, Seq: t.Seq}, Kind: t.Kind, Revision: t.Revision,
@@ -81,7 +81,7 @@ func claimed(t *Task, stalled bool, by store.Claim) store.ClaimedTask {
 	if by.Requested {
 		c.Priority = lifecycle.HighestPriority
 	}
-	if len(t.Spec) <= by.SpecMax {
+	if !planned && len(t.Spec) <= by.SpecMax {
 		c.Spec = slices.Clone(t.Spec)
 	}
 	return c
@@ -114,15 +114,12 @@ func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID
 	owners := make(map[uuid.UUID]int)
 	for _, id := range s.order {
 		r := s.tasks[id]
-		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || r.NotBefore.After(s.now()) || !slices.Contains(c.Kinds[r.Kind], r.Revision) {
+		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || s.isPaused(r.Queue) || r.NotBefore.After(s.now()) || !slices.Contains(c.Kinds[r.Kind], r.Revision) {
 			continue
 		}
-		first := r.Priority
-		if r.Stalled {
-			first = 0
-		}
-		if was, known := owners[r.Owner]; !known || first < was {
-			owners[r.Owner] = first
+		order := lifecycle.ClaimOrder(r.Stalled, r.Priority, r.Attempts)
+		if was, known := owners[r.Owner]; !known || order < was {
+			owners[r.Owner] = order
 		}
 	}
 	return owners, nil

@@ -108,21 +108,25 @@ func (s *Store) DueSchedules(ctx context.Context, p store.DueSchedules) (store.S
 	}
 	defer s.mu.Unlock()
 	found.Now = s.now()
-	var all []*schedule
+	var due []*schedule
 	for _, r := range s.schedules {
-		if !r.due.IsZero() && slices.Contains(p.Kinds[r.Kind], r.Revision) {
-			all = append(all, r)
+		if r.due.IsZero() || !slices.Contains(p.Kinds[r.Kind], r.Revision) {
+			continue
 		}
-	}
-	slices.SortFunc(all, func(a, b *schedule) int { return cmp.Or(a.due.Compare(b.due), compareIDs(a.ID, b.ID)) })
-	all = all[min(p.Skip, len(all)):]
-	for _, r := range all[:min(p.Limit, len(all))] {
 		switch wait := r.due.Sub(found.Now); {
 		case wait <= 0:
-			found.Due = append(found.Due, r.Schedule)
-		case found.Next < 0:
+			due = append(due, r)
+		case found.Next < 0 || wait < found.Next:
 			found.Next = wait
 		}
+	}
+	slices.SortFunc(due, func(a, b *schedule) int { return cmp.Or(a.due.Compare(b.due), compareIDs(a.ID, b.ID)) })
+	due = due[min(p.Skip, len(due)):]
+	if len(due) >= p.Limit {
+		due, found.Next = due[:p.Limit], -1
+	}
+	for _, r := range due {
+		found.Due = append(found.Due, r.Schedule)
 	}
 	return found, nil
 }

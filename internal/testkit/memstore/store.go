@@ -78,6 +78,8 @@ type row struct {
 	share  map[*Tx]bool  // batches in progress
 	writer *Tx           // a batch that has written and not yet committed
 	freed  chan struct{} // closed when a lock is released; nil: nobody waits
+	// revised: spec and state have, or have had, different revisions, which the database knows by spec_revision.
+	revised bool
 }
 
 // Change is one committed change of a task's row.

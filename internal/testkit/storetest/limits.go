@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -185,6 +186,10 @@ func limitsWake(e *env) {
 	if err := e.s.SetLimit(e.ctx(), "a", -1, uuid.Nil); err != nil {
 		e.Errorf("less than 1 takes it back too: %v", err)
 	}
+	e.ok(e.s.SetLimit(e.ctx(), "of no task", 2, uuid.Nil))
+	is(e, "set, and of no task", e.uses(), "a 3 of 1, 0 wait; of no task 0 of 2, 0 wait; ")
+	e.ok(e.s.SetLimit(e.ctx(), "of no task", 0, uuid.Nil))
+	is(e, "taken back, and of no task", e.uses(), "a 3 of 1, 0 wait; ")
 }
 
 // limitsReap: the reaper makes the checks of a worker that was lost, whose tasks have no places any
@@ -232,7 +237,57 @@ func measuredOptions(e *env) {
 	is(e, "removed", o.MaxRate, 0)
 }
 
-// waitingOwners: the owners of tasks that could be claimed, with the first priority of each.
+// laterOptions: a task that is given options after its submission, whatever its status, comes without its spec in later claims,
+// which makes its sessions read the plan: spec and options. Its row and its revisions stay as they were, and a merged
+// submission keeps the options.
+func laterOptions(e *env) {
+	e.registerWorker(func(p *store.Process) { p.Kinds = map[string][]int{kind: {1, 2}} })
+	give := func(id uuid.UUID) {
+		e.Helper()
+		before := e.read(id)
+		_, err := e.s.Request(e.ctx(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: 2.5})
+		e.ok(err)
+		is(e, "row", rowOf(e.read(id)), rowOf(before))
+	}
+	planned := func(name string, id uuid.UUID, spec string, revision int) store.ClaimedTask {
+		e.Helper()
+		c := e.claim(1, func(c *store.Claim) { c.Kinds = map[string][]int{kind: {1, 2}} })
+		is(e, name, len(c), 1)
+		is(e, name+": claimed", c[0].ID, id)
+		is(e, name+": spec and revisions of the claim", fmt.Sprint(string(c[0].Spec), c[0].Revision, c[0].SpecRevision), fmt.Sprint(revision, revision))
+		p, err := e.s.Plan(e.ctx(), id)
+		e.ok(err)
+		is(e, name+": of the plan", fmt.Sprint(string(p.Spec), p.Options.MaxRate), spec+"2.5")
+		is(e, name+": of the task", string(e.read(id).Spec), spec)
+		return c[0]
+	}
+	release := func(c store.ClaimedTask) {
+		is(e, "released", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued}).OK, true)
+	}
+
+	waiting := e.one()
+	give(waiting)
+	c := planned("given before the first claim", waiting, `{"n": 1}`, 1)
+	release(e.executes(c))
+	planned("claimed again", waiting, `{"n": 1}`, 1)
+
+	running := e.executes(e.claimedTask())
+	is(e, "spec without options", string(running.Spec), `{"n": 1}`)
+	give(running.ID)
+	give(running.ID)
+	w := store.Write{Lease: running.Lease, To: lifecycle.Queued, Checkpoint: true, Revision: 1, State: json.RawMessage(`{"s": 1}`)}
+	is(e, "released with a checkpoint", e.apply(w).OK, true)
+	c = planned("given while it ran", running.ID, `{"n": 1}`, 1)
+	is(e, "state", string(c.State), `{"s": 1}`)
+
+	of := referring()
+	merged := e.insert(of(`{"n": 1}`))[0]
+	give(merged)
+	is(e, "merged", e.insert(of(`{"n": 2}`, func(t *store.NewTask) { t.Revision = 2 }))[0], merged)
+	planned("merged", merged, `{"n": 2}`, 2)
+}
+
+// waitingOwners: the owners of tasks that could be claimed, with the place of the first task of each.
 func waitingOwners(e *env) {
 	e.registerWorker()
 	a, b, c := uuid.New(), uuid.New(), uuid.New()
@@ -250,11 +305,13 @@ func waitingOwners(e *env) {
 		e.ok(err)
 		return owners
 	}
-	is(e, "waiting", waiting(), map[uuid.UUID]int{a: 2, b: 4})
+	is(e, "waiting", waiting(), map[uuid.UUID]int{a: lifecycle.ClaimOrder(false, 2, 0), b: lifecycle.ClaimOrder(false, 4, 0)})
 	is(e, "claimed", len(e.claim(2)), 2) // those of a
-	is(e, "without a", waiting(), map[uuid.UUID]int{b: 4})
+	is(e, "without a", waiting(), map[uuid.UUID]int{b: lifecycle.ClaimOrder(false, 4, 0)})
 	e.setEnded(process, 0)
 	_, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
-	is(e, "taken over", waiting(), map[uuid.UUID]int{a: 0, b: 4})
+	is(e, "taken over", waiting(), map[uuid.UUID]int{a: lifecycle.ClaimOrder(true, 2, 1), b: lifecycle.ClaimOrder(false, 4, 0)})
+	e.pauseQueue("default", true, a, "")
+	is(e, "paused", waiting(), map[uuid.UUID]int{})
 }

@@ -40,6 +40,7 @@ func revisions(e *env) {
 	c = e.claim(1, knows(2, 3, 4))
 	is(e, "claimed", len(c), 1)
 	is(e, "claimed revisions", [2]int{c[0].Revision, c[0].SpecRevision}, [2]int{3, 2})
+	is(e, "spec of the claim: its session reads the plan", len(c[0].Spec), 0)
 	is(e, "checkpoint of the one after", step(c[0].Lease, 4, lifecycle.Queued), true)
 	both([2]int{4, 2})
 

@@ -47,7 +47,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
 		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "FoundTargets": foundTargets, "FoundTargetsGuards": foundTargetsGuards, "Options": options, "Report": report,
 		"Schedules": schedules, "SchedulesDue": schedulesDue, "ScheduleFires": scheduleFires, "ScheduleFiresOnce": scheduleFiresOnce,
-		"Rates": rates, "KindRates": kindRates, "MeasuredOptions": measuredOptions,
+		"Rates": rates, "KindRates": kindRates, "MeasuredOptions": measuredOptions, "LaterOptions": laterOptions,
 		"LimitsAdmit": limitsAdmit, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap, "WaitingOwners": waitingOwners,
 		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,

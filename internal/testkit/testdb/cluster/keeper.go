@@ -144,6 +144,11 @@ func newDir(kind string) string {
 		// temporary directory of root's it could not.
 		parent = "/tmp"
 	}
+	return dirIn(parent, kind)
+}
+
+// dirIn names a directory for a server in another.
+func dirIn(parent, kind string) string {
 	return filepath.Join(parent, fmt.Sprintf("taskkit-%s-%016x", kind, rand.Uint64()))
 }
 

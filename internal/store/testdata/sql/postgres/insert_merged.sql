@@ -18,7 +18,8 @@ begin;
 UPDATE /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  SET
-  execution_spec = $3, execution_state = '{}', codec_revision = $4, spec_revision = NULL, secrets = $5,
+  execution_spec = $3, execution_state = '{}', codec_revision = $4, secrets = $5,
+  spec_revision = CASE WHEN spec_revision IS NOT NULL THEN CAST($4 AS integer) END,
   priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
   created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,

@@ -8,4 +8,6 @@ SELECT k.limit_key, k.at_most,
       AND q.fence = l.fence AND q.workflow_status = 'QUEUED'
     WHERE l.limit_key = k.limit_key AND l.waiting),
   (SELECT min(l.at_most) FROM "taskkit".taskkit_task_limit l WHERE l.limit_key = k.limit_key)
-FROM "taskkit".taskkit_limit k WHERE k.limit_key > $1 ORDER BY k.limit_key LIMIT $2;
+FROM "taskkit".taskkit_limit k WHERE k.limit_key > $1
+  AND (k.at_most IS NOT NULL OR EXISTS (SELECT 1 FROM "taskkit".taskkit_task_limit l WHERE l.limit_key = k.limit_key))
+ORDER BY k.limit_key LIMIT $2;

@@ -28,6 +28,8 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 INSERT INTO taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET options = excluded.options;
 
+UPDATE taskkit_queued_task SET spec_revision = codec_revision WHERE id = $1 AND spec_revision IS NULL;
+
 UPDATE taskkit_queued_task SET control = '', control_by = NULL, control_reason = NULL,
   modified_date = datetime('now', 'subsec'), modified_by = $2 WHERE id = $1;
 

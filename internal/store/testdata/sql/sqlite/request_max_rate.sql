@@ -28,6 +28,8 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 INSERT INTO taskkit_task_plan (id, task_id, options) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET options = excluded.options;
 
+UPDATE taskkit_queued_task SET spec_revision = codec_revision WHERE id = $1 AND spec_revision IS NULL;
+
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
     `taskkit_queued_task`.`modified_by`, `taskkit_queued_task`.`not_before`,

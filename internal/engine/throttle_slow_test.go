@@ -1,0 +1,58 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskkit.dev/internal/engine"
+)
+
+// A reading is as old as what was read first, and one that takes longer than an interval still serves all sessions that
+// wait for it.
+func TestThrottleSlowReading(t *testing.T) {
+	t.Parallel()
+	slow := func(e *throttled, d, every time.Duration) {
+		e.config.Throttle.Interval = every
+		e.config.Throttle.Indicators = []engine.Indicator{{Name: "mails", Check: func(context.Context) (string, error) { pass(d); return "", nil }}}
+	}
+	t.Run("age", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newThrottled(t, 20)
+			slow(e, 2*time.Second, interval)
+			began := time.Now()
+			submit(t, e.s.Store)
+			e.run(1, func() {
+				pass(time.Second)
+				e.vacuum("people", true) // the tables were read before, and the indicator has not answered yet
+				pass(time.Minute)
+				if n, _ := e.call.begun(began); n == 0 {
+					t.Error("no batch")
+				}
+				if n, first := e.call.begun(began.Add(interval + 50*time.Millisecond)); n != 0 {
+					t.Errorf("%d batches after an interval, the first %v after the beginning of the reading", n, first.Sub(began))
+				}
+			})
+		})
+	})
+	t.Run("longer than an interval", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e := newThrottled(t, 1000)
+			e.config.Slots = 10
+			slow(e, 500*time.Millisecond, 200*time.Millisecond)
+			for range e.config.Slots {
+				submit(t, e.s.Store)
+			}
+			began := time.Now()
+			e.run(1, func() {
+				pass(time.Minute)
+				if n, _ := e.call.begun(began); n < 300 { // 1.5 s each
+					t.Errorf("%d batches in a minute of %d tasks", n, e.config.Slots)
+				}
+			})
+		})
+	})
+}

@@ -1,0 +1,37 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+UPDATE taskkit_queued_task SET
+  checkpoint_seq = checkpoint_seq + 1,
+  spec_revision = CASE WHEN $4 <> codec_revision THEN coalesce(spec_revision,
+      codec_revision) ELSE spec_revision END,
+  codec_revision = $4,
+  execution_state = coalesce(nullif($5, ''), execution_state),
+  items_total = nullif(max($6, -1), -1),
+  items_taken = $7,
+  items_done = $8,
+  items_failed = $9,
+  items_skipped = $10,
+  attempts = $11,
+  modified_date = datetime('now', 'subsec'),
+  modified_by = run_as_id
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = 'EXECUTING' AND control = '';
+
+UPDATE taskkit_queued_task SET
+  checkpoint_seq = checkpoint_seq + 1,
+  spec_revision = CASE WHEN $4 <> codec_revision THEN coalesce(spec_revision,
+      codec_revision) ELSE spec_revision END,
+  codec_revision = $4,
+  execution_state = coalesce(nullif($5, ''), execution_state),
+  items_total = nullif(max($6, -1), -1),
+  items_taken = $7,
+  items_done = $8,
+  items_failed = $9,
+  items_skipped = $10,
+  attempts = $11,
+  modified_date = datetime('now', 'subsec'),
+  modified_by = run_as_id
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = 'EXECUTING' RETURNING control;
+
+COMMIT;
