@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	built = filepath.Join(dir, "taskkit")
-	if out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", built, ".").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
 	// The function given to Cleanup ends the process.

@@ -23,7 +23,7 @@ type Caller struct {
 // Operation is what a caller asks for.
 type Operation string
 
-// The operations.
+// The operations of people with their jobs, about which an [Authorizer] decides.
 const (
 	OpStart   Operation = "start"
 	OpList    Operation = "list"

@@ -184,6 +184,9 @@ var conditionDetails = map[taskkit.Condition]string{
 	taskkit.ConditionLimitReached:      "the job has reached its limit of failed items",
 }
 
+// errChildNeeded is the problem of a job that cannot be deleted before another one.
+var errChildNeeded = ErrNotPossible.because("the job is part of another one that is not complete: stop it, or delete the other")
+
 // delete removes a job. To delete what does not exist is allowed (PTV-34).
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if _, err := query(r); err != nil {
@@ -195,7 +198,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) erro
 		_, err = s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
 	}
 	if _, needed := errors.AsType[*taskkit.ChildNeededError](err); needed {
-		return ErrNotPossible.because("the job is part of another one that is not complete: stop it, or delete the other")
+		return errChildNeeded
 	}
 	if err != nil && !errors.Is(err, ErrNoSuchJob) && !errors.Is(err, taskkit.ErrNotFound) {
 		return err

@@ -81,9 +81,7 @@ func (s *Server) items(w http.ResponseWriter, r *http.Request, who Caller) error
 		page.Items = append(page.Items, Item{i.Key, i.Outcome, i.Code})
 	}
 	if next != "" {
-		values := r.URL.Query()
-		values.Set("cursor", next)
-		w.Header().Set("Link", "<"+(&url.URL{Path: r.URL.Path, RawQuery: values.Encode()}).String()+`>; rel="next"`)
+		nextPage(w, r, next)
 	}
 	w.Header().Set("Vary", "Accept")
 	body, err := page.encode(mediaType)

@@ -128,7 +128,7 @@ func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskhttp.Config)) *
 	}
 	e.client = taskkit.NewClient(db.DB, taskkit.WithSchema(e.schema))
 	c := taskhttp.Config{
-		Caller: callerOf, Authorize: taskhttp.OwnJobs, Schema: e.schema, Poll: 20 * time.Millisecond,
+		Caller: callerOf, Authorize: taskhttp.OwnJobs, Operator: onlyOperators, Schema: e.schema, Poll: 20 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
 	}
 	for _, f := range configure {
@@ -148,10 +148,20 @@ func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskhttp.Config)) *
 	return e
 }
 
-// callerOf takes the header Person for the person who calls.
+// callerOf takes the header Person for the person who calls, and Operator for their role.
 func callerOf(r *http.Request) (taskhttp.Caller, error) {
 	id, err := uuid.Parse(r.Header.Get("Person"))
-	return taskhttp.Caller{Owner: id}, err
+	return taskhttp.Caller{Owner: id, Detail: r.Header.Get("Operator") != ""}, err
+}
+
+var errNoOperator = errors.New("no operator")
+
+// onlyOperators is the authorizer of the tests.
+func onlyOperators(_ context.Context, c taskhttp.Caller, _ taskhttp.Operation) error {
+	if c.Detail != true {
+		return errNoOperator
+	}
+	return nil
 }
 
 // runWorker runs a worker until the test ends.

@@ -55,9 +55,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 	}
 	if len(tasks) == f.Limit {
 		page.Next = tasks[len(tasks)-1].ID.String()
-		values := r.URL.Query()
-		values.Set("cursor", page.Next)
-		w.Header().Set("Link", "<"+(&url.URL{Path: s.config.Prefix, RawQuery: values.Encode()}).String()+`>; rel="next"`)
+		nextPage(w, r, page.Next)
 	}
 	writeJSON(w, http.StatusOK, "application/json", page)
 	return nil
@@ -65,26 +63,19 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 
 // filter makes a filter of the parameters.
 func (p parameters) filter() (taskkit.Filter, error) {
-	f := taskkit.Filter{Limit: defaultPage}
+	var f taskkit.Filter
 	if kind := p["kind"]; kind != "" {
 		if !kindForm.MatchString(kind) {
 			return f, ErrBadParameter.because("kind must be the name of a kind")
 		}
 		f.Kinds = []string{kind}
 	}
-	if text, ok := p["limit"]; ok {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxPage {
-			return f, ErrBadParameter.because("limit must be between 1 and %d", maxPage)
-		}
-		f.Limit = n
+	var err error
+	if f.Limit, err = p.size(); err != nil {
+		return f, err
 	}
-	if text, ok := p["cursor"]; ok {
-		id, err := uuid.Parse(text)
-		if err != nil || len(text) != 36 {
-			return f, ErrBadParameter.because("cursor must be the one of the page before")
-		}
-		f.Before = id
+	if f.Before, err = p.jobCursor(); err != nil {
+		return f, err
 	}
 	if text, ok := p["status"]; ok {
 		if !slices.Contains(Statuses(), Status(text)) {
@@ -93,6 +84,39 @@ func (p parameters) filter() (taskkit.Filter, error) {
 		f.Statuses = stored(Status(text))
 	}
 	return f, nil
+}
+
+// jobCursor reads the parameter cursor of a list of jobs; the zero ID: the first page.
+func (p parameters) jobCursor() (taskkit.ID, error) {
+	text, ok := p["cursor"]
+	if !ok {
+		return zero, nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return zero, ErrBadParameter.because("cursor must be the one of the page before")
+	}
+	return id, nil
+}
+
+// size reads the parameter limit of a list.
+func (p parameters) size() (int, error) {
+	text, ok := p["limit"]
+	if !ok {
+		return defaultPage, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, ErrBadParameter.because("limit must be between 1 and %d", maxPage)
+	}
+	return n, nil
+}
+
+// nextPage adds the header of the next page, which begins after a cursor.
+func nextPage(w http.ResponseWriter, r *http.Request, cursor string) {
+	values := r.URL.Query()
+	values.Set("cursor", cursor)
+	w.Header().Set("Link", "<"+(&url.URL{Path: r.URL.Path, RawQuery: values.Encode()}).String()+`>; rel="next"`)
 }
 
 // stored returns the statuses of tasks that a job of a status may have.

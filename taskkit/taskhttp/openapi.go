@@ -32,6 +32,9 @@ func (s *Server) OpenAPI() ([]byte, error) {
 	starts := slices.Clone(s.starts)
 	s.mu.Unlock()
 	schemas, paths := commonSchemas(), s.jobPaths()
+	if s.config.Operator != nil {
+		s.describeOperators(schemas, paths)
+	}
 	for _, st := range starts {
 		spec, err := hoist(schemas, st.name+"_Spec", st.name+"_", st.spec)
 		if err != nil {
@@ -215,6 +218,12 @@ var (
 	prefer    = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
 )
 
+// reasonBody is the body of requests that take a reason.
+var reasonBody = object{"content": content(mediaJSON, object{
+	"type": "object", "additionalProperties": false,
+	"properties": object{"reason": reasonSchema},
+})}
+
 // startOperation describes the start of jobs of a kind.
 func startOperation(st start, spec object) object {
 	accepted := jobResponse("The job is started.")
@@ -239,13 +248,18 @@ func startOperation(st start, spec object) object {
 	}
 }
 
+// tagged returns what describes calls with a tag.
+func tagged(tag string) func(name, summary string, parameters []any, answers object) object {
+	return func(name, summary string, parameters []any, answers object) object {
+		return object{"operationId": name, "summary": summary, "tags": []string{tag}, "parameters": append([]any{}, parameters...), "responses": answers}
+	}
+}
+
 // jobPaths describes the calls of jobs.
 func (s *Server) jobPaths() object {
 	p := s.config.Prefix
 	id := object{"in": "path", "name": "id", "required": true, "schema": idSchema, "description": "the id of a job"}
-	operation := func(name, summary string, parameters []any, answers object) object {
-		return object{"operationId": name, "summary": summary, "tags": []string{"jobs"}, "parameters": append([]any{}, parameters...), "responses": answers}
-	}
+	operation := tagged("jobs")
 	paths := object{
 		p: object{"get": operation("list", "List your jobs, newest first", []any{
 			parameter("query", "kind", "only of this kind", kindSchema),
@@ -307,10 +321,7 @@ func (s *Server) jobPaths() object {
 		o := operation(string(c.op), "Make the request: "+string(c.op), nil, responses(
 			object{"202": jobResponse("It is requested."), "200": jobResponse("It has no effect.")},
 			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrBodyTooLarge, ErrMediaType))
-		o["requestBody"] = object{"content": content(mediaJSON, object{
-			"type": "object", "additionalProperties": false,
-			"properties": object{"reason": reasonSchema},
-		})}
+		o["requestBody"] = reasonBody
 		paths[p+"/{id}/"+string(c.op)] = object{"parameters": []any{id}, "post": o}
 	}
 	return paths
@@ -368,11 +379,13 @@ func schemaResponses(mediaType string) object {
 	}, ErrBadParameter, ErrNoSuchPath)
 }
 
+// nothingElse is an object with these properties and no others.
+func nothingElse(o object, required ...string) object {
+	return object{"type": "object", "properties": o, "required": required, "additionalProperties": false}
+}
+
 // commonSchemas describe what this package sends.
 func commonSchemas() object {
-	nothingElse := func(o object, required ...string) object {
-		return object{"type": "object", "properties": o, "required": required, "additionalProperties": false}
-	}
 	return object{
 		"Status": object{"type": "string", "enum": Statuses()},
 		"Link":   nothingElse(object{"method": textSchema, "href": textSchema, "file": flagSchema}, "method", "href"),
@@ -393,11 +406,15 @@ func commonSchemas() object {
 		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "preview", "createdAt", "elapsedMs", "progress", "links"),
 		"Settings": object{
 			"type": "object", "additionalProperties": false,
-			"anyOf": []any{object{"required": []string{"priority"}}, object{"required": []string{"maxParallel"}}},
+			"anyOf": []any{object{"required": []string{"priority"}}, object{"required": []string{"maxParallel"}}, object{"required": []string{"maxRate"}}},
 			"properties": object{
 				"reason":      reasonSchema,
-				"priority":    object{"type": "integer", "minimum": taskkit.PriorityHigh, "maximum": taskkit.PriorityIdle, "description": "1 goes first"},
+				"priority":    prioritySchema,
 				"maxParallel": object{"type": "integer", "minimum": 1, "maximum": mostParallel, "description": "how many buckets are open at once, of a job that has buckets"},
+				"maxRate": object{
+					"anyOf":       []any{object{"type": "number", "minimum": taskkit.LowestRate, "maximum": taskkit.HighestRate}, object{"type": "number", "enum": []int{0}}},
+					"description": "how many items a second are processed at most, of a job without buckets; 0 removes the bound",
+				},
 			},
 		},
 		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),

@@ -106,9 +106,60 @@ func decoded(t *testing.T, file string) any {
 	return v
 }
 
-// documented is what the test reads of a document.
+// documented is what tests read of the document of their server.
 type documented struct {
 	Paths map[string]map[string]json.RawMessage `json:"paths"`
+
+	schemas *jsonschema.Compiler
+}
+
+func newDocument(t *testing.T) *documented {
+	t.Helper()
+	d := &documented{schemas: jsonschema.NewCompiler()}
+	if err := d.schemas.AddResource("https://example.org/jobs", decoded(t, golden)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode(t, string(raw), d)
+	return d
+}
+
+// conforms checks that the document has an answer: its status, and a body of its schema.
+func (d *documented) conforms(t *testing.T, method, template string, r reply) {
+	t.Helper()
+	var operation struct {
+		Responses map[string]struct {
+			Content map[string]struct {
+				Schema struct {
+					Ref string `json:"$ref"`
+				} `json:"schema"`
+			} `json:"content"`
+		} `json:"responses"`
+	}
+	decode(t, string(d.Paths[template][strings.ToLower(method)]), &operation)
+	answer, ok := operation.Responses[itoa(r.status)]
+	if !ok {
+		t.Errorf("%s %s: %d is not documented: %s", method, template, r.status, r.body)
+		return
+	}
+	ref := answer.Content[r.header.Get("Content-Type")].Schema.Ref
+	if r.body == "" || ref == "" && template == "/jobs/{id}/result" {
+		return
+	}
+	schema, err := d.schemas.Compile("https://example.org/jobs" + ref)
+	if err != nil {
+		t.Fatalf("%s %s: %q: %v", method, template, ref, err)
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(r.body))
+	if err == nil {
+		err = schema.Validate(v)
+	}
+	if err != nil {
+		t.Errorf("%s %s: %s: %v", method, template, r.body, err)
+	}
 }
 
 // Each answer of the server is in its document: the status, and a body of its schema.
@@ -117,53 +168,11 @@ func TestAnswersAreDocumented(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
-		c := jsonschema.NewCompiler()
-		if err := c.AddResource("https://example.org/jobs", decoded(t, golden)); err != nil {
-			t.Fatal(err)
-		}
-		raw, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d documented
-		decode(t, string(raw), &d)
-		conforms := func(method, template string, r reply) {
-			t.Helper()
-			var operation struct {
-				Responses map[string]struct {
-					Content map[string]struct {
-						Schema struct {
-							Ref string `json:"$ref"`
-						} `json:"schema"`
-					} `json:"content"`
-				} `json:"responses"`
-			}
-			decode(t, string(d.Paths[template][strings.ToLower(method)]), &operation)
-			answer, ok := operation.Responses[itoa(r.status)]
-			if !ok {
-				t.Errorf("%s %s: %d is not documented: %s", method, template, r.status, r.body)
-				return
-			}
-			ref := answer.Content[r.header.Get("Content-Type")].Schema.Ref
-			if r.body == "" || ref == "" && template == "/jobs/{id}/result" {
-				return
-			}
-			schema, err := c.Compile("https://example.org/jobs" + ref)
-			if err != nil {
-				t.Fatalf("%s %s: %q: %v", method, template, ref, err)
-			}
-			v, err := jsonschema.UnmarshalJSON(strings.NewReader(r.body))
-			if err == nil {
-				err = schema.Validate(v)
-			}
-			if err != nil {
-				t.Errorf("%s %s: %s: %v", method, template, r.body, err)
-			}
-		}
+		conforms := newDocument(t).conforms
 		for _, body := range []string{`{"mode":"done"}`, `{"mode":"x"}`, `{`, ``} {
-			conforms("POST", startPath, e.do(t, "POST", startPath, body))
+			conforms(t, "POST", startPath, e.do(t, "POST", startPath, body))
 		}
-		conforms("GET", "/jobs", e.do(t, "GET", "/jobs", ""))
+		conforms(t, "GET", "/jobs", e.do(t, "GET", "/jobs", ""))
 		ids := []taskhttp.Job{
 			e.held(t, hold), e.reach(t, e.start(t, done).ID, taskhttp.Succeeded), e.reach(t, e.start(t, fail).ID, taskhttp.Failed),
 			{}, // unknown
@@ -172,7 +181,7 @@ func TestAnswersAreDocumented(t *testing.T) {
 			for _, c := range calls {
 				below, _, _ := strings.Cut(c.below, "?")
 				if c.method == "GET" || c.method == "POST" || c.method == "PATCH" || c.method == "DELETE" {
-					conforms(c.method, "/jobs/{id}"+below, e.do(t, c.method, path(j.ID)+c.below, c.body))
+					conforms(t, c.method, "/jobs/{id}"+below, e.do(t, c.method, path(j.ID)+c.below, c.body))
 				}
 			}
 		}

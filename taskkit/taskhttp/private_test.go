@@ -35,6 +35,7 @@ var calls = []struct{ method, below, body string }{
 	{"POST", "/approve", ""},
 	{"PATCH", "", `{"priority":1}`},
 	{"PATCH", "", `{"maxParallel":2}`},
+	{"PATCH", "", `{"maxRate":1}`},
 	{"PATCH", "", `{}`},
 	{"DELETE", "", ""},
 	{"DELETE", "?x=1", ""},

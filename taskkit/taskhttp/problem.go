@@ -22,7 +22,7 @@ type Error struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"` // of HTTP
 	Detail string `json:"detail,omitempty"`
-	// Errors says what is wrong where in a spec.
+	// Errors says what is wrong where in a body.
 	Errors []FieldProblem `json:"errors,omitempty"`
 	// Code is that of the error with which a job failed.
 	Code string `json:"code,omitempty"`
@@ -38,7 +38,7 @@ type Error struct {
 	header http.Header // further headers
 }
 
-// FieldProblem is what is wrong with one value of a spec.
+// FieldProblem is what is wrong with one value of a body.
 type FieldProblem struct {
 	// Pointer is the place as RFC 6901 writes it, such as /people/3/id.
 	Pointer string `json:"pointer"`
@@ -73,35 +73,37 @@ func (e *Error) Is(target error) bool {
 
 // The problems. Compare with errors.Is.
 var (
-	ErrBadParameter  = problem("bad-parameter", http.StatusBadRequest, "A parameter of the request cannot be used")
-	ErrNotJSON       = problem("not-json", http.StatusBadRequest, "The body is not JSON that can be stored")
-	ErrNobody        = problem("unauthenticated", http.StatusUnauthorized, "It is not known who you are")
-	ErrForbidden     = problem("forbidden", http.StatusForbidden, "You may not do this")
-	ErrCrossOrigin   = problem("cross-origin", http.StatusForbidden, "The request comes from another site")
-	ErrNoSuchJob     = problem("no-such-job", http.StatusNotFound, "There is no such job")
-	ErrNoSuchPath    = problem("no-such-path", http.StatusNotFound, "There is nothing here")
-	ErrMethod        = problem("method", http.StatusMethodNotAllowed, "The method is not allowed here")
-	ErrNotAcceptable = problem("not-acceptable", http.StatusNotAcceptable, "The answer is in none of the media types that you accept")
-	ErrNotDone       = problem("not-done", http.StatusConflict, "The job is not done yet")
-	ErrNotPossible   = problem("not-possible", http.StatusConflict, "The status of the job does not allow this")
-	ErrKeyTaken      = problem("key-taken", http.StatusConflict, "Another job has the unique key of this one")
-	ErrDeleted       = problem("deleted", http.StatusGone, "The job is being deleted")
-	ErrExpired       = problem("expired", http.StatusGone, "The result has expired and is erased")
-	ErrRetired       = problem("kind-retired", http.StatusGone, "Jobs of this kind cannot be started any more")
-	ErrBodyTooLarge  = problem("body-too-large", http.StatusRequestEntityTooLarge, "The body is too large")
-	ErrRange         = problem("range", http.StatusRequestedRangeNotSatisfiable, "The file of the result has no such range")
-	ErrMediaType     = problem("media-type", http.StatusUnsupportedMediaType, "The body must be application/json in UTF-8, not compressed")
-	ErrSpec          = problem("spec-refused", http.StatusUnprocessableEntity, "The spec of the job is refused")
-	ErrKeyReused     = problem("key-reused", http.StatusUnprocessableEntity, "The idempotency key was used with another body")
-	ErrJobFailed     = problem("job-failed", http.StatusFailedDependency, "The job has failed")
-	ErrTooManyWaits  = problem("too-many-watchers", http.StatusTooManyRequests, "Too many requests are waiting for jobs")
-	ErrInternal      = problem("internal", http.StatusInternalServerError, "The server has made a mistake")
-	ErrUnavailable   = problem("unavailable", http.StatusServiceUnavailable, "The server cannot answer now")
-	ErrShuttingDown  = problem("shutting-down", http.StatusServiceUnavailable, "The server shuts down")
-	problemDocuments = []*Error{
-		ErrBadParameter, ErrNotJSON, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrNoSuchJob, ErrNoSuchPath, ErrMethod,
+	ErrBadParameter   = problem("bad-parameter", http.StatusBadRequest, "A parameter of the request cannot be used")
+	ErrNotJSON        = problem("not-json", http.StatusBadRequest, "The body is not JSON that can be stored")
+	ErrNobody         = problem("unauthenticated", http.StatusUnauthorized, "It is not known who you are")
+	ErrForbidden      = problem("forbidden", http.StatusForbidden, "You may not do this")
+	ErrCrossOrigin    = problem("cross-origin", http.StatusForbidden, "The request comes from another site")
+	ErrNoSuchJob      = problem("no-such-job", http.StatusNotFound, "There is no such job")
+	ErrNoSuchSchedule = problem("no-such-schedule", http.StatusNotFound, "There is no such schedule")
+	ErrNoSuchPath     = problem("no-such-path", http.StatusNotFound, "There is nothing here")
+	ErrMethod         = problem("method", http.StatusMethodNotAllowed, "The method is not allowed here")
+	ErrNotAcceptable  = problem("not-acceptable", http.StatusNotAcceptable, "The answer is in none of the media types that you accept")
+	ErrNotDone        = problem("not-done", http.StatusConflict, "The job is not done yet")
+	ErrNotPossible    = problem("not-possible", http.StatusConflict, "The status of the job does not allow this")
+	ErrKeyTaken       = problem("key-taken", http.StatusConflict, "Another job has the unique key of this one")
+	ErrDeleted        = problem("deleted", http.StatusGone, "The job is being deleted")
+	ErrExpired        = problem("expired", http.StatusGone, "The result has expired and is erased")
+	ErrRetired        = problem("kind-retired", http.StatusGone, "Jobs of this kind cannot be started any more")
+	ErrBodyTooLarge   = problem("body-too-large", http.StatusRequestEntityTooLarge, "The body is too large")
+	ErrRange          = problem("range", http.StatusRequestedRangeNotSatisfiable, "The file of the result has no such range")
+	ErrMediaType      = problem("media-type", http.StatusUnsupportedMediaType, "The body must be application/json in UTF-8, not compressed")
+	ErrSpec           = problem("spec-refused", http.StatusUnprocessableEntity, "The spec of the job is refused")
+	ErrSchedule       = problem("schedule-refused", http.StatusUnprocessableEntity, "The schedule is refused")
+	ErrKeyReused      = problem("key-reused", http.StatusUnprocessableEntity, "The idempotency key was used with another body")
+	ErrJobFailed      = problem("job-failed", http.StatusFailedDependency, "The job has failed")
+	ErrTooManyWaits   = problem("too-many-watchers", http.StatusTooManyRequests, "Too many requests are waiting for jobs")
+	ErrInternal       = problem("internal", http.StatusInternalServerError, "The server has made a mistake")
+	ErrUnavailable    = problem("unavailable", http.StatusServiceUnavailable, "The server cannot answer now")
+	ErrShuttingDown   = problem("shutting-down", http.StatusServiceUnavailable, "The server shuts down")
+	problemDocuments  = []*Error{
+		ErrBadParameter, ErrNotJSON, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrNoSuchJob, ErrNoSuchSchedule, ErrNoSuchPath, ErrMethod,
 		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrExpired, ErrRetired, ErrBodyTooLarge, ErrRange, ErrMediaType, ErrSpec,
-		ErrKeyReused, ErrJobFailed, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
+		ErrSchedule, ErrKeyReused, ErrJobFailed, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
 	}
 )
 

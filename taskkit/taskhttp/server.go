@@ -26,6 +26,9 @@ type Config struct {
 	Caller func(r *http.Request) (Caller, error)
 	// Authorize decides what a caller may do, see [Authorizer] and [OwnJobs]. Required.
 	Authorize Authorizer
+	// Operator decides who may operate the service: schedules, queues, dead letters and
+	// limits, see [OperatorAuthorizer]. Without it these calls do not exist. Defaults to none.
+	Operator OperatorAuthorizer
 	// Prefix is the path below which jobs are. Defaults to "/jobs".
 	Prefix string
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
@@ -128,6 +131,9 @@ func (s *Server) routes() {
 		s.handle("POST "+p+"/{id}/"+string(c.op), func(w http.ResponseWriter, r *http.Request, who Caller) error {
 			return s.change(w, r, who, c)
 		})
+	}
+	if s.config.Operator != nil {
+		s.operatorRoutes()
 	}
 }
 

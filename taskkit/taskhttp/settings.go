@@ -17,6 +17,9 @@ type Settings struct {
 	Priority taskkit.Priority `json:"priority,omitempty"`
 	// MaxParallel is how many buckets of the job are open at once.
 	MaxParallel int `json:"maxParallel,omitempty"`
+	// MaxRate is how many items a second the job processes at most, from [taskkit.LowestRate] to
+	// [taskkit.HighestRate]; 0 removes the bound, and nil leaves it.
+	MaxRate *float64 `json:"maxRate,omitempty"`
 	// Reason is why, for those who read the task's events. It changes nothing by itself.
 	Reason string `json:"reason,omitempty"`
 }
@@ -39,10 +42,24 @@ func (s *setting) UnmarshalJSON(raw []byte) (err error) {
 	return nil
 }
 
+// rate is a number of a body, or missing.
+type rate struct{ value *float64 }
+
+// UnmarshalJSON refuses what is no number, and null.
+func (x *rate) UnmarshalJSON(raw []byte) error {
+	v, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return fmt.Errorf("want a number: %w", err)
+	}
+	x.value = &v
+	return nil
+}
+
 // settingsBody is the body of a request that changes the settings of a job.
 type settingsBody struct {
 	Priority    setting `json:"priority"`
 	MaxParallel setting `json:"maxParallel"`
+	MaxRate     rate    `json:"maxRate"`
 	Reason      string  `json:"reason"`
 }
 
@@ -58,8 +75,8 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings,
 	if err := settingsCodec.Decode(raw, &b); err != nil {
 		return out, refusedJSON(ErrNotJSON, err)
 	}
-	if !b.Priority.given && !b.MaxParallel.given {
-		return out, ErrBadParameter.because("the body changes nothing; there are: priority, maxParallel")
+	if !b.Priority.given && !b.MaxParallel.given && b.MaxRate.value == nil {
+		return out, ErrBadParameter.because("the body changes nothing; there are: priority, maxParallel, maxRate")
 	}
 	for _, c := range []struct {
 		setting
@@ -73,10 +90,13 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings,
 			return out, ErrBadParameter.because("%s must be from %d to %d", c.name, c.from, c.to)
 		}
 	}
+	if r := b.MaxRate.value; r != nil && *r != 0 && (*r < taskkit.LowestRate || *r > taskkit.HighestRate) {
+		return out, ErrBadParameter.because("maxRate must be from %g to %.0f items a second, or 0 to remove the bound; to hold the job, pause it", taskkit.LowestRate, taskkit.HighestRate)
+	}
 	if err := checkReason(b.Reason); err != nil {
 		return out, err
 	}
-	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value), b.Reason}, nil
+	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value), b.MaxRate.value, b.Reason}, nil
 }
 
 // set changes the settings of a job.
@@ -100,8 +120,13 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if c.Reason != "" {
 		opts = append(opts, taskkit.WithReason(c.Reason))
 	}
+	if c.MaxParallel != 0 && c.MaxRate != nil {
+		return ErrNotPossible.because("maxParallel is for jobs with buckets and maxRate for those without, so no job has both").of(j)
+	}
 	changed, err := s.store(r.Context(), t.ID, c, opts)
-	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
+	if _, ok := errors.AsType[*taskkit.OptionError](err); ok && c.MaxRate != nil {
+		return ErrNotPossible.because("the job has buckets, which process its items: change maxParallel").of(j)
+	} else if ok {
 		return ErrNotPossible.because("the job has no buckets, so maxParallel means nothing").of(j)
 	}
 	if err != nil {
@@ -113,26 +138,38 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 
 // store changes the settings of a task, all of them or none.
 func (s *Server) store(ctx context.Context, id taskkit.ID, c Settings, opts []taskkit.RequestOption) (*taskkit.Task, error) {
-	switch {
-	case c.MaxParallel == 0:
-		return s.client.SetPriority(ctx, id, c.Priority, opts...)
-	case c.Priority == 0:
-		return s.client.SetMaxParallel(ctx, id, c.MaxParallel, opts...)
+	var changes []func(*taskkit.Client) (*taskkit.Task, error)
+	// The priority is the first, since it begins with a write: on SQLite a transaction that has read
+	// may not be able to write.
+	if c.Priority != 0 {
+		changes = append(changes, func(client *taskkit.Client) (*taskkit.Task, error) {
+			return client.SetPriority(ctx, id, c.Priority, opts...)
+		})
+	}
+	if c.MaxParallel != 0 {
+		changes = append(changes, func(client *taskkit.Client) (*taskkit.Task, error) {
+			return client.SetMaxParallel(ctx, id, c.MaxParallel, opts...)
+		})
+	}
+	if c.MaxRate != nil {
+		changes = append(changes, func(client *taskkit.Client) (*taskkit.Task, error) {
+			return client.SetMaxRate(ctx, id, *c.MaxRate, opts...)
+		})
+	}
+	if len(changes) == 1 {
+		return changes[0](s.client)
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("begin to change the settings of a job: %w", err)
 	}
 	defer tx.Rollback()
-	both := taskkit.NewClient(tx, taskkit.WithSchema(s.config.Schema))
-	// This is the first, since it begins with a write: on SQLite a transaction that has read
-	// may not be able to write.
-	if _, err := both.SetPriority(ctx, id, c.Priority, opts...); err != nil {
-		return nil, err
-	}
-	t, err := both.SetMaxParallel(ctx, id, c.MaxParallel, opts...)
-	if err != nil {
-		return nil, err
+	together := taskkit.NewClient(tx, taskkit.WithSchema(s.config.Schema))
+	var t *taskkit.Task
+	for _, change := range changes {
+		if t, err = change(together); err != nil {
+			return nil, err
+		}
 	}
 	if err := tx.Commit(); err != nil {
 		return nil, fmt.Errorf("commit the settings of a job: %w", err)

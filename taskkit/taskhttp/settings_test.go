@@ -60,8 +60,18 @@ func TestSettings(t *testing.T) {
 		if got := e.settingsOf(t, bucketed.ID); got != want {
 			t.Errorf("settings and events: %s, want %s", got, want)
 		}
+		for _, body := range []string{`{"maxRate":5}`, `{"priority":1,"maxRate":0}`} {
+			r := e.do(t, "PATCH", path(bucketed.ID), body)
+			check(t, body+" with buckets", r, 409, taskhttp.ErrNotPossible)
+			if p := r.problem(t); !strings.Contains(p.Detail, "has buckets") {
+				t.Errorf("%s with buckets: %s", body, r.body)
+			}
+		}
+		if got := e.settingsOf(t, bucketed.ID); got != want {
+			t.Errorf("refused changes have changed %s", got)
+		}
 		plain := e.start(t, done)
-		for _, body := range []string{`{"maxParallel":5}`, `{"priority":1,"maxParallel":5}`} {
+		for _, body := range []string{`{"maxParallel":5}`, `{"priority":1,"maxParallel":5}`, `{"maxParallel":5,"maxRate":5}`} {
 			r := e.do(t, "PATCH", path(plain.ID), body)
 			check(t, body+" without buckets", r, 409, taskhttp.ErrNotPossible)
 			if p := r.problem(t); p.Job == nil || p.Job.ID != plain.ID || p.Detail == "" {
@@ -70,6 +80,33 @@ func TestSettings(t *testing.T) {
 		}
 		if got := e.settingsOf(t, plain.ID); got != "2" {
 			t.Errorf("refused changes have changed %s", got)
+		}
+	})
+}
+
+// The rate of a job is set, changed together with its priority, and removed.
+func TestMaxRate(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		job := e.start(t, done)
+		for _, body := range []string{`{"maxRate":0.5}`, `{"priority":3,"maxRate":20,"reason":"office hours"}`, `{"maxRate":0}`} {
+			if r := e.do(t, "PATCH", path(job.ID), body); r.status != 200 || r.job(t).ID != job.ID {
+				t.Errorf("%s: %d %s", body, r.status, r.body)
+			}
+		}
+		const want = "3, limit max rate 0.5, limit priority 3: office hours, limit max rate 20: office hours, limit no max rate"
+		if got := e.settingsOf(t, job.ID); got != want {
+			t.Errorf("settings and events: %s, want %s", got, want)
+		}
+		check(t, "of another person", e.as(uuid.New()).do(t, "PATCH", path(job.ID), `{"maxRate":1}`), 404, taskhttp.ErrNoSuchJob)
+		for _, rate := range []*float64{new(12.5), new(0.0)} {
+			if j, err := e.caller().Change(t.Context(), job.ID, taskhttp.Settings{MaxRate: rate}); err != nil || j.ID != job.ID {
+				t.Errorf("%v by the client of Go: %+v, %v", *rate, j, err)
+			}
+		}
+		if got := e.settingsOf(t, job.ID); got != want+", limit max rate 12.5, limit no max rate" {
+			t.Errorf("settings and events: %s", got)
 		}
 	})
 }
@@ -83,16 +120,19 @@ func TestRefusedSettings(t *testing.T) {
 		for body, want := range map[string]*taskhttp.Error{
 			`{}`: taskhttp.ErrBadParameter, `{"reason":"x"}`: taskhttp.ErrBadParameter, `{"priority":0}`: taskhttp.ErrBadParameter, `{"priority":5}`: taskhttp.ErrBadParameter,
 			`{"priority":-9223372036854775808}`: taskhttp.ErrBadParameter, `{"priority":1,"maxParallel":0}`: taskhttp.ErrBadParameter,
-			`{"maxParallel":1000001}`: taskhttp.ErrBadParameter, `{"rate":1}`: taskhttp.ErrNotJSON, `{"priority":1,"rate":1}`: taskhttp.ErrNotJSON,
+			`{"maxParallel":1000001}`: taskhttp.ErrBadParameter, `{"speed":1}`: taskhttp.ErrNotJSON, `{"priority":1,"speed":1}`: taskhttp.ErrNotJSON,
 			`{"priority":1,"reason":"` + strings.Repeat("x", 1001) + `"}`: taskhttp.ErrBadParameter,
 			`{"priority":null}`: taskhttp.ErrNotJSON, `{"priority":"1"}`: taskhttp.ErrNotJSON, `{"priority":1.5}`: taskhttp.ErrNotJSON,
+			`{"maxRate":-1}`: taskhttp.ErrBadParameter, `{"maxRate":0.0001}`: taskhttp.ErrBadParameter, `{"maxRate":1000001}`: taskhttp.ErrBadParameter,
+			`{"priority":1,"maxRate":1e-300}`: taskhttp.ErrBadParameter, `{"maxRate":1e400}`: taskhttp.ErrNotJSON, `{"maxRate":null}`: taskhttp.ErrNotJSON,
+			`{"maxRate":"1"}`: taskhttp.ErrNotJSON, `{"maxRate":"NaN"}`: taskhttp.ErrNotJSON, `{"maxRate":{}}`: taskhttp.ErrNotJSON,
 			`{"priority":1,"priority":2}`: taskhttp.ErrNotJSON, `[]`: taskhttp.ErrNotJSON, `{`: taskhttp.ErrNotJSON,
 		} {
 			r := e.do(t, "PATCH", self, body)
 			check(t, body, r, 400, want)
 			leaksNothing(t, body, r)
 		}
-		if p := e.do(t, "PATCH", self, `{"priority":1,"rate":1}`).problem(t); len(p.Errors) != 1 || p.Errors[0].Pointer != "/rate" {
+		if p := e.do(t, "PATCH", self, `{"priority":1,"speed":1}`).problem(t); len(p.Errors) != 1 || p.Errors[0].Pointer != "/speed" {
 			t.Errorf("an unknown member: %+v", p)
 		}
 		if p := e.do(t, "PATCH", self, `{"priority":null}`).problem(t); len(p.Errors) != 1 || p.Errors[0].Pointer != "/priority" {

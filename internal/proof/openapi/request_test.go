@@ -53,7 +53,7 @@ func (g *generator) draw(t *rapid.T) *request {
 	r := &request{method: o.method, template: o.template, valid: true, header: http.Header{personHeader: {g.person.String()}}}
 	r.path = o.template
 	encoded := o.template
-	for name, draw := range map[string]func(*rapid.T) string{"{id}": g.id, "{kind}": kindName} {
+	for name, draw := range map[string]func(*rapid.T) string{"{id}": g.id, "{kind}": kindName, "{name}": operatedName} {
 		if !strings.Contains(r.path, name) {
 			continue
 		}
@@ -158,6 +158,14 @@ func kindName(t *rapid.T) string {
 	return malformed(t)
 }
 
+// operatedName draws the name of a schedule or of a queue.
+func operatedName(t *rapid.T) string {
+	if often(t, 80, "name") {
+		return rapid.SampledFrom([]string{scheduleName, "default", "0", "a.b-c_d"}).Draw(t, "operated")
+	}
+	return malformed(t)
+}
+
 // parameters draws those of the query, and sets those that are headers.
 func (g *generator) parameters(t *rapid.T, r *request, o operation) string {
 	var query []string
@@ -165,6 +173,7 @@ func (g *generator) parameters(t *rapid.T, r *request, o operation) string {
 		p := ref.Value
 		how := rapid.IntRange(0, 9).Draw(t, p.Name)
 		if how < 4 {
+			r.valid = r.valid && !p.Required
 			continue
 		}
 		var value string
@@ -241,7 +250,14 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		}
 		return rapid.IntRange(from, to).Draw(t, "integer")
 	case "number":
-		return rapid.Float64Range(-1e15, 1e15).Draw(t, "number")
+		from, to := -1e15, 1e15
+		if s.Min != nil {
+			from = *s.Min
+		}
+		if s.Max != nil {
+			to = *s.Max
+		}
+		return rapid.Float64Range(from, to).Draw(t, "number")
 	case "boolean":
 		return rapid.Bool().Draw(t, "flag")
 	case "array":

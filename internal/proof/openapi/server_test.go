@@ -118,7 +118,20 @@ type env struct {
 	others []taskkit.ID // jobs of other people
 }
 
-const startPath = "/fuzz"
+const (
+	startPath    = "/fuzz"
+	scheduleName = "nightly"
+)
+
+var errNoOperator = errors.New("no operator")
+
+// operator lets the person who calls operate the service.
+func (e *env) operator(_ context.Context, c taskhttp.Caller, _ taskhttp.Operation) error {
+	if c.Owner != e.person {
+		return errNoOperator
+	}
+	return nil
+}
 
 // newEnv makes a server whose database has jobs of each mode, of the person who calls and of others.
 func newEnv(tb testing.TB, db *testdb.DB) *env {
@@ -137,7 +150,7 @@ func newEnv(tb testing.TB, db *testdb.DB) *env {
 			id, err := uuid.Parse(r.Header.Get(personHeader))
 			return taskhttp.Caller{Owner: id}, err
 		},
-		Authorize: taskhttp.OwnJobs, Schema: schema, MaxBody: maxBody, Poll: 20 * time.Millisecond,
+		Authorize: taskhttp.OwnJobs, Operator: e.operator, Schema: schema, MaxBody: maxBody, Poll: 20 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
@@ -157,6 +170,10 @@ func newEnv(tb testing.TB, db *testdb.DB) *env {
 			mode, opts = "done", append(opts, taskkit.Preview())
 		}
 		return taskkit.Submit(tb.Context(), db.DB, fuzzKind, fuzzSpec{Mode: mode, Items: []string{"a", "b", "c"}, Token: secretMarker}, opts...)
+	}
+	nightly := fuzzSpec{Mode: "done", Items: []string{"a"}, Token: secretMarker}
+	if err := taskkit.SetSchedule(tb.Context(), db.DB, fuzzKind, scheduleName, nightly, taskkit.Schedule{Cron: "30 2 * * *"}, taskkit.WithSchema(schema)); err != nil {
+		tb.Fatal(err)
 	}
 	for _, mode := range []string{"done", "fail", "panic", "later", "preview", "file"} {
 		for _, owner := range []uuid.UUID{e.person, uuid.New()} {

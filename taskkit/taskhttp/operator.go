@@ -1,0 +1,91 @@
+package taskhttp
+
+import (
+	"context"
+	"net/http"
+
+	"taskkit.dev/taskkit"
+)
+
+// OperatorAuthorizer decides whether a caller may operate the service. An error means no, and is
+// answered with 403; its text is logged and not sent. It must be safe for concurrent use.
+//
+// Operators see and change what belongs to everybody: ids, kinds and owners of others' dead
+// letters, but not their specs, states, results and texts of errors. Who may do
+// OpChangeSchedules can let a task of any kind run with any spec as any person.
+type OperatorAuthorizer func(ctx context.Context, c Caller, op Operation) error
+
+// The operations of operators, about which an [OperatorAuthorizer] decides, and never an [Authorizer].
+const (
+	OpReadSchedules   Operation = "read-schedules"
+	OpChangeSchedules Operation = "change-schedules" // set, pause, resume, trigger and delete them
+	OpReadQueues      Operation = "read-queues"
+	OpChangeQueues    Operation = "change-queues" // pause and resume them
+	OpReadDead        Operation = "read-dead"
+	OpRetryDead       Operation = "retry-dead"
+	OpDropDead        Operation = "drop-dead" // delete dead letters irrevocably
+	OpReadLimits      Operation = "read-limits"
+	OpChangeLimits    Operation = "change-limits" // set limits by key, and take back what was set
+)
+
+// operatorPath is the path of the calls of operators below the prefix.
+const operatorPath = "/operator"
+
+// operatorRoutes adds the calls of operators.
+func (s *Server) operatorRoutes() {
+	p := s.config.Prefix + operatorPath
+	schedule := p + "/schedules/{name}"
+	s.operator("GET "+p+"/schedules", OpReadSchedules, s.listSchedules)
+	s.operator("GET "+schedule, OpReadSchedules, s.readSchedule)
+	s.operator("PUT "+schedule, OpChangeSchedules, s.setSchedule)
+	s.operator("DELETE "+schedule, OpChangeSchedules, s.deleteSchedule)
+	for _, c := range scheduleChanges {
+		s.operator("POST "+schedule+"/"+c.name, OpChangeSchedules, s.changeSchedule(c))
+	}
+	s.operator("GET "+p+"/queues", OpReadQueues, s.listQueues)
+	for _, c := range queueChanges {
+		s.operator("POST "+p+"/queues/{name}/"+c.name, OpChangeQueues, s.changeQueue(c))
+	}
+	s.operator("GET "+p+"/dead", OpReadDead, s.listDead)
+	s.operator("GET "+p+"/dead/jobs", OpReadDead, s.listDeadJobs)
+	for _, c := range deadChanges {
+		s.operator("POST "+p+"/dead/"+c.name, c.op, s.changeDead(c))
+	}
+	s.operator("GET "+p+"/limits", OpReadLimits, s.listLimits)
+	s.operator("PUT "+p+"/limits", OpChangeLimits, s.setLimit)
+	s.operator("DELETE "+p+"/limits", OpChangeLimits, s.removeLimit)
+}
+
+// operator adds a call of operators. Each change is logged, since what is deleted can keep no record.
+func (s *Server) operator(pattern string, op Operation, h handler) {
+	s.handle(pattern, func(w http.ResponseWriter, r *http.Request, who Caller) error {
+		if err := s.config.Operator(r.Context(), who, op); err != nil {
+			s.config.Logger.DebugContext(r.Context(), "not authorized", "operation", op, "owner", who.Owner, "error", err)
+			return ErrForbidden
+		}
+		if err := h(w, r, who); err != nil {
+			return err
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			s.config.Logger.InfoContext(r.Context(), "an operator made a change", "operation", op, "actor", who.Owner, "method", r.Method, "path", r.URL.Path)
+		}
+		return nil
+	})
+}
+
+// refusals returns the refused options in an error, which may join several.
+func refusals(err error) []*taskkit.OptionError {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case *taskkit.OptionError:
+		return []*taskkit.OptionError{e}
+	case interface{ Unwrap() []error }:
+		var all []*taskkit.OptionError
+		for _, one := range e.Unwrap() {
+			all = append(all, refusals(one)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return refusals(e.Unwrap())
+	}
+	return nil
+}
