@@ -20,11 +20,6 @@ var _ store.Store = (*node)(nil)
 // Dialect implements [store.Store].
 func (n *node) Dialect() dialect.Name { return n.db.Dialect() }
 
-// RegisterWorker implements [store.Store].
-func (n *node) RegisterWorker(ctx context.Context, p store.Process) error {
-	return act(ctx, n, "RegisterWorker", func(ctx context.Context) error { return n.db.RegisterWorker(ctx, p) })
-}
-
 // Heartbeat implements [store.Store].
 func (n *node) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
 	return act(ctx, n, "Heartbeat", func(ctx context.Context) error { return n.db.Heartbeat(ctx, process, busy, draining) })
@@ -54,7 +49,11 @@ func (n *node) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, err
 
 // Plan implements [store.Store].
 func (n *node) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
-	return do(ctx, n, "Plan", func(ctx context.Context) (store.Plan, error) { return n.db.Plan(ctx, id) })
+	p, err := do(ctx, n, "Plan", func(ctx context.Context) (store.Plan, error) { return n.db.Plan(ctx, id) })
+	if err == nil {
+		n.tells(id, &p)
+	}
+	return p, err
 }
 
 // Targets implements [store.Store].
@@ -129,11 +128,6 @@ func (n *node) ReadPresence(ctx context.Context, process string) (store.Presence
 	return do(ctx, n, "ReadPresence", func(ctx context.Context) (store.PresenceReading, error) {
 		return n.db.ReadPresence(ctx, process)
 	})
-}
-
-// ReadHealth implements [store.Health].
-func (n *node) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
-	return do(ctx, n, "ReadHealth", func(ctx context.Context) (store.HealthReading, error) { return n.db.ReadHealth(ctx, q) })
 }
 
 // FoundAlive implements [store.Presence].
@@ -301,16 +295,6 @@ func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes fu
 	return do(ctx, n, "Derive", func(ctx context.Context) (uuid.UUID, error) { return n.db.Derive(ctx, from, notify, makes) })
 }
 
-// DueSchedules implements [store.ScheduleRunner].
-func (n *node) DueSchedules(ctx context.Context, p store.DueSchedules) (store.SchedulesFound, error) {
-	return do(ctx, n, "DueSchedules", func(ctx context.Context) (store.SchedulesFound, error) { return n.db.DueSchedules(ctx, p) })
-}
-
-// FireSchedule implements [store.ScheduleRunner].
-func (n *node) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
-	return do(ctx, n, "FireSchedule", func(ctx context.Context) (bool, error) { return n.db.FireSchedule(ctx, f) })
-}
-
 // Schedule implements [store.Schedules].
 func (n *node) Schedule(ctx context.Context, name string) (store.Schedule, error) {
 	return n.db.Schedule(ctx, name)
@@ -319,11 +303,6 @@ func (n *node) Schedule(ctx context.Context, name string) (store.Schedule, error
 // ListSchedules implements [store.Schedules].
 func (n *node) ListSchedules(ctx context.Context, after string, limit int) ([]store.Schedule, error) {
 	return n.db.ListSchedules(ctx, after, limit)
-}
-
-// ChangeSchedule implements [store.Schedules].
-func (n *node) ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *store.Schedule) error) (store.Schedule, error) {
-	return n.db.ChangeSchedule(ctx, name, change)
 }
 
 // DeleteSchedule implements [store.Schedules].

@@ -9,11 +9,6 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// PauseQueue implements [store.Queues].
-func (n *node) PauseQueue(ctx context.Context, c store.QueueChange) error {
-	return act(ctx, n, "PauseQueue", func(ctx context.Context) error { return n.db.PauseQueue(ctx, c) })
-}
-
 // PausedQueues implements [store.Queues].
 func (n *node) PausedQueues(ctx context.Context) ([]store.QueuePause, error) {
 	return n.db.PausedQueues(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -31,6 +32,10 @@ func (w *env) check(ctx context.Context) (bad []string) {
 	bad = append(bad, w.checkRates(ctx)...)
 	bad = append(bad, w.checkParents()...)
 	bad = append(bad, w.checkLimits()...)
+	bad = append(bad, w.checkTimes(ctx)...)
+	bad = append(bad, w.checkQueues()...)
+	bad = append(bad, w.checkThrottled()...)
+	bad = append(bad, w.checkSchedules()...)
 	return append(bad, w.checkReferences(ctx)...)
 }
 
@@ -61,6 +66,9 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 		t := h.Task(row.ID.String())
 		if c.Before == nil && row.Parent != uuid.Nil {
 			h.Submitted("its parent", oracle.Submission{Kind: row.Kind}, row.ID.String(), oracle.OutcomeOK)
+		}
+		if c.Before == nil && strings.HasPrefix(row.Reason, "schedule ") {
+			h.Submitted("its schedule", oracle.Submission{Kind: row.Kind, Key: row.IdempotencyKey}, row.ID.String(), oracle.OutcomeOK)
 		}
 		if len(t.Changes) == 0 {
 			t.Kind, t.UniqueKey, t.IdempotencyKey = row.Kind, row.UniqueKey, row.IdempotencyKey
@@ -94,6 +102,9 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 	for id := range w.byID {
 		t := h.Task(id.String())
 		t.Facts.Permanent, t.Facts.Attempt = w.facts.permanent[id], w.facts.tooOften[id]
+		if w.byID[id].Times.ends() {
+			t.Facts.Permanent = true // by its times
+		}
 		if f := w.byID[id].Family; f != nil && f.OnFailure == store.FailureFails {
 			t.Facts.Permanent = true // by a child
 		}

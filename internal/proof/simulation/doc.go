@@ -16,11 +16,28 @@
 // faults end, and every task must reach an end within a deadline. In half of the
 // seeds most tasks are submissions about one thing, with one reference.
 //
+// Some seeds have more, each by a generator of its own, so that the other seeds stay as they are:
+//   - windows, latest starts, deadlines and time limits of tasks (times_plan.go). The store's clock
+//     jumps to shortly before a window opens or closes.
+//   - indicators that make batches wait (throttle.go): VACUUM works on a table that some kinds touch, or
+//     an indicator of the user's is not well, fails, panics or hangs.
+//   - two queues, which an operator pauses and resumes, and workers in safe mode (queues.go).
+//   - schedules that the workers fire (schedules.go), which are set, paused, resumed, changed,
+//     triggered and deleted. The store's clock jumps to shortly before a fire, and past some.
+//
 // # What is checked
 //
 // [Check] reads the store's log of changes and the rows that executors wrote,
 // shares no code with the engine, and knows the legal transitions by a table of
 // its own. See check.go for the invariants.
+//
+// A batch of a task with times begins within its window and before its limits, by the clock that its session
+// was told when it began: a session does not notice a jump of the store's clock. A task that fails
+// because of its times has the code of one that has passed, and one that waits for its window is due when
+// that opens next. A batch begins if a reading that still holds said of each indicator that concerns
+// its kind that all is well. No claim after a pause of a queue takes a task of it, unless that is to end, which it does
+// although the queue is paused. A worker in safe mode claims nothing. Each fire of a schedule stores a task
+// for each wall time that was due, by the policy for those that were missed, and no wall time has two.
 //
 // # How a seed is replayed
 //

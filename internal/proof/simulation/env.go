@@ -31,9 +31,19 @@ type env struct {
 	rng   *rand.Rand
 	calm  bool // no more faults
 	began time.Time
-	seen  map[string]int // what happened, and how often
-	hash  hash.Hash64
-	trace func(string) // nil: nobody reads along
+	// beginning is when the simulation began by the store's clock.
+	beginning time.Time
+	seen      map[string]int // what happened, and how often
+	hash      hash.Hash64
+	trace     func(string) // nil: nobody reads along
+	// unwell: an indicator is not well, see [Throttle].
+	unwell bool
+
+	pausing sync.Mutex // of what follows
+	paused  []pausedQueue
+
+	scheduling sync.Mutex // of what follows
+	fires      []fire     // of schedules, in the order of their commits
 
 	facts facts
 }
@@ -49,6 +59,8 @@ type facts struct {
 	tooOften  map[uuid.UUID]int                      // an executor was called for a try that is one too many
 	parents   map[uuid.UUID]uuid.UUID                // of the children that a parent has tried to submit
 	wrong     []string                               // violations that an executor has seen
+	safe      map[string]bool                        // processes of workers in safe mode
+	back      time.Duration                          // how far the store's clock has jumped back in all
 	// promptFrom is since when there are no faults, by the store's clock; zero: there are.
 	promptFrom time.Time
 }
@@ -92,11 +104,17 @@ func newEnv(seed uint64) *env {
 		plan: newPlan(rng), mem: mem, db: mem, byID: make(map[uuid.UUID]*Task), ids: make(map[*Task]uuid.UUID), rng: rng, began: time.Now(),
 		seen: make(map[string]int), hash: fnv.New64a(),
 		facts: facts{
-			permanent: make(map[uuid.UUID]bool), asked: make(map[uuid.UUID]map[lifecycle.Action]int),
+			permanent: make(map[uuid.UUID]bool), safe: make(map[string]bool), asked: make(map[uuid.UUID]map[lifecycle.Action]int),
 			tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int), parents: make(map[uuid.UUID]uuid.UUID), given: make(map[uuid.UUID][]int64),
 		},
 	}
-	w.plan.drawParents(rand.New(rand.NewPCG(seed, 0xfa41))) //nolint:gosec // as above
+	w.plan.drawParents(rand.New(rand.NewPCG(seed, 0xfa41)))   //nolint:gosec // as above
+	w.plan.drawTimes(rand.New(rand.NewPCG(seed, 0x71e5)))     //nolint:gosec // as above
+	w.plan.drawThrottle(rand.New(rand.NewPCG(seed, 0x7407)))  //nolint:gosec // as above
+	w.plan.drawQueues(rand.New(rand.NewPCG(seed, 0x90e5)))    //nolint:gosec // as above
+	w.plan.drawSchedules(rand.New(rand.NewPCG(seed, 0x5c4e))) //nolint:gosec // as above
+	mem.Jump(w.plan.Clock)
+	w.beginning = mem.Now()
 	for i := range w.plan.Tasks {
 		w.names(&w.plan.Tasks[i], 0)
 	}

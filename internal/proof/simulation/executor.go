@@ -44,14 +44,15 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 		ks[name] = &engine.Kind{
 			Name: name, Revision: 1, Reads: []int{1}, Limit: mostInBatch, Ledger: keepsLedger(name), FindsTargets: name == kindFrozen,
 			HasAbort: name == kindTidy || name == kindFrozen || name == kindParent, HasReport: name == kindTidy || name == kindFrozen || name == kindParent,
-			Children: name == kindParent,
-			Preview:  true, StopAfter: stopAfter[name], Passes: []time.Duration{300 * time.Millisecond, 2 * time.Second},
+			Children: name == kindParent, Touches: n.plan.Throttle.touches(name),
+			Preview: true, StopAfter: stopAfter[name], Passes: []time.Duration{300 * time.Millisecond, 2 * time.Second},
+			Scheduled: n.scheduled,
 			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
 				var number int
 				if err := json.Unmarshal(spec, &number); err != nil {
 					return nil, err
 				}
-				return &call{n, n.task(t.ID), t.ID, string(spec)}, nil
+				return &call{node: n, task: n.task(t.ID), id: t.ID, spec: string(spec), told: n.told(t.ID), boundary: time.Now()}, nil
 			},
 		}
 	}
@@ -75,6 +76,9 @@ type call struct {
 	task *Task
 	id   uuid.UUID
 	spec string
+
+	told     reading
+	boundary time.Time // when the session began, or its last batch has returned
 }
 
 // state is what a batch hands to the next.
@@ -89,6 +93,8 @@ type state struct {
 
 // Execute implements [engine.Call].
 func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+	c.begins(ctx)
+	defer func() { c.boundary = time.Now() }()
 	var at state
 	if err := json.Unmarshal(raw, &at); err != nil {
 		return engine.Next{}, nil, err

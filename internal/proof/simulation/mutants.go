@@ -37,6 +37,8 @@ func Mutants() []Mutant {
 		{15, "search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) store.Store { return changesWrites{m, losesPage} }},
 		{15, "ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) store.Store { return changesWrites{m, keepsFailure} }},
 		{0, "children-outside-transaction", "the children of a batch are stored outside its transaction, and again after a takeover", func(m *memstore.Store) store.Store { return submitsAlone{m} }},
+		{0, "claims-from-paused-queue", "a claim takes tasks of paused queues too", func(m *memstore.Store) store.Store { return claimsPaused{m} }},
+		{0, "fires-any-version", "a schedule is fired whatever has become of it since it was read", func(m *memstore.Store) store.Store { return firesAnyVersion{m} }},
 		{12, "attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) store.Store { return countsLate{m} }},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // node is one worker's way to the store, or a client's.
@@ -17,10 +19,16 @@ type node struct {
 	frozen chan struct{} // closed when it goes on; nil: it runs
 	ends   []context.CancelFunc
 	txs    map[*nodeTx]bool
+
+	safeMode bool                   // it claims nothing
+	due      map[string][]time.Time // when it found versions of schedules due, by the store's clock
+	asked    []asked                // calls of an indicator of the user's
+	answered map[string][]answer    // of indicators, see [Throttle]
+	readings map[uuid.UUID]reading  // what its sessions were told of the times of their tasks
 }
 
 func (w *env) node(label string) *node {
-	return &node{env: w, label: label, txs: make(map[*nodeTx]bool)}
+	return &node{env: w, label: label, txs: make(map[*nodeTx]bool), readings: make(map[uuid.UUID]reading), due: make(map[string][]time.Time), answered: make(map[string][]answer)}
 }
 
 // crash ends the machine: no call of it gets through any more, and the store

@@ -160,6 +160,7 @@ func (n *node) derive(from uuid.UUID) {
 	}
 	id[0], id[6], id[8] = parent.ID[0], id[6]&0x0f|0x70, id[8]&0x3f|0x80
 	child := *parent
+	child.Times = Times{Window: parent.Times.Window}
 	child.ID, child.Parent, child.Action, child.Reference = id, from, action, ""
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

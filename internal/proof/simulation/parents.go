@@ -124,7 +124,7 @@ func (c *call) newChildren(from, to int) []store.NewTask {
 		c.facts.parents[id] = c.id
 		c.mu.Unlock()
 		tasks = append(tasks, store.NewTask{
-			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2, Total: -1,
+			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: c.task.queue(), Priority: 2, Total: -1,
 			Parent: c.id, Options: store.Options{Child: &store.Child{Parent: c.id, Number: int64(i) + 1}}, Ledger: keepsLedger(t.Kind),
 		})
 	}

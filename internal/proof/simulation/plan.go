@@ -39,6 +39,25 @@ type Plan struct {
 
 	Tasks []Task
 
+	// Windows are those of tasks; nil: no task has times. Clock is how far the store's clock is ahead at first, and Boundaries
+	// the mean time between its jumps to a boundary of a window or to a fire of a schedule; 0: none.
+	Windows    []Window
+	Clock      time.Duration
+	Boundaries time.Duration
+
+	Throttle Throttle
+
+	// EditEvery is the mean time between an operator's changes of schedules.
+	Schedules []Schedule
+	EditEvery time.Duration
+
+	// PauseEvery is the mean time between an operator's pauses and resumes of queues; 0: there are none, and one queue.
+	// PausedAtEnd: tasks are stopped while the queues are paused and there are no faults. SafeMode: that a worker starts in
+	// safe mode.
+	PauseEvery  time.Duration
+	PausedAtEnd bool
+	SafeMode    float64
+
 	// Afterwards is a parent that is submitted when there are no faults; nil: none is. It may be paused and
 	// resumed, by a client that passes requests on or by one that does not.
 	Afterwards                *Task
@@ -71,6 +90,8 @@ type Task struct {
 	Conditions lifecycle.Conditions
 	Preview    bool
 	Limits     []store.Limit
+	Times      Times
+	Queue      string // "": the default one
 
 	// Search is how many items a task finds in a batch when it starts; 0: it does not search.
 	Search  int

@@ -63,6 +63,10 @@ func Run(seed uint64, o Options) Report {
 	faults.Go(func() { w.submits(context.WithoutCancel(chaos)) })
 	faults.Go(func() { w.asks(chaos) })
 	faults.Go(func() { w.jumps(chaos) })
+	faults.Go(func() { w.boundaries(chaos) })
+	faults.Go(func() { w.health(chaos) })
+	faults.Go(func() { w.pauses(chaos) })
+	faults.Go(func() { w.edits(chaos) })
 	faults.Wait()
 	calm()
 	w.mu.Lock()
@@ -70,6 +74,7 @@ func Run(seed uint64, o Options) Report {
 	w.mu.Unlock()
 	w.say("calm")
 
+	w.stopsInPausedQueue(context.Background())
 	bad := w.waitForEnds()
 	if len(bad) == 0 {
 		w.deriveAtEnd()
@@ -102,19 +107,28 @@ func Run(seed uint64, o Options) Report {
 }
 
 // config is a worker's, with times that are short beside the faults.
-func (w *env) config(label string) engine.Config {
+func (n *node) config() engine.Config {
+	w, label := n.env, n.label
 	log := slog.New(slog.DiscardHandler)
 	if w.trace != nil {
 		log = slog.New(slog.NewTextHandler(lines{w, label}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	return engine.Config{
-		System: label, Version: "simulated", Queues: []string{"default"}, Slots: w.plan.Slots,
+	queues := []string{queueDefault}
+	if w.plan.PauseEvery > 0 {
+		queues = append(queues, queueNight)
+	}
+	c := engine.Config{
+		System: label, Version: "simulated", Queues: queues, Slots: w.plan.Slots, SafeMode: n.safeMode, Throttle: n.throttle(),
 		BatchTimeout: 2 * time.Second, BatchTarget: time.Second, Drain: 3 * time.Second, Quantum: 2 * time.Second,
 		Heartbeat: 500 * time.Millisecond, DeadAfter: deadAfter, Poll: 500 * time.Millisecond, PollListening: 2 * time.Second,
 		MeasureEvery: 200 * time.Millisecond, Call: time.Second, LockTimeout: 500 * time.Millisecond,
 		MaxAttempts: maxAttempts, Backoff: classify.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
 		SpecMax: 1 << 10, Log: log,
 	}
+	if len(w.plan.Schedules) > 0 {
+		c.ScheduleEvery = time.Second
+	}
+	return c
 }
 
 // lines puts a worker's log into the trace that somebody reads along. It takes
@@ -139,7 +153,8 @@ func (w *env) keepWorker(ctx context.Context, label string, all bool) {
 	defer dead.Wait()
 	for n := 0; ctx.Err() == nil; n++ {
 		node := w.node(fmt.Sprintf("%s.%d", label, n))
-		worker := engine.New(node, node.kinds(all || w.isCalm()), w.config(node.label))
+		node.safeMode = w.plan.SafeMode > 0 && w.chance(w.plan.SafeMode)
+		worker := engine.New(node, node.kinds(all || w.isCalm()), node.config())
 		run, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		crashed := make(chan struct{})
@@ -170,6 +185,11 @@ func (w *env) live(ctx context.Context, n *node, crashed, ended <-chan struct{})
 		}
 		return time.After(w.wait(mean))
 	}
+	var safe <-chan time.Time // until then it claims nothing
+	if n.safeMode {
+		w.count("safe mode")
+		safe = time.After(w.between(0, 4*time.Second))
+	}
 	crash, restart, freeze := after(w.plan.Crash), after(w.plan.Restart), after(w.plan.Freeze)
 	for {
 		select {
@@ -178,6 +198,8 @@ func (w *env) live(ctx context.Context, n *node, crashed, ended <-chan struct{})
 		case <-crashed:
 			return
 		case <-ended:
+			return
+		case <-safe:
 			return
 		case <-crash:
 			if !w.isCalm() {
@@ -254,9 +276,9 @@ func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, er
 	defer cancel()
 	return do(ctx, n, "Submit", func(ctx context.Context) (uuid.UUID, error) {
 		one := []store.NewTask{{
-			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2,
+			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: t.queue(), Priority: 2,
 			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference, Total: -1,
-			Options: store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits}, Ledger: keepsLedger(t.Kind),
+			Options: store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning)}, Ledger: keepsLedger(t.Kind),
 		}}
 		switch {
 		case t.Search > 0:
@@ -297,8 +319,7 @@ func (w *env) jumps(ctx context.Context) {
 		}
 		behind = max(behind-d, 0)
 		w.count(map[bool]string{true: "clock jumps ahead", false: "clock jumps back"}[d > 0])
-		w.say("the store's clock jumps by %v", d)
-		w.mem.Jump(d)
+		w.jump(d)
 	}
 }
 
@@ -330,7 +351,8 @@ func (w *env) waitForEnds() (left []string) {
 	patience := w.patience()
 	checkpoints, moved := int64(0), time.Now()
 	for began := time.Now(); ; pass(200 * time.Millisecond) {
-		left = nil
+		w.resumeQueues()
+		left = w.dueSchedules()
 		made := int64(0)
 		ts, err := n.Tasks(context.Background(), store.Filter{Limit: 1000})
 		if err != nil {
@@ -347,6 +369,7 @@ func (w *env) waitForEnds() (left []string) {
 					time.Since(began), w.name(t.ID), t.Status, t.Control, t.Process, t.Fence, t.Seq, t.Attempts, t.Wait, t.WaitingReason))
 			}
 		}
+		w.openWindows(ts)
 		if made != checkpoints {
 			checkpoints, moved = made, time.Now()
 		}

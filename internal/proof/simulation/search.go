@@ -19,6 +19,8 @@ import (
 // Targets implements [engine.Targeter]. Each batch but the first begins with what the one
 // before has found last.
 func (c *call) Targets(ctx context.Context, s *engine.Step, _ string, raw json.RawMessage) (keys [][]byte, next engine.Next, out json.RawMessage, err error) {
+	c.begins(ctx)
+	defer func() { c.boundary = time.Now() }()
 	var at state
 	if err := json.Unmarshal(raw, &at); err != nil {
 		return nil, next, nil, err

@@ -1,0 +1,105 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/testkit/memstore"
+)
+
+// reasonWindow begins why a task waits for its window.
+const reasonWindow = "its window "
+
+// checkTimes checks what becomes of tasks because of their times: one that waits for its window is due when that opens
+// next; and one that fails because of its times fails with the code of one that has passed. That no batch begins at
+// another time is checked when it begins, see [call.begins], and that all tasks end, at the end.
+func (w *env) checkTimes(ctx context.Context) (bad []string) {
+	w.mu.Lock()
+	back := w.facts.back
+	w.mu.Unlock()
+	claimed := make(map[lease]time.Time)
+	failed := make(map[lease]*memstore.Change)
+	log := w.mem.Log()
+	for i := range log {
+		c := &log[i]
+		if c.Before == nil || c.After == nil {
+			continue
+		}
+		t := w.task(c.After.ID)
+		if t == nil || !t.Times.given() {
+			continue
+		}
+		of := lease{id: c.After.ID, fence: c.After.Fence}
+		if c.After.Fence > c.Before.Fence {
+			claimed[of] = c.At
+		}
+		if c.After.Status == lifecycle.Failure && c.Before.Status != lifecycle.Failure {
+			failed[of] = c
+		}
+		if win := t.Times.Window; c.After.Status == lifecycle.Queued && c.Before.Status.InFlight() && strings.HasPrefix(c.After.WaitingReason, reasonWindow) {
+			w.count("task waits for its window")
+			if win == nil {
+				bad = append(bad, fmt.Sprintf("task %s waits as %q, and has no window (commit %d)", c.After.ID, c.After.WaitingReason, c.Commit))
+				continue
+			}
+			// The session has read the clock after its claim. What has jumped back since is not in its time.
+			due, first, last := c.After.NotBefore, win.opens(claimed[of].Add(-back)), win.opens(c.At.Add(back))
+			if c.After.Control == lifecycle.None && (due.Before(first) || due.After(last) || !win.open(due) || win.open(due.Add(-1))) {
+				bad = append(bad, fmt.Sprintf("task %s waits for its window %s at %v until %v (commit %d)", c.After.ID, win, c.At, due, c.Commit))
+			}
+		}
+	}
+	w.mu.Lock()
+	ids := maps.Clone(w.byID)
+	w.mu.Unlock()
+	for id, t := range ids {
+		attempts, err := w.mem.Attempts(ctx, id, 1<<20)
+		if err != nil {
+			return append(bad, err.Error())
+		}
+		for _, a := range attempts {
+			passed, isExpiry := t.Times.passed(a.Code)
+			if !isExpiry {
+				continue
+			}
+			of := lease{id: id, fence: a.Fence}
+			c := failed[of]
+			if c == nil {
+				continue // its end was not written, or is that of another attempt; the oracle knows
+			}
+			w.count("failed: " + a.Code)
+			limit := w.beginning.Add(passed)
+			if lifecycle.Expiry(a.Code) == lifecycle.TimeExceeded {
+				// A session whose start is the first counts from when it has begun, which is written a little later.
+				limit = claimed[of].Add(passed)
+				if f := c.Before.FirstStarted; f != nil && f.Before(claimed[of]) {
+					limit = f.Add(passed)
+				}
+			}
+			if passed == 0 || !c.At.Add(back).After(limit) || lifecycle.Expiry(a.Code) == lifecycle.StartedTooLate && c.Before.Seq > 0 {
+				bad = append(bad, fmt.Sprintf("task %s failed with the code %s at %v, checkpoint %d, and the limit was %v (commit %d)", id, a.Code, c.At, c.Before.Seq, limit, c.Commit))
+			}
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// passed is the time of a task that has passed if it fails with a code; 0: it has no such time.
+func (t *Times) passed(code string) (limit time.Duration, ok bool) {
+	switch lifecycle.Expiry(code) {
+	case lifecycle.StartedTooLate:
+		return t.LatestStart, true
+	case lifecycle.DeadlineExceeded:
+		return t.Deadline, true
+	case lifecycle.TimeExceeded:
+		return t.TimeLimit, true
+	case lifecycle.NotExpired:
+	}
+	return 0, false
+}

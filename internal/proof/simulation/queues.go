@@ -1,0 +1,178 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// The queues. All workers serve both.
+const (
+	queueDefault = "default"
+	queueNight   = "night"
+)
+
+// drawQueues puts tasks of some plans into another queue, and lets an operator pause queues. Some workers then start in
+// safe mode. It draws from a generator of its own, so that the other plans stay as they are.
+func (p *Plan) drawQueues(r *rand.Rand) {
+	d := familyDrawer{r: r}
+	if !d.maybe(0.25) {
+		return
+	}
+	p.PauseEvery = time.Duration(d.in(500, 4000)) * time.Millisecond
+	p.PausedAtEnd = d.maybe(0.5)
+	p.SafeMode = 0.4 * d.r.Float64()
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.Reference == "" && d.maybe(0.5) {
+			t.Queue = queueNight
+		}
+	}
+}
+
+// queue is the queue of a task.
+func (t *Task) queue() string {
+	if t.Queue == "" {
+		return queueDefault
+	}
+	return t.Queue
+}
+
+// pausedQueue is a time in which a queue was paused, by the length of the store's log: from is after the pause has taken
+// effect, and to before the resume did; -1: it has not.
+type pausedQueue struct {
+	queue    string
+	from, to int
+}
+
+// PauseQueue implements [store.Queues].
+func (n *node) PauseQueue(ctx context.Context, c store.QueueChange) error {
+	return act(ctx, n, "PauseQueue", func(ctx context.Context) error { return n.setPaused(ctx, c) })
+}
+
+// setPaused pauses or resumes a queue, and notes since when it is so.
+func (w *env) setPaused(ctx context.Context, c store.QueueChange) error {
+	w.pausing.Lock()
+	defer w.pausing.Unlock()
+	before := len(w.mem.Log())
+	if err := w.db.PauseQueue(ctx, c); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(w.paused, func(p pausedQueue) bool { return p.queue == c.Queue && p.to < 0 })
+	switch {
+	case c.Paused && at < 0:
+		w.count("queue paused")
+		w.paused = append(w.paused, pausedQueue{c.Queue, len(w.mem.Log()), -1})
+	case !c.Paused && at >= 0:
+		w.count("queue resumed")
+		w.paused[at].to = before
+	}
+	return nil
+}
+
+// pauses lets an operator pause and resume queues until ctx ends.
+func (w *env) pauses(ctx context.Context) {
+	if w.plan.PauseEvery == 0 {
+		return
+	}
+	n := w.node("operator")
+	for sleep(ctx, w.wait(w.plan.PauseEvery)) == nil {
+		cctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_ = n.PauseQueue(cctx, store.QueueChange{Queue: []string{queueDefault, queueNight}[w.pick(2)], Paused: w.pick(2) == 0, Actor: approver})
+		cancel()
+	}
+}
+
+// resumeQueues resumes all queues when there are no faults. A pause may still arrive late.
+func (w *env) resumeQueues() {
+	if w.plan.PauseEvery == 0 {
+		return
+	}
+	for _, q := range []string{queueDefault, queueNight} {
+		if err := w.setPaused(context.Background(), store.QueueChange{Queue: q, Actor: approver}); err != nil {
+			w.wrong("queue %s cannot be resumed: %v", q, err)
+		}
+	}
+}
+
+// endsInPausedQueue is how long a stop may take of a task that waits in a paused queue, when there are no faults.
+const endsInPausedQueue = 8 * time.Second
+
+// stopsInPausedQueue pauses the queues when there are no faults, and stops what waits there. It must end
+// although nothing is claimed to be executed.
+func (w *env) stopsInPausedQueue(ctx context.Context) {
+	if !w.plan.PausedAtEnd {
+		return
+	}
+	n := w.node("operator")
+	pass(3 * deadAfter) // whoever stands still goes on
+	for _, q := range []string{queueDefault, queueNight} {
+		if err := w.setPaused(ctx, store.QueueChange{Queue: q, Paused: true, Actor: approver}); err != nil {
+			w.wrong("queue %s cannot be paused: %v", q, err)
+		}
+	}
+	all, err := n.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Queued}, Limit: 1000})
+	if err != nil {
+		w.wrong("the tasks cannot be read: %v", err)
+	}
+	var stopped []uuid.UUID
+	for _, t := range all {
+		if t.Parent == uuid.Nil && t.Kind != kindParent && t.Control == lifecycle.None && w.pick(2) == 0 {
+			stopped = append(stopped, t.ID)
+			n.request(t.ID, store.Request{Action: lifecycle.ActStop})
+		}
+	}
+	if len(stopped) == 0 {
+		return
+	}
+	w.count("stop in a paused queue")
+	pass(endsInPausedQueue)
+	for _, id := range stopped {
+		if t, err := w.mem.Task(ctx, id); err == nil && !t.Status.Terminal() {
+			w.wrong("task %s in the paused queue %s was to stop, and is %s with request %q %v later (%s)", id, t.Queue, t.Status, t.Control, endsInPausedQueue, t.WaitingReason)
+		}
+	}
+}
+
+// RegisterWorker implements [store.Store].
+func (n *node) RegisterWorker(ctx context.Context, p store.Process) error {
+	if n.safeMode {
+		n.know(func(f *facts) { f.safe[p.ID] = true })
+	}
+	return act(ctx, n, "RegisterWorker", func(ctx context.Context) error { return n.db.RegisterWorker(ctx, p) })
+}
+
+// checkQueues checks that nothing is claimed of a paused queue, unless it is to end, and nothing by a worker in safe mode.
+func (w *env) checkQueues() (bad []string) {
+	w.pausing.Lock()
+	defer w.pausing.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	log := w.mem.Log()
+	for i := range log {
+		c := &log[i]
+		if c.By != "Claim" {
+			continue
+		}
+		if w.facts.safe[c.After.Process] {
+			bad = append(bad, fmt.Sprintf("task %s is claimed by %s, which is in safe mode (commit %d)", c.After.ID, c.After.Process, c.Commit))
+		}
+		for _, p := range w.paused {
+			if p.queue != c.After.Queue || i < p.from || p.to >= 0 && i >= p.to {
+				continue
+			}
+			if c.Before.Control.Ends() {
+				w.seen["claim of a task to end in a paused queue"]++
+				continue
+			}
+			bad = append(bad, fmt.Sprintf("task %s is claimed of the queue %s, which is paused (commit %d)", c.After.ID, p.queue, c.Commit))
+		}
+	}
+	return bad
+}
