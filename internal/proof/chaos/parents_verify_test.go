@@ -46,6 +46,8 @@ func (o *parentOperator) verify(r *oracle.Report) {
 			}
 		case task.Status == taskkit.StatusCompleted && o.verifyWhole(id, t):
 			kinds[task.Kind]++
+		case t.whole:
+			o.Errorf("nothing in the %s task %s breaks and nobody made a request of it, and it did not do all: it is %s", task.Kind, id, task.Status)
 		}
 		if task.Status == taskkit.StatusCompleted && task.Kind == "composite" {
 			o.verifyStages(id)

@@ -22,6 +22,7 @@ const endless = dividedBy << 24
 type parentTask struct {
 	first, past int64
 	endless     bool
+	whole       bool            // nothing in it breaks and nobody makes a request of it, so that it does all
 	asked       taskkit.Control // the last accepted stop or delete after which it was not retried
 }
 
@@ -103,7 +104,7 @@ func (o *parentOperator) step(ctx context.Context) error {
 	open, err := o.count("SELECT count(*) FROM taskkit_queued_task WHERE " + isParent + " AND " + openTasks)
 	if err == nil && open < 6 {
 		n := len(o.tasks)
-		err = o.submit(ctx, n, n%4 == 3)
+		err = o.submit(ctx, n, &parentTask{endless: n%4 == 3})
 	}
 	if err != nil || o.dice.IntN(6) > 0 {
 		return err
@@ -113,8 +114,7 @@ func (o *parentOperator) step(ctx context.Context) error {
 }
 
 // submit submits the nth task.
-func (o *parentOperator) submit(ctx context.Context, n int, never bool) error {
-	t := &parentTask{endless: never}
+func (o *parentOperator) submit(ctx context.Context, n int, t *parentTask) error {
 	items := int64(2 * dividedBy)
 	if t.endless {
 		items = endless
@@ -127,7 +127,7 @@ func (o *parentOperator) submit(ctx context.Context, n int, never bool) error {
 	var (
 		id     taskkit.ID
 		err    error
-		breaks = n%2 == 0
+		breaks = n%2 == 0 && !t.whole
 		means  = []taskkit.ChildFailure{taskkit.FailParent, taskkit.PauseParent, taskkit.ContinueParent}[n/3%3]
 		opts   = []taskkit.SubmitOption{taskkit.WithSchema(o.args.Schema), taskkit.System()}
 	)
@@ -229,8 +229,10 @@ func (o *parentOperator) drain() {
 	o.draining = true
 	o.guard.Unlock()
 	ctx := o.Context()
-	for n := range 3 { // of each kind one of which nobody makes a request
-		if err := o.submit(ctx, n, false); err != nil {
+	// A child that has broken fails its parent, which stops the other children, and what is stopped is not
+	// done again: a task that breaks need not ever do all.
+	for n := range 3 { // of each kind one
+		if err := o.submit(ctx, n, &parentTask{whole: true}); err != nil {
 			o.Fatal(err)
 		}
 	}

@@ -38,6 +38,9 @@ type env struct {
 	harm   func(*plan) (harm, error)
 	// harmed are the times of the worker that is harmed in this process.
 	harmed limits
+	// untilHit is how long a task may stand unchanged before a fault that is sure to strike
+	// has: until then the harmed worker is alone, and on a busy machine it may need many starts.
+	untilHit time.Duration
 }
 
 // work is what the tasks of a run are.
@@ -70,7 +73,7 @@ type harm interface {
 
 func newEnv(tb testing.TB, db *testdb.DB) *env {
 	tb.Helper()
-	l := &env{db: db, schema: db.Schema, plans: make(map[string]*plan), harmed: harmedLimits}
+	l := &env{db: db, schema: db.Schema, plans: make(map[string]*plan), harmed: harmedLimits, untilHit: max(stuck, testdb.Patience(tb))}
 	if db.Dialect == dialect.SQLite {
 		l.schema = taskkit.DefaultSchema
 	}
@@ -269,10 +272,12 @@ func (l *env) wait(ctx context.Context, id taskkit.ID, p *plan, h harm, gone <-c
 	defer tick.Stop()
 	late := time.NewTimer(2 * patience) // where nothing strikes
 	defer late.Stop()
+	unchanged := stuck
 	if p.sure {
 		late.Stop()
+		unchanged = l.untilHit
 	}
-	over := time.NewTimer(stuck)
+	over := time.NewTimer(unchanged)
 	defer over.Stop()
 	hit := h.hit()
 	for at := ""; ; {
@@ -295,7 +300,7 @@ FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq
 			err := l.resume(limited, id)
 			cancel()
 			if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-				return &stuckError{at}
+				return &stuckError{stuck, at}
 			}
 			if err != nil {
 				return fmt.Errorf("resume task %s: %w", id, err)
@@ -303,7 +308,7 @@ FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq
 		}
 		if now := fmt.Sprintf("%s, fence %d, checkpoint_seq %d, held by %s, after change %d of all tasks", status, fence, seq, process, changes); now != at {
 			at = now
-			over.Reset(stuck)
+			over.Reset(unchanged)
 		}
 		select {
 		case <-tick.C:
@@ -313,23 +318,30 @@ FROM taskkit_queued_task WHERE id = $1`, id.String()).Scan(&status, &fence, &seq
 				come()
 			}
 			late.Reset(patience)
+			unchanged = stuck
+			over.Reset(unchanged)
 		case <-gone:
 			gone = nil
 			come()
 		case <-late.C:
 			come()
 		case <-over.C:
-			return &stuckError{at}
+			return &stuckError{unchanged, at}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// stuckError: a task stands unchanged although a healthy worker is there.
-type stuckError struct{ at string }
+// stuckError: a task stands unchanged although a worker is there.
+type stuckError struct {
+	since time.Duration
+	at    string
+}
 
-func (e *stuckError) Error() string { return fmt.Sprintf("the task is stuck for %v: %s", stuck, e.at) }
+func (e *stuckError) Error() string {
+	return fmt.Sprintf("the task is stuck for %v: %s", e.since, e.at)
+}
 
 // verify says what is wrong with an ended task.
 func (l *env) verify(ctx context.Context, id taskkit.ID, out *outcome) error {

@@ -185,12 +185,15 @@ func (h bothHit) hit() <-chan struct{} { return h.proxy.Hit(1) }
 func TestHeartbeatFallsSilent(t *testing.T) {
 	t.Parallel()
 	l := postgresLane(t)
+	// It must start, claim and begin a batch within its limits, with nobody to help it.
+	const slower = 4
+	l.harmed = harmedLimits.times(slower)
 	l.harm = func(*plan) (harm, error) {
 		h := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
 		var touching atomic.Bool
 		touches := executed("oracle_touch")
 		return bothHit{h}, h.begin(l.db.DSN, []faultproxy.Fault{
-			{Number: 1, Action: faultproxy.Delay, Delay: overdue, Match: func(m faultproxy.Message) bool { // the batch is long
+			{Number: 1, Action: faultproxy.Delay, Delay: slower * overdue, Match: func(m faultproxy.Message) bool { // the batch is long
 				is := touches(m)
 				touching.Store(touching.Load() || is)
 				return is

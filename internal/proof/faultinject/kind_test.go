@@ -25,6 +25,12 @@ const (
 // limits are the times of a worker.
 type limits struct{ heartbeat, deadAfter, batch, call time.Duration }
 
+// times returns limits that are n times as long.
+func (l limits) times(n int) limits {
+	by := func(d time.Duration) time.Duration { return time.Duration(n) * d }
+	return limits{by(l.heartbeat), by(l.deadAfter), by(l.batch), by(l.call)}
+}
+
 var (
 	// A worker that is harmed is dead a second later. On a busy machine it may be
 	// declared dead without a fault: then the healthy worker has more to do.

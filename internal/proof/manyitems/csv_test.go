@@ -23,7 +23,7 @@ const corrected = "id % 1000 < 100"
 func TestFileOfFailedItems(t *testing.T) {
 	t.Parallel()
 	command := filepath.Join(t.TempDir(), "taskkit")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", command, "./cmd/taskkit")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", command, "./cmd/taskkit")
 	build.Dir = "../../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the command: %v\n%s", err, out)

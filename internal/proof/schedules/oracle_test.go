@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"taskkit.dev/internal/store"
 )
 
 // format is how a wall time is written.
@@ -14,7 +16,7 @@ const format = "2006-01-02 15:04"
 // minute is one that a zone's clock shows for the first time, or one that it skips.
 type minute struct {
 	at      time.Time // the instant for which it stands
-	wall    string
+	wall    time.Time // as UTC
 	skipped bool
 	minute, hour, day, month,
 	weekday int
@@ -27,7 +29,7 @@ func minutesOf(zone *time.Location, begin, end time.Time) (all []minute) {
 		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), 0, 0, time.UTC)
 	}
 	add := func(at, wall time.Time, skipped bool) {
-		all = append(all, minute{at, wall.Format(format), skipped, wall.Minute(), wall.Hour(), wall.Day(), int(wall.Month()), int(wall.Weekday())})
+		all = append(all, minute{at, wall, skipped, wall.Minute(), wall.Hour(), wall.Day(), int(wall.Month()), int(wall.Weekday())})
 	}
 	latest := show(begin.Add(-time.Minute))
 	for at := begin; at.Before(end); at = at.Add(time.Minute) {
@@ -51,6 +53,9 @@ type plan struct {
 	days, months, weekdays    []int // empty: any
 	everyHour                 bool
 }
+
+// key returns the idempotency key of the task of a plan at a minute.
+func (p *plan) key(m *minute) string { return store.ScheduleKey(p.name, m.wall.Format(format), p.zone) }
 
 // random returns a plan. Most fire in the hours in which clocks are changed.
 func random(rng *rand.Rand, name, zone, misfire string) plan {
