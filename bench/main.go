@@ -64,6 +64,7 @@ func scenarios() []scenario {
 		{"watch", []string{"postgres"}, watch},
 		{"private", []string{"postgres"}, private},
 		{"intake", []string{"postgres", "rabbitmq"}, intakeMessages},
+		{"limits", []string{"postgres"}, limits},
 	}
 }
 

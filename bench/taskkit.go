@@ -188,7 +188,12 @@ func (k *kit) serve(ctx context.Context, c taskkit.Config, ran func(int64)) (fun
 		Tiny:   &tiny.Executor{Ran: ran},
 		Touch:  &touch.Executor{Insert: k.insert, Ran: ran},
 	}.Register(&r)
-	w, err := taskkit.NewWorker(k.db, &r, c)
+	return k.start(ctx, c, &r)
+}
+
+// start starts a worker for what is registered.
+func (k *kit) start(ctx context.Context, c taskkit.Config, r *taskkit.Registry) (func() error, error) {
+	w, err := taskkit.NewWorker(k.db, r, c)
 	if err != nil {
 		return nil, err
 	}
