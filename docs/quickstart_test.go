@@ -24,7 +24,7 @@ import (
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "campus")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", program, ".")
 	build.Dir = "quickstart"
 	build.Env = userEnv()
 	if out, err := build.CombinedOutput(); err != nil {

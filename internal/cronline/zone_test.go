@@ -72,7 +72,18 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// Every minute of some years is compared with what the zone's own clock shows.
+// step is how far a test goes from one time to the next: a minute within so far of a change of a zone's clocks,
+// and a quarter of an hour, which offsets are made of, where nothing changes.
+func step(at time.Time, zone *time.Location, near time.Duration) time.Duration {
+	begin, end := at.In(zone).ZoneBounds()
+	if !begin.IsZero() && at.Sub(begin) < near || !end.IsZero() && end.Sub(at) <= near {
+		return time.Minute
+	}
+	return 15 * time.Minute
+}
+
+// Every minute around the changes of some years, and every quarter of an hour between them, is compared with
+// what the zone's own clock shows.
 func TestInstant(t *testing.T) {
 	t.Parallel()
 	for zone, years := range map[string][2]int{
@@ -83,17 +94,20 @@ func TestInstant(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown := make(map[time.Time]time.Time) // by wall time, the first instant
 		begin, end := time.Date(years[0], 1, 1, 0, 0, 0, 0, time.UTC), time.Date(years[1], 1, 1, 0, 0, 0, 0, time.UTC)
-		for at := begin.Add(-48 * time.Hour); at.Before(end.Add(48 * time.Hour)); at = at.Add(time.Minute) {
-			if w := cronline.WallTime(at, z); shown[w].IsZero() {
-				shown[w] = at
+		const margin = 96 * time.Hour // of wall times; no zone is so far from UTC that it needs half of it
+		minute := func(wall time.Time) int { return int((wall.Sub(begin) + margin) / time.Minute) }
+		shown := make([]time.Time, minute(end.Add(margin))) // by wall time, the first instant
+		for at := begin.Add(-48 * time.Hour); at.Before(end.Add(48 * time.Hour)); at = at.Add(step(at, z, 72*time.Hour)) {
+			if first := &shown[minute(cronline.WallTime(at, z))]; first.IsZero() {
+				*first = at
 			}
 		}
 		var last time.Time
-		for w := begin; w.Before(end); w = w.Add(time.Minute) {
-			want, exists := shown[w]
-			for after := w; want.IsZero(); after = after.Add(time.Minute) {
+		for w := begin; w.Before(end); w = w.Add(step(w, z, 48*time.Hour)) {
+			want := shown[minute(w)]
+			exists := !want.IsZero()
+			for after := minute(w); want.IsZero(); after++ {
 				want = shown[after] // the first that the clock shows after the gap
 			}
 			at, found := cronline.Instant(w, z)
