@@ -32,7 +32,12 @@ func TestIntake(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		_, _ = cmd.Process.Kill(), cmd.Wait()
+		if t.Failed() {
+			t.Logf("it says %q, and on stderr:\n%s", out.String(), errs.String())
+		}
+	})
 	conn, err := amqp.Dial(broker.DSN)
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +48,15 @@ func TestIntake(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = ch.QueueDeclarePassive("registrar", true, false, false, false, nil)
-		return err == nil
+		q, err := ch.QueueDeclarePassive("registrar", true, false, false, false, nil)
+		// A queue that is still being made has a name and loses what it is sent.
+		return err == nil && q.Consumers > 0
 	})
 	ch, err := conn.Channel()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
 		t.Fatal(err)
 	}
 	for id, body := range []string{
@@ -60,8 +69,12 @@ func TestIntake(t *testing.T) {
 		`no JSON`,
 	} {
 		m := amqp.Publishing{MessageId: string(rune('a' + id)), Body: []byte(body)}
-		if err := ch.PublishWithContext(t.Context(), "", "registrar", false, false, m); err != nil {
+		confirmed, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), "", "registrar", false, false, m)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if ok, err := confirmed.WaitContext(testdb.Within(t)); err != nil || !ok {
+			t.Fatalf("the broker does not confirm message %s: %v", m.MessageId, err)
 		}
 	}
 	eventually(t, "all are taken in", func() bool {
