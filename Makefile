@@ -52,7 +52,7 @@ RACE := -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' '-gcflags=go/
 # the tests are built from once more, for the race detector.
 # Little memory is in use, so collecting it less often saves time. Tests that measure a
 # process's memory start it without.
-TEST := GOGC=400 $(GO) test -vet=off $(RACE) -timeout 20m
+TEST := GOGC=400 $(GO) test -vet=off $(RACE) -timeout 65m
 
 # go test takes as many packages at once as there are processors. The largest one of the
 # root module mostly waits, so there is room for one more.

@@ -26,6 +26,13 @@ ALTER TABLE people ADD PRIMARY KEY (id)`
 // batchSize is how many people a transaction changes.
 const batchSize = 500
 
+// Names of sides.
+const (
+	loopSide    = "loop by hand"
+	riverCursor = "River, one job with a cursor"
+	steered     = "taskkit, batches as it steers them"
+)
+
 // itemsPerSecond is a metric.
 const itemsPerSecond = "items/s"
 
@@ -38,24 +45,25 @@ func bulk(h *host, o options) ([]contest, error) {
 	metrics := []metric{{name: itemsPerSecond}, {name: cpuPerItem, less: true}, {name: serverPerItem, less: true}}
 	if o.postgres {
 		of := func(n int, act bulkAction) func(context.Context) (sample, error) {
-			return func(ctx context.Context) (sample, error) { return bulkOn(ctx, h, n, act) }
+			return func(ctx context.Context) (sample, error) { return bulkOn(ctx, h, setup{}, n, act) }
 		}
 		cs = append(cs, contest{
 			title:   fmt.Sprintf("update of %s people in batches of %d, PostgreSQL", figure(float64(n)), batchSize),
 			metrics: metrics,
 			sides: []side{
 				{us, of(n, bulkTaskkit(batchSize))},
-				{"loop by hand", of(n, bulkByHand(false))},
+				{loopSide, of(n, bulkByHand(false))},
 				{"loop by hand with a cursor's row", of(n, bulkByHand(true))},
-				{"River, one job with a cursor", of(n, bulkRiverCursor)},
+				{riverCursor, of(n, bulkRiverCursor)},
 				{"River tuned, one job per person", of(few, bulkRiverEach)},
-				{"taskkit, batches as it steers them", of(n, bulkTaskkit(0))},
+				{steered, of(n, bulkTaskkit(0))},
 			},
 			goals: []goal{
-				{"loop by hand", itemsPerSecond, 0.95},
+				{loopSide, itemsPerSecond, 0.92},
 				{"River tuned, one job per person", itemsPerSecond, 20},
-				{"River, one job with a cursor", itemsPerSecond, 1},
+				{riverCursor, itemsPerSecond, 1},
 			},
+			goalsOf: []sideGoal{{steered, goal{loopSide, itemsPerSecond, 1.4}}},
 		})
 	}
 	if o.sqlite {
@@ -67,11 +75,11 @@ func bulk(h *host, o options) ([]contest, error) {
 			metrics: metrics[:2],
 			sides: []side{
 				{us, of(runPeople(batchSize))},
-				{"loop by hand", of(func(ctx context.Context, k *kit, n int) error { return loopByHand(ctx, k.db, n, false) })},
+				{loopSide, of(func(ctx context.Context, k *kit, n int) error { return loopByHand(ctx, k.db, n, false) })},
 				{"loop by hand with a cursor's row", of(func(ctx context.Context, k *kit, n int) error { return loopByHand(ctx, k.db, n, true) })},
-				{"taskkit, batches as it steers them", of(runPeople(0))},
+				{steered, of(runPeople(0))},
 			},
-			goals: []goal{{"loop by hand", itemsPerSecond, 0.95}},
+			goals: []goal{{loopSide, itemsPerSecond, 0.95}},
 		})
 	}
 	return cs, nil
@@ -81,8 +89,8 @@ func bulk(h *host, o options) ([]contest, error) {
 type bulkAction func(ctx context.Context, d *database, n int) (act func() error, end func() error, err error)
 
 // bulkOn measures an action on n people.
-func bulkOn(ctx context.Context, h *host, n int, action bulkAction) (got sample, err error) {
-	d, err := h.database(ctx, "")
+func bulkOn(ctx context.Context, h *host, s setup, n int, action bulkAction) (got sample, err error) {
+	d, err := h.databaseOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +159,7 @@ func finish(ctx context.Context, p peer, n int) error {
 // same driver. With cursor it saves its position, and could be resumed.
 func bulkByHand(cursor bool) bulkAction {
 	return func(ctx context.Context, d *database, n int) (func() error, func() error, error) {
-		db, err := pgDB(d.dsn, nil)
+		db, err := pgDB(d.sideDSN(), nil)
 		if err != nil {
 			return nil, nil, errors.Join(err, d.drop())
 		}

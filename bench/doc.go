@@ -20,6 +20,14 @@
 // the best that was found for it; asynq on Redis without persistence; plain is
 // SQL written by hand with no framework about it, the physical limit.
 //
+// The scenario network measures bulk, drain and submit once more, for all sides by a
+// proxy in a process of its own, which keeps what is sent for half a millisecond each
+// way and does not limit the rate. What a round trip really took stands beside the
+// figures. The scenario horizon drains beside a reader with an old snapshot, and
+// processes by up to 8 worker processes:
+//
+//	make bench ARGS='-scenario network,horizon,processes -db postgres'
+//
 // The scenario codec compares JSON codecs and needs no server:
 //
 //	make bench ARGS='-scenario codec'

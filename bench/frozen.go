@@ -37,7 +37,7 @@ func frozen(h *host, o options) ([]contest, error) {
 		c := over
 		c.title = fmt.Sprintf("update of %s people named one by one in batches of %d, PostgreSQL", figure(float64(n)), batchSize)
 		of := func(frozen bool) func(context.Context) (sample, error) {
-			return func(ctx context.Context) (sample, error) { return bulkOn(ctx, h, n, bulkListed(frozen)) }
+			return func(ctx context.Context) (sample, error) { return bulkOn(ctx, h, setup{}, n, bulkListed(frozen)) }
 		}
 		c.sides = []side{{us, of(true)}, {"taskkit, the list in the spec", of(false)}}
 		s := submitted

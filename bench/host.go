@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -36,6 +37,7 @@ type host struct {
 	bouncer  *cluster.Server
 	redis    *redisServer
 	rabbit   *cluster.Server
+	network  *network
 	dir      string // for SQLite files and built programs
 	lite     builder
 	// postmaster is the process of PostgreSQL from which the others come.
@@ -43,7 +45,7 @@ type host struct {
 	last       atomic.Int64
 }
 
-// newHost starts the servers that are needed. PgBouncer needs PostgreSQL.
+// newHost starts the servers that are needed. PgBouncer and the network need PostgreSQL.
 func newHost(ctx context.Context, needs map[string]bool) (*host, error) {
 	dir, err := os.MkdirTemp("", "taskkit-bench-")
 	if err != nil {
@@ -55,6 +57,11 @@ func newHost(ctx context.Context, needs map[string]bool) (*host, error) {
 			return nil, errors.Join(err, h.close())
 		}
 		if err := h.admin(ctx, debian...); err != nil {
+			return nil, errors.Join(err, h.close())
+		}
+	}
+	if needs["network"] {
+		if h.network, err = startNetwork(ctx, h.postgres.DSN); err != nil {
 			return nil, errors.Join(err, h.close())
 		}
 	}
@@ -84,6 +91,9 @@ func (h *host) close() error {
 	}
 	if h.rabbit != nil {
 		errs = append(errs, h.rabbit.Stop())
+	}
+	if h.network != nil {
+		errs = append(errs, h.network.stop())
 	}
 	if h.bouncer != nil {
 		errs = append(errs, h.bouncer.Stop())
@@ -118,7 +128,11 @@ type database struct {
 	host *host
 	name string
 	dsn  string // direct
+	far  string // through the network, or ""
 }
+
+// sideDSN is the DSN by which what is measured connects.
+func (d *database) sideDSN() string { return cmp.Or(d.far, d.dsn) }
 
 // database makes a new one, as a copy of another unless template is "".
 func (h *host) database(ctx context.Context, template string) (*database, error) {
@@ -137,6 +151,17 @@ func (h *host) database(ctx context.Context, template string) (*database, error)
 	u.Path = "/" + d.name
 	d.dsn = u.String()
 	return d, nil
+}
+
+// databaseOf makes a database for a setup.
+func (h *host) databaseOf(ctx context.Context, s setup) (*database, error) {
+	d, err := h.database(ctx, s.template)
+	if err == nil && s.network {
+		if d.far, err = h.network.through(d.dsn); err != nil {
+			return nil, errors.Join(err, d.drop())
+		}
+	}
+	return d, err
 }
 
 // pooled is the DSN through PgBouncer. Prepared statements do not pass it.

@@ -65,6 +65,9 @@ func scenarios() []scenario {
 		{"private", []string{"postgres"}, private},
 		{"intake", []string{"postgres", "rabbitmq"}, intakeMessages},
 		{"limits", []string{"postgres"}, limits},
+		{"network", []string{"postgres", "network"}, overNetwork},
+		{"horizon", []string{"postgres"}, horizon},
+		{"processes", []string{"postgres"}, inManyProcesses},
 	}
 }
 
@@ -198,7 +201,7 @@ func only(c contest, words string) contest {
 	c.sides = slices.DeleteFunc(slices.Clone(c.sides), func(s side) bool {
 		return !slices.ContainsFunc(strings.Split(words, ","), func(w string) bool { return strings.Contains(s.name, w) })
 	})
-	c.goals = nil // they need their peers
+	c.goals, c.goalsOf = nil, nil // they need their peers
 	return c
 }
 

@@ -42,12 +42,19 @@ type goal struct {
 	value  float64 // how many times better than the peer, or the bound itself
 }
 
+// sideGoal is a goal of another side than ours, against a peer.
+type sideGoal struct {
+	side string
+	goal
+}
+
 // contest measures sides against each other.
 type contest struct {
 	title    string
 	metrics  []metric
 	sides    []side
 	goals    []goal
+	goalsOf  []sideGoal
 	rounds   int  // instead of what the command line says, if not 0
 	together bool // the sides of a round run at once: they hardly load the machine
 }
@@ -139,8 +146,11 @@ func (o outcome) spread(name, metric string) (median, least, most float64) {
 }
 
 // times returns how many times better we are than a peer, by the medians.
-func (o outcome) times(peer string, m metric) float64 {
-	ours, _, _ := o.spread(us, m.name)
+func (o outcome) times(peer string, m metric) float64 { return o.timesOf(us, peer, m) }
+
+// timesOf returns how many times better a side is than another, by the medians.
+func (o outcome) timesOf(side, peer string, m metric) float64 {
+	ours, _, _ := o.spread(side, m.name)
 	theirs, _, _ := o.spread(peer, m.name)
 	if m.less {
 		ours, theirs = theirs, ours
@@ -181,6 +191,12 @@ func (o outcome) reached(g goal) (what string, have float64, ok bool) {
 		}
 	}
 	return fmt.Sprintf("%s against %s at least %s", g.metric, g.peer, figure(g.value)), have, have >= g.value
+}
+
+// reachedBySide says what a goal of another side asks and whether it is met.
+func (o outcome) reachedBySide(g sideGoal) (what string, have float64, ok bool) {
+	have = o.timesOf(g.side, g.peer, o.metric(g.metric))
+	return fmt.Sprintf("%s: %s against %s at least %s", g.side, g.metric, g.peer, figure(g.value)), have, have >= g.value
 }
 
 // quantile returns the q-th quantile of durations that are sorted, in

@@ -28,6 +28,7 @@ func TestContest(t *testing.T) {
 		metrics: []metric{{name: "rate"}},
 		sides:   []side{fixed(us, "rate", &order, 10, 30, 20), fixed("peer", "rate", &order, 4, 5, 6)},
 		goals:   []goal{{"peer", "rate", 4}, {"peer", "rate", 4.1}, {"", "rate", 20}},
+		goalsOf: []sideGoal{{"peer", goal{us, "rate", 0.2}}},
 	}
 	out, err := c.run(t.Context(), 3, io.Discard)
 	if err != nil {
@@ -49,7 +50,7 @@ func TestContest(t *testing.T) {
 	for _, want := range []string{
 		"| taskkit | 20.0 [10.0–30.0] |  |", "| peer | 5.00 [4.00–6.00] | 4.00 |",
 		"| rate against peer at least 4.00 | 4.00 | reached |", "| rate against peer at least 4.10 | 4.00 | **not reached** |",
-		"| rate at least 20.0 | 20.0 | reached |",
+		"| rate at least 20.0 | 20.0 | reached |", "| peer: rate against taskkit at least 0.20 | 0.25 | reached |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)

@@ -34,6 +34,7 @@ type peer interface {
 type setup struct {
 	insert   bool   // tasks write a row
 	pooler   bool   // through PgBouncer, and nothing beside it
+	network  bool   // through the proxy that is as far away as a network
 	template string // a prepared database to copy
 	tracer   *tracer
 }

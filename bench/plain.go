@@ -28,11 +28,11 @@ func openPlain(ctx context.Context, h *host, s setup) (peer, error) {
 	if s.pooler || s.template != "" {
 		return nil, errNotOffered
 	}
-	d, err := h.database(ctx, "")
+	d, err := h.databaseOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	db, err := pgDB(d.dsn, s.tracer)
+	db, err := pgDB(d.sideDSN(), s.tracer)
 	if err != nil {
 		return nil, errors.Join(err, d.drop())
 	}

@@ -19,9 +19,13 @@ const childCommand = "worker"
 //
 //	bench worker taskkit|river DSN
 //	bench worker web DSN, see webServer
+//	bench worker network ADDRESS, see networkProxy
 func child(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 2 {
-		return errors.New("usage: bench worker taskkit|river|web DSN")
+		return errors.New("usage: bench worker taskkit|river|web|network DSN")
+	}
+	if args[0] == networkCommand {
+		return networkProxy(ctx, args[1], in, out)
 	}
 	if args[0] == webCommand {
 		return webServer(ctx, args[1], in, out)

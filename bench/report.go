@@ -62,16 +62,21 @@ func (o outcome) table() string {
 		}
 		b.WriteString("\n")
 	}
-	if len(o.goals) > 0 {
+	if len(o.goals)+len(o.goalsOf) > 0 {
 		b.WriteString("\n| to reach | measured |  |\n|---|---|---|\n")
 	}
-	for _, g := range o.goals {
-		what, have, ok := o.reached(g)
+	line := func(what string, have float64, ok bool) {
 		word := "**not reached**"
 		if ok {
 			word = "reached"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", what, figure(have), word)
+	}
+	for _, g := range o.goals {
+		line(o.reached(g))
+	}
+	for _, g := range o.goalsOf {
+		line(o.reachedBySide(g))
 	}
 	return b.String()
 }

@@ -95,7 +95,7 @@ type riverPeer struct {
 // openRiver returns an opener of River with a configuration.
 func openRiver(c riverConfig) opener {
 	return func(ctx context.Context, h *host, s setup) (peer, error) {
-		d, err := h.database(ctx, s.template)
+		d, err := h.databaseOf(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func openRiver(c riverConfig) opener {
 
 // attachRiver opens River on a database, which close drops.
 func attachRiver(ctx context.Context, d *database, c riverConfig, s setup, ready bool) (*riverPeer, error) {
-	dsn := d.dsn
+	dsn := d.sideDSN()
 	if s.pooler {
 		var err error
 		if dsn, err = d.pooled(); err != nil {

@@ -97,7 +97,7 @@ func losses(t *testing.T, outcomes []outcome, peer string, metrics []string) []s
 // The other scenarios measure every side.
 func TestOtherScenarios(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"weight", "curve", "codec", "each", "frozen", "preview", "intake", "limits"} {
+	for _, name := range []string{"weight", "curve", "codec", "each", "frozen", "preview", "intake", "limits", "network", "horizon", "processes"} {
 		t.Run(name, func(t *testing.T) {
 			o := options{scenarios: []string{name}, scale: 0.001, runs: 1, postgres: true, sides: us}
 			outcomes, err := measure(t.Context(), o, t.Output())

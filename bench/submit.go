@@ -28,7 +28,7 @@ func submit(h *host, o options) ([]contest, error) {
 	} {
 		calls := o.scaled(c.calls, 20)
 		of := func(open opener) func(context.Context) (sample, error) {
-			return submitsOf(h, open, c.goroutines, calls, c.call)
+			return submitsOf(h, open, setup{}, c.goroutines, calls, c.call)
 		}
 		if o.postgres {
 			sides := []side{{us, of(openTaskkit)}, {"River", of(openRiver(riverConfig{}))}, {"plain SQL", of(openPlain)}}
@@ -82,9 +82,9 @@ func (c submitCall) do(ctx context.Context, p peer) (int, error) {
 }
 
 // submitsOf measures calls from so many goroutines.
-func submitsOf(h *host, open opener, goroutines, calls int, call submitCall) func(context.Context) (sample, error) {
+func submitsOf(h *host, open opener, s setup, goroutines, calls int, call submitCall) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
-		return with(ctx, h, open, setup{}, func(p peer) (sample, error) {
+		return with(ctx, h, open, s, func(p peer) (sample, error) {
 			for range goroutines { // connections are opened before the clock starts
 				if _, err := call.do(ctx, p); err != nil {
 					return nil, err

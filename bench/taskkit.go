@@ -61,7 +61,7 @@ type kit struct {
 
 // openTaskkit opens taskkit on PostgreSQL.
 func openTaskkit(ctx context.Context, h *host, s setup) (peer, error) {
-	d, err := h.database(ctx, s.template)
+	d, err := h.databaseOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func openTaskkit(ctx context.Context, h *host, s setup) (peer, error) {
 
 // attachTaskkit opens taskkit on a database, which close drops.
 func attachTaskkit(ctx context.Context, d *database, s setup, ready bool) (*kit, error) {
-	dsn := d.dsn
+	dsn := d.sideDSN()
 	if s.pooler {
 		var err error
 		if dsn, err = d.pooled(); err != nil {

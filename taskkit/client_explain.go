@@ -120,6 +120,8 @@ func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions 
 	case pause != nil && t.Control == ControlNone:
 		return fmt.Sprintf("It waits because its queue %s has been paused%s for %s; it can be claimed once the queue is resumed%s%s.",
 			t.Queue, byWhom(pause.PausedBy, pause.PausedReason), round(pause.SincePaused), after(t), last)
+	case t.Wait > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPlace):
+		return fmt.Sprintf("It %s%s.", t.WaitingReason, last)
 	case able > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonThrottled):
 		return fmt.Sprintf("It is %s. It waits at checkpoint %d with %s, and its indicators are read again %s%s.",
 			t.WaitingReason, t.Checkpoints, items(t), inTime(t.Wait), last)
@@ -263,10 +265,13 @@ func byWhom(person uuid.UUID, reason string) string {
 	return s
 }
 
-// after says how long a task still waits for its time.
+// after says how long a task still waits for its time, or for what else it waits.
 func after(t *Task) string {
-	if t.Wait <= 0 {
+	switch {
+	case t.Wait <= 0:
 		return ""
+	case strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPlace):
+		return ", and it " + t.WaitingReason
 	}
 	return ", and not before its time, " + round(t.Wait) + " from now"
 }

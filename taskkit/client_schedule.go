@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // ScheduleInfo is a schedule as it is in the database.
@@ -139,15 +140,15 @@ func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.R
 	if err := errors.Join(sub.checkSchedule(), sub.check(), checkScheduled(name, kind, spec)); err != nil {
 		return nil, err
 	}
-	revision := 0
-	if kind != "" {
-		if revision, err = latestRevision(ctx, op, kind); err != nil {
+	var workers []store.Process
+	if kind != "" || spec != nil {
+		if workers, err = op.Processes(ctx, 0); err != nil {
 			return nil, c.public(ctx, err)
 		}
 	}
 	set := func(row *store.Schedule) {
-		if kind != "" && (kind != row.Kind || spec != nil) {
-			row.Kind, row.Revision = kind, cmp.Or(revision, row.Revision)
+		if of := cmp.Or(kind, row.Kind); of != row.Kind || spec != nil {
+			row.Kind, row.Revision = of, cmp.Or(latestRevision(workers, of), row.Revision)
 		}
 		if spec != nil && !bytes.Equal(spec, row.Spec) {
 			row.Spec, row.Secrets = spec, nil
@@ -164,7 +165,7 @@ func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.R
 			return err
 		case row.Version == 0 && (kind == "" || spec == nil):
 			return &ScheduleError{name, "Kind", "a new schedule needs a kind and a spec"}
-		case kind != "" && kind != row.Kind && revision == 0:
+		case kind != "" && kind != row.Kind && latestRevision(workers, kind) == 0:
 			return &ScheduleError{name, "Kind", fmt.Sprintf("no live worker knows the kind %s: start one, or check the name", kind)}
 		}
 		return given.change(clock, sub.Actor, set)(now, row)
@@ -183,22 +184,27 @@ func checkScheduled(name, kind string, spec json.RawMessage) error {
 	switch {
 	case kind != "" && !lifecycle.ValidKind(kind):
 		return &ScheduleError{shorten(name), "Kind", "not a valid name of a kind: use " + lifecycle.KindRule}
-	case spec != nil && (len(spec) > MaxJSON || !json.Valid(spec) || spec[0] != '{'):
-		return &ScheduleError{shorten(name), "Spec", fmt.Sprintf("not a JSON object of at most %d bytes", MaxJSON)}
+	case spec == nil:
+		return nil
+	}
+	if err := taskjson.CheckStorable(spec); err != nil {
+		return &ScheduleError{shorten(name), "Spec", err.Error()}
+	}
+	if bytes.TrimLeft(spec, " \t\r\n")[0] != '{' {
+		return &ScheduleError{shorten(name), "Spec", "not a JSON object"}
 	}
 	return nil
 }
 
 // latestRevision returns the latest revision of a kind that a live worker reads; 0: none
 // knows the kind.
-func latestRevision(ctx context.Context, op tables, kind string) (latest int, err error) {
-	workers, err := op.Processes(ctx, 0)
+func latestRevision(workers []store.Process, kind string) (latest int) {
 	for _, w := range workers {
 		if r := w.Kinds[kind]; w.Alive() && len(r) > 0 {
 			latest = max(latest, slices.Max(r))
 		}
 	}
-	return latest, err
+	return latest
 }
 
 // PauseSchedule keeps a schedule from submitting tasks until [Client.ResumeSchedule]. One that

@@ -24,13 +24,16 @@ func TestCoalesce(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		migrated(t, db)
 		first := submitted(t, db, countKind, countSpec{Items: 1}, taskkit.WithCoalescing("person 7"))
+		if _, err := db.ExecContext(t.Context(), "UPDATE "+table(db, "taskkit_queued_task")+" SET created_date = '2001-02-03 04:05:06.789'"); err != nil {
+			t.Fatal(err)
+		}
 		second := submitted(t, db, countKind, countSpec{Items: 2}, taskkit.WithCoalescing("person 7"), taskkit.WithReason("again"))
 		other := submitted(t, db, countKind, countSpec{Items: 3}, taskkit.WithCoalescing("person 8"))
 		if second != first || other == first {
 			t.Fatalf("ids %s, %s, %s: want the first two equal", first, second, other)
 		}
 		task, err := taskkit.Get(t.Context(), clientOf(db), countKind, first)
-		if err != nil || task.Spec.Items != 2 || task.Task.Reason != "again" {
+		if err != nil || task.Spec.Items != 2 || task.Task.Reason != "again" || task.Task.Created.Year() == 2001 {
 			t.Errorf("after coalescing: %+v, %v", task, err)
 		}
 		started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: doneAtOnce}), quick(t, db))
@@ -119,7 +122,8 @@ func TestCoalesceReplacesRetry(t *testing.T) {
 		id := submitted(t, db, countKind, countSpec{Items: 1}, reference)
 		until(t, "waits for its retry", func() bool {
 			task, err := clientOf(db).Task(t.Context(), id)
-			return err == nil && task.Status == taskkit.StatusQueued && task.Wait > time.Minute
+			return err == nil && task.Status == taskkit.StatusQueued && task.Wait > time.Minute &&
+				strings.HasPrefix(task.WaitingReason, "retry: failed_at=") && strings.HasSuffix(task.WaitingReason, " error=error")
 		})
 		if again := submitted(t, db, countKind, countSpec{Items: 2}, reference); again != id {
 			t.Errorf("a second task was stored")

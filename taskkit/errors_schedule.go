@@ -18,6 +18,3 @@ type ScheduleError struct {
 func (e *ScheduleError) Error() string {
 	return fmt.Sprintf("taskkit: %s of schedule %q refused, nothing was stored: %s", e.Field, e.Schedule, e.Problem)
 }
-
-// neverFires is in the problem of an expression that has no fires.
-const neverFires = "never fires"

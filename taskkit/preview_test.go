@@ -178,11 +178,12 @@ func (x *seatExecutor) Report(ctx context.Context, b *seatBatch) (string, error)
 // upToSeats are the first n seats.
 func upToSeats(n int) seatSpec { return seatSpec{Seats: upTo(n)} }
 
-// unhurried is a configuration in which no worker is taken for dead.
+// unhurried is a configuration in which no worker is taken for dead, and no batch becomes smaller because
+// the machine is slow.
 func unhurried(t *testing.T, db *testdb.DB) taskkit.Config {
 	t.Helper()
 	c := quick(t, db)
-	c.DeadAfter, c.BatchTimeout = time.Minute, 30*time.Second
+	c.DeadAfter, c.BatchTimeout, c.BatchTarget = time.Minute, 30*time.Second, 15*time.Second
 	return c
 }
 

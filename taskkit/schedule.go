@@ -137,7 +137,14 @@ func (s *Schedule) check(name string) (cronline.Clock, error) {
 	if !cronline.Misfire(s.Misfire).Valid() {
 		return cronline.Clock{}, &ScheduleError{name, "Misfire", fmt.Sprintf("%q is no policy: use once, all or forget", shorten(string(s.Misfire)))}
 	}
-	return readClock(s.Cron, s.Zone, name)
+	c, err := readClock(s.Cron, s.Zone, name)
+	if err != nil {
+		return c, err
+	}
+	if _, ok := c.Line.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
+		return c, &ScheduleError{name, "Cron", fmt.Sprintf("%q never fires: no year has such a day", s.Cron)}
+	}
+	return c, nil
 }
 
 func checkScheduleName(name string) error {
@@ -147,22 +154,20 @@ func checkScheduleName(name string) error {
 	return nil
 }
 
-// readClock reads a cron expression and a zone.
+// readClock reads a cron expression, which may be one that never fires, and a zone.
 func readClock(cron, zone, name string) (c cronline.Clock, err error) {
+	shown := shorten(name)
 	if c.Line, err = cronline.Parse(cron, name); err != nil {
 		if syntax, ok := errors.AsType[*cronline.SyntaxError](err); ok {
-			return c, &ScheduleError{name, "Cron", fmt.Sprintf("%q: %s", syntax.Expr, syntax.Problem)}
+			return c, &ScheduleError{shown, "Cron", fmt.Sprintf("%q: %s", syntax.Expr, syntax.Problem)}
 		}
 		return c, err
 	}
 	if c.Zone, err = cronline.LoadZone(zone); err != nil {
-		return c, &ScheduleError{name, "Zone", err.Error()}
+		return c, &ScheduleError{shown, "Zone", err.Error()}
 	}
 	if c.Line.Interval() > 0 && c.Zone.String() != "UTC" {
-		return c, &ScheduleError{name, "Zone", fmt.Sprintf("%s is given with an interval, which is counted in UTC: leave the zone out", shorten(zone))}
-	}
-	if _, ok := c.Line.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
-		return c, &ScheduleError{name, "Cron", fmt.Sprintf("%q never fires: no year has such a day", cron)}
+		return c, &ScheduleError{shown, "Zone", fmt.Sprintf("%s is given with an interval, which is counted in UTC: use the zone UTC", shorten(zone))}
 	}
 	return c, nil
 }
@@ -217,9 +222,6 @@ type Fire struct {
 // read is a *[ScheduleError].
 func NextFires(cron, zone, name string, from time.Time, n int) ([]Fire, error) {
 	c, err := readClock(cron, zone, name)
-	if se, ok := errors.AsType[*ScheduleError](err); ok && strings.Contains(se.Problem, neverFires) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}

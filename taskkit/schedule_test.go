@@ -138,9 +138,14 @@ func TestScheduleMisfires(t *testing.T) {
 		if s := schedule(t, db, "later"); s.LastFired != nil || len(s.Fires) != 5 || s.Next.Wall[4:] != "-02-29 00:00" {
 			t.Errorf("later: %+v", s)
 		}
+		until(t, "the events are reported, which is after the commit", func() bool {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			return len(o.fired) >= 2 && len(o.missed) >= 2
+		})
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if len(o.fired) < 2 || len(o.missed) < 2 || o.missed[0].First != walls(1)[0][:16] {
+		if o.missed[0].First != walls(1)[0][:16] {
 			t.Errorf("events: %+v", o)
 		}
 	})
@@ -250,6 +255,9 @@ func TestSetScheduleRefused(t *testing.T) {
 		"no kind":      second(clientOf(db).SetSchedule(t.Context(), "s", "", nil, good)),
 		"bad spec":     second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("[1]"), good)),
 		"empty spec":   second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(""), good)),
+		"bad UTF-8":    second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("{\"a\":\"\xff\"}"), good)),
+		"NUL":          second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(`{"a":"\u0000"}`), good)),
+		"twice a name": second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(`{"a":1,"a":2}`), good)),
 	} {
 		if _, ok := errors.AsType[*taskkit.ScheduleError](err); !ok {
 			t.Errorf("%s: %v", name, err)
@@ -312,6 +320,81 @@ func TestScheduleFails(t *testing.T) {
 	})
 }
 
+// explosiveSpec panics when it is decoded from a certain value.
+type explosiveSpec struct {
+	Fuse fuse `json:"fuse"`
+}
+
+type fuse string
+
+func (f *fuse) UnmarshalText(text []byte) error {
+	if *f = fuse(text); *f == "lit" {
+		panic("the fuse is lit")
+	}
+	return nil
+}
+
+// A spec whose type panics is an error of its schedule, and the worker goes on.
+func TestSchedulePanics(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := newKind[explosiveSpec, countState]("explosive", 1)
+		started(t, db, registered(k, &funcs[explosiveSpec, countState]{
+			execute: func(context.Context, *taskkit.Batch[explosiveSpec, countState]) (taskkit.Next, error) {
+				return taskkit.Done, nil
+			},
+		}), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
+		hourly := taskkit.Schedule{Cron: "0 * * * *"}
+		until(t, "the worker is known", func() bool {
+			_, err := clientOf(db).SetSchedule(t.Context(), "bad", k.Name(), json.RawMessage(` {"fuse":"lit"}`), hourly)
+			return err == nil
+		})
+		if err := taskkit.SetSchedule(t.Context(), db, k, "good", explosiveSpec{}, hourly, taskkit.WithSchema(schemaOf(db))); err != nil {
+			t.Fatal(err)
+		}
+		past := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
+		overdue(t, db, "bad", past)
+		until(t, "the error is recorded", func() bool { return strings.Contains(schedule(t, db, "bad").LastError, "the fuse is lit") })
+		overdue(t, db, "good", past)
+		until(t, "the good schedule has fired", func() bool { return schedule(t, db, "good").LastFired != nil })
+	})
+}
+
+// Another spec is of the latest revision that a live worker reads, also if the kind is not given again. What changes
+// anything else leaves the spec at its revision.
+func TestSetScheduleRevision(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		yearly := taskkit.Schedule{Cron: "0 0 29 2 *"}
+		if err := taskkit.SetSchedule(t.Context(), db, oldKind(), "s", oldSpec{Items: 1}, yearly, taskkit.WithSchema(schemaOf(db))); err != nil {
+			t.Fatal(err)
+		}
+		started(t, db, newWork(newer(2, upgradeOld)), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
+		client := clientOf(db)
+		until(t, "the worker is known", func() bool {
+			_, err := client.SetSchedule(t.Context(), "other", "moved", json.RawMessage(`{"count":1}`), yearly)
+			return err == nil
+		})
+		s, err := client.SetSchedule(t.Context(), "s", "", nil, taskkit.Schedule{Zone: "Europe/Oslo"})
+		if err != nil || s.SpecRevision != 1 {
+			t.Errorf("another zone: %+v, %v", s, err)
+		}
+		s, err = client.SetSchedule(t.Context(), "s", "", json.RawMessage(`{"count":3}`), taskkit.Schedule{})
+		if err != nil || s.SpecRevision != 2 {
+			t.Errorf("another spec: %+v, %v", s, err)
+		}
+		if _, err := client.TriggerSchedule(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the schedule has fired", func() bool { return !schedule(t, db, "s").Triggered })
+		if s := schedule(t, db, "s"); s.LastError != "" || string(s.SpecJSON) != `{"count":3}` {
+			t.Errorf("fired: %+v", s)
+		}
+	})
+}
+
 // A trigger submits one task, also while the schedule is paused, and leaves the next fire.
 func TestTriggerSchedule(t *testing.T) {
 	t.Parallel()
@@ -352,7 +435,10 @@ func TestNextFires(t *testing.T) {
 	if fires, err := taskkit.NextFires("0 0 30 2 *", "", "s", time.Now(), 5); err != nil || fires != nil {
 		t.Errorf("never: %v, %v", fires, err)
 	}
-	if _, err := taskkit.NextFires("0 0 * *", "", "s", time.Now(), 5); err == nil {
-		t.Error("four fields were accepted")
+	for _, c := range [][2]string{{"0 0 * *", ""}, {"never fires", ""}, {"0 0 * * *", "never fires"}, {"0 0 * * *", "Europe/Olso"}} {
+		_, err := taskkit.NextFires(c[0], c[1], "s", time.Now(), 5)
+		if _, ok := errors.AsType[*taskkit.ScheduleError](err); !ok {
+			t.Errorf("%q in %q: got %v, want a *ScheduleError", c[0], c[1], err)
+		}
 	}
 }

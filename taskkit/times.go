@@ -32,15 +32,16 @@ func WithLatestStart(t time.Time) SubmitOption {
 }
 
 // WithDeadline fails the task with the code deadline_exceeded if it has not ended by this time, by the database's
-// clock. What it has done by then is kept, and Abort runs. A batch that runs is not cut off, and a task
-// that waits fails when it is claimed next. It is an *[OptionError] for the zero
+// clock. What it has done by then is kept, and Abort runs. A batch that runs is not cut off. A task
+// that waits for its window or for a place under a limit fails at this time, and one that is paused or waits for something
+// else when it is claimed next. It is an *[OptionError] for the zero
 // time and with [WithCoalescing].
 func WithDeadline(t time.Time) SubmitOption {
 	return submitOption(func(s *submission) { s.Options.Deadline = s.instant("WithDeadline", t) })
 }
 
 // WithTimeLimit fails the task with the code time_limit_exceeded if it has not ended so long after its first
-// start, as [WithDeadline] does. The time in which it waits counts. It is an *[OptionError] unless it is positive, and with [WithCoalescing].
+// start, as [WithDeadline] does. The time in which it waits counts. For its buckets the end of this time is a deadline. It is an *[OptionError] unless it is positive, and with [WithCoalescing].
 func WithTimeLimit(d time.Duration) SubmitOption {
 	return submitOption(func(s *submission) {
 		if d <= 0 {
@@ -81,7 +82,8 @@ func checkRate(r float64) string {
 }
 
 // SetMaxRate changes how many items a second a task processes, see [WithMaxRate]; 0 removes the bound. A
-// task that runs sees it within 5 seconds of work, and one that begins or continues later from its first batch on. It
+// task that runs sees it within 5 seconds of work, and one that begins or continues later from its first batch on. One
+// that waits because of a lower rate is due. It
 // returns an *[OptionError] for a rate that WithMaxRate refuses and for a task with buckets, and a *[StateError] when the
 // task has ended or is to end.
 func (c *Client) SetMaxRate(ctx context.Context, id ID, itemsPerSecond float64, opts ...RequestOption) (*Task, error) {

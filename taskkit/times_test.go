@@ -63,8 +63,8 @@ func TestDeadline(t *testing.T) {
 		past := time.Now().Add(-time.Hour)
 		late := submitted(t, db, k, countSpec{}, taskkit.WithLatestStart(past))
 		over := submitted(t, db, k, countSpec{}, taskkit.WithDeadline(past))
-		limited := submitted(t, db, k, countSpec{Items: 1 << 40}, taskkit.WithTimeLimit(50*time.Millisecond))
-		started(t, db, registered(k, endless()), quick(t, db))
+		limited := submitted(t, db, k, countSpec{Items: 1 << 40}, taskkit.WithTimeLimit(3*time.Second))
+		started(t, db, registered(k, slowly(endless())), quick(t, db))
 		for id, code := range map[taskkit.ID]string{late: "started_too_late", over: "deadline_exceeded", limited: "time_limit_exceeded"} {
 			if task := ended(t, db, id); task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, code+": ") {
 				t.Errorf("want %s, got %s %s", code, task.Status, task.StatusDetail)
@@ -74,6 +74,20 @@ func TestDeadline(t *testing.T) {
 			t.Error("nothing was done within the time limit")
 		}
 	})
+}
+
+// slowly makes each batch of an executor wait, so that one which never ends does not occupy the database.
+func slowly(x *funcs[countSpec, countState]) *funcs[countSpec, countState] {
+	execute := x.execute
+	x.execute = func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return taskkit.More, ctx.Err()
+		}
+		return execute(ctx, b)
+	}
+	return x
 }
 
 // endless counts one item a batch.
@@ -201,6 +215,29 @@ func TestTimesAreChecked(t *testing.T) {
 			if _, err := clientOf(db).SetMaxRate(t.Context(), id, rate); !errors.As(err, &wrong) {
 				t.Errorf("rate %g: %v", rate, err)
 			}
+		}
+	})
+}
+
+// endlessRows is a kind whose buckets never end.
+type endlessRows struct{ *rowsExecutor }
+
+func (endlessRows) Execute(_ context.Context, b *rowsBatch) (taskkit.Next, error) {
+	b.Advance(1)
+	b.State.Rows++
+	return taskkit.More, nil
+}
+
+// The buckets of a task end with its time limit.
+func TestTimeLimitOfBuckets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		migrated(t, db)
+		k := rowsKind("limited_buckets")
+		started(t, db, registered(k, endlessRows{&rowsExecutor{}}), quick(t, db))
+		id := submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 2}, taskkit.WithTimeLimit(500*time.Millisecond))
+		if task := ended(t, db, id); task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "_exceeded: ") {
+			t.Errorf("the task ended in %s %s", task.Status, task.StatusDetail)
 		}
 	})
 }

@@ -53,6 +53,11 @@ func TestSchedules(t *testing.T) {
 		run(2, "is not known here", "set", "nightly", "--zone", "Europe/Olso")
 		run(2, "is no policy", "set", "nightly", "--misfire", "twice")
 		run(2, "not between 1 and 4", "set", "nightly", "--priority", "9")
+		for _, flag := range []string{"--kind", "--cron", "--zone", "--misfire", "--queue"} {
+			run(2, flag+" is empty", "set", "nightly", flag, "")
+		}
+		run(2, "not storable as JSON", "set", "nightly", "--spec", "")
+		run(2, "not a JSON object", "set", "nightly", "--spec", " []")
 		run(0, "45 3 * * *")
 		run(0, "is deleted", "delete", "nightly")
 		run(1, "no such schedule", "delete", "nightly")

@@ -45,7 +45,7 @@ func (TaskMessage) Indexes() []ent.Index {
 		index.Fields("source", "message_id").Unique().StorageKey("taskkit_message_id"),
 		// The refused ones of a source, in the order in which they were taken in.
 		index.Fields("source", "id").Annotations(entsql.IndexWhere("outcome = 'refused'")).StorageKey("taskkit_message_refused"),
-		// What is old is removed.
-		index.Fields("created_date").StorageKey("taskkit_message_created"),
+		// What is old is removed, of each source after its own time.
+		index.Fields("source", "created_date").StorageKey("taskkit_message_created"),
 	}
 }

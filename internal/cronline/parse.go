@@ -167,7 +167,7 @@ func (f *field) parsePart(text string, hash uint64) (uint64, error) {
 		return 0, err
 	}
 	if stepped && low == high && !strings.Contains(body, "-") {
-		high = f.last() // 5/15 is 5-59/15
+		high = max(low, f.last()) // 5/15 is 5-59/15, and 7/2 is Sunday alone
 	}
 	return every(low, high, step), nil
 }

@@ -1,7 +1,6 @@
 package cronline
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,8 +15,8 @@ func LoadZone(name string) (*time.Location, error) {
 	switch {
 	case name == "":
 		return time.UTC, nil
-	case name == "Local":
-		return nil, errors.New("the zone Local is another one on every machine: name one, such as Europe/Oslo")
+	case name == "Local" || name == "localtime" || name == "posixrules":
+		return nil, fmt.Errorf("the zone %s is another one on every machine: name one, such as Europe/Oslo", name)
 	case len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, fmt.Errorf("%q is no name of a time zone: write one such as Europe/Oslo", shorten(name))
 	}

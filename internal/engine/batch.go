@@ -30,7 +30,7 @@ func (s *session) batch() flow {
 	defer cancel()
 	started := time.Now()
 
-	tx := s.newTx()
+	tx := s.batchTx()
 	limit := s.rate.limit(s.conditions.Limit(s.limit.size, s.progress))
 	step := newStep(s.task, Env{
 		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
@@ -88,6 +88,7 @@ func (s *session) batch() flow {
 	}
 	s.reportBatch(step, started, w.Progress, classify.Classification{})
 	_, _, put, _ := step.outcomes.count()
+	s.rate.deferred += put
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
 		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
 	// What a parent does for its children is progress too: it must not run out of attempts.
@@ -244,11 +245,15 @@ func (s *session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
 	s.flusher.cancelStart(s.lease.ID)
 	sent := time.Now()
 	w.Renew = s.deadline.age() > s.config.Heartbeat/4
+	if then == continueSession {
+		s.beginNext(tx, w)
+	}
 	// The executor's time is over; the commit has a timeout of its own, and goes
 	// through even when the worker is stopped just now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
 	defer cancel()
 	a, err := open.Commit(ctx, *w)
+	s.nextTx = a.Next
 	if err == nil && a.OK && a.Renewed {
 		s.deadline.renew(sent)
 	}

@@ -138,7 +138,9 @@ func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, err
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
-	c.size.record(len(found.Tasks), time.Since(began))
+	if !found.Searched {
+		c.size.record(len(found.Tasks), time.Since(began))
+	}
 	for _, t := range found.Tasks {
 		c.reportClaimed(t)
 		if t.Control != lifecycle.None && c.pool.endBesideSlots(t) {

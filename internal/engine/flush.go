@@ -246,7 +246,13 @@ func (f *flusher) reconcile(ctx context.Context, batch []queued) []queued {
 	var rest []queued
 	for _, q := range batch {
 		p, exists := at[q.write.ID]
-		switch lifecycle.ReadBack(q.write.Lifecycle(), position(p, exists)) {
+		outcome := lifecycle.ReadBack(q.write.Lifecycle(), position(p, exists))
+		if outcome == lifecycle.Happened && q.write.Checkpoint && q.write.To == lifecycle.Executing {
+			// It may have been the COMMIT of an earlier execution of the batch, which had no answer and was late. Only
+			// the database knows which checkpoint was written, so the session reads it.
+			outcome = lifecycle.Lost
+		}
+		switch outcome {
 		case lifecycle.Happened:
 			if !exists {
 				p.Control = lifecycle.Delete

@@ -107,3 +107,69 @@ func TestLateCommitVoidsFailure(t *testing.T) {
 		}
 	})
 }
+
+// silentAfterLate is a store like slow, except that its late COMMIT takes effect before the next checkpoint, whose answer is lost.
+type silentAfterLate struct{ slow }
+
+func (s *silentAfterLate) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+	tx := s.late.Load()
+	if tx == nil || !writes[0].Checkpoint || !s.late.CompareAndSwap(tx, nil) {
+		return s.Store.Apply(ctx, process, writes)
+	}
+	if err := tx.Finish(); err != nil {
+		return nil, err
+	}
+	if _, err := s.Store.Apply(ctx, process, writes); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("no answer")
+}
+
+// differs returns another state when its first batch is executed again, without using the transaction then. With ends it is done then.
+type differs struct {
+	writer
+	ends  bool
+	again atomic.Bool
+	last  atomic.Value // the state in which the second batch was executed
+}
+
+func (x *differs) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+	switch {
+	case string(raw) != `{}`:
+		x.last.Store(string(raw))
+		return engine.Next{Done: true}, raw, nil
+	case x.again.Swap(true):
+		return engine.Next{Done: x.ends}, json.RawMessage(`{"done":2}`), nil
+	}
+	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
+	return engine.Next{}, json.RawMessage(`{"done":1}`), err
+}
+
+// A batch is executed again after a COMMIT without an answer, which then turns out to be late, and the checkpoint of the second
+// execution has no answer either. The read-back finds the checkpoint of the first one, and the task continues from that.
+func TestLateCommitBeforeUnansweredCheckpoint(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]bool{"checkpoint": false, "end": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &silentAfterLate{slow{Store: memstore.New()}}
+				s.Accept(insertItem)
+				id := submit(t, s.Store)
+				call := &differs{ends: ends}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := engine.New(s, demo(call), config(t)).Run(ctx); err != nil {
+					t.Error(err)
+				}
+				task, err := s.Task(t.Context(), id)
+				if err != nil || task.Status != lifecycle.Completed || task.Seq != 2 {
+					t.Errorf("ended in %s %q at checkpoint %d (%v), want COMPLETED at 2", task.Status, task.StatusDetail, task.Seq, err)
+				}
+				if got := call.last.Load(); got != `{"done":1}` || len(s.Rows()) != 1 {
+					t.Errorf("the second batch had the state %v, and %d rows were written, want that of the late commit and 1", got, len(s.Rows()))
+				}
+			})
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,17 +30,21 @@ type LazyTx struct {
 	parent  bool               // the task may have children
 	people  [2]uuid.UUID       // the owner of the task, and as whom it runs
 	changes *txchanges.Counter // nil unless it is that of a preview
+	made    time.Time
 
 	mu        sync.Mutex
 	beginning chan struct{} // nil unless somebody begins now; closed after that
 	tx        *txguard.Tx
 	failed    error // it did not begin: the batch cannot succeed any more
+	used      bool  // a statement has asked for it
+	atOnce    bool  // see [LazyTx.usedAtOnce]
+	expired   bool  // see [LazyTx.setBegun]
 	children  bool  // see [LazyTx.SubmittedChildren]
 	closed    bool
 }
 
 func newLazyTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
-	return &LazyTx{store: s, lease: lease, limits: l}
+	return &LazyTx{store: s, lease: lease, limits: l, made: time.Now()}
 }
 
 // newPreviewTx returns the transaction of a preview, which counts what its statements
@@ -246,6 +251,9 @@ func (t *LazyTx) begin(ctx context.Context) (*txguard.Tx, error) {
 		tx, beginning, err := t.tx, t.beginning, t.failed
 		if t.closed {
 			err = errClosed
+		}
+		if !t.used {
+			t.used, t.atOnce = true, time.Since(t.made) < usedAtOnce
 		}
 		first := err == nil && tx == nil && beginning == nil
 		if first {

@@ -127,18 +127,13 @@ func (s *session) enter() bool {
 
 // admit gives the task its places under its limits, or makes it wait for them.
 func (s *session) admit() (admitted bool, after flow) {
-	limits, err := s.limitsOf()
-	if err != nil {
-		return false, s.failed(s.ctx, err)
+	if s.limitsErr != nil {
+		return false, s.failed(s.ctx, s.limitsErr)
 	}
-	if len(limits) == 0 {
+	if len(s.limits) == 0 {
 		return true, continueSession
 	}
-	s.limitKeys = nil
-	for _, l := range limits {
-		s.limitKeys = append(s.limitKeys, l.Key)
-	}
-	answer, err := s.admissions.admit(s.ctx, store.Admission{Lease: s.lease, Limits: limits})
+	answer, err := s.admissions.admit(s.ctx, store.Admission{Lease: s.lease, Limits: s.limits})
 	switch {
 	case err != nil:
 		return false, s.failed(s.ctx, err)
@@ -146,35 +141,34 @@ func (s *session) admit() (admitted bool, after flow) {
 		return true, continueSession
 	}
 	return false, s.write(&store.Write{
-		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), At: store.Forever,
-		Reason: classify.Clean(fmt.Sprintf("waits for a place under the limit %q: at most %d at once", answer.Full.Key, answer.Full.AtMost)),
+		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), At: s.orExpires(store.Forever),
+		Reason: classify.Clean(fmt.Sprintf(lifecycle.ReasonNoPlace+"%q: at most %d at once", answer.Full.Key, answer.Full.AtMost)),
 	})
 }
 
 // hasLimits reports whether the task may have limits.
 func (s *session) hasLimits() bool { return s.kind.HasLimits || len(s.options.Limits) > 0 }
 
-// limitsOf are the limits of the task: those that it was submitted with, and those of its kind.
-func (s *session) limitsOf() ([]store.Limit, error) {
-	limits := s.options.Limits
-	if !s.kind.HasLimits {
-		return limits, nil
+// addLimits adds the limits that the task has by its kind to those that it was submitted with. A task that is to
+// be ended asks for no places, so what its kind says is not needed.
+func (s *session) addLimits() {
+	if !s.kind.HasLimits || s.control != lifecycle.None {
+		return
 	}
 	var own []store.Limit
-	err := <-runIsolated(s.ctx, func(context.Context) (err error) {
+	s.limitsErr = <-runIsolated(s.ctx, func(context.Context) (err error) {
 		own, err = s.call.(Limiter).Limits() //nolint:errcheck,forcetypeassert // the kind says so
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if s.limitsErr == nil {
+		s.limits = store.MergeLimits(s.limits, own)
 	}
-	return store.MergeLimits(limits, own), nil
 }
 
 // checkLimits makes the checks that must follow when the task has left this worker, or waits for
-// a place.
+// a place. A task that has not asked for one may have been woken for a place that is free still.
 func (s *session) checkLimits() {
-	if len(s.limitKeys) > 0 {
-		s.places.check(s.limitKeys...)
+	for _, l := range s.limits {
+		s.places.check(l.Key)
 	}
 }

@@ -272,6 +272,12 @@ func (p *pool) turnOver(ctx context.Context, t Task, order func() int, began tim
 	return p.free() <= 0 && p.turns.over(ctx, t, order, began, executed)
 }
 
+// mayRead implements [scheduler].
+func (p *pool) mayRead(began time.Time) bool {
+	lasted := time.Since(began)
+	return lasted > p.config.Quantum || lasted >= ownerTurn && p.free() <= 0 && p.turns.stale()
+}
+
 // processed counts items of an owner.
 func (p *pool) processed(owner uuid.UUID, items int64) { p.turns.add(owner, items) }
 

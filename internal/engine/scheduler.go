@@ -17,8 +17,10 @@ import (
 const (
 	// schedulePage is how many schedules are read at once.
 	schedulePage = 100
-	// scheduleTasks is how many tasks of one schedule are stored in one transaction.
-	scheduleTasks = 1000
+	// scheduleTasks is how many tasks of one schedule are stored in one transaction. Each is a
+	// statement: with more of them, a transaction over a slow connection would never end within
+	// the timeout of a call, and the schedule would stay where it is.
+	scheduleTasks = 100
 	// scheduleAgain is when a worker looks again whose schedules others had locked.
 	scheduleAgain = time.Second
 )
@@ -60,7 +62,7 @@ func (s *Scheduler) run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			s.events.report(CallFailed{Worker: s.events.worker, Call: CallSchedules, Try: 1, Err: err})
 		}
-		wait := s.every - s.every/8 + rand.N(s.every/4+1)
+		wait := s.every - rand.N(s.every/4+1)
 		if next >= 0 {
 			wait = min(wait, next+time.Millisecond+rand.N(20*time.Millisecond))
 		}
@@ -131,7 +133,10 @@ func (s *Scheduler) fire(ctx context.Context, now time.Time, sc *store.Schedule)
 		s.events.report(ScheduleFailed{Worker: s.events.worker, Schedule: sc.Name, Kind: sc.Kind, Err: err})
 		return stuck, nil //nolint:nilerr // it is reported, and no failure of the database
 	}
-	err = s.tasks(&f, due)
+	// Types of the user are decoded and encoded, which may panic.
+	if panicked := <-runIsolated(ctx, func(context.Context) error { err = s.tasks(&f, due); return nil }); panicked != nil {
+		err = panicked
+	}
 	if err == nil {
 		var done bool
 		done, err = s.commit(ctx, f)

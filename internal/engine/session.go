@@ -36,6 +36,9 @@ type scheduler interface {
 	othersWaiting(ctx context.Context) bool
 	// turnOver reports whether the task must yield to one of another owner, see [turns].
 	turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool
+	// mayRead reports whether one of these two may read from the store at the next batch boundary of a session
+	// that began some time ago and has executed.
+	mayRead(began time.Time) bool
 	// processed counts items for this.
 	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
@@ -99,7 +102,8 @@ type session struct {
 	conditions lifecycle.Conditions
 	times      times
 	rate       rateLimit
-	limitKeys  []string // under which the task has places, or has asked for them
+	limits     []store.Limit // of the task
+	limitsErr  error         // of the limits that its kind gives it
 	began      time.Time
 	stalled    bool          // the task was, when it was claimed
 	specSize   int           // in bytes
@@ -108,6 +112,9 @@ type session struct {
 	worktime   worktime
 	// throttledBy is the indicator because of which the task is released; "": it is none.
 	throttledBy string
+	// nextTx is the transaction of the next batch, if it has begun with the commit of the last one.
+	nextTx store.Tx
+	alone  int // so many transactions begin alone now, see aloneAfter
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -145,13 +152,16 @@ func (s *session) prepare(c store.ClaimedTask) bool {
 		return false
 	}
 	s.specSize = len(plan.Spec)
-	s.options, s.conditions, s.child = plan.Options, plan.Options.Conditions, plan.Options.Child
+	s.options, s.conditions, s.child, s.limits = plan.Options, plan.Options.Conditions, plan.Options.Child, plan.Options.Limits
 	if s.times, err = newTimes(plan); err != nil {
 		s.failed(s.ctx, err)
 		return false
 	}
+	s.options.Deadline = s.times.ofBuckets()
 	s.rate.set(plan.Options.MaxRate, s.progress)
-	s.call, err = s.open(plan)
+	if s.call, err = s.open(plan); err == nil {
+		s.addLimits()
+	}
 	s.skip = s.search == nil && s.atPoisonItem(c)
 	switch {
 	case err != nil:
@@ -193,8 +203,12 @@ func (s *session) start() flow {
 
 // loop runs batches until the session ends.
 func (s *session) loop() {
+	defer s.rollBackNext()
 	s.worktime.restart(s.progress)
 	for {
+		if s.nextTx != nil && !s.goesOn(s.progress) {
+			s.rollBackNext()
+		}
 		execute, f := s.batchBoundary()
 		if execute && s.hasChildren() {
 			execute, f = s.joinFamily()

@@ -56,3 +56,23 @@ func TestThrottleSlowReading(t *testing.T) {
 		})
 	})
 }
+
+// An indicator that uses up the time of a reading makes only the tasks of its own kinds wait: another one that
+// has answered is not taken for one that has not.
+func TestThrottleSlowIndicatorOfOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newThrottled(t, 100)
+		e.config.Throttle = engine.ThrottleConfig{Interval: interval, Indicators: []engine.Indicator{
+			{Name: "slow", Kinds: []string{"other"}, Check: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }},
+			{Name: "quick", Check: func(context.Context) (string, error) { return "", nil }},
+		}}
+		submit(t, e.s.Store)
+		e.run(1, func() {
+			pass(10 * time.Minute)
+			if of := seen[engine.TaskThrottled](e); len(of) > 0 {
+				t.Errorf("the task was throttled %d times: %+v", len(of), of[0])
+			}
+		})
+	})
+}

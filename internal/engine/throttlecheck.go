@@ -66,9 +66,14 @@ func (c *check) returned(ctx context.Context) (answered bool, err error) {
 	}
 	select {
 	case err = <-c.running:
-		c.running = nil
-		return true, err
 	case <-ctx.Done():
-		return false, nil
+		// It may have answered in time, while another indicator has used up the time.
+		select {
+		case err = <-c.running:
+		default:
+			return false, nil
+		}
 	}
+	c.running = nil
+	return true, err
 }

@@ -15,6 +15,7 @@ type times struct {
 	lifecycle.Times
 	window  lifecycle.Window
 	started time.Time // the first start of the task
+	first   bool      // it is that of this session
 	// clock is the database's clock at the time read on this machine's.
 	clock, read time.Time
 }
@@ -23,7 +24,7 @@ type times struct {
 func newTimes(p store.Plan) (times, error) {
 	t := times{Times: p.Options.Times, started: p.FirstStarted, clock: p.Now, read: time.Now()}
 	if t.started.IsZero() {
-		t.started = p.Now
+		t.started, t.first = p.Now, true
 	}
 	if t.Window == "" {
 		return t, nil
@@ -32,6 +33,16 @@ func newTimes(p store.Plan) (times, error) {
 	// What a submission has checked of the years to come is not checked again.
 	t.window, err = lifecycle.ParseWindow(t.Window, time.Time{})
 	return t, err
+}
+
+// ofBuckets returns the deadline of the buckets of the task: it waits for them, so they must not go on when its time
+// limit is over.
+func (t times) ofBuckets() time.Time {
+	over := t.started.Add(t.TimeLimit)
+	if t.TimeLimit <= 0 || !t.Deadline.IsZero() && t.Deadline.Before(over) {
+		return t.Deadline
+	}
+	return over.UTC()
 }
 
 // now returns the time by the database's clock.
@@ -49,7 +60,7 @@ func (s *session) mustWait() (waits bool, after flow) {
 		}
 		if opens := s.times.window.Opens(now); opens.After(now) {
 			return true, s.write(&store.Write{
-				Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), At: opens,
+				Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), At: s.orExpires(opens),
 				Reason: fmt.Sprintf("its window %s is closed", s.times.Window),
 			})
 		}
@@ -65,7 +76,19 @@ func (s *session) mustWait() (waits bool, after flow) {
 		sleep(s.ctx, wait)
 		return true, continueSession
 	}
-	return true, s.releaseFor(fmt.Sprintf("its rate is %g items a second at most", s.rate.perSecond), wait)
+	return true, s.releaseFor(fmt.Sprintf(lifecycle.ReasonRate+"%g items a second at most", s.rate.perSecond), wait)
+}
+
+// orExpires returns a time until which the task waits, or that at which it fails if that comes before.
+func (s *session) orExpires(at time.Time) time.Time {
+	started := s.times.started
+	if s.times.first && !s.executed {
+		started = time.Time{} // the next session counts anew
+	}
+	if e := s.times.Expires(started, s.lease.Seq > 0); !e.IsZero() && e.Before(at) {
+		return e.Add(time.Millisecond) // it is over after this time
+	}
+	return at
 }
 
 const (
@@ -83,6 +106,7 @@ type rateLimit struct {
 	perSecond float64 // items a second; 0: any
 	since     time.Time
 	from      int64 // items that were processed by then
+	deferred  int64 // items that were processed since, but are not counted as such before a later pass
 }
 
 // set sets the rate, from a progress on.
@@ -92,12 +116,15 @@ func (p *rateLimit) set(rate float64, at lifecycle.Progress) {
 	}
 }
 
+// isLimited reports whether there is a rate.
+func (p *rateLimit) isLimited() bool { return p.perSecond > 0 }
+
 // wait returns how long it is until a task that is there may execute its next batch.
 func (p *rateLimit) wait(at lifecycle.Progress) time.Duration {
 	if p.perSecond <= 0 {
 		return 0
 	}
-	items := at.Processed() - p.from
+	items := at.Processed() - p.from + p.deferred
 	wait := time.Duration(min(float64(items)/p.perSecond, math.MaxInt32)*float64(time.Second)) - time.Since(p.since)
 	if wait < -rateDebt {
 		*p = rateLimit{perSecond: p.perSecond, since: time.Now().Add(-rateDebt), from: at.Processed()}

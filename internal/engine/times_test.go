@@ -3,9 +3,11 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,9 +192,27 @@ func TestRate(t *testing.T) {
 		if err != nil || row.Status != lifecycle.Queued || row.Attempts != 0 || !strings.Contains(row.WaitingReason, "0.1 items a second") {
 			t.Errorf("between two batches: %+v, %v", row, err)
 		}
-		if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: -1}); err != nil {
-			t.Fatal(err)
+		// One that waits for long because of a low rate goes on when the rate is raised, but not when it is lowered.
+		request := func(rate float64) {
+			t.Helper()
+			if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: rate}); err != nil {
+				t.Fatal(err)
+			}
 		}
+		request(0.001)
+		<-time.After(10 * time.Second)
+		if n := during(10 * time.Minute); n > 1 {
+			t.Errorf("%d items in ten minutes at 0.001 a second", n)
+		}
+		request(0.0009)
+		if n := during(time.Minute); n > 1 {
+			t.Errorf("%d items in a minute after a lower rate", n)
+		}
+		request(10)
+		if n := during(time.Minute); n < 540 || n > 660 {
+			t.Errorf("%d items in the minute after the rate was raised to 10 a second", n)
+		}
+		request(-1)
 		<-time.After(time.Minute)
 		if n := processed(); n != x.items {
 			t.Errorf("%d items without a rate, want all %d", n, x.items)
@@ -200,6 +220,42 @@ func TestRate(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// deferring takes as many items a batch as it may, and defers all of them.
+type deferring struct {
+	atOnce
+	items atomic.Int64
+}
+
+func (x *deferring) Execute(_ context.Context, s *engine.Step, _ json.RawMessage) (engine.Next, json.RawMessage, error) {
+	const all = 5000
+	key := strconv.Itoa
+	from, to := s.Take(all, s.Limit, key)
+	for i := from; i < to; i++ {
+		s.Defer(key(i), errors.New("not now"))
+	}
+	x.items.Add(int64(to - from))
+	return engine.Next{Done: from == to}, json.RawMessage(`{}`), nil
+}
+
+// An item that is deferred has been processed, as far as the rate is concerned.
+func TestRateOfDeferredItems(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, x := memstore.New(), &deferring{}
+		submit(t, s, func(n *store.NewTask) { n.Options.MaxRate = 50 })
+		kinds := demo(x)
+		kinds["demo"].Limit = 1000
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := engine.New(s, kinds, config(t)).Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := x.items.Load(); n < 2850 || n > 3150 {
+			t.Errorf("%d items in a minute at 50 a second", n)
 		}
 	})
 }

@@ -31,6 +31,9 @@ func ReadBack(w Write, p Position) Proof {
 		return Lost
 	case p.Fence != w.Fence:
 		return Lost
+	case w.Checkpoint && p.Seq == w.Seq+1 && p.Status.InFlight() && !w.To.InFlight():
+		// The checkpoint is that of an earlier execution of the batch, whose commit was late.
+		return Lost
 	case w.Checkpoint && p.Seq == w.Seq+1:
 		return Happened
 	case !w.Checkpoint && p.Seq == w.Seq && p.Status == w.To:

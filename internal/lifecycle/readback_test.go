@@ -28,6 +28,8 @@ func TestReadBack(t *testing.T) {
 		"checkpoint made, then taken over": {checkpoint, found(4, 8, lifecycle.Scheduling), lifecycle.Lost},
 		"checkpoint not made, reaped":      {checkpoint, found(3, 7, lifecycle.Queued), lifecycle.Lost},
 		"end made":                         {last, found(3, 8, lifecycle.Completed), lifecycle.Happened},
+		"end after a late checkpoint":      {last, found(3, 8, lifecycle.Executing), lifecycle.Lost},
+		"end made, then retried":           {last, found(3, 8, lifecycle.Queued), lifecycle.Happened},
 		"end made and row removed":         {last, lifecycle.Position{}, lifecycle.Happened},
 		"release made":                     {release, found(3, 7, lifecycle.Queued), lifecycle.Happened},
 		"release not made":                 {release, found(3, 7, lifecycle.Executing), lifecycle.NotYet},

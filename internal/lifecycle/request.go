@@ -127,12 +127,18 @@ const (
 	ReasonWorkerLost = "its worker was lost"
 	// ReasonThrottled begins that of a task whose batches wait because an indicator is not well.
 	ReasonThrottled = "throttled: "
+	// ReasonRate begins that of a task that waits because of its rate, and ReasonRateChanged is that of one whose rate
+	// was raised meanwhile.
+	ReasonRate        = "its rate is "
+	ReasonRateChanged = "its rate was changed"
 	// ReasonChildren and ReasonEndingChildren are those of a parent that waits: for its
 	// children, and for them to end before it ends itself.
 	ReasonChildren       = "waits for its children"
 	ReasonEndingChildren = "waits for its children to end"
 	// ReasonChildrenEnded is that of a parent whose wait is over.
 	ReasonChildrenEnded = "its children have ended"
+	// ReasonNoPlace begins that of a task that waits for a place under a limit.
+	ReasonNoPlace = "waits for a place under the limit "
 	// ReasonPlaceFree is that of a task for which there may be a place under its limit now.
 	ReasonPlaceFree = "there may be a place under its limit"
 	// ReasonChildFailed ends the reason of a pause that a failed child has caused. It is not

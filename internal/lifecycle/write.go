@@ -74,9 +74,9 @@ func (r Row) RemovedBy(w Write) bool {
 }
 
 // Wake returns the row of a task that waits for something else than a time after its wait was
-// over.
-func (r Row) Wake(now time.Time, reason string) Row {
-	r.NotBefore, r.WaitingReason = now, reason
+// over. It is due since a time.
+func (r Row) Wake(due time.Time, reason string) Row {
+	r.NotBefore, r.WaitingReason = due, reason
 	return r
 }
 

@@ -3,9 +3,8 @@
 //
 // Whoever imports taskkit must not link a driver that it does not use, and
 // database/sql has no notifications. So the driver's connection is taken with
-// [sql.Conn.Raw] and its methods are found by their names. All reflection of
-// taskkit's database code is in this file; where the names are not found, there
-// is no listener and workers poll.
+// [sql.Conn.Raw] and its methods are found by their names. Where the names are not
+// found, there is no listener and workers poll.
 package notify
 
 import (

@@ -91,6 +91,12 @@ func WithMaxRate(text []byte, rate float64) (string, error) {
 	return withOption(text, "max_rate", strconv.FormatFloat(rate, 'g', -1, 64))
 }
 
+// RateRaised reports whether another rate lets a task with these options process more items a second; one that is not
+// positive is none.
+func (o *Options) RateRaised(rate float64) bool {
+	return o.MaxRate > 0 && (rate <= 0 || rate > o.MaxRate)
+}
+
 // withOption returns stored options with another value of one of them, as JSON. It keeps what
 // it does not know, which a newer program may have stored.
 func withOption(text []byte, name, value string) (string, error) {

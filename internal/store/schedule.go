@@ -77,7 +77,8 @@ type ScheduleRunner interface {
 	DueSchedules(ctx context.Context, p DueSchedules) (SchedulesFound, error)
 	// FireSchedule stores tasks and what follows for their schedule in one transaction, if the
 	// schedule still has this version; otherwise it does nothing and returns false. A task
-	// whose idempotency key is taken is left out. It does not wait for others' locks.
+	// whose idempotency key is taken is left out: f.Tasks then has the id of the task with the key,
+	// and so has the last task of the schedule. It does not wait for others' locks.
 	FireSchedule(ctx context.Context, f ScheduleFire) (bool, error)
 }
 

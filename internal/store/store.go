@@ -57,7 +57,8 @@ type Store interface {
 	// the others are.
 	Apply(ctx context.Context, process string, writes []Write) ([]Applied, error)
 	// Begin opens the transaction of one batch of a leased task and locks the
-	// task's row against takeover. It returns ErrLost when the task lease is lost.
+	// task's row against takeover, at the latest with the first statement. When the task lease is lost,
+	// ErrLost is the error of Begin or of that statement.
 	Begin(ctx context.Context, l Lease, t TxTimeouts) (Tx, error)
 	// Positions returns the positions of tasks. It is used after a commit whose
 	// outcome is unknown. A task without a row is absent.
@@ -218,11 +219,14 @@ const WaitingMax = 1000
 type ClaimResult struct {
 	Tasks []ClaimedTask
 	// Next is how long until the next waiting task of these queues is due, when
-	// fewer than Limit were found; negative when none is waiting.
+	// fewer than Limit were found; negative when none is waiting. It is 0 when there may be
+	// more tasks at once, which the store has not searched for.
 	Next time.Duration
 	// Paused reports, when fewer than Limit were found, that one of these queues is paused: then
 	// the tasks in it that are to end were not taken. A claim of Requested tasks takes them.
 	Paused bool
+	// Searched reports that the time of the claim says nothing about its tasks: it has read much that was none.
+	Searched bool
 }
 
 // ClaimedTask is a task that a claim returned.

@@ -211,7 +211,7 @@ CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("
 -- Create index "taskkit_message_refused" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
-CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("created_date");
+CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("source", "created_date");
 -- Create "taskkit_unknown_kind" table
 CREATE TABLE "{schema}"."taskkit_unknown_kind" (
   "id" uuid NOT NULL,
@@ -470,6 +470,19 @@ IF NOT (NEW.task_id = OLD.task_id AND NEW.page = OLD.page
     DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
 END IF;
 RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION "{schema}"."taskkit_unapplied"(task uuid, held bigint, seq bigint, ends boolean) RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF ends THEN
+  DELETE FROM "{schema}"."taskkit_queued_task" q
+  WHERE q.id = task AND q.fence = held AND q.checkpoint_seq = seq AND q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND q.control = 'DELETE';
+  IF FOUND THEN
+    RETURN 'DELETE';
+  END IF;
+END IF;
+RAISE EXCEPTION 'taskkit: task % is held by another or has ended', task USING ERRCODE = 'TK001';
 END
 $$;
 

@@ -255,7 +255,7 @@ CREATE UNIQUE INDEX `taskkit_message_id` ON `taskkit_task_message` (`source`, `m
 -- Create index "taskkit_message_refused" to table: "taskkit_task_message"
 CREATE INDEX `taskkit_message_refused` ON `taskkit_task_message` (`source`, `id`) WHERE outcome = 'refused';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
-CREATE INDEX `taskkit_message_created` ON `taskkit_task_message` (`created_date`);
+CREATE INDEX `taskkit_message_created` ON `taskkit_task_message` (`source`, `created_date`);
 -- Create "taskkit_task_parent" table
 CREATE TABLE `taskkit_task_parent` (
   `id` uuid NOT NULL,

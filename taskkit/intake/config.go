@@ -58,8 +58,8 @@ type Config struct {
 	// Defaults to none.
 	Observe func(ctx context.Context, e Event)
 
-	// Remember is how long a message is recognised. It must be longer than
-	// the broker may deliver it again. Defaults to 14 days.
+	// Remember is how long a message of this source is recognised. It must be longer than
+	// the broker may deliver it again, and the same for all consumers of the source. Defaults to 14 days.
 	Remember time.Duration
 
 	// Retry is the pause before the first repetition of what has failed for now; it

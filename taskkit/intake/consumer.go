@@ -143,7 +143,7 @@ func (c *Consumer) pruneOnce(ctx context.Context) error {
 	for n := prunePage; n == prunePage; {
 		cctx, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
 		var err error
-		n, err = c.sql.PruneMessages(cctx, c.config.DB, c.config.Remember, prunePage)
+		n, err = c.sql.PruneMessages(cctx, c.config.DB, c.config.Name, c.config.Remember, prunePage)
 		cancel()
 		if err != nil {
 			return err

@@ -11,5 +11,5 @@
 // the consumer keeps what it has received and receives nothing more.
 //
 // The packages below this one are sources for RabbitMQ, NATS JetStream and Kafka. Any
-// other broker needs the three methods of a [Source]. The page docs/intake.md describes all of it.
+// other broker needs the four methods of a [Source]. The page docs/intake.md describes all of it.
 package intake

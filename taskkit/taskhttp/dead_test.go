@@ -61,12 +61,17 @@ func TestDeadLetters(t *testing.T) {
 				t.Errorf("the events of %s do not have the retry", id)
 			}
 		}
-		dropped := listed[taskhttp.DeadReport](t, e.operate(t, "POST", "/dead/drop", `{"all":true}`))
+		dropped := listed[taskhttp.DeadReport](t, e.operate(t, "POST", "/dead/drop", `{"all":true,"reason":"they are too old"}`))
 		if dropped.Done != 3 || dropped.Refused != 0 {
 			t.Errorf("dropped %+v", dropped)
 		}
-		if tasks(t, e) != 0 {
-			t.Errorf("%d tasks are left", tasks(t, e))
+		if left, err := e.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(left) != 0 {
+			t.Errorf("%d tasks are left, %v", len(left), err)
+		}
+		for _, id := range ids {
+			if !e.did(t, id, "delete", "they are too old") {
+				t.Errorf("the events of %s do not have the deletion", id)
+			}
 		}
 	})
 }

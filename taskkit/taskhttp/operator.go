@@ -2,6 +2,7 @@ package taskhttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"taskkit.dev/taskkit"
@@ -56,20 +57,25 @@ func (s *Server) operatorRoutes() {
 	s.operator("DELETE "+p+"/limits", OpChangeLimits, s.removeLimit)
 }
 
-// operator adds a call of operators. Each change is logged, since what is deleted can keep no record.
+// operator adds a call of operators. Each change is logged, since what is deleted can keep no record, and so is one that
+// has failed for another reason than what was asked for: a part of it may be done.
 func (s *Server) operator(pattern string, op Operation, h handler) {
 	s.handle(pattern, func(w http.ResponseWriter, r *http.Request, who Caller) error {
 		if err := s.config.Operator(r.Context(), who, op); err != nil {
 			s.config.Logger.DebugContext(r.Context(), "not authorized", "operation", op, "owner", who.Owner, "error", err)
 			return ErrForbidden
 		}
-		if err := h(w, r, who); err != nil {
+		err := h(w, r, who)
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			return err
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			s.config.Logger.InfoContext(r.Context(), "an operator made a change", "operation", op, "actor", who.Owner, "method", r.Method, "path", r.URL.Path)
+		log := s.config.Logger.With("operation", op, "actor", who.Owner, "method", r.Method, "path", r.URL.Path, "query", r.URL.RawQuery)
+		if _, refused := errors.AsType[*Error](err); err == nil {
+			log.InfoContext(r.Context(), "an operator made a change")
+		} else if !refused {
+			log.WarnContext(r.Context(), "a change of an operator failed, and a part of it may be done", "error", err)
 		}
-		return nil
+		return err
 	})
 }
 

@@ -45,7 +45,7 @@ func guards(name string, r rules) string {
 	var b strings.Builder
 	b.WriteString("-- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.\n")
 	if name == dialect.Postgres {
-		b.WriteString(postgresRefuse + postgresTransition(r) + postgresEventDelete + postgresTargetUpdate)
+		b.WriteString(postgresRefuse + postgresTransition(r) + postgresEventDelete + postgresTargetUpdate + postgresUnapplied)
 	}
 	all := append([]guard{
 		{
@@ -298,6 +298,24 @@ IF NOT EXISTS (SELECT 1 FROM "{schema}"."taskkit_event_prune" WHERE OLD.created_
 ` + postgresRaise + `
 END IF;
 RETURN NULL;
+END
+$$;
+`
+
+// postgresUnapplied is called for the last write of a batch that has changed nothing: it removes a task that ends and
+// is to be deleted, or raises an error, so that the COMMIT that follows does not commit. Its statement sees what was
+// committed after that write began.
+var postgresUnapplied = `
+CREATE FUNCTION "{schema}"."taskkit_unapplied"(task uuid, held bigint, seq bigint, ends boolean) RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+IF ends THEN
+  DELETE FROM "{schema}"."taskkit_queued_task" q
+  WHERE q.id = task AND q.fence = held AND q.checkpoint_seq = seq AND q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND q.control = 'DELETE';
+  IF FOUND THEN
+    RETURN 'DELETE';
+  END IF;
+END IF;
+RAISE EXCEPTION 'taskkit: task % is held by another or has ended', task USING ERRCODE = 'TK001';
 END
 $$;
 `

@@ -100,7 +100,7 @@ func batchCommit() func(faultproxy.Message) bool {
 }
 
 // A worker is killed, and the one whose reaper declares it dead falls silent
-// before it can commit. The next worker must take the task over all the same.
+// before it hears of that. The next worker must take the task over all the same.
 func TestReaperFallsSilent(t *testing.T) {
 	t.Parallel()
 	l := postgresLane(t)
@@ -180,7 +180,7 @@ type bothHit struct{ *proxied }
 
 func (h bothHit) hit() <-chan struct{} { return h.proxy.Hit(1) }
 
-// A worker falls silent in the transaction of a heartbeat, while it is busy with
+// A worker falls silent in a heartbeat, while it is busy with
 // a batch. Another must take the task over.
 func TestHeartbeatFallsSilent(t *testing.T) {
 	t.Parallel()

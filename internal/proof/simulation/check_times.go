@@ -16,7 +16,7 @@ import (
 const reasonWindow = "its window "
 
 // checkTimes checks what becomes of tasks because of their times: one that waits for its window is due when that opens
-// next; and one that fails because of its times fails with the code of one that has passed. That no batch begins at
+// next, or when it is too late for the task before that; and one that fails because of its times fails with the code of one that has passed. That no batch begins at
 // another time is checked when it begins, see [call.begins], and that all tasks end, at the end.
 func (w *env) checkTimes(ctx context.Context) (bad []string) {
 	w.mu.Lock()
@@ -49,7 +49,8 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 			}
 			// The session has read the clock after its claim. What has jumped back since is not in its time.
 			due, first, last := c.After.NotBefore, win.opens(claimed[of].Add(-back)), win.opens(c.At.Add(back))
-			if c.After.Control == lifecycle.None && (due.Before(first) || due.After(last) || !win.open(due) || win.open(due.Add(-1))) {
+			opens := !due.Before(first) && !due.After(last) && win.open(due) && !win.open(due.Add(-1))
+			if c.After.Control == lifecycle.None && !opens && (due.After(last) || !t.Times.expires(due, w.beginning, claimed[of], c, back)) {
 				bad = append(bad, fmt.Sprintf("task %s waits for its window %s at %v until %v (commit %d)", c.After.ID, win, c.At, due, c.Commit))
 			}
 		}
@@ -88,6 +89,22 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 	}
 	slices.Sort(bad)
 	return bad
+}
+
+// expires reports whether a task that waits since a change is too late for one of its times from this time on.
+func (t *Times) expires(at, beginning, claimed time.Time, c *memstore.Change, back time.Duration) bool {
+	within := func(first, last time.Time) bool { return at.After(first) && !at.After(last.Add(2*time.Millisecond)) }
+	if d := beginning.Add(t.Deadline); t.Deadline > 0 && within(d, d) {
+		return true
+	}
+	if d := beginning.Add(t.LatestStart); t.LatestStart > 0 && c.Before.Seq == 0 && within(d, d) {
+		return true
+	}
+	first, last := claimed.Add(-back), c.At.Add(back)
+	if f := c.Before.FirstStarted; f != nil && f.Before(claimed) {
+		first, last = *f, *f
+	}
+	return t.TimeLimit > 0 && within(first.Add(t.TimeLimit), last.Add(t.TimeLimit))
 }
 
 // passed is the time of a task that has passed if it fails with a code; 0: it has no such time.

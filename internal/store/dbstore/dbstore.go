@@ -37,5 +37,8 @@ func Open(ctx context.Context, db *sql.DB, schema string, o Options) (store.Stor
 // begin a transaction (*sql.DB, *sql.Conn), a request of several statements runs
 // in one of its own; otherwise its statements run in the caller's.
 func NewOperator(q store.Querier, schema string, d dialect.Name) store.Operator {
+	if db, ok := q.(*sql.DB); ok && d == dialect.Postgres {
+		return postgres.NewOperator(db, schema)
+	}
 	return sqlbase.NewOperator(q, schema, d)
 }

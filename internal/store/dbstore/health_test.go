@@ -326,3 +326,29 @@ func TestHealthLocks(t *testing.T) {
 		}
 	}
 }
+
+// A table in a schema that the role may not use is found all the same, and keeps nobody from reading the indicators of
+// the others.
+func TestHealthOfForbiddenSchema(t *testing.T) {
+	t.Parallel()
+	db := testdb.Postgres(t)
+	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
+		t.Fatal(err)
+	}
+	role, closed := "plain_"+db.Schema, db.Schema+"_closed"
+	execute(t, db.DB, "CREATE SCHEMA "+closed, "CREATE TABLE "+closed+".people (n int, s text)", "CREATE TABLE own (n int, s text)",
+		"CREATE ROLE "+role+" LOGIN", "GRANT USAGE ON SCHEMA "+db.Schema+" TO "+role, "GRANT ALL ON ALL TABLES IN SCHEMA "+db.Schema+" TO "+role)
+	t.Cleanup(func() { execute(t, db.DB, "DROP SCHEMA "+closed+" CASCADE", "DROP OWNED BY "+role, "DROP ROLE "+role) })
+	execute(t, db.DB, fmt.Sprintf(pages, "own"), fmt.Sprintf(pages, closed+".people"))
+	read := healthOf(t, as(t, db, role))
+	q := all("own", closed+".people")
+	q.Replicas = false
+	for _, table := range q.Tables {
+		end := running(t, db, slowVacuum, "VACUUM "+table)
+		r := seen(t, "VACUUM of "+table, func() store.HealthReading { return read(q) }, func(r store.HealthReading) bool { return len(r.Vacuums) > 0 || len(r.Unreadable) > 0 })
+		if len(r.Unreadable)+len(r.Missing) > 0 || len(r.Vacuums) != 1 || r.Vacuums[0].Table != table {
+			t.Errorf("read %+v", r)
+		}
+		end()
+	}
+}

@@ -73,6 +73,18 @@ func (r tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQue
 
 func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
+// TraceBatchStart records the statements that are sent together.
+func (r tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	for _, q := range d.Batch.QueuedQueries {
+		r.add(q.SQL)
+	}
+	return ctx
+}
+
+func (tracer) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
 // connector records the statements of a driver that has no tracer.
 type connector struct {
 	driver driver.Driver

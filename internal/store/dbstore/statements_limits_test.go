@@ -50,6 +50,10 @@ func (c *calls) limits(db *testdb.DB) {
 		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 5})
 		return err
 	})
+	c.record("request_max_rate_raised", func() error {
+		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 10})
+		return err
+	})
 	lease := r.Tasks[0].Lease
 	lease.Seq++
 	_, err = s.Apply(ctx, p.ID, []store.Write{{Lease: lease, To: lifecycle.Completed}})

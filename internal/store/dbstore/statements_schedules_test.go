@@ -42,6 +42,9 @@ func (c *calls) schedules() {
 	f := store.ScheduleFire{Schedule: found.Due[0], Tasks: []store.NewTask{newTask(func(t *store.NewTask) { t.IdempotencyKey = "s" })}}
 	f.Triggered, f.LastTask = false, uuid.Max
 	c.record("schedule_fire", func() error { _, err := s.FireSchedule(ctx, f); return err })
+	f.Version, f.Tasks = f.Version+1, []store.NewTask{newTask(func(t *store.NewTask) { t.IdempotencyKey = "s" })}
+	f.LastTask = f.Tasks[0].ID
+	c.record("schedule_fire_taken", func() error { _, err := s.FireSchedule(ctx, f); return err })
 	f.Version, f.Tasks, f.LastError, f.LastErrorAt = f.Version+1, nil, "failed", time.Time{}
 	c.record("schedule_failed", func() error { _, err := s.FireSchedule(ctx, f); return err })
 	change("schedule_pause", func(s *store.Schedule) { s.Paused = true })

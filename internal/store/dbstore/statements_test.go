@@ -388,13 +388,21 @@ func (c *calls) batches(claimed []store.ClaimedTask) {
 	if err := begin(); err != nil {
 		c.Fatal(err)
 	}
-	c.record("commit", func() error {
-		_, err := tx.Commit(ctx, store.Write{
-			Lease: claimed[4].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"),
-			Progress: lifecycle.Progress{Total: -1}, Attempts: 1, Renew: true,
-		})
+	w := store.Write{
+		Lease: claimed[4].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"),
+		Progress: lifecycle.Progress{Total: -1}, Attempts: 1, Renew: true,
+	}
+	commit := func() error {
+		_, err := tx.Commit(ctx, w)
 		return err
-	})
+	}
+	c.record("commit", commit)
+	claimed[4].Seq++
+	if err := begin(); err != nil {
+		c.Fatal(err)
+	}
+	w.Lease, w.To, w.Result = claimed[4].Lease, lifecycle.Completed, json.RawMessage("1")
+	c.record("commit_end_with_result", commit)
 }
 
 // operator records what clients call.

@@ -3,80 +3,91 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlscan"
 )
 
-const (
-	// commitWithin bounds a COMMIT, whose context is nobody's but its own: the
-	// batch's may end while the answer is on its way.
-	commitWithin = 15 * time.Second
-)
+// commitWithin bounds a COMMIT, whose context is nobody's but its own: the
+// batch's may end while the answer is on its way.
+const commitWithin = 15 * time.Second
 
 // batchTx is a batch's transaction.
 type batchTx struct {
 	store *Store
 	tx    *sql.Tx
-	// end ends the context that the driver's COMMIT and ROLLBACK run under.
+	conn  *batchConn
+	pool  *sql.DB // has the one connection
+	// end ends the context that COMMIT and ROLLBACK run under.
 	end  context.CancelFunc
 	over bool
 }
 
-// Begin implements [store.Store]. The limits are the server's, so that a worker that
+// holdQuery locks the row of a task against takeover, or raises an error if the task lease is lost, so that nothing that
+// is sent together with it is executed. The limits are the server's, so that a worker that
 // is stopped or cut off loses its locks; they end with the transaction, as
 // nothing may stay behind on a connection that goes through a pooler.
+const holdQuery = `WITH limits AS MATERIALIZED (
+  SELECT set_config('idle_in_transaction_session_timeout', $4, true),
+    set_config('statement_timeout', $5, true), set_config('lock_timeout', $6, true)
+)
+SELECT coalesce((SELECT '' FROM limits, {s}taskkit_queued_task q
+WHERE q.id = $1 AND q.fence = $2 AND q.checkpoint_seq = $3 AND q.workflow_status` + sqlbase.AsExpression + ` IN ('SCHEDULING', 'EXECUTING')
+FOR KEY SHARE OF q), {s}taskkit_unapplied($1, $2, $3, false))`
+
+// Begin implements [store.Store]. BEGIN and the lock are sent with the first statement of the transaction, in one round trip: that the
+// task lease is lost is the error of this statement.
 func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
-	own, end := context.WithCancel(context.WithoutCancel(ctx))
-	began := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-began:
-		default:
-			end() // still waiting for a connection
-		}
-	})
-	tx, err := s.db.BeginTx(own, nil)
-	close(began)
-	if !stop() && err == nil {
-		err = ctx.Err()
-	}
+	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		end()
 		if cause := ctx.Err(); cause != nil {
 			err = cause
 		}
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
-	b := &batchTx{store: s, tx: tx, end: end}
-	n, err := rowsAffected(tx.ExecContext(ctx, s.Fixed(`WITH limits AS MATERIALIZED (
-  SELECT set_config('idle_in_transaction_session_timeout', $4, true),
-    set_config('statement_timeout', $5, true), set_config('lock_timeout', $6, true)
-)
-SELECT 1 FROM limits, {s}taskkit_queued_task q
-WHERE q.id = $1 AND q.fence = $2 AND q.checkpoint_seq = $3 AND q.workflow_status`+sqlbase.AsExpression+` IN ('SCHEDULING', 'EXECUTING')
-FOR KEY SHARE OF q`), h.ID.String(), h.Fence, h.Seq, setting(l.Idle), setting(l.Statement), setting(l.Lock)))
-	if err == nil && n == 0 {
-		err = store.ErrLost
-	}
-	if err != nil {
-		b.Rollback()
+	c := &batchConn{db: s.db, task: h.ID, first: s.beginning(h, l)}
+	if err := c.use(conn); err != nil {
+		sqlbase.Discard(conn)
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+	}
+	return s.begun(ctx, c, sql.OpenDB(c))
+}
+
+// beginning are BEGIN and the lock.
+func (s *Store) beginning(h store.Lease, l store.TxTimeouts) []sqlbase.Step {
+	return []sqlbase.Step{{Text: "BEGIN"}, {
+		Text: s.Fixed(holdQuery),
+		Args: []any{h.ID.String(), h.Fence, h.Seq, setting(l.Idle), setting(l.Statement), setting(l.Lock)},
+	}}
+}
+
+// begun returns the transaction on a connection that has begun it or begins it with its first statement. The pool is that of the connection.
+func (s *Store) begun(ctx context.Context, c *batchConn, pool *sql.DB) (*batchTx, error) {
+	own, end := context.WithCancel(context.WithoutCancel(ctx))
+	c.endWith(own)
+	b := &batchTx{store: s, conn: c, pool: pool, end: end}
+	var err error
+	if b.tx, err = pool.BeginTx(own, nil); err != nil {
+		sqlbase.Discard(c.conn)
+		b.close()
+		return nil, err
 	}
 	return b, nil
 }
 
-// rowsAffected is how many rows a statement has changed or, without reading them,
-// found.
-func rowsAffected(r sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
+// hasSpareConnections reports whether half of the pool is free. A transaction that begins with the commit before it
+// has a connection while its executor may wait for another one, to read something before its first statement. If
+// all connections were taken so, nobody would get one.
+func (s *Store) hasSpareConnections() bool {
+	in := s.db.Stats()
+	return in.MaxOpenConnections == 0 || 2*in.InUse <= in.MaxOpenConnections
 }
 
 // setting is a limit as PostgreSQL takes it; "0" is none.
@@ -129,29 +140,79 @@ func (t *batchTx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return sqlbase.ReleaseSavepoint(ctx, t, name)
 }
 
-// Commit implements [store.Tx].
-func (t *batchTx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
+// Commit implements [store.Tx]. The last write goes together with COMMIT, if it can, and so does the
+// beginning of the next batch. An error of the latter is none of the commit.
+func (t *batchTx) Commit(ctx context.Context, w store.Write) (applied store.Applied, err error) {
 	if t.over {
 		return store.Applied{}, sql.ErrTxDone
 	}
-	applied, err := t.store.apply(ctx, t.tx, []*store.Write{&w})
-	if err != nil {
+	if ready, err := t.prepareLast(ctx, &w, &applied); !ready {
 		t.Rollback()
-		return store.Applied{}, fmt.Errorf("write the end of a batch of task %s: %w", w.ID, err)
+		return applied, err
 	}
-	if !applied[0].OK {
-		t.Rollback()
-		return applied[0], nil
+	if w.Next != nil && t.store.hasSpareConnections() {
+		t.conn.then = t.store.beginning(w.NextLease(), *w.Next)
 	}
 	t.over = true
 	deadline := time.AfterFunc(commitWithin, t.end)
 	err = t.tx.Commit()
 	deadline.Stop()
-	t.end()
-	if err != nil {
-		return store.Applied{}, &store.UnknownError{Err: err}
+	if t.conn.begun {
+		t.end()
+		if next, failed := t.store.begun(ctx, t.conn, t.pool); failed == nil {
+			applied.Next = next
+		}
+	} else {
+		t.close()
 	}
-	return applied[0], nil
+	if err != nil {
+		return store.Applied{}, t.commitError(w.ID, err)
+	}
+	applied.OK = true
+	return applied, nil
+}
+
+// prepareLast prepares the last write for the commit, or makes it when that takes several steps. It reports whether to commit.
+// The outcome is in applied, but for what the commit finds.
+func (t *batchTx) prepareLast(ctx context.Context, w *store.Write, applied *store.Applied) (ready bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, lastWriteFailed(w.ID, err)
+	}
+	t.conn.last, err = t.store.lastStatements(ctx, w, &applied.Control)
+	if err != nil || len(t.conn.last) > 0 {
+		return err == nil, err
+	}
+	all, err := t.store.apply(ctx, t.tx, []*store.Write{w})
+	if errors.Is(err, store.ErrLost) {
+		return false, nil
+	}
+	if err != nil {
+		return false, lastWriteFailed(w.ID, err)
+	}
+	*applied = all[0]
+	// In a transaction in which a statement has failed meanwhile, PostgreSQL answers COMMIT with ROLLBACK and no error.
+	t.conn.last = []sqlbase.Step{{Text: "SELECT 1"}}
+	return applied.OK, nil
+}
+
+// commitError is the error of a commit that has failed; nil: the task lease is lost.
+func (t *batchTx) commitError(task uuid.UUID, err error) error {
+	switch {
+	case errors.Is(err, store.ErrLost):
+		return nil
+	case t.conn.failed != nil: // it never began
+		return err
+	case !t.conn.refusedLast(err):
+		return &store.UnknownError{Err: err}
+	case sqlState(err) == leaseLost:
+		return nil
+	}
+	return lastWriteFailed(task, err)
+}
+
+// lastWriteFailed is the error of a last write, which was not committed.
+func lastWriteFailed(task uuid.UUID, err error) error {
+	return fmt.Errorf("write the end of a batch of task %s: %w", task, err)
 }
 
 // Rollback implements [store.Tx].
@@ -163,5 +224,11 @@ func (t *batchTx) Rollback() {
 	deadline := time.AfterFunc(sqlbase.RollbackWithin, t.end)
 	_ = t.tx.Rollback()
 	deadline.Stop()
+	t.close()
+}
+
+// close gives the connection back.
+func (t *batchTx) close() {
 	t.end()
+	_ = t.pool.Close()
 }

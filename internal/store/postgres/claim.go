@@ -40,14 +40,17 @@ import (
 // the estimate; without it PostgreSQL would compile the claim when some 300,000 tasks
 // wait, which takes longer than the claim (jit_above_cost).
 //
-// Parameters: process, queues, kinds with revisions, limit, largest spec.
+// Nothing below its floor is read of a probe that has one (see [floors]); a number of the answer says how many entries
+// of the index the statement has read.
+//
+// Parameters: process, queues, kinds with revisions, limit, largest spec, and those of [floorTable].
 var claimQuery, claimTriedQuery = newClaimQuery(false), newClaimQuery(true)
 
 func newClaimQuery(triedFirst bool) string {
-	return takeQuery(openQueues("$2")+`, ranks AS MATERIALIZED (
-  SELECT r.rank, u.queue
+	return takeQuery(`began AS MATERIALIZED (SELECT `+entriesRead+` AS read), `+openQueues("$2", 6, "(SELECT read FROM began) >= 0")+`, ranks AS MATERIALIZED (
+  SELECT r.rank, u.queue, `+floorDue+` AS due, `+floorID+` AS id
   FROM (VALUES `+rankRows(triedFirst)+`) r(place, rank)
-  CROSS JOIN open u
+  CROSS JOIN open u`+joinFloor+`
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
     AND `+probed+`
   ORDER BY r.place
@@ -57,14 +60,15 @@ func newClaimQuery(triedFirst bool) string {
     SELECT q.id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = r.queue AND `+lifecycle.RankSQL("q.")+` = r.rank
-      AND q.not_before <= statement_timestamp()
+      AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (r.due, r.id)
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
-  LIMIT (SELECT $4::bigint)) p LIMIT 10000
+  LIMIT (SELECT $4::bigint)) p LIMIT `+strconv.Itoa(claimMax)+`
 )`, `
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait,
-    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused
+    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused,
+    (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS at, `+entriesRead+` - (SELECT read FROM began) AS read
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
@@ -75,16 +79,19 @@ func newClaimQuery(triedFirst bool) string {
   WHERE (SELECT count(*) FROM claimed) < $4`)
 }
 
-// openQueues are the table expressions of the queues that are paused, which are few, and of those of
-// a parameter that are not, with whether a task that has failed waits in them. The
-// snapshot of a claim decides: if the claim begins after the pause, it takes nothing.
-func openQueues(queues string) string {
-	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), open AS MATERIALIZED (
-  SELECT u.queue, (SELECT true FROM {s}taskkit_queued_task q
+// openQueues are the table expressions of the queues that are paused, which are few, of floors, whose parameters
+// begin with a number, and of the queues of a parameter that are not paused, with whether a task that has failed waits
+// in them. The snapshot of a claim decides: if the claim begins after the pause, it takes nothing.
+// A condition that holds for each queue is evaluated before the index is read.
+//
+// Where a queue has floors, a task that has failed is taken to wait: the probes of their ranks have floors, and this one has not.
+func openQueues(queues string, floor int, condition string) string {
+	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), ` + floorTable(floor) + `, open AS MATERIALIZED (
+  SELECT u.queue, CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
-    ORDER BY ` + lifecycle.RankSQL("q.") + ` LIMIT 1) AS tried
-  FROM unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+    ORDER BY ` + lifecycle.RankSQL("q.") + ` LIMIT 1) END AS tried
+  FROM unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed)) AND ` + condition + `
 )`
 }
 
@@ -108,7 +115,7 @@ var claimRequestedQuery = takeQuery(`picked AS MATERIALIZED (
   SELECT q.id, 1 AS rank FROM {s}taskkit_queued_task q`+requestedWhere("$2", "$3")+`
     AND EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
-)`, "SELECT -1::bigint AS wait, false AS paused")
+)`, "SELECT -1::bigint AS wait, false AS paused, 0::bigint AS at, 0::bigint AS read")
 
 // requestedWhere is the condition on a task that it waits and is to end, but not for its
 // children to end first. The index's own condition is repeated word for word.
@@ -136,104 +143,95 @@ func takeQuery(picked, next string) string {
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (` + next + `)
-SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
+SELECT n.wait, n.paused, n.at, n.read, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`
 }
 
 // claimOrder is what the tasks of a claim are sorted by.
 type claimOrder struct {
-	rank int // by its place in the order
-	due  time.Time
+	rank   int // by its place in the order
+	due    time.Time
+	number int // of the rank
 }
 
-// Claim implements [store.Store].
+// claimMax is the number of tasks that one statement claims at most.
+const claimMax = 10_000
+
+// Claim implements [store.Store]. What a bounded claim finds is returned at once; when it finds nothing, a claim without
+// bounds follows.
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
-	found := store.ClaimResult{Next: -1}
 	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
-		return found, nil
+		return store.ClaimResult{Next: -1}, nil
+	}
+	if c.Requested {
+		r, err := s.take(ctx, c, claimRequestedQuery)
+		return r.ClaimResult, err
 	}
 	query := claimQuery
-	switch {
-	case c.Requested:
-		query = claimRequestedQuery
-	case c.TriedFirst:
+	if c.TriedFirst {
 		query = claimTriedQuery
 	}
-	var (
-		wait    int64
-		is      bool
-		t       sqlbase.ClaimedRow
-		due     time.Time
-		columns = append([]any{&wait, &found.Paused, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
-		orders  = make(map[uuid.UUID]claimOrder)
-		ranks   = lifecycle.RankOrders(c.TriedFirst)
-	)
-	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query),
-		[]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, func(rows *sql.Rows) error {
-			if err := rows.Scan(columns...); err != nil {
-				return err
-			}
-			if wait >= 0 {
-				found.Next = sqlbase.FromMillis(wait)
-			}
-			if is {
-				found.Tasks = append(found.Tasks, t.Task())
-				orders[t.ID.UUID] = claimOrder{ranks[t.Rank.Int64], due}
-			}
-			return nil
-		})
-	if err != nil {
-		return store.ClaimResult{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
+	for b := s.floors.bounds(c); ; b = s.floors.none() {
+		began := time.Now()
+		r, err := s.take(ctx, c, query, b.args()...)
+		if err != nil {
+			return store.ClaimResult{}, err
+		}
+		r.took, r.Searched = time.Since(began), r.many()
+		s.floors.record(c, b, r)
+		switch {
+		case len(b.of) == 0 || r.full(c):
+			return r.ClaimResult, nil
+		case len(r.Tasks) > 0:
+			r.Next = 0 // there may be more below the bounds
+			return r.ClaimResult, nil
+		}
 	}
+}
+
+// taken is what a statement has claimed, in the order of claims.
+type taken struct {
+	store.ClaimResult
+	orders map[uuid.UUID]claimOrder
+	at     time.Time     // when the statement began, by the database's clock
+	read   int64         // how many entries of the index taskkit_claim it has read
+	took   time.Duration // by the monotonic clock
+}
+
+// full reports whether the claim took as many tasks as it may.
+func (r taken) full(c store.Claim) bool { return len(r.Tasks) >= min(c.Limit, claimMax) }
+
+// take runs a statement that claims tasks.
+func (s *Store) take(ctx context.Context, c store.Claim, query string, floor ...any) (taken, error) {
+	found := taken{ClaimResult: store.ClaimResult{Next: -1}, orders: make(map[uuid.UUID]claimOrder)}
+	var (
+		wait, at int64
+		is       bool
+		t        sqlbase.ClaimedRow
+		due      time.Time
+		columns  = append([]any{&wait, &found.Paused, &at, &found.read, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
+		ranks    = lifecycle.RankOrders(c.TriedFirst)
+		args     = append([]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, floor...)
+	)
+	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query), args, func(rows *sql.Rows) error {
+		if err := rows.Scan(columns...); err != nil {
+			return err
+		}
+		if wait >= 0 {
+			found.Next = sqlbase.FromMillis(wait)
+		}
+		if is {
+			found.Tasks = append(found.Tasks, t.Task())
+			found.orders[t.ID.UUID] = claimOrder{ranks[t.Rank.Int64], due, int(t.Rank.Int64)}
+		}
+		return nil
+	})
+	if err != nil {
+		return taken{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
+	}
+	found.at = time.UnixMicro(at)
 	slices.SortFunc(found.Tasks, func(a, b store.ClaimedTask) int {
-		x, y := orders[a.ID], orders[b.ID]
+		x, y := found.orders[a.ID], found.orders[b.ID]
 		return cmp.Or(cmp.Compare(x.rank, y.rank), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return found, nil
-}
-
-// Waiting implements [store.Store].
-func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err error) {
-	query := waitingQuery
-	if c.Requested {
-		query = "SELECT EXISTS (SELECT FROM {s}taskkit_queued_task q" + requestedWhere("$1", "$2") + ")"
-	}
-	_, err = sqlrows.Query(ctx, s.db, s.SQL(query), []any{c.Queues, sqlbase.KindRevisions(c)}, func(rows *sql.Rows) error {
-		return rows.Scan(&waiting)
-	})
-	if err != nil {
-		return false, fmt.Errorf("look for waiting tasks: %w", err)
-	}
-	return waiting, nil
-}
-
-// waitingQuery checks whether claimQuery would find something.
-var waitingQuery = `WITH ` + openQueues("$1") + `
-SELECT EXISTS (
-  SELECT FROM (VALUES ` + rankRows(false) + `) r(place, rank)
-  CROSS JOIN open u
-  CROSS JOIN LATERAL (
-    SELECT FROM {s}taskkit_queued_task q
-    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + ` = r.rank
-      AND q.not_before <= statement_timestamp()
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
-    ORDER BY q.not_before LIMIT 1
-  ) t WHERE ` + probed + `)`
-
-// waitingOwnersQuery finds whose tasks claimQuery would find, by their ranks.
-var waitingOwnersQuery = `WITH ` + openQueues("$1") + `
-SELECT DISTINCT t.owner_id, r.rank FROM (VALUES ` + rankRows(false) + `) r(place, rank)
-  CROSS JOIN open u
-  CROSS JOIN LATERAL (
-    SELECT q.owner_id FROM {s}taskkit_queued_task q
-    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.RankSQL("q.") + ` = r.rank
-      AND q.not_before <= statement_timestamp()
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
-    ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `
-  ) t WHERE ` + probed
-
-// WaitingOwners implements [store.Store].
-func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
-	return sqlbase.WaitingOwners(ctx, s.db, s.SQL(waitingOwnersQuery), c.Queues, sqlbase.KindRevisions(c))
 }

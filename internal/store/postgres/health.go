@@ -74,9 +74,13 @@ func above(at string) string {
 }
 
 // touchedTables are the tables of the first parameter, by their number in it. The oid is null if there is
-// none of that name.
+// none of that name. to_regclass fails for a schema that the role may not use, and would hide the indicators of all other
+// tables; without a schema it leaves such a one out.
 const touchedTables = `touched AS MATERIALIZED (
-  SELECT n.number, pg_catalog.to_regclass(n.name)::oid AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
+  SELECT n.number, CASE WHEN strpos(n.name, '.') = 0 THEN pg_catalog.to_regclass(quote_ident(n.name))::oid ELSE (
+    SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
+    WHERE s.nspname = split_part(n.name, '.', 1)::name AND c.relname = split_part(n.name, '.', 2)::name
+  ) END AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
 )`
 
 // thisDatabase is the oid of the database of the connection.
@@ -109,7 +113,7 @@ LEFT JOIN pg_catalog.pg_stat_activity s ON s.pid = w.pid
 ORDER BY t.number, w.pid`
 
 func (s *Store) readVacuums(ctx context.Context, q store.HealthQuery, r *store.HealthReading) error {
-	_, err := sqlrows.Query(ctx, s.db, s.Fixed(vacuumsQuery), []any{quotedTables(q.Tables)}, func(rows *sql.Rows) error {
+	_, err := sqlrows.Query(ctx, s.db, s.Fixed(vacuumsQuery), []any{q.Tables}, func(rows *sql.Rows) error {
 		var (
 			v                    store.Vacuum
 			number               int
@@ -196,7 +200,7 @@ SELECT 0, max(w.waited) FROM waits w WHERE EXISTS (
 ORDER BY 1`
 
 func (s *Store) readLockWaits(ctx context.Context, q store.HealthQuery, r *store.HealthReading) error {
-	args := []any{quotedTables(q.Tables), sqlbase.Millis(q.LockWait)}
+	args := []any{q.Tables, sqlbase.Millis(q.LockWait)}
 	_, err := sqlrows.Query(ctx, s.db, s.Fixed(lockWaitsQuery), args, func(rows *sql.Rows) error {
 		var (
 			number int
@@ -214,13 +218,4 @@ func (s *Store) readLockWaits(ctx context.Context, q store.HealthQuery, r *store
 		return nil
 	})
 	return err
-}
-
-// quotedTables returns the names of tables as to_regclass reads them: it makes what is not quoted lower case.
-func quotedTables(tables []string) []string {
-	quoted := make([]string, len(tables))
-	for i, t := range tables {
-		quoted[i] = `"` + strings.ReplaceAll(t, ".", `"."`) + `"`
-	}
-	return quoted
 }

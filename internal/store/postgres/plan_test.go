@@ -61,7 +61,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			c := store.Claim{Process: "p", Queues: []string{"default"}, Kinds: map[string][]int{"demo": {1}}, Limit: 500, SpecMax: 1 << 20}
 			var writes []*store.Write
 			for range 3 { // the third under a plan for any parameters
-				plan := explain(t, s, s.SQL(claimQuery), []any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)})
+				plan := explain(t, s, s.SQL(claimQuery), claimArgs(c, bounds{}))
 				plan.uses(t, "claim", "taskkit_claim", "taskkit_queued_task_pkey")
 				if most := plan.rows("taskkit_claim"); most > 600 {
 					t.Errorf("the claim of 500 read %v rows of the index", most)
@@ -79,7 +79,9 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			}
 			// A claim that finds fewer than it may take reads only the first of
 			// tomorrow's.
-			plan := explain(t, s, s.SQL(claimQuery), []any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(50_000), int64(c.SpecMax)})
+			all := c
+			all.Limit = 50_000
+			plan := explain(t, s, s.SQL(claimQuery), claimArgs(all, bounds{}))
 			if most := plan.rows("taskkit_claim"); most > 8600 {
 				t.Errorf("the claim of the 8,500 that are due read %v rows of the index", most)
 			}
@@ -115,9 +117,9 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 					t.Fatal(err)
 				}
 			}
-			run(`PREPARE c(text, text[], text[], bigint, bigint) AS ` + s.SQL(claimQuery))
+			run("PREPARE c(" + claimTypes + ") AS " + s.SQL(claimQuery))
 			for range 6 { // PostgreSQL decides at the sixth
-				run(`EXECUTE c('p', '{default}', '{"demo 1"}', 1, 100000)`)
+				run(`EXECUTE c('p', '{default}', '{"demo 1"}', 1, 100000, '{}', '{}', '{}', '{}')`)
 			}
 			var generic int
 			if err := conn.QueryRowContext(t.Context(), "SELECT generic_plans FROM pg_prepared_statements WHERE name = 'c'").Scan(&generic); err != nil {
@@ -127,10 +129,18 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 				t.Error("the claim is planned anew each time")
 			}
 			run("SET plan_cache_mode = force_generic_plan")
-			planOf(t, conn, `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE c('p', '{default}', '{"demo 1"}', 500, 100000)`, nil).
+			planOf(t, conn, `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE c('p', '{default}', '{"demo 1"}', 500, 100000, '{}', '{}', '{}', '{}')`, nil).
 				uses(t, "claim by a generic plan", "taskkit_claim", "taskkit_queued_task_pkey")
 		})
 	}
+}
+
+// claimTypes are the types of the parameters of claimQuery.
+const claimTypes = "text, text[], text[], bigint, bigint, text[], bigint[], text[], text[]"
+
+// claimArgs are the parameters of claimQuery.
+func claimArgs(c store.Claim, b bounds) []any {
+	return append([]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, b.args()...)
 }
 
 func planStore(t *testing.T, db *testdb.DB) *Store {
@@ -157,14 +167,14 @@ func claimCost(t *testing.T, s *Store) float64 {
 	for _, query := range []string{
 		"UPDATE pg_class SET reltuples = 1e8 WHERE relname IN ('taskkit_queued_task', 'taskkit_claim') AND relnamespace = current_schema()::regnamespace",
 		"SET LOCAL plan_cache_mode = force_generic_plan",
-		`PREPARE full_claim(text, text[], text[], bigint, bigint) AS ` + s.SQL(claimQuery),
+		"PREPARE full_claim(" + claimTypes + ") AS " + s.SQL(claimQuery),
 	} {
 		if _, err := tx.ExecContext(t.Context(), query); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var text string
-	if err := tx.QueryRowContext(t.Context(), `EXPLAIN (FORMAT JSON) EXECUTE full_claim('p', '{default}', '{"demo 1"}', 500, 100000)`).Scan(&text); err != nil {
+	if err := tx.QueryRowContext(t.Context(), `EXPLAIN (FORMAT JSON) EXECUTE full_claim('p', '{default}', '{"demo 1"}', 500, 100000, '{}', '{}', '{}', '{}')`).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
 	var plans []struct {

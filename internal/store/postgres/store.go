@@ -20,8 +20,11 @@ type Store struct {
 	db *sql.DB
 	Options
 
+	floors floors
+
 	applying sync.Mutex
 	applies  map[updatePlan]string // by applySQL
+	lasts    map[lastPlan]string   // by lastSQL
 }
 
 // Options are what a Store does not find out from its pool.
@@ -36,25 +39,12 @@ type Options struct {
 	ProbeEvery time.Duration
 }
 
-// setIdleTimeout bounds the silence of a client inside a transaction of the
-// runtime's own. Its rows are locked until the server ends it, and reapers skip
-// locked rows: nothing could be taken over from a process that could not be
-// declared dead.
-const setIdleTimeout = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
-
-// inTx runs f in a transaction of the runtime's own.
-func inTx(ctx context.Context, db *sql.DB, f func(store.Querier) error) error {
-	return sqlbase.InTx(ctx, db, func(q store.Querier) error {
-		if _, err := q.ExecContext(ctx, setIdleTimeout); err != nil {
-			return err
-		}
-		return f(q)
-	})
-}
-
 // New returns the store of the tables in a schema. The pool stays the caller's.
 func New(db *sql.DB, schema string, o Options) *Store {
 	o.ProbeEvery = cmp.Or(o.ProbeEvery, 30*time.Second)
 	write := func(ctx context.Context, f func(store.Querier) error) error { return inTx(ctx, db, f) }
-	return &Store{Base: sqlbase.New(db, schema, dialect.Postgres, write), db: db, Options: o, applies: make(map[updatePlan]string)}
+	return &Store{Base: sqlbase.New(db, schema, dialect.Postgres, write), db: db, Options: o, applies: make(map[updatePlan]string), lasts: make(map[lastPlan]string)}
 }
+
+// NewOperator returns what a client does through a pool. Each of its transactions is one of the runtime's own.
+func NewOperator(db *sql.DB, schema string) store.Operator { return New(db, schema, Options{}).Base }

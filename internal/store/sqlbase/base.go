@@ -40,6 +40,15 @@ type Base struct {
 // Transact runs f in a transaction that may write.
 type Transact func(ctx context.Context, f func(store.Querier) error) error
 
+// writeOne runs f, whose write is one statement. On PostgreSQL that is a transaction by itself. On SQLite a writer waits
+// for its turn in [Transact].
+func (b *Base) writeOne(ctx context.Context, f func(store.Querier) error) error {
+	if b.dialect == dialect.Postgres {
+		return f(b.q)
+	}
+	return b.write(ctx, f)
+}
+
 // NewOperator returns an operator on any handle. Where the handle can begin a
 // transaction (*sql.DB, *sql.Conn), a request of several statements runs in one
 // of its own; otherwise its statements run in the caller's.
@@ -111,22 +120,17 @@ func (b *Base) RegisterWorker(ctx context.Context, p store.Process) error {
 		return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
 	}
 	return b.write(ctx, func(q store.Querier) error {
-		_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
+		return do(ctx, q, Step{
+			Text: b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`),
-			p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots), p.SafeMode)
-		if err != nil {
-			return fmt.Errorf("insert the row of process %s: %w", p.ID, err)
-		}
-		// A start is rare enough to tidy up: the rows of processes that ended
-		// long ago would be kept for ever.
-		_, err = q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_task_process WHERE ended_date < "+b.daysAgo(processesKept)))
-		if err != nil {
-			return fmt.Errorf("forget processes that ended long ago: %w", err)
-		}
-		if err := b.forgetKnown(ctx, q); err != nil {
-			return fmt.Errorf("forget which kinds were unknown: %w", err)
-		}
-		return nil
+			Args: []any{p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots), p.SafeMode},
+			What: "insert the row of process " + p.ID,
+		}, Step{
+			// A start is rare enough to tidy up: the rows of processes that ended
+			// long ago would be kept for ever.
+			Text: b.SQL("DELETE FROM {s}taskkit_task_process WHERE ended_date < " + b.daysAgo(processesKept)),
+			What: "forget processes that ended long ago",
+		}, b.forgetKnown("forget which kinds were unknown"))
 	})
 }
 
@@ -135,7 +139,7 @@ const processesKept = 7
 
 // Heartbeat implements [store.Store].
 func (b *Base) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
-	return b.write(ctx, func(q store.Querier) error { return b.renewHeartbeat(ctx, q, process, busy, draining) })
+	return b.writeOne(ctx, func(q store.Querier) error { return b.renewHeartbeat(ctx, q, process, busy, draining) })
 }
 
 func (b *Base) renewHeartbeat(ctx context.Context, q store.Querier, process string, busy int, draining bool) error {
@@ -155,24 +159,24 @@ WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining, b.lostLo
 // [lifecycle.Row.ReleaseByLeaving].
 func (b *Base) Deregister(ctx context.Context, process string) error {
 	return b.write(ctx, func(q store.Querier) error {
-		_, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = '`+store.EndedLeft+`', busy = 0
-WHERE id = $1 AND ended_date IS NULL`), process)
-		if err != nil {
-			return fmt.Errorf("end process %s: %w", process, err)
-		}
-		_, err = q.ExecContext(ctx, b.SQL(`WITH picked AS MATERIALIZED (
+		return do(ctx, q, Step{
+			Text: b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = '` + store.EndedLeft + `', busy = 0
+WHERE id = $1 AND ended_date IS NULL`),
+			Args: []any{process},
+			What: "end process " + process,
+		}, Step{
+			Text: b.SQL(`WITH picked AS MATERIALIZED (
   SELECT id FROM {s}taskkit_queued_task
   WHERE scheduled_by_process = $1 AND workflow_status IN ('SCHEDULING', 'EXECUTING')
-  ORDER BY id `)+b.skipLocked()+b.SQL(`
+  ORDER BY id `) + b.skipLocked() + b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, not_before = {now},
   attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END, stalled = stalled AND attempts > 0,
   waiting_reason = '`+lifecycle.ReasonWorkerLeft+`', modified_date = {now}
-WHERE id IN (SELECT id FROM picked)`), process)
-		if err != nil {
-			return fmt.Errorf("release the tasks of %s: %w", process, err)
-		}
-		return nil
+WHERE id IN (SELECT id FROM picked)`),
+			Args: []any{process},
+			What: "release the tasks of " + process,
+		})
 	})
 }
 

@@ -295,8 +295,10 @@ func (t Statements) endWaits(ctx context.Context, q store.Querier, ids []uuid.UU
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_parent SET waits = false WHERE task_id "+t.anyID("$1")+" AND waits"), t.idsArg(ids))
-	return err
+	return do(ctx, q, Step{
+		Text: t.SQL("UPDATE {s}taskkit_task_parent SET waits = false WHERE task_id " + t.anyID("$1") + " AND waits"),
+		Args: []any{t.idsArg(ids)},
+	})
 }
 
 // markRetry records, with the retry of a task, that its failed children are to be retried by

@@ -16,7 +16,7 @@ import (
 // EraseResults implements [store.Cleaner]. The row stays as long as its task, so that
 // a reader learns that there was a result.
 func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err error) {
-	err = b.write(ctx, func(q store.Querier) error {
+	err = b.writeOne(ctx, func(q store.Querier) error {
 		r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_result SET result = NULL WHERE id IN (
   SELECT id FROM {s}taskkit_task_result WHERE expiry_date < {now} AND expiry_date IS NOT NULL AND result IS NOT NULL
   ORDER BY expiry_date LIMIT $1 `)+b.skipLocked()+")", int64(limit))

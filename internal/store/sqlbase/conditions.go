@@ -120,13 +120,29 @@ func (t Statements) setConditions(ctx context.Context, q store.Querier, id uuid.
 	return t.setOptions(ctx, q, id, changed)
 }
 
-// setMaxRate stores the rate of a task, which a negative one removes.
+// setMaxRate stores the rate of a task, which a negative one removes. A task that waits because of a lower rate, which may
+// be for days, is due.
 func (t Statements) setMaxRate(ctx context.Context, q store.Querier, id uuid.UUID, text []byte, rate float64) error {
+	before, err := store.DecodeOptions(text)
+	if err != nil {
+		return err
+	}
 	changed, err := store.WithMaxRate(text, max(rate, 0))
 	if err != nil {
 		return err
 	}
-	return t.setOptions(ctx, q, id, changed)
+	if err := t.setOptions(ctx, q, id, changed); err != nil || !before.RateRaised(rate) {
+		return err
+	}
+	r, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_queued_task SET not_before = {now}, waiting_reason = '`+lifecycle.ReasonRateChanged+`', modified_date = {now}
+WHERE id = $1 AND workflow_status`+AsExpression+` = 'QUEUED' AND not_before > {now} AND waiting_reason LIKE '`+lifecycle.ReasonRate+`%'`), id.String())
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	return t.notify(ctx, q, string(lifecycle.ActLimit))
 }
 
 // setOptions stores the options of a task, and marks its row with spec_revision: the claims of a marked task leave out the

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
@@ -164,7 +163,9 @@ func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admi
 	return answers, nil
 }
 
-// WakeWaiting implements [store.Limits].
+// WakeWaiting implements [store.Limits]. A task that is woken goes before those that were submitted after it: it has
+// lost its time in the queue, and would wait for all that have come meanwhile. One whose row is locked, by a request in a
+// transaction of the caller's, is left to the reaper: whoever waited for it would keep the keys locked.
 func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUID, err error) {
 	keys, err = b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key "+b.anyText("$1"), b.textsArg(keys))
 	if err != nil || len(keys) == 0 {
@@ -189,9 +190,9 @@ func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUI
 		if len(due) == 0 {
 			return nil
 		}
-		woken, err = sqlrows.IDs(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET not_before = {now}, waiting_reason = '`+lifecycle.ReasonPlaceFree+`', modified_date = {now}
-WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1")+` AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before >= `+b.forever()+`
-  ORDER BY q.id `+b.lockRow("q")+`) RETURNING id`), b.idsArg(due))
+		woken, err = sqlrows.IDs(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET not_before = CASE WHEN created_date < {now} THEN created_date ELSE {now} END, waiting_reason = '`+lifecycle.ReasonPlaceFree+`', modified_date = {now}
+WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1")+` AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before > {now}
+  ORDER BY q.id `+b.lockRowSkipping("q")+`) RETURNING id`), b.idsArg(due))
 		if err != nil || len(woken) == 0 {
 			return err
 		}
@@ -204,29 +205,34 @@ WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1"
 }
 
 // firstWaiting returns the first tasks that wait for a place under a key, as many as there are places, and forgets
-// those on the way that do not wait any more. The caller has locked the key.
+// those on the way that do not wait any more. One that is paused, or whose queue is, takes no place before it is resumed: it
+// is among them without being counted. The caller has locked the key.
 func (t Statements) firstWaiting(ctx context.Context, q store.Querier, key string, p places) (found []uuid.UUID, err error) {
-	free := 1 // is known with the first task
-	for after := uuid.Nil; len(found) < free; {
+	free, able := 1, 0 // free is known with the first task
+	for after := uuid.Nil; able < free && len(found) < page; {
 		var gone []string
 		n, err := sqlrows.Query(ctx, q, t.SQL(`SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence AND q.workflow_status`+AsExpression+` IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before >= `+t.forever()+`, false)
+  coalesce(q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before > {now}, false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM {s}taskkit_queue u WHERE u.name = q.queue AND u.paused), false)
 FROM {s}taskkit_task_limit l LEFT JOIN {s}taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3`), []any{key, after.String(), int64(page)}, func(rows *sql.Rows) error {
 			var (
-				row, task     uuid.UUID
-				most          int
-				waits, parked bool
+				row, task             uuid.UUID
+				most                  int
+				waits, parked, paused bool
 			)
-			if err := rows.Scan(&row, &task, &most, &waits, &parked); err != nil {
+			if err := rows.Scan(&row, &task, &most, &waits, &parked, &paused); err != nil {
 				return err
 			}
 			after, free = task, p.limit(store.Limit{Key: key, AtMost: most})-len(p.executing[key])
 			switch {
 			case !waits:
 				gone = append(gone, row.String())
-			case parked && len(found) < free:
+			case parked && able < free:
 				found = append(found, task)
+				if !paused {
+					able++
+				}
 			}
 			return nil
 		})
@@ -243,16 +249,21 @@ WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT
 	return found, nil
 }
 
+// areLimits reads whether there are limits.
+func (b *Base) areLimits(some *bool) Step {
+	return Step{
+		Text: b.SQL("SELECT 1 FROM {s}taskkit_limit LIMIT 1"),
+		Row: func(func(...any) error) error {
+			*some = true
+			return nil
+		},
+		What: "look for limits",
+	}
+}
+
 // reapLimits makes the checks under limits that a worker which died may not have made, and removes
 // what nobody needs any more.
 func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
-	used, err := sqlrows.Count(ctx, b.q, b.SQL("SELECT 1 FROM {s}taskkit_limit LIMIT 1"))
-	if err != nil {
-		return fmt.Errorf("look for limits: %w", err)
-	}
-	if used == 0 {
-		return nil
-	}
 	for after := ""; ; {
 		keys, err := b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key > $1 ORDER BY limit_key LIMIT $2", after, int64(page))
 		if err != nil {
@@ -341,14 +352,6 @@ func (b *Base) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUI
 		return fmt.Errorf("set the limit %q: %w", key, err)
 	}
 	return nil
-}
-
-// forever is the SQL of the year from which on a time stands for none, see [store.Forever].
-func (t Statements) forever() string {
-	if t.dialect == dialect.SQLite {
-		return "'9999-01-01'"
-	}
-	return "'9999-01-01 00:00:00+00'"
 }
 
 // limitKeys runs a query that returns a column of keys.

@@ -75,14 +75,14 @@ FROM {s}taskkit_task_message WHERE source = $1 AND outcome = 'refused'`+where+` 
 	return found, nil
 }
 
-// PruneMessages removes messages that were taken in longer ago than this, at most limit, and
+// PruneMessages removes messages of a source that were taken in longer ago than this, at most limit, and
 // returns how many it has removed.
-func (t Statements) PruneMessages(ctx context.Context, q store.Querier, olderThan time.Duration, limit int) (int, error) {
+func (t Statements) PruneMessages(ctx context.Context, q store.Querier, source string, olderThan time.Duration, limit int) (int, error) {
 	r, err := q.ExecContext(ctx, t.SQL(`DELETE FROM {s}taskkit_task_message WHERE id IN (
-  SELECT m.id FROM {s}taskkit_task_message m WHERE m.created_date < `+t.ago("$1")+` ORDER BY m.created_date LIMIT $2 `+t.skipLocked()+")"),
-		Millis(olderThan), int64(limit))
+  SELECT m.id FROM {s}taskkit_task_message m WHERE m.source = $1 AND m.created_date < `+t.ago("$2")+` ORDER BY m.created_date LIMIT $3 `+t.skipLocked()+")"),
+		source, Millis(olderThan), int64(limit))
 	if err != nil {
-		return 0, fmt.Errorf("remove old messages: %w", err)
+		return 0, fmt.Errorf("remove old messages of %s: %w", source, err)
 	}
 	n, err := r.RowsAffected()
 	return int(n), err

@@ -54,7 +54,7 @@ func (b *Base) lostLock(process string) int64 {
 
 // FoundAlive implements [store.Presence].
 func (b *Base) FoundAlive(ctx context.Context, process string) (declaredDead bool, err error) {
-	err = b.write(ctx, func(q store.Querier) error {
+	err = b.writeOne(ctx, func(q store.Querier) error {
 		r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET found_alive_date = {now}
 WHERE id = $1 AND ended_reason IN ('`+store.EndedSilent+`', '`+store.EndedAbsent+`') AND found_alive_date IS NULL`), process)
 		if err != nil {
@@ -144,7 +144,7 @@ func (b *Base) NamedLocks(ctx context.Context) (map[int64]bool, error) {
 // markAbsent records when locks were first seen to be free. A row that names another
 // lock meanwhile keeps that.
 func (b *Base) markAbsent(ctx context.Context, locks []int64) error {
-	return b.write(ctx, func(q store.Querier) error {
+	return b.writeOne(ctx, func(q store.Querier) error {
 		_, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET absent_date = {now} WHERE id IN (
   SELECT p.id FROM {s}taskkit_task_process p
   WHERE p.presence_lock `+b.anyNumber("$1")+` AND p.ended_date IS NULL AND p.absent_date IS NULL ORDER BY p.id `+b.skipLocked()+")"), b.numbersArg(locks))

@@ -2,7 +2,6 @@ package sqlbase
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -17,48 +16,68 @@ import (
 // page bounds how many rows a statement of the reaper takes.
 const page = 500
 
-// Reap implements [store.Store].
+// Reap implements [store.Store]. A page is a transaction.
 func (b *Base) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	var r store.Reaped
-	err := b.write(ctx, func(q store.Querier) (err error) {
-		r.Dead, r.Released, err = b.release(ctx, q, absent)
-		return err
-	})
-	if err != nil {
-		return store.Reaped{}, fmt.Errorf("look for dead processes: %w", err)
-	}
+	steps := []Step{b.declareDead(absent, &r.Dead)}
 	for {
+		var released []uuid.UUID
+		err := b.write(ctx, func(q store.Querier) error {
+			return do(ctx, q, append(steps, b.releaseLost(&released))...)
+		})
+		if err != nil {
+			if steps != nil {
+				r.Dead = nil
+			}
+			return r, fmt.Errorf("look for dead processes: %w", err)
+		}
+		steps = nil
+		r.Released = append(r.Released, released...)
+		if len(released) < page {
+			break
+		}
+	}
+	var (
+		limited bool
+		parents []uuid.UUID
+	)
+	for more := true; more; {
 		var ended []uuid.UUID
 		err := b.write(ctx, func(q store.Querier) (err error) {
-			ended, err = b.applyRequests(ctx, q)
-			return err
+			ended, more, err = b.applyRequests(ctx, q)
+			if err != nil || more {
+				return err
+			}
+			return do(ctx, q, b.areLimits(&limited), b.waitingParents(uuid.Nil, &parents))
 		})
 		if err != nil {
 			return r, fmt.Errorf("apply the requests of unattended tasks: %w", err)
 		}
 		r.Ended = append(r.Ended, ended...)
-		if len(ended) < page {
-			break
+	}
+	if limited {
+		if err := b.reapLimits(ctx, &r); err != nil {
+			return r, err
 		}
 	}
-	if err := b.reapLimits(ctx, &r); err != nil {
-		return r, err
+	return r, b.reapParents(ctx, &r, parents)
+}
+
+// waitingParents reads a page of the parents that wait.
+func (b *Base) waitingParents(after uuid.UUID, to *[]uuid.UUID) Step {
+	return Step{
+		Text: b.SQL(`SELECT task_id FROM {s}taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2`),
+		Args: []any{after.String(), int64(page)},
+		Row:  idInto(to),
+		What: "look for waiting parents",
 	}
-	return r, b.reapParents(ctx, &r)
 }
 
 // reapParents makes the check of each waiting parent that a worker which died may not have
-// made, and passes requests on that have not reached all children.
-func (b *Base) reapParents(ctx context.Context, r *store.Reaped) error {
-	for after := uuid.Nil; ; {
-		parents, err := sqlrows.IDs(ctx, b.q, b.SQL(`SELECT task_id FROM {s}taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2`), after.String(), int64(page))
-		if err != nil {
-			return fmt.Errorf("look for waiting parents: %w", err)
-		}
-		if len(parents) == 0 {
-			return nil
-		}
-		after = parents[len(parents)-1]
+// made, and passes requests on that have not reached all children. The first page of parents has been read.
+func (b *Base) reapParents(ctx context.Context, r *store.Reaped, parents []uuid.UUID) error {
+	for len(parents) > 0 {
+		last, whole := parents[len(parents)-1], len(parents) == page
 		woken, err := b.WakeParents(ctx, parents)
 		if err != nil {
 			return err
@@ -72,7 +91,15 @@ func (b *Base) reapParents(ctx context.Context, r *store.Reaped) error {
 			return err
 		}
 		r.Passed = append(r.Passed, passed...)
+		parents = nil
+		if !whole {
+			break
+		}
+		if err := do(ctx, b.q, b.waitingParents(last, &parents)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // differing returns those of these parents with a child that the request on them may not
@@ -116,76 +143,96 @@ func (t Statements) knownBy(and string) string {
     AND p.queues::jsonb @> to_jsonb(q.queue))`)
 }
 
-// release declares silent and absent processes dead and releases every task in flight that
-// no live process holds, in the caller's transaction. A row whose batch is in
+// release does what the reaper does first, in the caller's transaction: it declares silent processes dead, and releases all lost tasks.
+func (b *Base) release(ctx context.Context, q store.Querier) error {
+	var dead []string
+	if err := do(ctx, q, b.declareDead(nil, &dead)); err != nil {
+		return err
+	}
+	for {
+		var released []uuid.UUID
+		err := do(ctx, q, b.releaseLost(&released))
+		if err == nil {
+			err = flush(ctx, q)
+		}
+		if err != nil || len(released) < page {
+			return err
+		}
+	}
+}
+
+// declareDead declares silent and absent processes dead.
+func (b *Base) declareDead(absent []int64, dead *[]string) Step {
+	return Step{
+		Text: b.SQL(`WITH gone AS MATERIALIZED (
+  SELECT p.id, CASE WHEN ` + b.silent() + ` THEN '` + store.EndedSilent + `' ELSE '` + store.EndedAbsent + `' END AS reason FROM {s}taskkit_task_process p
+  WHERE p.ended_date IS NULL AND (` + b.silent() + ` OR ` + b.absent("$1", "$2") + `) ORDER BY p.id ` + b.skipLocked() + `
+)
+UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+WHERE id IN (SELECT id FROM gone) RETURNING id`),
+		Args: []any{b.numbersArg(absent), Millis(store.AbsentFor)},
+		Row:  idInto(dead),
+	}
+}
+
+// releaseLost releases a page of the tasks in flight that no live process has. A row whose batch is in
 // progress is locked and stepped over; while its server keeps that transaction
 // alive the batch may still commit.
 //
 // What becomes of a task is [lifecycle.Row.ReleaseAsLost].
-func (b *Base) release(ctx context.Context, q store.Querier, absent []int64) (dead []string, released []uuid.UUID, err error) {
-	_, err = sqlrows.Query(ctx, q, b.SQL(`WITH gone AS MATERIALIZED (
-  SELECT p.id, CASE WHEN `+b.silent()+` THEN '`+store.EndedSilent+`' ELSE '`+store.EndedAbsent+`' END AS reason FROM {s}taskkit_task_process p
-  WHERE p.ended_date IS NULL AND (`+b.silent()+` OR `+b.absent("$1", "$2")+`) ORDER BY p.id `+b.skipLocked()+`
-)
-UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
-WHERE id IN (SELECT id FROM gone) RETURNING id`), []any{b.numbersArg(absent), Millis(store.AbsentFor)}, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		dead = append(dead, id)
-		return err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	for {
-		ids, err := sqlrows.IDs(ctx, q, b.SQL(`WITH lost AS MATERIALIZED (
+func (b *Base) releaseLost(released *[]uuid.UUID) Step {
+	return Step{
+		Text: b.SQL(`WITH lost AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
     SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $1 `)+b.skipLocked()+b.SQL(`
+  ORDER BY q.id LIMIT $1 `) + b.skipLocked() + b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
   attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = '`+lifecycle.ReasonWorkerLost+`', modified_date = {now}
-WHERE id IN (SELECT id FROM lost) RETURNING id`), int64(page))
-		if err != nil {
-			return nil, nil, err
-		}
-		released = append(released, ids...)
-		if len(ids) < page {
-			return dead, released, nil
-		}
+WHERE id IN (SELECT id FROM lost) RETURNING id`),
+		Args: []any{int64(page)},
+		Row:  idInto(released),
 	}
 }
 
 // applyRequests applies the requests that no worker will apply: it removes
 // ended tasks that are to be deleted, and ends or removes waiting ones that no
-// worker has begun or that no live process would claim. One page. The condition
+// worker has begun or that no live process would claim. One page of each; there may be more. The condition
 // of the index taskkit_requested is repeated, since SQLite does not conclude it.
-func (b *Base) applyRequests(ctx context.Context, q store.Querier) ([]uuid.UUID, error) {
-	removed, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
+func (b *Base) applyRequests(ctx context.Context, q store.Querier) (applied []uuid.UUID, more bool, err error) {
+	var removed, stopped []uuid.UUID
+	stop := lifecycle.DecideUnattended(lifecycle.Found{Status: lifecycle.Queued, Control: lifecycle.Stop})
+	err = do(ctx, q, Step{
+		Text: b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
-  WHERE q.control = 'DELETE' AND (q.workflow_status`+AsExpression+` IN (`)+TerminalStatuses()+b.SQL(`)
-    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `)+b.known()+`)) AND NOT `+b.hasOpenChildren()+`
-  ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
+  WHERE q.control = 'DELETE' AND (q.workflow_status`+AsExpression+` IN (`) + TerminalStatuses() + b.SQL(`)
+    OR q.workflow_status`+AsExpression+` = 'QUEUED' AND (q.fence = 0 OR NOT `) + b.known() + `)) AND NOT ` + b.hasOpenChildren() + `
+  ORDER BY q.id LIMIT $1 ` + b.skipLocked() + b.SQL(`
 )
-DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(page))
+DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id`),
+		Args: []any{int64(page)},
+		Row:  idInto(&removed),
+	}, Step{
+		Text: b.SQL(`WITH asked AS MATERIALIZED (
+  SELECT q.id FROM {s}taskkit_queued_task q
+  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
+    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `) + b.known() + `) AND NOT ` + b.hasOpenChildren() + `
+  ORDER BY q.id LIMIT $1 ` + b.skipLocked() + b.SQL(`
+)
+UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}
+WHERE id IN (SELECT id FROM asked) RETURNING id`),
+		Args: []any{int64(page)},
+		Row:  idInto(&stopped),
+	})
+	if err == nil {
+		err = flush(ctx, q)
+	}
 	if err == nil {
 		err = b.removeChildren(ctx, q, removed)
 	}
-	if err != nil {
-		return nil, err
-	}
-	stop := lifecycle.DecideUnattended(lifecycle.Found{Status: lifecycle.Queued, Control: lifecycle.Stop})
-	stopped, err := sqlrows.IDs(ctx, q, b.SQL(`WITH asked AS MATERIALIZED (
-  SELECT q.id FROM {s}taskkit_queued_task q
-  WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
-    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `)+b.known()+`) AND NOT `+b.hasOpenChildren()+`
-  ORDER BY q.id LIMIT $1 `+b.skipLocked()+b.SQL(`
-)
-UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}
-WHERE id IN (SELECT id FROM asked) RETURNING id`), int64(max(page-len(removed), 1)))
 	if err == nil {
 		err = b.endWaits(ctx, q, stopped)
 	}
-	return append(removed, stopped...), err
+	return append(removed, stopped...), max(len(removed), len(stopped)) == page, err
 }

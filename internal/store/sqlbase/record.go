@@ -174,9 +174,7 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 			attempts = append(attempts, &attemptRow{task, *w.Attempt})
 		}
 		if w.Result != nil {
-			results = append(results, &resultRow{
-				task, string(w.Result), int64(w.Revision), keptMillis(w.Keep.Unfetched), keptMillis(w.Keep.Fetched),
-			})
+			results = append(results, newResultRow(w))
 		}
 	}
 	var options storedOptions

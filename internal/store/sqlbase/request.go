@@ -79,7 +79,7 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		return store.Task{}, err
 	}
 	if row.Abandoned() {
-		if _, _, err := b.release(ctx, q, nil); err != nil {
+		if err := b.release(ctx, q); err != nil {
 			return store.Task{}, err
 		}
 		if row, err = b.lock(ctx, q, id); err != nil {
@@ -161,6 +161,9 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 		}
 	}
 	if change.Effect == lifecycle.Removed {
+		if err := flush(ctx, q); err != nil {
+			return store.Task{}, err
+		}
 		t, err := in.Task(ctx, id)
 		if err != nil {
 			return store.Task{}, err
@@ -179,8 +182,11 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 		if change.Control != lifecycle.None {
 			args = append(args, optionalID(r.Actor), cmp.Or(change.Reason, classify.Clean(r.Reason)))
 		}
-		_, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(change)+`,
-  modified_date = {now}, modified_by = $2 WHERE id = $1`), args...)
+		err := do(ctx, q, Step{Text: b.SQL("UPDATE {s}taskkit_queued_task SET " + assignments(change) + `,
+  modified_date = {now}, modified_by = $2 WHERE id = $1`), Args: args})
+		if err == nil && change.Effect == lifecycle.Requeued {
+			err = flush(ctx, q) // only this can find that the key is taken
+		}
 		if classify.UniqueViolation(err) {
 			return store.Task{}, &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey}
 		}
@@ -195,6 +201,9 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 		if err := b.wakeWorkers(ctx, q, row, r.Action, change); err != nil {
 			return store.Task{}, err
 		}
+	}
+	if err := flush(ctx, q); err != nil {
+		return store.Task{}, err
 	}
 	t, err := in.Task(ctx, id)
 	t.HasOpenChildren = row.HasOpenChildren
@@ -211,28 +220,43 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 		query = writerFirst("id = $1", columns)
 	}
 	var (
-		row    lockedTask
-		reason string
+		row       lockedTask
+		reason    string
+		continued uuid.NullUUID
+		found     bool
 	)
-	n, err := sqlrows.Query(ctx, q, b.SQL(query), []any{id.String()}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.Status, &row.Control, &reason, &row.Fence, &row.kind, &row.uniqueKey, &row.owner, &row.runAs,
-			&row.Progress.Done, &row.Progress.Failed, &row.Progress.Skipped)
+	// The second statement reads what was committed until the first had the lock.
+	err := do(ctx, q, Step{
+		Text: b.SQL(query),
+		Args: []any{id.String()},
+		Row: func(scan func(...any) error) error {
+			found = true
+			return scan(&row.Status, &row.Control, &reason, &row.Fence, &row.kind, &row.uniqueKey, &row.owner, &row.runAs,
+				&row.Progress.Done, &row.Progress.Failed, &row.Progress.Skipped)
+		},
+	}, Step{
+		Text: b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
+  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`) + b.silent() + `)), ` + b.known() + b.SQL(`,
+  (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2),
+  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `) + b.hasOpenChildren() + b.SQL(`
+FROM {s}taskkit_queued_task q WHERE q.id = $1`),
+		Args: []any{id.String(), store.ContinuationKey(id)},
+		Row: func(scan func(...any) error) error {
+			return scan(&row.WorkerAlive, &row.Served, &continued, sqlrows.JSON(&row.options), &row.HasOpenChildren)
+		},
 	})
-	row.Passed = lifecycle.Passed(row.Control, reason)
+	if err == nil {
+		err = flush(ctx, q)
+	}
 	if err != nil {
 		return lockedTask{}, err
 	}
-	if n == 0 {
+	if !found {
 		return lockedTask{}, store.ErrNotFound
 	}
-	_, err = sqlrows.Query(ctx, q, b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
-  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`)+b.silent()+`)), `+b.known()+b.SQL(`,
-  (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2),
-  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `)+b.hasOpenChildren()+b.SQL(`
-FROM {s}taskkit_queued_task q WHERE q.id = $1`), []any{id.String(), store.ContinuationKey(id)}, func(rows *sql.Rows) error {
-		return rows.Scan(&row.WorkerAlive, &row.Served, &row.continued, sqlrows.JSON(&row.options), &row.HasOpenChildren)
-	})
-	return row, err
+	row.Passed = lifecycle.Passed(row.Control, reason)
+	row.continued = continued.UUID
+	return row, nil
 }
 
 // assignments is the SQL of what a request sets on a task's row, as
@@ -267,9 +291,11 @@ func ended(c lifecycle.Change) string {
 
 // recordEvent appends a request to the log of events.
 func (t Statements) recordEvent(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request, was lifecycle.Status) error {
-	_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_event (id, task_id, action, actor, reason, was)
-VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`), store.NewID().String(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.EventReason()), string(was))
-	return err
+	return do(ctx, q, Step{
+		Text: t.SQL(`INSERT INTO {s}taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`),
+		Args: []any{store.NewID().String(), id.String(), string(r.Action), optionalID(r.Actor), classify.Clean(r.EventReason()), string(was)},
+	})
 }
 
 // skipItem records the element that Take returns next as a failed item, as

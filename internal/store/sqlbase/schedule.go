@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -193,6 +194,7 @@ func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found st
 // FireSchedule implements [store.ScheduleRunner]. The row is changed first: who finds another
 // version stores no task.
 func (b *Base) FireSchedule(ctx context.Context, f store.ScheduleFire) (fired bool, err error) {
+	tasks := slices.Clone(f.Tasks)
 	err = b.write(ctx, func(q store.Querier) error {
 		fired = false
 		p := new(scheduleParams)
@@ -220,12 +222,23 @@ func (b *Base) FireSchedule(ctx context.Context, f store.ScheduleFire) (fired bo
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
 			return err
 		}
-		for i := range f.Tasks {
-			err := store.Insert(ctx, q, b.Schema(), f.Tasks[i:i+1], true)
-			if d, taken := errors.AsType[*store.DuplicateError](err); taken && d.Column == "idempotency_key" {
-				continue // the wall time has its task
+		last := f.LastTask
+		for i := range tasks {
+			tasks[i].ID = f.Tasks[i].ID
+			err := store.Insert(ctx, q, b.Schema(), tasks[i:i+1], true)
+			d, taken := errors.AsType[*store.DuplicateError](err)
+			switch {
+			case taken && d.Column == "idempotency_key": // the wall time has its task
+				if last == tasks[i].ID {
+					last = d.ID
+				}
+				tasks[i].ID = d.ID
+			case err != nil:
+				return err
 			}
-			if err != nil {
+		}
+		if last != f.LastTask {
+			if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_schedule SET last_task_id = $1 WHERE name = $2"), optionalID(last), f.Name); err != nil {
 				return err
 			}
 		}
@@ -234,6 +247,9 @@ func (b *Base) FireSchedule(ctx context.Context, f store.ScheduleFire) (fired bo
 	})
 	if err != nil {
 		return false, fmt.Errorf("fire the schedule %q: %w", f.Name, err)
+	}
+	if fired {
+		copy(f.Tasks, tasks)
 	}
 	return fired, nil
 }

@@ -126,8 +126,7 @@ func (t Statements) notify(ctx context.Context, q store.Querier, payload string)
 	if t.dialect == dialect.SQLite {
 		return nil
 	}
-	_, err := q.ExecContext(ctx, "SELECT pg_notify($1, $2)", store.NotifyChannel(t.schema), payload)
-	return err
+	return do(ctx, q, Step{Text: "SELECT pg_notify($1, $2)", Args: []any{store.NotifyChannel(t.schema), payload}})
 }
 
 // anyID is the condition, after a column, that it is one of the ids of a

@@ -67,14 +67,14 @@ ON CONFLICT (execution_component_name, codec_revision, queue) DO UPDATE SET task
 				return err
 			}
 		}
-		if err := b.forgetKnown(ctx, q); err != nil {
+		if err := do(ctx, q, b.forgetKnown("")); err != nil {
 			return err
 		}
-		if len(seen) == 0 {
-			_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_unknown_kind WHERE last_seen_date < ")+b.ago("$1"), Millis(store.UnknownGap))
+		_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_unknown_kind WHERE last_seen_date < ")+b.ago("$1"), Millis(store.UnknownGap))
+		if err != nil || len(seen) == 0 {
 			return err
 		}
-		_, err := sqlrows.Query(ctx, q, b.SQL("UPDATE {s}taskkit_unknown_kind SET reported_date = {now} WHERE reported_date IS NULL OR reported_date < ")+
+		_, err = sqlrows.Query(ctx, q, b.SQL("UPDATE {s}taskkit_unknown_kind SET reported_date = {now} WHERE reported_date IS NULL OR reported_date < ")+
 			b.ago("$1")+" RETURNING "+unknownColumns, []any{Millis(store.UnknownReported)}, readUnknown(&report))
 		return err
 	})
@@ -85,9 +85,8 @@ ON CONFLICT (execution_component_name, codec_revision, queue) DO UPDATE SET task
 }
 
 // forgetKnown removes the rows of kinds that a live process knows.
-func (b *Base) forgetKnown(ctx context.Context, q store.Querier) error {
-	_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_unknown_kind AS q WHERE ")+b.knownBy(""))
-	return err
+func (b *Base) forgetKnown(what string) Step {
+	return Step{Text: b.SQL("DELETE FROM {s}taskkit_unknown_kind AS q WHERE ") + b.knownBy(""), What: what}
 }
 
 // served is the condition that a live process serves the queue of task q.
@@ -123,7 +122,10 @@ WHERE id IN (SELECT id FROM picked) AND workflow_status`+AsExpression+` = 'QUEUE
 		_, err = q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc = $2, scheduled_by_process = NULL,
   stalled = false, waiting_reason = NULL, workflow_stopped_date = {now}, modified_date = {now}
 WHERE id `+b.anyID("$1")+` AND workflow_status`+AsExpression+` = 'SCHEDULING'`), b.idsArg(ended), store.UnknownKindDesc)
-		return err
+		if err != nil {
+			return err
+		}
+		return b.endWaits(ctx, q, ended)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("end tasks of unknown kinds: %w", err)

@@ -17,6 +17,9 @@ type book struct {
 	statements map[string]string // by name, of Parse
 	portals    map[string]string // by name, of Bind
 	open       []asked
+	skips      bool // the server passes over what it is sent until a Sync, after an error
+	waiting    bool // the client has asked for something since the server last said that it is ready
+	more       bool // the client had sent more when its last message was taken up
 }
 
 func newBook() *book {
@@ -73,10 +76,22 @@ func (b *book) named(object byte, name string) string {
 	return b.portals[name]
 }
 
+// begins reports whether a client's message begins a round trip, and notes it. More says that the
+// client had sent something else when the message was taken up: then it did not wait for an answer.
+func (b *book) begins(kind byte, more bool) bool {
+	b.more = more
+	if !answered(kind) || b.waiting {
+		return false
+	}
+	b.waiting = true
+	return true
+}
+
 // request notes that the server has been sent a message. Done, if not nil, is closed
 // by its answer.
 func (b *book) request(kind byte, sql string, done chan struct{}) {
-	if answered(kind) {
+	b.skips = b.skips && kind != 'S'
+	if answered(kind) && !b.skips {
 		b.open = append(b.open, asked{kind, sql, done})
 	} else if done != nil {
 		close(done)
@@ -92,16 +107,22 @@ func (b *book) current() string {
 }
 
 // answer notes a message of the server's. After an error the server passes over
-// everything up to the next Sync, and a Query is answered with what follows it.
+// everything up to the next Sync, which it may not have been sent yet, and a Query is
+// answered with what follows it.
 func (b *book) answer(kind byte) {
 	if kind == 'E' {
+		before := len(b.open)
 		for len(b.open) > 0 && b.open[0].kind != 'S' && b.open[0].kind != 'Q' && b.open[0].kind != 0 {
 			b.pop()
 		}
+		b.skips = len(b.open) == 0 && before > 0
 		return
 	}
 	if len(b.open) > 0 && ends(b.open[0].kind, kind) {
 		b.pop()
+	}
+	if kind == 'Z' && len(b.open) == 0 && !b.more {
+		b.waiting = false
 	}
 }
 

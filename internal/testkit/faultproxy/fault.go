@@ -42,6 +42,10 @@ type Message struct {
 	SQL string
 	// Backend is the server's process id, 0 until the server has told it.
 	Backend uint32
+	// BeginsTrip: the client sends it after all that it asked for has been answered, so that a round
+	// trip begins with it, which ends with ReadyForQuery. What a client writes at once, up to 64 KiB
+	// or one larger message, is one round trip. The start of a connection counts as one.
+	BeginsTrip bool
 }
 
 // String returns the message as a line of a report.
@@ -59,9 +63,10 @@ func brief(sql string) string {
 	return line
 }
 
-// IsCommit reports whether the message asks the server to commit.
+// IsCommit reports whether the message asks the server to commit: by itself, or after
+// other statements that were sent with it.
 func (m Message) IsCommit() bool {
-	return m.Direction == ToServer && m.Name == "Query" && strings.EqualFold(strings.TrimSpace(m.SQL), "commit")
+	return m.Direction == ToServer && (m.Name == "Query" || m.Name == "Execute") && strings.EqualFold(strings.TrimSpace(m.SQL), "commit")
 }
 
 // Action is what a [Fault] does.

@@ -18,6 +18,9 @@ const (
 	codeGSS    = 80877104
 )
 
+// writeMax is how much of what a client writes at once is read at once.
+const writeMax = 64 << 10
+
 // link is one client's connection and the one to the server that belongs to it.
 type link struct {
 	proxy  *Proxy
@@ -42,7 +45,7 @@ func newLink(p *Proxy, number int, client net.Conn) *link {
 func (l *link) run() {
 	defer l.proxy.gone(l, false)
 	defer l.cut()
-	from := bufio.NewReader(l.client)
+	from := bufio.NewReaderSize(l.client, writeMax)
 	f, ok := l.start(from)
 	if !ok {
 		return
@@ -64,7 +67,7 @@ func (l *link) run() {
 	var answers sync.WaitGroup
 	answers.Go(l.toClient)
 	for more := true; more; {
-		if more = l.toServer(f); more {
+		if more = l.toServer(f, from.Buffered() > 0); more {
 			f, err = readFrame(from, true)
 			more = err == nil
 		}
@@ -98,8 +101,8 @@ func (l *link) start(from io.Reader) (frame, bool) {
 }
 
 // toServer deals with a message of the client's and reports whether there is
-// more to come.
-func (l *link) toServer(f frame) bool {
+// more to come. Followed says that the client had sent more with it.
+func (l *link) toServer(f frame, followed bool) bool {
 	name := nameOf(ToServer, f.kind)
 	cancel := f.kind == 0 && binary.BigEndian.Uint32(f.body()) == codeCancel
 	if cancel {
@@ -112,6 +115,7 @@ func (l *link) toServer(f frame) bool {
 	}
 	sql := l.book.sqlOf(f)
 	m := l.next(ToServer, name, sql)
+	m.BeginsTrip = !cancel && l.book.begins(f.kind, followed)
 	l.mu.Unlock()
 
 	m, fault := l.proxy.count(m)

@@ -24,6 +24,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	faults   []*Fault
 	number   int
+	trips    int
 	conns    int
 	log      []Message
 	keep     bool
@@ -90,6 +91,13 @@ func (p *Proxy) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.number
+}
+
+// RoundTrips returns how many round trips have begun, see [Message].
+func (p *Proxy) RoundTrips() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.trips
 }
 
 // Messages returns the messages taken up so far, if the proxy keeps them.
@@ -187,6 +195,9 @@ func (p *Proxy) count(m Message) (Message, *Fault) {
 	defer p.mu.Unlock()
 	p.number++
 	m.Number = p.number
+	if m.BeginsTrip {
+		p.trips++
+	}
 	if p.keep {
 		p.log = append(p.log, m)
 	}

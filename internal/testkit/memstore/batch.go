@@ -259,6 +259,11 @@ func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 	if err := t.Finish(); err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
 	}
+	if w.Next != nil {
+		if next, err := t.store.begin(ctx, w.NextLease(), *w.Next); err == nil {
+			a.Next = next
+		}
+	}
 	return a, nil
 }
 

@@ -100,12 +100,18 @@ func (s *Store) wakeWaiting(commit int64, keys []string) (woken []uuid.UUID) {
 			switch {
 			case r == nil || r.Fence != l.fence || !r.Status.Live(), !l.waiting && !executing[id]:
 				delete(of, id)
-			case !l.waiting || r.Status != lifecycle.Queued || r.NotBefore.Before(store.Forever) || n >= s.places(store.Limit{Key: key, AtMost: l.atMost})-len(executing):
+			case !l.waiting || r.Status != lifecycle.Queued || !r.NotBefore.After(s.now()) || n >= s.places(store.Limit{Key: key, AtMost: l.atMost})-len(executing):
 			default:
 				t := r.Task
-				t.Row = t.Wake(s.now(), lifecycle.ReasonPlaceFree)
+				due := s.now()
+				if r.Created.Before(due) {
+					due = r.Created
+				}
+				t.Row = t.Wake(due, lifecycle.ReasonPlaceFree)
 				if s.change(commit, "WakeWaiting", r, &t) == nil {
-					n++
+					if r.Control != lifecycle.Pause && !s.isPaused(r.Queue) {
+						n++
+					}
 					woken = append(woken, id)
 				}
 			}

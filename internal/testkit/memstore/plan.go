@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -178,6 +179,18 @@ func (s *Store) changeOptions(id uuid.UUID, change func(*store.Options)) {
 		s.plans[id] = p
 	}
 	change(&p.options)
+}
+
+// setMaxRate stores the rate of a task, and makes it due if it waits because of a lower one.
+func (s *Store) setMaxRate(commit int64, r *row, t *Task, rate float64) error {
+	raised := false
+	s.changeOptions(t.ID, func(o *store.Options) { raised, o.MaxRate = o.RateRaised(rate), max(rate, 0) })
+	if !raised || t.Status != lifecycle.Queued || !t.NotBefore.After(s.now()) || !strings.HasPrefix(t.WaitingReason, lifecycle.ReasonRate) {
+		return nil
+	}
+	t.Row = t.Wake(s.now(), lifecycle.ReasonRateChanged)
+	s.wake()
+	return s.change(commit, "Request", r, t)
 }
 
 // setMaxParallel stores how many buckets of a task may be open, and makes a wait for fewer of

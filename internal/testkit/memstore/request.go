@@ -107,7 +107,9 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		s.setMaxParallel(t.ID, q.MaxParallel)
 	}
 	if q.MaxRate != 0 {
-		s.changeOptions(t.ID, func(o *store.Options) { o.MaxRate = max(q.MaxRate, 0) })
+		if err := s.setMaxRate(commit, r, &t, q.MaxRate); err != nil {
+			return store.Task{}, err
+		}
 	}
 	if q.Priority > 0 {
 		t.Priority, t.ModifiedBy = q.Priority, q.Actor

@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -141,9 +142,19 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 	if r == nil || r.ID != f.ID || r.Version != f.Version {
 		return false, nil
 	}
-	tasks := slices.DeleteFunc(slices.Clone(f.Tasks), func(n store.NewTask) bool {
-		return s.taken(&Task{ID: n.ID, Kind: n.Kind}, "idempotency_key", n.IdempotencyKey, nil) != nil
-	})
+	var tasks []store.NewTask
+	all, last := slices.Clone(f.Tasks), f.LastTask
+	for i, n := range all {
+		d, taken := errors.AsType[*store.DuplicateError](s.taken(&Task{ID: n.ID, Kind: n.Kind}, "idempotency_key", n.IdempotencyKey, nil))
+		if !taken {
+			tasks = append(tasks, n)
+			continue
+		}
+		if last == n.ID {
+			last = d.ID
+		}
+		all[i].ID = d.ID
+	}
 	plans, err := newPlans(tasks)
 	if err == nil && len(tasks) > 0 {
 		err = s.insertAll(tasks, plans, true)
@@ -154,7 +165,7 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 	now := s.now()
 	r.Version++
 	r.Triggered, r.TriggeredBy, r.TriggerReason = f.Triggered, f.TriggeredBy, f.TriggerReason
-	r.NextAt, r.NextWall, r.LastWall, r.LastTask, r.Secrets = f.NextAt, f.NextWall, f.LastWall, f.LastTask, f.Secrets
+	r.NextAt, r.NextWall, r.LastWall, r.LastTask, r.Secrets = f.NextAt, f.NextWall, f.LastWall, last, f.Secrets
 	r.LastError = classify.Clean(f.LastError)
 	switch {
 	case f.LastError == "":
@@ -167,5 +178,6 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 	}
 	r.reckon(now)
 	s.commit()
+	copy(f.Tasks, all)
 	return true, nil
 }

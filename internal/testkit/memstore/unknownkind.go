@@ -84,7 +84,7 @@ func (s *Store) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind
 	s.forgetKnown()
 	for key, k := range s.unknown {
 		switch {
-		case len(seen) == 0 && now.Sub(k.Last) > store.UnknownGap:
+		case now.Sub(k.Last) > store.UnknownGap:
 			delete(s.unknown, key)
 		case len(seen) > 0 && (k.reported.IsZero() || now.Sub(k.reported) > store.UnknownReported):
 			k.reported = now
@@ -131,6 +131,7 @@ func (s *Store) EndUnknownKinds(ctx context.Context, process string, after time.
 		if err := s.change(commit, "EndUnknownKinds", r, &t); err != nil {
 			return nil, err
 		}
+		s.endWait(id)
 		ended = append(ended, id)
 	}
 	return ended, nil

@@ -92,19 +92,29 @@ func batchCommits(e *env) {
 	is(e, "status", e.read(c.ID).Status, lifecycle.Completed)
 }
 
+// beginLost checks that a session that has lost its task cannot execute a statement. Begin says so, or the first statement.
+func (e *env) beginLost(h store.Lease) {
+	e.Helper()
+	tx, err := e.s.Begin(e.ctx(), h, limits)
+	if err == nil {
+		_, err = tx.ExecContext(e.ctx(), InsertItem, "x")
+		tx.Rollback()
+	}
+	if !errors.Is(err, store.ErrLost) {
+		e.Fatalf("got %v, want ErrLost", err)
+	}
+}
+
 // batchLost: a session that has lost its task cannot begin.
 func batchLost(e *env) {
 	e.registerWorker()
+	e.ledger()
 	c := e.claimedTask()
 	for _, h := range []store.Lease{{ID: c.ID, Fence: 2}, {ID: c.ID, Fence: 1, Seq: 1}, {ID: uuid.New(), Fence: 1}} {
-		if _, err := e.s.Begin(e.ctx(), h, limits); !errors.Is(err, store.ErrLost) {
-			e.Fatalf("got %v, want ErrLost", err)
-		}
+		e.beginLost(h)
 	}
 	e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued})
-	if _, err := e.s.Begin(e.ctx(), c.Lease, limits); !errors.Is(err, store.ErrLost) {
-		e.Fatalf("got %v, want ErrLost", err)
-	}
+	e.beginLost(c.Lease)
 	ended, cancel := context.WithCancel(e.ctx())
 	cancel()
 	if _, err := e.s.Begin(ended, c.Lease, limits); err == nil {

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -192,6 +194,43 @@ func limitsWake(e *env) {
 	is(e, "taken back, and of no task", e.uses(), "a 3 of 1, 0 wait; ")
 }
 
+// limitsPaused: tasks that cannot be claimed because they or their queue are paused keep no other from being woken.
+func limitsPaused(e *env) {
+	e.registerWorker(func(p *store.Process) { p.Queues = []string{"default", "other"} })
+	claim := func() []store.ClaimedTask {
+		return e.claim(5, func(c *store.Claim) { c.Queues = []string{"default", "other"} })
+	}
+	for n := range 5 {
+		e.one(func(t *store.NewTask) { t.Queue = []string{"default", "default", "other", "default", "default"}[n] })
+	}
+	c := claim()
+	is(e, "claimed", len(c), 5)
+	slices.SortFunc(c, func(a, b store.ClaimedTask) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	is(e, "first", e.admit(e.executes(c[0]), limit("a", 1)), "")
+	for _, t := range c[1:] {
+		is(e, "refused", e.admit(t, limit("a", 1)), "a")
+		e.park(t)
+	}
+	if _, err := e.request(c[1].ID, lifecycle.ActPause); err != nil {
+		e.Fatal(err)
+	}
+	e.pauseQueue("other", true, uuid.New(), "")
+	e.end(c[0], lifecycle.Completed)
+	e.wokenFor("a")
+	is(e, "one is left", e.uses(), "a 0 of 1, 4 wait; ")
+	next := claim()
+	is(e, "claimed", len(next), 1)
+	is(e, "the first that can be", next[0].ID, c[3].ID)
+	is(e, "admitted", e.admit(next[0], limit("a", 1)), "")
+	// Those that were paused ask when they are resumed.
+	if _, err := e.request(c[1].ID, lifecycle.ActResume); err != nil {
+		e.Fatal(err)
+	}
+	next = claim()
+	is(e, "claimed after it was resumed", len(next), 1)
+	is(e, "resumed", next[0].ID, c[1].ID)
+}
+
 // limitsReap: the reaper makes the checks of a worker that was lost, whose tasks have no places any
 // more.
 func limitsReap(e *env) {
@@ -235,6 +274,35 @@ func measuredOptions(e *env) {
 	o, err := e.s.TaskOptions(e.ctx(), c.ID)
 	e.ok(err)
 	is(e, "removed", o.MaxRate, 0)
+}
+
+// rateRaised: a task that waits because of its rate is due when that is raised or removed, and one that waits for
+// something else is not.
+func rateRaised(e *env) {
+	e.registerWorker()
+	set := func(c store.ClaimedTask, rate float64) {
+		e.Helper()
+		_, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActLimit, MaxRate: rate})
+		e.ok(err)
+	}
+	waits := func(reason string) store.ClaimedTask {
+		e.Helper()
+		c := e.executes(e.claimedTask())
+		set(c, 0.5)
+		is(e, "waits", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, Delay: time.Hour, Reason: reason}).OK, true)
+		return c
+	}
+	for _, raised := range []float64{2, -1} {
+		c := waits(lifecycle.ReasonRate + "0.5 items a second at most")
+		set(c, 0.25)
+		is(e, "lower", len(e.claim(1)), 0)
+		set(c, raised)
+		is(e, "reason", e.read(c.ID).WaitingReason, lifecycle.ReasonRateChanged)
+		is(e, "claimed", e.claim(1)[0].ID, c.ID)
+	}
+	c := waits("retry")
+	set(c, 2)
+	is(e, "for something else", len(e.claim(1)), 0)
 }
 
 // laterOptions: a task that is given options after its submission, whatever its status, comes without its spec in later claims,

@@ -48,7 +48,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "FoundTargets": foundTargets, "FoundTargetsGuards": foundTargetsGuards, "Options": options, "Report": report,
 		"Schedules": schedules, "SchedulesDue": schedulesDue, "ScheduleFires": scheduleFires, "ScheduleFiresOnce": scheduleFiresOnce,
 		"Rates": rates, "KindRates": kindRates, "MeasuredOptions": measuredOptions, "LaterOptions": laterOptions,
-		"LimitsAdmit": limitsAdmit, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap, "WaitingOwners": waitingOwners,
+		"LimitsAdmit": limitsAdmit, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap, "RateRaised": rateRaised, "LimitsPaused": limitsPaused, "WaitingOwners": waitingOwners,
 		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
@@ -74,6 +74,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"Secrets":   secrets,
 
 		"BatchCommits": batchCommits, "BatchLost": batchLost, "BatchRollsBack": batchRollsBack, "BatchKeepsTakeoverAway": batchKeepsTakeoverAway,
+		"NextBatchCommits": nextBatchCommits, "NextBatchRollsBack": nextBatchRollsBack, "NextBatchLost": nextBatchLost,
 		"BatchOutlivesItsBegin": batchOutlivesItsBegin, "BatchTxControl": batchTxControl, "BatchSavepoints": batchSavepoints,
 		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit, "BatchLeaksRows": batchLeaksRows,
 		"BatchEndsUnderStatements": batchEndsUnderStatements,

@@ -142,7 +142,8 @@ func scheduleFires(e *env) {
 	third := task()
 	again := first
 	again.ID = uuid.Must(uuid.NewV7())
-	f.Version, f.Tasks, f.LastError = got.Version, []store.NewTask{again, third}, "a\x00b"
+	f.Version, f.Tasks, f.LastError = got.Version, []store.NewTask{third, again}, "a\x00b"
+	f.LastTask = again.ID
 	f.LastErrorAt = time.Time{}
 	fired, err = e.s.FireSchedule(e.ctx(), f)
 	e.ok(err)
@@ -152,6 +153,7 @@ func scheduleFires(e *env) {
 	e.ok(err)
 	is(e, "error", got.LastError, "a\uFFFDb")
 	is(e, "time of the error", got.LastErrorAt.IsZero(), false)
+	is(e, "ids of the tasks", []uuid.UUID{f.Tasks[0].ID, f.Tasks[1].ID, got.LastTask}, []uuid.UUID{third.ID, first.ID, first.ID})
 
 	// What cannot be stored leaves everything as it was.
 	bad := task(func(t *store.NewTask) { t.Priority = 9 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,16 +27,29 @@ func (f *deadFlags) add(c *cobra.Command) {
 	c.Flags().Var(&f.age, "older-than", "only tasks that ended longer ago than this `age`, such as 14d or 36h")
 }
 
-func (f *deadFlags) filter() taskkit.DeadFilter {
+// filter returns what the flags of a command select. One that was given without a value, as by a variable that
+// is not set, would select everything.
+func (f *deadFlags) filter(c *cobra.Command) (taskkit.DeadFilter, error) {
+	for flag, empty := range map[string]bool{"kind": len(f.Kinds) == 0 || slices.Contains(f.Kinds, ""), "code": f.Code == "", "queue": f.Queue == ""} {
+		if empty && c.Flags().Changed(flag) {
+			return taskkit.DeadFilter{}, usage("--%s is empty: give a value, or leave the flag out to select all", flag)
+		}
+	}
 	f.OlderThan = f.age.Duration
-	return f.DeadFilter
+	return f.DeadFilter, nil
 }
 
 func (a *app) deadCommand() *cobra.Command {
 	list := func(c *cobra.Command) *cobra.Command {
 		var f deadFlags
 		c.Args = noArgs
-		c.RunE = func(c *cobra.Command, _ []string) error { return a.dead(c.Context(), f.filter()) }
+		c.RunE = func(c *cobra.Command, _ []string) error {
+			filter, err := f.filter(c)
+			if err != nil {
+				return err
+			}
+			return a.dead(c.Context(), filter)
+		}
 		f.add(c)
 		return c
 	}
@@ -123,6 +137,10 @@ func (a *app) deadShowCommand() *cobra.Command {
 					return err
 				}
 			}
+			filter, err := f.filter(c)
+			if err != nil {
+				return err
+			}
 			db, err := a.connect(c.Context())
 			if err != nil {
 				return err
@@ -134,7 +152,7 @@ func (a *app) deadShowCommand() *cobra.Command {
 					return several(err)
 				}
 			}
-			tasks, err := db.DeadTasks(c.Context(), f.filter(), after, limit)
+			tasks, err := db.DeadTasks(c.Context(), filter, after, limit)
 			if err != nil {
 				return err
 			}
@@ -157,13 +175,17 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskkit.Client, cont
 	)
 	c.Args = noArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		filter, err := f.filter(c)
+		if err != nil {
+			return err
+		}
 		db, err := a.connect(c.Context())
 		if err != nil {
 			return err
 		}
 		defer db.close()
 		if !yes {
-			groups, err := db.Dead(c.Context(), f.filter())
+			groups, err := db.Dead(c.Context(), filter)
 			if err != nil {
 				return err
 			}
@@ -173,7 +195,7 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskkit.Client, cont
 			}
 			return usage("%s dead letters would be %s: repeat the command with --yes", screen.Count(tasks), done)
 		}
-		report, err := do(db.Client, c.Context(), f.filter(), who.options()...)
+		report, err := do(db.Client, c.Context(), filter, who.options()...)
 		if err != nil {
 			return err
 		}

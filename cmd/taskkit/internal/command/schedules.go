@@ -230,6 +230,11 @@ schedule fires: programs that have the kind check it before, with taskkit.SetSch
 		Args: scheduleArg,
 	}
 	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskkit.ScheduleInfo, error) {
+		for _, name := range []string{"kind", "cron", "zone", "misfire", "queue"} {
+			if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+				return nil, usage("--%s is empty: give a value, or leave it out if it shall stay as it is", name)
+			}
+		}
 		var opts []taskkit.SubmitOption
 		for _, o := range []struct {
 			given  bool

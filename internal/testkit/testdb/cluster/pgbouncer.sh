@@ -6,13 +6,24 @@ set -u
 bin=$1 dir=$2 port=$3 host=$4 hostport=$5 user=$6
 pid=
 
+# PgBouncer 1.18, which Debian 12 has, ends now and then when many clients cancel their
+# queries (https://github.com/pgbouncer/pgbouncer/issues/822). It is started again, as
+# a service manager would do it: the clients of that moment lose their connections, and
+# nobody else does.
 up() {
-	"$bin" "$dir/pgbouncer.ini" >>"$dir/server.log" 2>&1 </dev/null &
+	(
+		trap 'kill -KILL "$!" 2>/dev/null; exit' TERM
+		while :; do
+			"$bin" "$dir/pgbouncer.ini" >>"$dir/server.log" 2>&1 </dev/null &
+			wait "$!"
+			sleep 0.1
+		done
+	) &
 	pid=$!
 }
 down() {
 	if [ -n "$pid" ]; then
-		kill -KILL "$pid" 2>/dev/null
+		kill -TERM "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	fi
 	pid=

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -23,4 +23,4 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::
 ON CONFLICT (task_id, limit_key) DO UPDATE SET fence = excluded.fence, at_most = excluded.at_most,
     waiting = excluded.waiting WHERE taskkit_task_limit.fence <= excluded.fence;
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -113,4 +113,4 @@ FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uui
 UPDATE "taskkit".taskkit_task_plan p SET report = r.report::json
 FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task::uuid;
 
-commit;
+COMMIT;

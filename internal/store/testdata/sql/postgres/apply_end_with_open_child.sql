@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -18,4 +18,4 @@ WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.
     'SCHEDULING', 'EXECUTING')
 LIMIT 1 OFFSET 0);
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -38,4 +38,4 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
 SELECT task_id, options FROM "taskkit".taskkit_task_plan WHERE options IS NOT NULL
     AND task_id = ANY($9::text[]::uuid[]);
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -52,4 +52,4 @@ ON CONFLICT (task_id, page) DO UPDATE SET keys = excluded.keys;
 UPDATE "taskkit".taskkit_task_plan SET targets = $2, targets_total = $3
 WHERE task_id = $1 AND targets = 'finding';
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -31,4 +31,4 @@ INSERT INTO "taskkit".taskkit_task_ledger (id, task_id, batch, items, keys)
 SELECT id::uuid, task::uuid, batch, items, decode(keys, 'base64')
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[]) AS r(id, task, batch, items, keys);
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -47,4 +47,4 @@ RETURNING 0::bigint, q.control;
 INSERT INTO "taskkit".taskkit_task_parent (id, task_id, memo) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET memo = excluded.memo;
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -28,4 +28,4 @@ WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3
 UPDATE "taskkit".taskkit_task_item SET outcome = 'failed', created_date = clock_timestamp()
 WHERE task_id = $1 AND outcome = 'deferred';
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -32,4 +32,4 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS r(id, task_id, ex
     history)
 ON CONFLICT (task_id) DO UPDATE SET history = excluded.history, measured_date = excluded.measured_date;
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -49,4 +49,4 @@ UPDATE "taskkit".taskkit_queued_task
 SET spec_revision = codec_revision
 WHERE id = $1 AND spec_revision IS NULL;
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -50,4 +50,4 @@ SELECT id::uuid, task_id::uuid, process, fence, checkpoint_seq, attempt, class, 
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[],
     $8::text[], $9::text[]) AS r(id, task_id, process, fence, checkpoint_seq, attempt, class, code, detail);
 
-commit;
+COMMIT;

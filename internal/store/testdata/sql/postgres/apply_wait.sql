@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -59,4 +59,4 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 
-commit;
+COMMIT;

@@ -1,17 +1,26 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), open AS MATERIALIZED (
-  SELECT u.queue, (SELECT true FROM "taskkit".taskkit_queued_task q
+WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".taskkit_claim'::regclass) AS read),
+    closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), floor AS MATERIALIZED (
+  SELECT f.queue, f.rank, f.due::timestamptz AS due, f.id::uuid AS id
+  FROM unnest((SELECT $6::text[]), (SELECT $7::bigint[]), (SELECT $8::text[]), (SELECT $9::text[])) f(queue,
+      rank, due, id)
+), open AS MATERIALIZED (
+  SELECT u.queue,
+      CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue
           AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END >= 9
-    ORDER BY CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END LIMIT 1) AS tried
+    ORDER BY CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END LIMIT 1) END AS tried
   FROM unnest((SELECT $2::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+      AND (SELECT read FROM began) >= 0
 ), ranks AS MATERIALIZED (
-  SELECT r.rank, u.queue
+  SELECT r.rank, u.queue, coalesce(f.due, '-infinity') AS due, coalesce(f.id,
+      '00000000-0000-0000-0000-000000000000') AS id
   FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 10), (8, 11), (9, 6), (10, 12), (11, 13),
       (12, 14), (13, 7), (14, 15), (15, 16), (16, 17), (17, 8), (18, 18), (19, 19), (20, 20)) r(place, rank)
   CROSS JOIN open u
+  LEFT JOIN floor f ON f.queue = u.queue AND f.rank = r.rank
   WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
     AND (u.tried OR r.rank < 9)
   ORDER BY r.place
@@ -22,7 +31,7 @@ WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paus
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = r.queue
           AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END = r.rank
-      AND q.not_before <= statement_timestamp()
+      AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (r.due, r.id)
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]),
           false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
@@ -44,7 +53,9 @@ WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paus
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint,
       -1) AS wait,
-    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused
+    EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused,
+    (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS at,
+        pg_stat_get_xact_tuples_returned('"taskkit".taskkit_claim'::regclass) - (SELECT read FROM began) AS read
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
@@ -54,4 +65,4 @@ WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paus
     ORDER BY q.not_before LIMIT 1
   ) t
   WHERE (SELECT count(*) FROM claimed) < $4)
-SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;
+SELECT n.wait, n.paused, n.at, n.read, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;

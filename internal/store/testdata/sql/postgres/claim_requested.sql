@@ -21,5 +21,5 @@ WITH picked AS MATERIALIZED (
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
-), next AS (SELECT -1::bigint AS wait, false AS paused)
-SELECT n.wait, n.paused, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;
+), next AS (SELECT -1::bigint AS wait, false AS paused, 0::bigint AS at, 0::bigint AS read)
+SELECT n.wait, n.paused, n.at, n.read, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;

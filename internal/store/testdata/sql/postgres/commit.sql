@@ -1,5 +1,17 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
+BEGIN;
+
+WITH limits AS MATERIALIZED (
+  SELECT set_config('idle_in_transaction_session_timeout', $4, true),
+    set_config('statement_timeout', $5, true), set_config('lock_timeout', $6, true)
+)
+SELECT coalesce((SELECT '' FROM limits, "taskkit".taskkit_queued_task q
+WHERE q.id = $1 AND q.fence = $2 AND q.checkpoint_seq = $3 AND q.workflow_status || '' IN ('SCHEDULING',
+    'EXECUTING')
+FOR KEY SHARE OF q), "taskkit".taskkit_unapplied($1, $2, $3, false));
+
+WITH applied(ord, control) AS (
 UPDATE "taskkit".taskkit_queued_task q SET
   workflow_status = 'EXECUTING'::text,
   workflow_status_desc = coalesce(nullif($10::text, ''), q.workflow_status_desc),
@@ -38,6 +50,9 @@ WHERE q.id = $1::text::uuid AND q.fence = $2::bigint AND q.checkpoint_seq = $3::
       'SCHEDULING>QUEUED', 'SCHEDULING>COMPLETED', 'SCHEDULING>FAILURE', 'SCHEDULING>ERROR',
       'EXECUTING>QUEUED', 'EXECUTING>COMPLETED', 'EXECUTING>FAILURE', 'EXECUTING>ERROR')
   AND NOT (q.control || '' <> '' AND 'EXECUTING'::text IN ('COMPLETED', 'ERROR', 'FAILURE'))
-RETURNING 0::bigint, q.control;
+RETURNING 0::bigint, q.control
+)
+SELECT coalesce((SELECT control FROM applied), "taskkit".taskkit_unapplied($1::text::uuid, $2::bigint,
+    $3::bigint, false));
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -18,4 +18,4 @@ UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_b
   waiting_reason = 'its worker left', modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM picked);
 
-commit;
+COMMIT;

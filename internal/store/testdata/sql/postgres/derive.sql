@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -120,4 +120,4 @@ INSERT INTO /*/**/ taskkit_task_plan --*/
  (id, task_id, targets, targets_field, targets_total, spec, options)
 VALUES ($1, $2, $3, $4, $5, $6, $7);
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -36,4 +36,6 @@ UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'ERROR', workflow_sta
       modified_date = clock_timestamp()
 WHERE id = ANY($1::text[]::uuid[]) AND workflow_status || '' = 'SCHEDULING';
 
-commit;
+UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
+
+COMMIT;

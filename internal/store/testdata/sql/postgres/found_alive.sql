@@ -1,11 +1,5 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
-
-SET LOCAL idle_in_transaction_session_timeout = '5s';
-
 UPDATE "taskkit".taskkit_task_process SET found_alive_date = clock_timestamp()
 WHERE id = $1 AND ended_reason IN ('silent for longer than it said it may be', 'its presence lock was free')
     AND found_alive_date IS NULL;
-
-commit;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -38,4 +38,4 @@ WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control = ''
 LIMIT 1;
 
-commit;
+COMMIT;

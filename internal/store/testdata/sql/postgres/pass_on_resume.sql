@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -42,4 +42,4 @@ WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL
     AND coalesce(q.control_reason, '') = 'requested of its parent'
 LIMIT 1;
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -10,4 +10,4 @@ ON CONFLICT (name) DO UPDATE SET paused = true, paused_by = excluded.paused_by,
     paused_reason = excluded.paused_reason,
   paused_date = excluded.paused_date WHERE NOT taskkit_queue.paused;
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -16,4 +16,4 @@ DELETE FROM "taskkit".taskkit_task_event WHERE id IN (SELECT id FROM old);
 
 DELETE FROM "taskkit".taskkit_event_prune WHERE id = $1;
 
-commit;
+COMMIT;

@@ -1,8 +1,11 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 WITH RECURSIVE touched AS MATERIALIZED (
-  SELECT n.number, pg_catalog.to_regclass(n.name)::oid AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name,
-      number)
+  SELECT n.number, CASE WHEN strpos(n.name,
+      '.') = 0 THEN pg_catalog.to_regclass(quote_ident(n.name))::oid ELSE (
+    SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
+    WHERE s.nspname = split_part(n.name, '.', 1)::name AND c.relname = split_part(n.name, '.', 2)::name
+  ) END AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
 ), work AS MATERIALIZED (
   SELECT v.pid, r.oid, v.command, v.phase, v.percent FROM (
     SELECT pid, datname, relid, 'VACUUM' AS command, phase, (heap_blks_scanned * 100 / nullif(heap_blks_total,
@@ -53,8 +56,11 @@ ORDER BY 1;
 SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')::bigint, clock_timestamp();
 
 WITH RECURSIVE touched AS MATERIALIZED (
-  SELECT n.number, pg_catalog.to_regclass(n.name)::oid AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name,
-      number)
+  SELECT n.number, CASE WHEN strpos(n.name,
+      '.') = 0 THEN pg_catalog.to_regclass(quote_ident(n.name))::oid ELSE (
+    SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
+    WHERE s.nspname = split_part(n.name, '.', 1)::name AND c.relname = split_part(n.name, '.', 2)::name
+  ) END AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
 ), waits AS MATERIALIZED (
   SELECT l.pid, (extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1000)::bigint AS waited
   FROM pg_catalog.pg_locks l WHERE NOT l.granted AND l.pid IS NOT NULL

@@ -11,13 +11,7 @@ SELECT p.id, coalesce(p.presence_lock, 0), NOT EXISTS (SELECT 1 FROM held WHERE 
     clock_timestamp()
 FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL ORDER BY p.id;
 
-begin;
-
-SET LOCAL idle_in_transaction_session_timeout = '5s';
-
 UPDATE "taskkit".taskkit_task_process SET absent_date = clock_timestamp() WHERE id IN (
   SELECT p.id FROM "taskkit".taskkit_task_process p
   WHERE p.presence_lock = ANY($1::text[]::bigint[]) AND p.ended_date IS NULL
       AND p.absent_date IS NULL ORDER BY p.id FOR UPDATE SKIP LOCKED);
-
-commit;

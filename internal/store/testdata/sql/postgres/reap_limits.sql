@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -29,7 +29,7 @@ UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_b
       modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM lost) RETURNING id;
 
-commit;
+COMMIT;
 
 WITH asked AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q
@@ -67,6 +67,8 @@ WHERE id IN (SELECT id FROM asked) RETURNING id;
 
 SELECT 1 FROM "taskkit".taskkit_limit LIMIT 1;
 
+SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
+
 SELECT DISTINCT limit_key
 FROM "taskkit".taskkit_task_limit
 WHERE waiting AND limit_key > $1
@@ -91,7 +93,9 @@ DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
 
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01 00:00:00+00', false)
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp(), false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM "taskkit".taskkit_queue u WHERE u.name = q.queue
+      AND u.paused), false)
 FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
 
@@ -100,8 +104,6 @@ SELECT k.limit_key FROM "taskkit".taskkit_limit k WHERE k.at_most IS NULL
   AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_limit l JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
       AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
     WHERE l.limit_key = k.limit_key) LIMIT $2;
-
-SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
 
 WITH over AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_parent p ON p.task_id = q.id

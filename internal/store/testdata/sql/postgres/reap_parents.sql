@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -29,7 +29,7 @@ UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_b
       modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM lost) RETURNING id;
 
-commit;
+COMMIT;
 
 WITH asked AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -13,4 +13,4 @@ DELETE FROM "taskkit".taskkit_unknown_kind AS q WHERE EXISTS (SELECT FROM "taskk
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue));
 
-commit;
+COMMIT;

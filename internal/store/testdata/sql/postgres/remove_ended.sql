@@ -4,7 +4,7 @@ SELECT id, execution_component_name, workflow_status, items_failed + items_skipp
   created_date, modified_date, not_before, workflow_stopped_date, clock_timestamp()
 FROM "taskkit".taskkit_queued_task WHERE id > $1 ORDER BY id LIMIT $2;
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -15,4 +15,4 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task p WHERE p.id = q.parent_id
       AND p.workflow_status <> 'COMPLETED')) FOR UPDATE SKIP LOCKED) RETURNING id;
 
-commit;
+COMMIT;

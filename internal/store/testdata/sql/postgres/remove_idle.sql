@@ -4,7 +4,7 @@ SELECT id, execution_component_name, workflow_status, items_failed + items_skipp
   created_date, modified_date, not_before, workflow_stopped_date, clock_timestamp()
 FROM "taskkit".taskkit_queued_task WHERE id > $1 ORDER BY id LIMIT $2;
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -19,4 +19,4 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 
-commit;
+COMMIT;

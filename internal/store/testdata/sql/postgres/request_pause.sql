@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -71,4 +71,4 @@ WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 1;
 
-commit;
+COMMIT;

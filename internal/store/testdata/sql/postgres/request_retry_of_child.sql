@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -91,4 +91,4 @@ SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 
-commit;
+COMMIT;

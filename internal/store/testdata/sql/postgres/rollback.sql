@@ -1,3 +1,3 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-rollback;
+ROLLBACK;

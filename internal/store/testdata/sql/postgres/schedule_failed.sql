@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -11,4 +11,4 @@ UPDATE "taskkit".taskkit_schedule SET version = version + 1, triggered = $3, tri
 WHERE id IN (SELECT id FROM "taskkit".taskkit_schedule s WHERE id = $1::text::uuid
     AND version = $2 FOR NO KEY UPDATE OF s SKIP LOCKED);
 
-commit;
+COMMIT;

@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -48,4 +48,4 @@ ON CONFLICT DO NOTHING
 /*/**/  --*/
 /*/**/--*/ RETURNING pg_notify('taskkit_taskkit', queue);
 
-commit;
+COMMIT;

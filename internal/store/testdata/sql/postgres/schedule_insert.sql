@@ -9,7 +9,7 @@ SELECT id, version, name, execution_component_name, execution_spec, codec_revisi
   last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date,
       modified_date FROM "taskkit".taskkit_schedule WHERE name = $1;
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -21,4 +21,4 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
     $21::text::timestamptz, $22::text::timestamptz, $23, $22::text::timestamptz, $24,
     $25) ON CONFLICT (name) DO NOTHING;
 
-commit;
+COMMIT;

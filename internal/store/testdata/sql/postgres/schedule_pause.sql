@@ -9,7 +9,7 @@ SELECT id, version, name, execution_component_name, execution_spec, codec_revisi
   last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date,
       modified_date FROM "taskkit".taskkit_schedule WHERE name = $1;
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -21,4 +21,4 @@ UPDATE "taskkit".taskkit_schedule SET modified_by = $2, execution_component_name
     modified_date = clock_timestamp()
 WHERE name = $1 AND version = $24;
 
-commit;
+COMMIT;

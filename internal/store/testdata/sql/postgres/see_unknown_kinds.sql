@@ -17,7 +17,7 @@ SELECT q.execution_component_name, q.codec_revision, q.queue, q.tasks, clock_tim
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue));
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -31,9 +31,13 @@ DELETE FROM "taskkit".taskkit_unknown_kind AS q WHERE EXISTS (SELECT FROM "taskk
   WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> to_jsonb(q.queue));
 
+DELETE
+FROM "taskkit".taskkit_unknown_kind
+WHERE last_seen_date < clock_timestamp() - $1::bigint * interval '1 millisecond';
+
 UPDATE "taskkit".taskkit_unknown_kind
 SET reported_date = clock_timestamp()
 WHERE reported_date IS NULL OR reported_date < clock_timestamp() - $1::bigint * interval '1 millisecond'
 RETURNING execution_component_name, codec_revision, queue, tasks, first_seen_date, last_seen_date;
 
-commit;
+COMMIT;

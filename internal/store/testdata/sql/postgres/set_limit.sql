@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -13,7 +13,7 @@ UPDATE "taskkit".taskkit_limit
 SET at_most = $2, modified_by = $3, modified_date = clock_timestamp()
 WHERE limit_key = $1;
 
-commit;
+COMMIT;
 
 SELECT DISTINCT limit_key FROM "taskkit".taskkit_task_limit WHERE waiting AND limit_key = ANY($1::text[]);
 
@@ -26,6 +26,8 @@ WHERE k.limit_key = ANY($1::text[]);
 
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01 00:00:00+00', false)
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp(), false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM "taskkit".taskkit_queue u WHERE u.name = q.queue
+      AND u.paused), false)
 FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;

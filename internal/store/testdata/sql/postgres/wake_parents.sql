@@ -1,6 +1,6 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -30,4 +30,4 @@ WHERE id IN (SELECT id FROM over) RETURNING id;
 
 SELECT pg_notify($1, $2);
 
-commit;
+COMMIT;

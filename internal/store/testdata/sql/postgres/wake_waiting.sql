@@ -2,7 +2,7 @@
 
 SELECT DISTINCT limit_key FROM "taskkit".taskkit_task_limit WHERE waiting AND limit_key = ANY($1::text[]);
 
-begin;
+BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
@@ -22,16 +22,18 @@ DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
 
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01 00:00:00+00', false)
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp(), false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM "taskkit".taskkit_queue u WHERE u.name = q.queue
+      AND u.paused), false)
 FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
 
-UPDATE "taskkit".taskkit_queued_task SET not_before = clock_timestamp(),
+UPDATE "taskkit".taskkit_queued_task SET not_before = CASE WHEN created_date < clock_timestamp() THEN created_date ELSE clock_timestamp() END,
     waiting_reason = 'there may be a place under its limit', modified_date = clock_timestamp()
 WHERE id IN (SELECT q.id FROM "taskkit".taskkit_queued_task q WHERE q.id = ANY($1::text[]::uuid[])
-    AND q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01 00:00:00+00'
-  ORDER BY q.id FOR NO KEY UPDATE OF q) RETURNING id;
+    AND q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp()
+  ORDER BY q.id FOR NO KEY UPDATE OF q SKIP LOCKED) RETURNING id;
 
 SELECT pg_notify($1, $2);
 
-commit;
+COMMIT;

@@ -33,4 +33,6 @@ UPDATE taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc =
       modified_date = datetime('now', 'subsec')
 WHERE id IN (SELECT value FROM json_each($1)) AND workflow_status || '' = 'SCHEDULING';
 
+UPDATE taskkit_task_parent SET waits = false WHERE task_id IN (SELECT value FROM json_each($1)) AND waits;
+
 COMMIT;

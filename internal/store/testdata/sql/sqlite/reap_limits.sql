@@ -64,6 +64,8 @@ WHERE id IN (SELECT id FROM asked) RETURNING id;
 
 SELECT 1 FROM taskkit_limit LIMIT 1;
 
+SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
+
 SELECT DISTINCT limit_key FROM taskkit_task_limit WHERE waiting AND limit_key > $1 ORDER BY limit_key LIMIT $2;
 
 SELECT DISTINCT limit_key
@@ -84,7 +86,9 @@ DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
 
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01', false)
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec'), false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM taskkit_queue u WHERE u.name = q.queue AND u.paused),
+      false)
 FROM taskkit_task_limit l LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
 
@@ -93,8 +97,6 @@ SELECT k.limit_key FROM taskkit_limit k WHERE k.at_most IS NULL
   AND NOT EXISTS (SELECT 1 FROM taskkit_task_limit l JOIN taskkit_queued_task q ON q.id = l.task_id
       AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
     WHERE l.limit_key = k.limit_key) LIMIT $2;
-
-SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
 
 WITH over AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q JOIN taskkit_task_parent p ON p.task_id = q.id

@@ -33,6 +33,10 @@ DELETE FROM taskkit_unknown_kind AS q WHERE EXISTS (SELECT 1 FROM taskkit_task_p
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue));
 
+DELETE
+FROM taskkit_unknown_kind
+WHERE last_seen_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $1 / 1000.0));
+
 UPDATE taskkit_unknown_kind
 SET reported_date = datetime('now', 'subsec')
 WHERE reported_date IS NULL OR reported_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',

@@ -24,6 +24,8 @@ WHERE k.limit_key IN (SELECT value FROM json_each($1));
 
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01', false)
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec'), false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM taskkit_queue u WHERE u.name = q.queue AND u.paused),
+      false)
 FROM taskkit_task_limit l LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;

@@ -20,14 +20,17 @@ DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
 
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
-  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01', false)
+  coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec'), false),
+  coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM taskkit_queue u WHERE u.name = q.queue AND u.paused),
+      false)
 FROM taskkit_task_limit l LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
 
-UPDATE taskkit_queued_task SET not_before = datetime('now', 'subsec'),
+UPDATE taskkit_queued_task SET not_before = CASE WHEN created_date < datetime('now',
+    'subsec') THEN created_date ELSE datetime('now', 'subsec') END,
     waiting_reason = 'there may be a place under its limit', modified_date = datetime('now', 'subsec')
 WHERE id IN (SELECT q.id FROM taskkit_queued_task q WHERE q.id IN (SELECT value FROM json_each($1))
-    AND q.workflow_status || '' = 'QUEUED' AND q.not_before >= '9999-01-01'
+    AND q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec')
   ORDER BY q.id ) RETURNING id;
 
 COMMIT;
