@@ -108,7 +108,7 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 		applied, err = s.applyReport(ctx, s.db, all[0])
 	default:
 		applied = make([]store.Applied, len(writes))
-		err = inTx(ctx, s.db, func(q store.Querier) error {
+		err = s.sender.inTx(ctx, func(q store.Querier) error {
 			for _, r := range rs {
 				part := make([]*store.Write, len(r))
 				for i, n := range r {

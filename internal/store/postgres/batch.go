@@ -52,7 +52,7 @@ func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (s
 		}
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
-	c := &batchConn{db: s.db, task: h.ID, first: s.beginning(h, l)}
+	c := &batchConn{pool: s.sender, task: h.ID, first: s.beginning(h, l)}
 	if err := c.use(conn); err != nil {
 		sqlbase.Discard(conn)
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)

@@ -30,7 +30,7 @@ func (c *batchConn) begin(ctx context.Context, more ...sqlbase.Step) (began bool
 	c.failed = errPanicked // until it has returned
 	begun := func(n int) bool { return n >= len(c.first) }
 	nothing := func(n int) bool { return n == 0 && len(more) > 0 && ctx.Err() == nil }
-	conn, n, err := sendFirst(ctx, c.db, c.conn, slices.Concat(c.first, more), func(n int) bool { return begun(n) || nothing(n) })
+	conn, n, err := c.pool.sendFirst(ctx, c.conn, slices.Concat(c.first, more), func(n int) bool { return begun(n) || nothing(n) })
 	if conn != nil && conn != c.conn { // it has been replaced
 		if lost := c.use(conn); lost != nil {
 			sqlbase.Discard(conn)

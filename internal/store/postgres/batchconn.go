@@ -19,14 +19,14 @@ import (
 // The *sql.Conn keeps everybody else from the driver's connection until it is closed, so inner may be used outside
 // of [sql.Conn.Raw]. The calls come from the pool of its own, one at a time.
 type batchConn struct {
-	db   *sql.DB
+	pool *sender
 	task uuid.UUID
 	// first are BEGIN and the lock while they have not been sent, and failed is why they could not be.
 	first  []sqlbase.Step
 	failed error
 	conn   *sql.Conn
 	inner  any
-	// send is [send], and rollback is ROLLBACK. Both end with a context of the batch's own.
+	// send is [sender.send], and rollback is ROLLBACK. Both end with a context of the batch's own.
 	send     func(...sqlbase.Step) (int, error)
 	rollback func() error
 	// last are the statements that are sent together with COMMIT, before it, and then those
@@ -39,7 +39,7 @@ type batchConn struct {
 // endWith prepares the connection for a transaction whose COMMIT and ROLLBACK end with own.
 func (c *batchConn) endWith(own context.Context) {
 	c.last, c.then, c.done, c.begun = nil, nil, 0, false
-	c.send = func(s ...sqlbase.Step) (int, error) { return send(own, c.conn, s...) }
+	c.send = func(s ...sqlbase.Step) (int, error) { return c.pool.send(own, c.conn, s...) }
 	c.rollback = func() error {
 		_, err := c.conn.ExecContext(own, "ROLLBACK")
 		return err

@@ -16,8 +16,8 @@ const connectTries = 3
 // another one of the pool, as database/sql does. It returns how many steps have succeeded, and the connection that the
 // transaction has, also after an error for whose number of steps keeps is true. After any other error, and after a panic, the connection
 // has been given back, and what is returned is nil.
-func sendFirst(
-	ctx context.Context, db *sql.DB, conn *sql.Conn, steps []sqlbase.Step, keeps func(n int) bool,
+func (s *sender) sendFirst(
+	ctx context.Context, conn *sql.Conn, steps []sqlbase.Step, keeps func(n int) bool,
 ) (used *sql.Conn, n int, err error) {
 	returned := false
 	defer func() {
@@ -26,14 +26,14 @@ func sendFirst(
 		}
 	}()
 	for tries := 1; ; tries++ {
-		n, err = send(ctx, conn, steps...)
+		n, err = s.send(ctx, conn, steps...)
 		if err == nil || keeps(n) {
 			returned = true
 			return conn, n, err
 		}
 		giveBack(ctx, conn, err)
 		if tries < connectTries && n == 0 && unsent(err) {
-			if conn, err = db.Conn(ctx); err == nil {
+			if conn, err = s.db.Conn(ctx); err == nil {
 				continue
 			}
 		}

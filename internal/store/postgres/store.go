@@ -3,7 +3,6 @@ package postgres
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"sync"
 	"time"
@@ -17,7 +16,8 @@ import (
 // connections: locks and settings end with the transaction.
 type Store struct {
 	*sqlbase.Base
-	db *sql.DB
+	db     *sql.DB
+	sender *sender
 	Options
 
 	floors floors
@@ -42,8 +42,11 @@ type Options struct {
 // New returns the store of the tables in a schema. The pool stays the caller's.
 func New(db *sql.DB, schema string, o Options) *Store {
 	o.ProbeEvery = cmp.Or(o.ProbeEvery, 30*time.Second)
-	write := func(ctx context.Context, f func(store.Querier) error) error { return inTx(ctx, db, f) }
-	return &Store{Base: sqlbase.New(db, schema, dialect.Postgres, write), db: db, Options: o, applies: make(map[updatePlan]string), lasts: make(map[lastPlan]string)}
+	s := newSender(db)
+	return &Store{
+		Base: sqlbase.New(db, schema, dialect.Postgres, s.inTx), db: db, sender: s, Options: o,
+		applies: make(map[updatePlan]string), lasts: make(map[lastPlan]string),
+	}
 }
 
 // NewOperator returns what a client does through a pool. Each of its transactions is one of the runtime's own.

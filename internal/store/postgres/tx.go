@@ -17,8 +17,8 @@ const setIdleTimeout = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
 // inTx runs f in a transaction of the runtime's own. No connection returns to the pool before its transaction has ended. An error
 // of the COMMIT does not say whether the transaction was committed.
-func inTx(ctx context.Context, db *sql.DB, f func(store.Querier) error) error {
-	t := &tx{db: db}
+func (s *sender) inTx(ctx context.Context, f func(store.Querier) error) error {
+	t := &tx{pool: s}
 	done := false
 	defer func() {
 		if !done {
@@ -36,7 +36,7 @@ func inTx(ctx context.Context, db *sql.DB, f func(store.Querier) error) error {
 // tx is a transaction that begins with its first statement. BEGIN, the steps that wait and COMMIT are one
 // round trip if nothing comes between them.
 type tx struct {
-	db     *sql.DB
+	pool   *sender
 	conn   *sql.Conn // nil: it has not begun
 	steps  []sqlbase.Step
 	failed error // of a statement: the server would answer COMMIT with ROLLBACK, which is no error
@@ -82,13 +82,13 @@ func (t *tx) send(ctx context.Context, more ...sqlbase.Step) error {
 // sendOn sends steps on the connection of the transaction, and if it has none on one of the pool.
 func (t *tx) sendOn(ctx context.Context, all []sqlbase.Step) (n int, err error) {
 	if t.conn != nil {
-		return send(ctx, t.conn, all...)
+		return t.pool.send(ctx, t.conn, all...)
 	}
-	conn, err := t.db.Conn(ctx)
+	conn, err := t.pool.db.Conn(ctx)
 	if err != nil {
 		return 0, err
 	}
-	t.conn, n, err = sendFirst(ctx, t.db, conn, all, func(int) bool { return false })
+	t.conn, n, err = t.pool.sendFirst(ctx, conn, all, func(int) bool { return false })
 	return n, err
 }
 
