@@ -118,7 +118,7 @@ func inBuckets(h *host, open opener, title string, n, slots, ms int, least float
 }
 
 // shortBuckets are so many that the last ones, which leave some slots empty, take little of the time: a process has
-// 10 slots by default, and of 80 buckets the two fill, at best, four rounds, so that one slot that is
+// 12 slots by default, and of 96 buckets the two fill, at best, four rounds, so that one slot that is
 // empty in one of them costs a fifth of the time.
 const shortBuckets = 1600
 

@@ -116,7 +116,8 @@ type Config struct {
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
 	Schema string
 
-	// Slots is how many tasks run at once. Defaults to 10.
+	// Slots is how many tasks run at once. Most of them wait for the database at any time, so there are more
+	// than processors. Defaults to 12.
 	Slots int
 
 	// SystemID is the first part of the worker's identity
@@ -150,7 +151,7 @@ func or[T comparable](v, d T) T {
 // engine returns the configuration of the engine, with the defaults filled in.
 func (c Config) engine() engine.Config {
 	e := engine.Config{
-		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 10),
+		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 12),
 		SafeMode: c.SafeMode, ClaimMax: c.ClaimMax,
 		BatchTimeout: or(c.BatchTimeout, 30*time.Second), BatchTarget: or(c.BatchTarget, time.Second),
 		Drain: or(c.Drain, 25*time.Second), Quantum: or(c.Quantum, 5*time.Minute),
