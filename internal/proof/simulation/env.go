@@ -60,6 +60,7 @@ type facts struct {
 	parents   map[uuid.UUID]uuid.UUID                // of the children that a parent has tried to submit
 	wrong     []string                               // violations that an executor has seen
 	safe      map[string]bool                        // processes of workers in safe mode
+	workers   time.Time                              // when the last of them was killed, or registered
 	back      time.Duration                          // how far the store's clock has jumped back in all
 	// promptFrom is since when there are no faults, by the store's clock; zero: there are.
 	promptFrom time.Time

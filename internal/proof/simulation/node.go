@@ -41,6 +41,7 @@ func (n *node) crash() {
 	}
 	n.dead = true
 	n.count("crash")
+	n.know(func(f *facts) { f.workers = time.Now() })
 	n.say("%s crashes", n.label)
 	for _, end := range n.ends {
 		end()

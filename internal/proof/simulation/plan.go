@@ -117,6 +117,9 @@ const (
 	kindParent = "parent" // submits a child for each item, and waits for them
 )
 
+// longestCall is how long a call takes at most when there are no faults, there and back.
+const longestCall = 400 * time.Millisecond
+
 // newPlan draws a plan.
 func newPlan(r *rand.Rand) Plan {
 	in := func(lo, hi int) int { return lo + r.IntN(hi-lo+1) }
@@ -136,7 +139,7 @@ func newPlan(r *rand.Rand) Plan {
 	}
 	p := Plan{
 		Workers: in(1, 4), Slots: in(1, 4), Chaos: between(4*time.Second, 20*time.Second),
-		Latency: []time.Duration{time.Millisecond, 5 * time.Millisecond, 30 * time.Millisecond, 200 * time.Millisecond}[r.IntN(4)],
+		Latency: []time.Duration{time.Millisecond, 5 * time.Millisecond, 30 * time.Millisecond, longestCall / 2}[r.IntN(4)],
 		Loss:    rate(0.7, 0.3), Late: rate(0.6, 0.3), Stall: rate(0.4, 0.1),
 		Crash:        some(0.6, time.Second, 10*time.Second),
 		Freeze:       some(0.5, time.Second, 10*time.Second),

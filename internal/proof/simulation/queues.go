@@ -101,11 +101,22 @@ func (w *env) resumeQueues() {
 	}
 }
 
-// endsInPausedQueue is how long a stop may take of a task that waits in a paused queue, when there are no faults.
-const endsInPausedQueue = 8 * time.Second
+// How long a task that is to end may stay as it is, when there are no faults but the executors': Abort and Report may hang,
+// and an item of a task that was under way when its queue was paused may kill the worker.
+const (
+	// claimedWithin is for one that waits: until the next poll, if another worker has released it, and then some calls,
+	// which a claimer makes one after the other. A worker that was killed is back sooner.
+	claimedWithin = pollListening*11/10 + 7*longestCall
+	// endsWithin is for one that a worker has: each try of Abort and Report takes as long as a batch at most, and the
+	// session has calls before and after them. One of a worker that was killed is released sooner, after deadAfter.
+	endsWithin = endTries*batchTimeout + 10*longestCall
+	// endTries is how often a session tries Abort and Report, and endsAtOnce how many tasks a worker ends beside its slots.
+	endTries, endsAtOnce = 3, 4
+)
 
 // stopsInPausedQueue pauses the queues when there are no faults, and stops what waits there. It must end
-// although nothing is claimed to be executed.
+// although nothing is claimed to be executed, and be on its way there all the time: how long that takes in all depends on how
+// many tasks end at once, how often they hang, and how many workers are killed meanwhile.
 func (w *env) stopsInPausedQueue(ctx context.Context) {
 	if !w.plan.PausedAtEnd {
 		return
@@ -132,12 +143,47 @@ func (w *env) stopsInPausedQueue(ctx context.Context) {
 		return
 	}
 	w.count("stop in a paused queue")
-	pass(endsInPausedQueue)
-	for _, id := range stopped {
-		if t, err := w.mem.Task(ctx, id); err == nil && !t.Status.Terminal() {
-			w.wrong("task %s in the paused queue %s was to stop, and is %s with request %q %v later (%s)", id, t.Queue, t.Status, t.Control, endsInPausedQueue, t.WaitingReason)
+	pass(claimedWithin) // in which nothing else may be claimed
+	patience := w.patience()
+	for began := time.Now(); len(stopped) > 0; pass(200 * time.Millisecond) {
+		stopped = slices.DeleteFunc(stopped, func(id uuid.UUID) bool {
+			t, err := w.mem.Task(ctx, id)
+			if err != nil || t.Status.Terminal() {
+				return true
+			}
+			still, stuck := w.stuck(&t)
+			if took := time.Since(began); stuck || took > patience { // or it is given back again and again
+				w.wrong("task %s in the paused queue %s was to stop, and is %s with request %q for %v, %v later (%s)",
+					id, t.Queue, t.Status, t.Control, still, claimedWithin+took, t.WaitingReason)
+				return true
+			}
+			return false
+		})
+	}
+}
+
+// stuck returns for how long nothing has brought a task nearer to its end, and whether that is too long. The time counts from its
+// last change, of which a checkpoint is none here, and again from when a worker was killed or has come. A task that waits need
+// not be claimed if all the room of a worker may have been taken shortly before, since so many tasks were claimed to end.
+func (w *env) stuck(t *store.Task) (still time.Duration, stuck bool) {
+	w.know(func(f *facts) { still = time.Since(f.workers) })
+	now, ending := w.mem.Now(), 0
+	for _, c := range w.mem.Log() {
+		if c.Before == nil {
+			continue
+		}
+		age := now.Sub(c.At)
+		if checkpoint := c.After != nil && c.After.Seq > c.Before.Seq; c.Before.ID == t.ID && !checkpoint {
+			still = min(still, age)
+		}
+		if c.By == "Claim" && c.Before.Control.Ends() && age < endsWithin+claimedWithin {
+			ending++
 		}
 	}
+	if t.Status.InFlight() {
+		return still, still > endsWithin
+	}
+	return still, still > claimedWithin && ending < endsAtOnce
 }
 
 // RegisterWorker implements [store.Store].
@@ -145,7 +191,11 @@ func (n *node) RegisterWorker(ctx context.Context, p store.Process) error {
 	if n.safeMode {
 		n.know(func(f *facts) { f.safe[p.ID] = true })
 	}
-	return act(ctx, n, "RegisterWorker", func(ctx context.Context) error { return n.db.RegisterWorker(ctx, p) })
+	return act(ctx, n, "RegisterWorker", func(ctx context.Context) error {
+		err := n.db.RegisterWorker(ctx, p)
+		n.know(func(f *facts) { f.workers = time.Now() })
+		return err
+	})
 }
 
 // checkQueues checks that nothing is claimed of a paused queue, unless it is to end, and nothing by a worker in safe mode.

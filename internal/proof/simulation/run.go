@@ -26,6 +26,8 @@ const (
 	deadAfter = 3 * time.Second
 	// maxAttempts is how often a batch is tried.
 	maxAttempts = 4
+	// batchTimeout is how long a batch may take, and pollListening how often a worker polls that has notifications.
+	batchTimeout, pollListening = 2 * time.Second, 2 * time.Second
 )
 
 // Report is what came of one seed.
@@ -119,8 +121,8 @@ func (n *node) config() engine.Config {
 	}
 	c := engine.Config{
 		System: label, Version: "simulated", Queues: queues, Slots: w.plan.Slots, SafeMode: n.safeMode, Throttle: n.throttle(),
-		BatchTimeout: 2 * time.Second, BatchTarget: time.Second, Drain: 3 * time.Second, Quantum: 2 * time.Second,
-		Heartbeat: 500 * time.Millisecond, DeadAfter: deadAfter, Poll: 500 * time.Millisecond, PollListening: 2 * time.Second,
+		BatchTimeout: batchTimeout, BatchTarget: time.Second, Drain: 3 * time.Second, Quantum: 2 * time.Second,
+		Heartbeat: 500 * time.Millisecond, DeadAfter: deadAfter, Poll: 500 * time.Millisecond, PollListening: pollListening,
 		MeasureEvery: 200 * time.Millisecond, Call: time.Second, LockTimeout: 500 * time.Millisecond,
 		MaxAttempts: maxAttempts, Backoff: classify.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
 		SpecMax: 1 << 10, Log: log,
