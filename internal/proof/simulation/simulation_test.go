@@ -86,17 +86,17 @@ const detectedWithin = 6000
 var known = map[string]uint64{
 	"no-fence":                       59,
 	"claim-keeps-fence":              3,
-	"reap-by-id":                     33,
+	"reap-by-id":                     2,
 	"reap-never":                     33,
 	"batch-without-lock":             611,
 	"checkpoint-outside-transaction": 3,
 	"stop-not-delivered":             11,
-	"policy-after-commit":            18,
+	"policy-after-commit":            0,
 	"search-loses-page":              0,
 	"ledger-beside-failure":          12,
 	"children-outside-transaction":   6,
 	"attempts-counted-at-failure":    31,
-	"claims-from-paused-queue":       4,
+	"claims-from-paused-queue":       7,
 	"fires-any-version":              40,
 }
 
