@@ -95,7 +95,16 @@ func limitsAdmit(e *env) {
 // than there are.
 func limitsTogether(e *env) {
 	e.registerWorker()
+	// In the first rounds the pool opens its connections, one after the other.
+	for round := range 5 {
+		limitsRound(e, round)
+	}
+}
+
+// limitsRound asks for places under limits of its own.
+func limitsRound(e *env, round int) {
 	const tasks = 30
+	x, y := fmt.Sprintf("x%d", round), func(i int) string { return fmt.Sprintf("y%d of %d", i, round) }
 	for range tasks {
 		e.one()
 	}
@@ -110,7 +119,7 @@ func limitsTogether(e *env) {
 			var asked []store.Admission
 			for i, t := range c[from : from+3] {
 				// Each locks the keys in another order.
-				limits := []store.Limit{limit("x", 4), limit(fmt.Sprintf("y%d", i), 3)}
+				limits := []store.Limit{limit(x, 4), limit(y(i), 3)}
 				if from%2 == 1 {
 					limits[0], limits[1] = limits[1], limits[0]
 				}
@@ -125,17 +134,17 @@ func limitsTogether(e *env) {
 			}
 			for i, a := range answers {
 				if a.OK {
-					given["x"]++
-					given[fmt.Sprintf("y%d", i)]++
+					given[x]++
+					given[y(i)]++
 				}
 			}
 		})
 	}
 	wg.Wait()
-	is(e, "places of x", given["x"], 4)
+	is(e, "places of "+x, given[x], 4)
 	for i := range 3 {
-		if n := given[fmt.Sprintf("y%d", i)]; n > 3 {
-			e.Errorf("%d places of y%d", n, i)
+		if n := given[y(i)]; n > 3 {
+			e.Errorf("%d places of %s", n, y(i))
 		}
 	}
 }
