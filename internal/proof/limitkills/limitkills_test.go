@@ -19,21 +19,24 @@ const (
 	keys, shortKeys, perKey = 1000, 8, 6
 	// processes is how many worker processes there are, with four slots each.
 	processes = 4
+	// longInterval and shortInterval are the time between two kills. In the long form a process lives for four seconds
+	// on average, so that all slots are taken most of the time; the short form is over in seconds, and has to have kills.
+	longInterval, shortInterval = time.Second, 300 * time.Millisecond
 )
 
 // Never more tasks with a key execute at once than its limit, while worker processes are killed, and all end.
 func TestLimitsUnderKills(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		n := shortKeys
+		n, interval := shortKeys, shortInterval
 		budget, long := prove.Budget(t)
 		if long {
-			n = keys
+			n, interval = keys, longInterval
 		}
 		e := newEnv(t, db)
 		rounds, tasks, began := 0, 0, time.Now()
 		for ; rounds == 0 || long && time.Since(began) < budget*4/5; rounds++ {
-			tasks += e.round(n)
+			tasks += e.round(n, interval)
 		}
 		if e.kills == 0 || e.highest < limit {
 			t.Errorf("%d kills, and at most %d tasks of a key at once: nothing was shown", e.kills, e.highest)
@@ -89,8 +92,9 @@ func (e *env) exec(query string) {
 	}
 }
 
-// round submits tasks with n keys and kills workers until all have ended. It returns how many tasks there were.
-func (e *env) round(n int) int {
+// round submits tasks with n keys, and kills a worker in each interval until all have ended. It returns how many tasks
+// there were.
+func (e *env) round(n int, interval time.Duration) int {
 	e.Helper()
 	e.exec("DELETE FROM " + e.args.Table("worked"))
 	specs := make([]workSpec, 0, n*perKey)
@@ -106,7 +110,7 @@ func (e *env) round(n int) int {
 	}
 	ctx, cancel := context.WithTimeout(e.Context(), 10*testdb.Patience(e))
 	defer cancel()
-	tick := time.NewTicker(300 * time.Millisecond)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for left := len(ids); left > 0; {
 		select {
