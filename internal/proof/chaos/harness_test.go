@@ -93,7 +93,7 @@ func workerProcess(raw string) error {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(a.MaxConns)
+	testdb.SetConns(db, a.MaxConns)
 	o, err := oracle.New(oracle.Dialect(a.Dialect), a.Schema)
 	if err != nil {
 		return err

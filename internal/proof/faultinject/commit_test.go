@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/internal/proof/faultinject/sqlitefault"
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/faultproxy"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
@@ -96,7 +97,7 @@ func (l *env) committing(rng *rand.Rand, c *commits) (open func() (*sql.DB, erro
 		k, err := sqliteConnector(l.db.DSN, faults)
 		return func() (*sql.DB, error) {
 				db := sql.OpenDB(k)
-				pooled(db)
+				testdb.SetConns(db, conns)
 				return db, nil
 			}, func(context.Context) error {
 				for i := range faults {

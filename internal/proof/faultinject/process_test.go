@@ -87,14 +87,14 @@ func openFor(a workerArgs) (*sql.DB, error) {
 			return nil, err
 		}
 		db := sql.OpenDB(k)
-		pooled(db)
+		testdb.SetConns(db, conns)
 		return db, nil
 	}
 	db, err := sql.Open("pgx", a.DSN)
 	if err != nil {
 		return nil, fmt.Errorf("open the worker's database: %w", err)
 	}
-	pooled(db)
+	testdb.SetConns(db, conns)
 	return db, nil
 }
 
@@ -113,11 +113,8 @@ func (a workerArgs) onSelf() []sqlitefault.Fault {
 	}}}
 }
 
-// pooled bounds a worker's connections.
-func pooled(db *sql.DB) {
-	db.SetMaxOpenConns(6)
-	db.SetMaxIdleConns(6)
-}
+// conns is how many connections a worker has.
+const conns = 6
 
 // process is a worker process.
 type process struct {

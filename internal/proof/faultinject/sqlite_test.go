@@ -123,7 +123,7 @@ func (h *driven) args(a workerArgs) workerArgs {
 
 func (h *driven) open() (*sql.DB, error) {
 	db := sql.OpenDB(h.driver)
-	pooled(db)
+	testdb.SetConns(db, conns)
 	return db, nil
 }
 

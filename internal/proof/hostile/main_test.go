@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 func openDB(driver, dsn string) (*sql.DB, error) {
 	db, err := sql.Open(driver, dsn)
 	if err == nil {
-		db.SetMaxOpenConns(6)
+		testdb.SetConns(db, 6)
 	}
 	return db, err
 }

@@ -67,7 +67,7 @@ func process(raw string) error {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(6)
+	testdb.SetConns(db, 6)
 	logger := slog.New(slog.DiscardHandler)
 	if a.Server {
 		jobs, err := taskhttp.New(db, taskhttp.Config{

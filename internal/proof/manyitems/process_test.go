@@ -71,7 +71,7 @@ func process(raw string) error {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(6)
+	testdb.SetConns(db, 6)
 	if a.Call == "" {
 		return a.work(db)
 	}

@@ -90,6 +90,7 @@ func process(raw string) error {
 		return err
 	}
 	defer db.Close()
+	db.SetMaxIdleConns(8)
 	// What supervises the process starts it again if it cannot begin.
 	for {
 		c, err := newConsumer(db, a, slog.New(slog.DiscardHandler))

@@ -75,7 +75,7 @@ func workerProcess(raw string) error {
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(10)
+	testdb.SetConns(db, 10)
 	o, err := oracle.New(oracle.Dialect(a.Dialect), a.Schema)
 	if err != nil {
 		return err

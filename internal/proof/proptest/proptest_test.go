@@ -50,7 +50,7 @@ func newPlace(tb testing.TB, db *testdb.DB) *database {
 	return &database{on: db, db: db.DB, schema: schema, patience: testdb.Patience(tb), open: func() (*sql.DB, error) {
 		h, err := sql.Open(driver, db.DSN)
 		if err == nil {
-			h.SetMaxOpenConns(7)
+			testdb.SetConns(h, 7)
 		}
 		return h, err
 	}}

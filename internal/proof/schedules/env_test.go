@@ -114,6 +114,7 @@ func newEnv(t *testing.T, db *testdb.DB, at time.Time) inDatabase {
 		if w.h, err = sql.Open("pgx", dsn.String()); err != nil {
 			t.Fatal(err)
 		}
+		w.h.SetMaxIdleConns(8)
 		t.Cleanup(func() { _ = w.h.Close() })
 	}
 	s, err := dbstore.Open(t.Context(), w.h, db.Schema, dbstore.Options{})

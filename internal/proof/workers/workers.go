@@ -78,7 +78,7 @@ func work(raw string, connections int, register func(Args, *taskkit.Registry) ta
 		return err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(connections)
+	testdb.SetConns(db, connections)
 	var reg taskkit.Registry
 	c := register(a, &reg)
 	c.Schema = a.Schema

@@ -125,6 +125,14 @@ func SQLite(tb testing.TB, opts ...Option) *DB {
 	return &DB{DB: db, Dialect: dialect.SQLite, DSN: dsn, Direct: dsn}
 }
 
+// SetConns bounds a pool, and lets it keep its connections: by default database/sql closes all but two when they are idle.
+// What a new connection has to plan anew, and what it costs the machine to start its server process, is many times as much as
+// most statements.
+func SetConns(db *sql.DB, n int) {
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+}
+
 // open opens a handle, sees that it works, and closes it when the test ends.
 func open(tb testing.TB, driver, dsn string, o options) *sql.DB {
 	tb.Helper()
@@ -132,8 +140,7 @@ func open(tb testing.TB, driver, dsn string, o options) *sql.DB {
 	if err != nil {
 		tb.Fatalf("open the test's database %s: %v", dsn, err)
 	}
-	db.SetMaxOpenConns(o.maxConns)
-	db.SetMaxIdleConns(o.maxConns)
+	SetConns(db, o.maxConns)
 	tb.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			tb.Errorf("close the test's database: %v", err)
