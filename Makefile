@@ -11,6 +11,10 @@ PKG ?= ./...
 # Further flags of go test: make test FLAGS='-run TestClaim -v'
 FLAGS ?=
 
+# A build without paths of this machine is the same in every clone, so that one cache serves all of them. One of
+# the tests installs taskgen as a user does, whose builds have none either.
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
+
 # The packages of PKG by module: ./... stands for all of both.
 ROOT_PKG = $(strip $(filter-out ./internal/proof/%,$(PKG)))
 PROOF_PKG = $(strip $(patsubst ./internal/proof/%,./%,$(filter ./internal/proof/%,$(PKG))) $(filter ./...,$(PKG)))

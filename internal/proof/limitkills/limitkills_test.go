@@ -19,9 +19,9 @@ const (
 	keys, shortKeys, perKey = 1000, 8, 6
 	// processes is how many worker processes there are, with four slots each.
 	processes = 4
-	// longInterval and shortInterval are the time between two kills. In the long form a process lives for 12 seconds
+	// longInterval and shortInterval are the time between two kills. In the long form a process lives for 20 seconds
 	// on average, so that all slots are taken most of the time; the short form is over in seconds, and has to have kills.
-	longInterval, shortInterval = 3 * time.Second, 300 * time.Millisecond
+	longInterval, shortInterval = 5 * time.Second, time.Second
 )
 
 // Never more tasks with a key execute at once than its limit, while worker processes are killed, and all end.

@@ -80,7 +80,7 @@ func (w *worker) Execute(ctx context.Context, b *workBatch) (taskkit.Next, error
 		return taskkit.More, err
 	}
 	select { // so that others could execute at the same time
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(150 * time.Millisecond):
 	case <-ctx.Done():
 		return taskkit.More, ctx.Err()
 	}
