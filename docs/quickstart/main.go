@@ -111,6 +111,7 @@ func open(url, file string) (*sql.DB, *ent.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	db.SetMaxIdleConns(16) // a worker's Slots and three more; database/sql keeps two
 	return db, ent.NewClient(ent.Driver(entsql.OpenDB(name, db))), nil
 }
 
