@@ -1,6 +1,7 @@
 package dbstore_test
 
 import (
+	"database/sql"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,16 +17,15 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// openedRecorded is [opened] on a handle of its own, and fails the test when the
+// openedRecorded is [opened] on a recorded handle, and fails the test when the
 // store executes a statement that is in no golden file of TestStatements. A new
 // statement therefore cannot be forgotten there.
-func openedRecorded(t *testing.T, db *testdb.DB) (store.Store, *testdb.DB) {
+func openedRecorded(t *testing.T, db *testdb.DB, handle *sql.DB, rec *recording) (store.Store, *testdb.DB) {
 	t.Helper()
 	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
 		t.Fatal(err)
 	}
 	known := goldenShapes(t, db)
-	handle, rec := recorded(t, db)
 	s, err := dbstore.Open(t.Context(), handle, db.Schema, dbstore.Options{})
 	if err != nil {
 		t.Fatal(err)

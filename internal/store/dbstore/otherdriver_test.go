@@ -19,17 +19,17 @@ import (
 // wraps that of pgx.
 func TestBatchesWithAnotherDriver(t *testing.T) {
 	t.Parallel()
+	dbs := &reuse{t: t, open: testdb.Postgres}
 	storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
-		db := testdb.Postgres(t)
+		db := *dbs.take(t)
 		c, err := pgx.ParseConfig(db.DSN)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = db.DB.Close()
 		db.DB = sql.OpenDB(wrapper{stdlib.GetConnector(*c)})
-		db.SetMaxOpenConns(8)
+		testdb.SetConns(db.DB, 8)
 		t.Cleanup(func() { _ = db.DB.Close() })
-		return opened(t, db)
+		return opened(t, &db)
 	}, "BatchCommits", "BatchRollsBack", "BatchGuardAtCommit", "BatchInterrupted", "BatchLost", "BatchSavepoints", "BatchOutlivesItsBegin", "BatchKeepsTakeoverAway",
 		"LeaveReleases", "ReapGoesOn", "ReapEnds", "ReapParents", "Processes", "RequestEveryStatus", "RequestRetry", "RequestOrphan", "RequestNotFound", "PassOnEvery")
 }

@@ -58,7 +58,7 @@ func recorded(t *testing.T, db *testdb.DB) (*sql.DB, *recording) {
 	} else {
 		handle = sql.OpenDB(connector{db.Driver(), db.DSN, r})
 	}
-	handle.SetMaxOpenConns(8)
+	testdb.SetConns(handle, 8)
 	t.Cleanup(func() { _ = handle.Close() })
 	return handle, r
 }

@@ -54,19 +54,24 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return openedRecorded(t, testdb.Postgres(t)) })
+		dbs := &reuse{t: t, open: testdb.Postgres}
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
+			db := dbs.take(t)
+			handle, rec := dbs.recorded(db)
+			return openedRecorded(t, db, handle, rec)
+		})
 	})
 	// The most different mode of pgx: the client writes the values into the statement. Through
 	// PgBouncer it is exec; for the others see TestExecModes.
 	t.Run("postgres simple_protocol", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
-			return opened(t, testdb.Postgres(t, testdb.ExecMode("simple_protocol")))
-		})
+		dbs := &reuse{t: t, open: testdb.Postgres, opts: []testdb.Option{testdb.ExecMode("simple_protocol")}}
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, dbs.take(t)) })
 	})
 	t.Run("pgbouncer", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, testdb.PgBouncer(t)) })
+		dbs := &reuse{t: t, open: testdb.PgBouncer}
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, dbs.take(t)) })
 	})
 	t.Run("pgbouncer with a listener past it", func(t *testing.T) {
 		t.Parallel()
@@ -77,6 +82,10 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return openedRecorded(t, testdb.SQLite(t)) })
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
+			db := testdb.SQLite(t)
+			handle, rec := recorded(t, db)
+			return openedRecorded(t, db, handle, rec)
+		})
 	})
 }

@@ -153,7 +153,7 @@ func (d sqlBackdoor) Count(ctx context.Context, rows Rows) (n int, err error) {
 
 // CreateLedger implements [Backdoor].
 func (d sqlBackdoor) CreateLedger(ctx context.Context) error {
-	_, err := d.ExecContext(ctx, "CREATE TABLE ledger (item text NOT NULL)")
+	_, err := d.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS ledger (item text NOT NULL)")
 	return err
 }
 
