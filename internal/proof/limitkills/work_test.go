@@ -36,11 +36,13 @@ var workKind = taskkit.NewKind(taskkit.Definition[workSpec, workState, struct{}]
 
 func TestMain(m *testing.M) {
 	workers.Main(m, 8, func(a workers.Args, r *taskkit.Registry) taskkit.Config {
-		now := "clock_timestamp()"
+		// A batch takes as long that the slots are busy and the machine is not. On SQLite it keeps all others from writing
+		// meanwhile, so that only the sessions of tasks overlap.
+		now, wait := "clock_timestamp()", 150*time.Millisecond
 		if a.Dialect == dialect.SQLite {
-			now = "julianday('now') * 86400000.0"
+			now, wait = "julianday('now') * 86400000.0", 5*time.Millisecond
 		}
-		taskkit.Register(r, workKind, &worker{table: a.Table("worked"), now: now, sessions: make(map[taskkit.ID]int)})
+		taskkit.Register(r, workKind, &worker{table: a.Table("worked"), now: now, wait: wait, sessions: make(map[taskkit.ID]int)})
 		return taskkit.Config{
 			Slots: 4, Heartbeat: 300 * time.Millisecond, DeadAfter: 2 * time.Second, BatchTimeout: time.Second,
 			Poll: 50 * time.Millisecond, PollListening: 200 * time.Millisecond,
@@ -53,6 +55,7 @@ func TestMain(m *testing.M) {
 // break, is an interval.
 type worker struct {
 	table, now string
+	wait       time.Duration // of each batch
 
 	mu       sync.Mutex
 	sessions map[taskkit.ID]int
@@ -80,7 +83,7 @@ func (w *worker) Execute(ctx context.Context, b *workBatch) (taskkit.Next, error
 		return taskkit.More, err
 	}
 	select { // so that others could execute at the same time
-	case <-time.After(150 * time.Millisecond):
+	case <-time.After(w.wait):
 	case <-ctx.Done():
 		return taskkit.More, ctx.Err()
 	}
