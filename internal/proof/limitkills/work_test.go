@@ -36,8 +36,8 @@ var workKind = taskkit.NewKind(taskkit.Definition[workSpec, workState, struct{}]
 
 func TestMain(m *testing.M) {
 	workers.Main(m, 8, func(a workers.Args, r *taskkit.Registry) taskkit.Config {
-		// A batch takes as long that the slots are busy and the machine is not. On SQLite it keeps all others from writing
-		// meanwhile, so that only the sessions of tasks overlap.
+		// A batch waits long enough for all slots to be busy while the machine is not. On SQLite it keeps the only write lock
+		// meanwhile, so that it waits shortly: there the sessions of tasks overlap, and their batches do not.
 		now, wait := "clock_timestamp()", 150*time.Millisecond
 		if a.Dialect == dialect.SQLite {
 			now, wait = "julianday('now') * 86400000.0", 5*time.Millisecond

@@ -24,6 +24,7 @@ type reuse struct {
 	handles map[*testdb.DB]recordedHandle
 }
 
+// recordedHandle is what [recorded] returns.
 type recordedHandle struct {
 	*sql.DB
 	*recording
@@ -70,6 +71,7 @@ func (r *reuse) recorded(db *testdb.DB) (*sql.DB, *recording) {
 	return h.DB, h.recording
 }
 
+// takeFree returns a database that no case has, or nil.
 func (r *reuse) takeFree() (db *testdb.DB) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

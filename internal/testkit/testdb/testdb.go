@@ -125,9 +125,8 @@ func SQLite(tb testing.TB, opts ...Option) *DB {
 	return &DB{DB: db, Dialect: dialect.SQLite, DSN: dsn, Direct: dsn}
 }
 
-// SetConns bounds a pool, and lets it keep its connections: by default database/sql closes all but two when they are idle.
-// What a new connection has to plan anew, and what it costs the machine to start its server process, is many times as much as
-// most statements.
+// SetConns bounds a pool to n connections and lets it keep them: by default database/sql closes idle ones but two. A new
+// connection starts a server process and plans every statement again, which takes many times as long as most statements.
 func SetConns(db *sql.DB, n int) {
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)

@@ -93,7 +93,7 @@ func Steps() []Step {
 		},
 		{
 			Name: "limitkills", Package: "limitkills", Run: "^TestLimitsUnderKills$", Share: 4, Records: []string{"limitkills-postgres", "limitkills-sqlite"},
-			Proves: "1,000 keys with a limit of two on 16 slots of four worker processes that are killed all the time: never three tasks of a key at once",
+			Proves: "1,000 keys with a limit of two on 16 slots of four worker processes that are killed again and again: never three tasks of a key at once",
 		},
 		{
 			Name: "fairness", Package: "fairness", Run: "^Test", Share: 2, Least: time.Minute, Records: []string{"turns-postgres", "turns-sqlite", "rate-postgres", "rate-sqlite"},
