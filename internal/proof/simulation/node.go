@@ -20,11 +20,12 @@ type node struct {
 	ends   []context.CancelFunc
 	txs    map[*nodeTx]bool
 
-	safeMode bool                   // it claims nothing
-	due      map[string][]time.Time // when it found versions of schedules due, by the store's clock
-	asked    []asked                // calls of an indicator of the user's
-	answered map[string][]answer    // of indicators, see [Throttle]
-	readings map[uuid.UUID]reading  // what its sessions were told of the times of their tasks
+	safeMode      bool                   // it claims nothing
+	due           map[string][]time.Time // when it found versions of schedules due, by the store's clock
+	asked         []asked                // calls of an indicator of the user's
+	readingHealth int                    // calls of ReadHealth that have not returned
+	answered      map[string][]answer    // of indicators, see [Throttle]
+	readings      map[uuid.UUID]reading  // what its sessions were told of the times of their tasks
 }
 
 func (w *env) node(label string) *node {

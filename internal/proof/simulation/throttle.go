@@ -103,9 +103,9 @@ func (n *node) outbox(ctx context.Context) (reason string, err error) {
 	defer func() {
 		n.state.Lock()
 		n.asked[number].ended = time.Now()
+		counts := n.counts(ctx, began)
 		n.state.Unlock()
-		// One that does not answer in time has not answered.
-		n.answers(indicatorOwn, began, answered && reason == "" && err == nil && ctx.Err() == nil)
+		n.answers(indicatorOwn, began, counts && answered && reason == "" && err == nil)
 	}()
 	if err := sleep(ctx, n.between(0, 20*time.Millisecond)); err != nil {
 		return "", err
@@ -134,6 +134,21 @@ func (n *node) outbox(ctx context.Context) (reason string, err error) {
 		return "mails wait", nil
 	}
 	return "", nil
+}
+
+// counts reports whether a reading may take the answer that a call of the user's indicator gives now. One that does not answer in
+// time has not answered; but a reading that waits for the health of the database for longer takes what it then finds. The
+// caller has locked state.
+func (n *node) counts(ctx context.Context, began time.Time) bool {
+	now := time.Now()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return false // the reading was cut off
+	case !now.After(began.Add(readWithin)), n.readingHealth > 0:
+		return true
+	}
+	health := n.answered[indicatorHealth]
+	return len(health) > 0 && health[len(health)-1].at.Equal(now)
 }
 
 // answers notes an answer.
@@ -197,6 +212,14 @@ func (c *call) checkAnswers(indicator string, from time.Time) {
 // ReadHealth implements [store.Health].
 func (n *node) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
 	began := time.Now()
+	n.state.Lock()
+	n.readingHealth++
+	n.state.Unlock()
+	defer func() {
+		n.state.Lock()
+		n.readingHealth--
+		n.state.Unlock()
+	}()
 	r, err := do(ctx, n, "ReadHealth", func(ctx context.Context) (store.HealthReading, error) { return n.db.ReadHealth(ctx, q) })
 	n.answers(indicatorHealth, began, err == nil && len(r.Vacuums) == 0)
 	return r, err
