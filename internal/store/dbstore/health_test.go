@@ -56,6 +56,10 @@ func execute(t *testing.T, db *sql.DB, statements ...string) {
 // slowVacuum are the statements before a VACUUM that takes minutes for a table with pages of some hundreds.
 var slowVacuum = []string{"SET vacuum_cost_delay = 100", "SET vacuum_cost_limit = 1"}
 
+// unattended are the options of a table that autovacuum leaves alone: beside a VACUUM it would be found too, and a VACUUM
+// after it has nothing to do and ends at once.
+const unattended = " WITH (autovacuum_enabled = off)"
+
 // pages fills a table with rows of which eight have room on a page.
 const pages = "INSERT INTO %s SELECT n, repeat('x', 900) FROM generate_series(1, 8000) n"
 
@@ -130,12 +134,12 @@ func TestHealthVacuum(t *testing.T) {
 	}
 	role := "plain_" + db.Schema
 	execute(t, db.DB,
-		"CREATE TABLE plain (n int, s text)", fmt.Sprintf(pages, "plain"),
+		"CREATE TABLE plain (n int, s text)"+unattended, fmt.Sprintf(pages, "plain"),
 		`CREATE TABLE "Whole" (n int, s text) PARTITION BY RANGE (n)`,
 		`CREATE TABLE part PARTITION OF "Whole" FOR VALUES FROM (0) TO (100000) PARTITION BY RANGE (n)`,
-		`CREATE TABLE part_of_part PARTITION OF part FOR VALUES FROM (0) TO (100000)`, fmt.Sprintf(pages, "part_of_part"),
-		"CREATE TABLE above (n int, s text)", "CREATE TABLE child () INHERITS (above)", fmt.Sprintf(pages, "child"),
-		"CREATE TABLE long (n int, s text)", "ALTER TABLE long ALTER s SET STORAGE EXTERNAL",
+		`CREATE TABLE part_of_part PARTITION OF part FOR VALUES FROM (0) TO (100000)`+unattended, fmt.Sprintf(pages, "part_of_part"),
+		"CREATE TABLE above (n int, s text)", "CREATE TABLE child () INHERITS (above)"+unattended, fmt.Sprintf(pages, "child"),
+		"CREATE TABLE long (n int, s text) WITH (autovacuum_enabled = off, toast.autovacuum_enabled = off)", "ALTER TABLE long ALTER s SET STORAGE EXTERNAL",
 		"INSERT INTO long SELECT n, repeat('x', 9000) FROM generate_series(1, 500) n",
 		"CREATE TABLE other (n int)",
 		"CREATE ROLE "+role+" LOGIN", "GRANT USAGE ON SCHEMA "+db.Schema+" TO "+role, "GRANT ALL ON ALL TABLES IN SCHEMA "+db.Schema+" TO "+role)
@@ -227,7 +231,7 @@ func TestHealthServer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = replica.Close() })
 	execute(t, db.DB, "CREATE ROLE plain LOGIN", "GRANT USAGE ON SCHEMA "+db.Schema+" TO plain", "GRANT ALL ON ALL TABLES IN SCHEMA "+db.Schema+" TO plain",
-		"CREATE TABLE plain (n int, s text) WITH (autovacuum_enabled = off)", "CREATE TABLE kept (n int)")
+		"CREATE TABLE plain (n int, s text)"+unattended, "CREATE TABLE kept (n int)")
 	read := healthOf(t, db)
 	q := all("plain", "kept")
 
@@ -336,7 +340,7 @@ func TestHealthOfForbiddenSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	role, closed := "plain_"+db.Schema, db.Schema+"_closed"
-	execute(t, db.DB, "CREATE SCHEMA "+closed, "CREATE TABLE "+closed+".people (n int, s text)", "CREATE TABLE own (n int, s text)",
+	execute(t, db.DB, "CREATE SCHEMA "+closed, "CREATE TABLE "+closed+".people (n int, s text)"+unattended, "CREATE TABLE own (n int, s text)"+unattended,
 		"CREATE ROLE "+role+" LOGIN", "GRANT USAGE ON SCHEMA "+db.Schema+" TO "+role, "GRANT ALL ON ALL TABLES IN SCHEMA "+db.Schema+" TO "+role)
 	t.Cleanup(func() { execute(t, db.DB, "DROP SCHEMA "+closed+" CASCADE", "DROP OWNED BY "+role, "DROP ROLE "+role) })
 	execute(t, db.DB, fmt.Sprintf(pages, "own"), fmt.Sprintf(pages, closed+".people"))
