@@ -12,6 +12,10 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
+// afterLimit is how long after a limit of its times a task is due that fails because of it. If the window opens just after the
+// limit, that is after the opening.
+const afterLimit = 2 * time.Millisecond
+
 // reasonWindow begins why a task waits for its window.
 const reasonWindow = "its window "
 
@@ -50,7 +54,7 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 			// The session has read the clock after its claim. What has jumped back since is not in its time.
 			due, first, last := c.After.NotBefore, win.opens(claimed[of].Add(-back)), win.opens(c.At.Add(back))
 			opens := !due.Before(first) && !due.After(last) && win.open(due) && !win.open(due.Add(-1))
-			if c.After.Control == lifecycle.None && !opens && (due.After(last) || !t.Times.expires(due, w.beginning, claimed[of], c, back)) {
+			if c.After.Control == lifecycle.None && !opens && (due.After(last.Add(afterLimit)) || !t.Times.expires(due, w.beginning, claimed[of], c, back)) {
 				bad = append(bad, fmt.Sprintf("task %s waits for its window %s at %v until %v (commit %d)", c.After.ID, win, c.At, due, c.Commit))
 			}
 		}
@@ -93,7 +97,7 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 
 // expires reports whether a task that waits since a change is too late for one of its times from this time on.
 func (t *Times) expires(at, beginning, claimed time.Time, c *memstore.Change, back time.Duration) bool {
-	within := func(first, last time.Time) bool { return at.After(first) && !at.After(last.Add(2*time.Millisecond)) }
+	within := func(first, last time.Time) bool { return at.After(first) && !at.After(last.Add(afterLimit)) }
 	if d := beginning.Add(t.Deadline); t.Deadline > 0 && within(d, d) {
 		return true
 	}
