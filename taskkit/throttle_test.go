@@ -131,7 +131,8 @@ func TestThrottleVacuum(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, testdb.Postgres(t))
 	makeTouch(t, db.DB)
-	// It has enough pages for a VACUUM of minutes.
+	// It has enough pages for a VACUUM of minutes, unless autovacuum was here before.
+	executeSQL(t, db.DB, "ALTER TABLE touch SET (autovacuum_enabled = off)")
 	executeSQL(t, db.DB, "INSERT INTO touch SELECT repeat('x', 900), n, 'other' FROM generate_series(1, 8000) n")
 	c, r := throttle(t, db, func(*taskkit.Throttle) {})
 	waits(t, db, c, r, func() (end func()) {

@@ -3,6 +3,7 @@ package testdb
 import (
 	"context"
 	"database/sql"
+	"net/url"
 	"path/filepath"
 	"testing"
 
@@ -48,6 +49,9 @@ type options struct {
 	unsynced bool
 	dir      string
 }
+
+// sqliteFile is the name of an SQLite database in its directory.
+const sqliteFile = "test.db"
 
 // defaultConns bounds a test's pool. Eight tests at a time, each with some child
 // processes of the same size, stay below the server's 600 connections.
@@ -114,8 +118,10 @@ func SQLite(tb testing.TB, opts ...Option) *DB {
 	if o.dir == "" {
 		o.dir = tb.TempDir()
 	}
+	// The directory of a subtest whose name another one has too contains "#", which would end the path.
+	path := url.URL{Path: filepath.ToSlash(filepath.Join(o.dir, sqliteFile))}
 	// busy_timeout comes first: to switch to WAL takes a lock too.
-	dsn := "file:" + filepath.ToSlash(filepath.Join(o.dir, "test.db")) +
+	dsn := "file:" + path.EscapedPath() +
 		"?_txlock=immediate" +
 		"&_pragma=busy_timeout(60000)" +
 		"&_pragma=journal_mode(WAL)" +

@@ -3,6 +3,8 @@ package testdb_test
 import (
 	"context"
 	"database/sql"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
@@ -162,6 +164,20 @@ func TestExecMode(t *testing.T) {
 				t.Errorf("the pool holds %d connections, want 1", got)
 			}
 		})
+	}
+}
+
+// The name of a directory may contain what has a meaning in the DSN.
+func TestSQLiteInOddDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a#b?c%20d e")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db := testdb.SQLite(t, testdb.Dir(dir))
+	exec(t, db.DB, "CREATE TABLE box (a integer)")
+	if names, err := os.ReadDir(dir); err != nil || len(names) == 0 {
+		t.Errorf("the directory holds %v (%v), want the database", names, err)
 	}
 }
 
