@@ -1,8 +1,12 @@
 package chaos_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -198,12 +202,30 @@ func (f *harness) stopOutsideAWrite(w *worker) {
 	f.Helper()
 	for {
 		f.signal(w, syscall.SIGSTOP)
-		if f.db.Dialect != dialect.SQLite || f.writable() {
+		if f.db.Dialect != dialect.SQLite {
+			return
+		}
+		f.until("every thread of it has stopped", func() bool { return hasStopped(w.Process.Pid) })
+		if f.writable() {
 			return
 		}
 		f.Logf("worker %s was stopped inside a write, and goes on", w.name)
 		f.signal(w, syscall.SIGCONT)
 	}
+}
+
+// hasStopped reports whether all threads of a process that was sent SIGSTOP have stopped. One that was inside a system call stops
+// at its end, and has then perhaps taken a lock. Where the system does not say, it reports true.
+func hasStopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		// The state follows the name, which is in parentheses and may contain some.
+		stat, err := os.ReadFile(thread) //nolint:gosec // of a process of the test
+		if i := bytes.LastIndexByte(stat, ')'); err == nil && !bytes.HasPrefix(stat[i+1:], []byte(" T ")) {
+			return false
+		}
+	}
+	return true
 }
 
 // writable reports whether somebody else can write to the file within some seconds.
@@ -223,9 +245,13 @@ func (f *harness) writable() bool {
 func (f *harness) request(at situation, r asks) time.Duration {
 	f.Helper()
 	id := at.prepare(f)
-	began := time.Now()
+	began, refused := time.Now(), ""
 	f.until("it is asked", func() bool {
 		err := r.request(f.client, f.Context(), id)
+		if err != nil && err.Error() != refused {
+			refused = err.Error()
+			f.Logf("%s: %v", r.name, err)
+		}
 		if err != nil && taskkit.Classify(f.Context(), err) != taskkit.ClassTransient {
 			f.Fatal(err)
 		}
