@@ -20,6 +20,7 @@ type book struct {
 	skips      bool // the server passes over what it is sent until a Sync, after an error
 	waiting    bool // the client has asked for something since the server last said that it is ready
 	more       bool // the client had sent more when its last message was taken up
+	series     bool // the client has sent messages since its last Sync
 }
 
 func newBook() *book {
@@ -85,6 +86,18 @@ func (b *book) begins(kind byte, more bool) bool {
 	}
 	b.waiting = true
 	return true
+}
+
+// inSeries reports whether a client's message follows others that no Sync has ended, and notes it.
+func (b *book) inSeries(kind byte) bool {
+	series := b.series
+	switch kind {
+	case 'P', 'B', 'D', 'E', 'C':
+		b.series = true
+	case 'S', 'Q':
+		b.series = false
+	}
+	return series
 }
 
 // request notes that the server has been sent a message. Done, if not nil, is closed

@@ -39,3 +39,27 @@ func TestErrorBeforeSync(t *testing.T) {
 		}
 	}
 }
+
+// A series is what a client sends up to a Sync.
+func TestInSeries(t *testing.T) {
+	t.Parallel()
+	for kinds, want := range map[string]string{
+		"PDSBDES":   "-++-+++",
+		"PBEPBES":   "-++++++", // two statements at once
+		"QQBESXBES": "---++--++",
+		"BHES":      "-+++",
+		"BEQBE":     "-++-+", // a client that forgot the Sync
+	} {
+		b, got := newBook(), ""
+		for _, kind := range []byte(kinds) {
+			if b.inSeries(kind) {
+				got += "+"
+			} else {
+				got += "-"
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", kinds, got, want)
+		}
+	}
+}

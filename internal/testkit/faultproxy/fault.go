@@ -46,11 +46,18 @@ type Message struct {
 	// trip begins with it, which ends with ReadyForQuery. What a client writes at once, up to 64 KiB
 	// or one larger message, is one round trip. The start of a connection counts as one.
 	BeginsTrip bool
+	// InSeries: the client has sent other messages since its last Sync. The server has carried them out, keeps
+	// their locks, and waits for this one.
+	InSeries bool
 }
 
 // String returns the message as a line of a report.
 func (m Message) String() string {
-	return fmt.Sprintf("message %d (connection %d, its %d.) %s %s %q", m.Number, m.Conn, m.InConn, m.Name, m.Direction, brief(m.SQL))
+	series := ""
+	if m.InSeries {
+		series = ", in a series"
+	}
+	return fmt.Sprintf("message %d (connection %d, its %d.%s) %s %s %q", m.Number, m.Conn, m.InConn, series, m.Name, m.Direction, brief(m.SQL))
 }
 
 // brief returns the beginning of a statement on one line.

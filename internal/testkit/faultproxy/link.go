@@ -116,6 +116,7 @@ func (l *link) toServer(f frame, followed bool) bool {
 	sql := l.book.sqlOf(f)
 	m := l.next(ToServer, name, sql)
 	m.BeginsTrip = !cancel && l.book.begins(f.kind, followed)
+	m.InSeries = l.book.inSeries(f.kind)
 	l.mu.Unlock()
 
 	m, fault := l.proxy.count(m)
