@@ -45,14 +45,7 @@ func TestSafeModeClaimsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &claimRecorder{Store: memstore.New()}
-		waiting := submit(t, s.Store)
-		dead := store.Process{ID: "dead", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, Slots: 1, DeadAfter: time.Second}
-		if err := s.RegisterWorker(t.Context(), dead); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Store.Claim(t.Context(), store.Claim{Process: "dead", Queues: dead.Queues, Kinds: dead.Kinds, Limit: 1}); err != nil {
-			t.Fatal(err)
-		}
+		waiting := abandoned(t, s.Store)
 		c := config(t)
 		c.SafeMode = true
 		runFor(t, s, c, 10*time.Minute)

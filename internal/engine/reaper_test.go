@@ -1,0 +1,67 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
+)
+
+// failingReaps is a store that fails the first calls of Reap.
+type failingReaps struct {
+	*memstore.Store
+	fail int
+}
+
+func (s *failingReaps) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
+	if s.fail > 0 {
+		s.fail--
+		return store.Reaped{}, errors.New("no answer")
+	}
+	return s.Store.Reap(ctx, absent)
+}
+
+// abandoned submits a task and lets a process claim it of which nothing is heard again.
+func abandoned(t *testing.T, s *memstore.Store) uuid.UUID {
+	t.Helper()
+	id := submit(t, s)
+	dead := store.Process{ID: "dead", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, Slots: 1, DeadAfter: time.Second}
+	if err := s.RegisterWorker(t.Context(), dead); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(t.Context(), store.Claim{Process: "dead", Queues: dead.Queues, Kinds: dead.Kinds, Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// The reaper of a worker goes on after errors, says each, and then takes back what a dead worker had.
+func TestReaperGoesOnAfterErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const errs = 3
+		s := &failingReaps{Store: memstore.New(), fail: errs}
+		id := abandoned(t, s.Store)
+		c, said := config(t), 0
+		c.Observe = func(_ context.Context, e engine.Event) {
+			if e, ok := e.(engine.CallFailed); ok && e.Call == engine.CallReap {
+				said++
+			}
+		}
+		runFor(t, s, c, 10*time.Minute)
+		if task, err := s.Task(t.Context(), id); err != nil || task.Status != lifecycle.Completed {
+			t.Errorf("the task of the dead worker is %s (%v), want it to be done by the other", task.Status, err)
+		}
+		if said != errs {
+			t.Errorf("%d errors were reported, want %d", said, errs)
+		}
+	})
+}
