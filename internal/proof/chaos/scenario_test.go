@@ -63,12 +63,19 @@ func (s *scenario) startWorkers(n int, change ...func(*workerArgs)) {
 
 // replaceWorker starts a worker in the place of the oldest, which is about to end,
 // and returns the old one. The new one has registered: a worker that cannot use the
-// database when it starts ends with an error.
+// database when it starts, because the machine is too busy, ends with an error, and another is started.
 func (s *scenario) replaceWorker() *worker {
 	s.Helper()
 	old, w := s.ws[0], s.launch()
 	s.ws = append(s.ws[1:], w)
 	s.until("the new worker has registered", func() bool {
+		select {
+		case <-w.gone:
+			s.Logf("worker %s ended before it had registered", w.name)
+			w = s.launch()
+			s.ws[len(s.ws)-1] = w
+		default:
+		}
 		n, err := s.count("SELECT count(*) FROM taskkit_task_process WHERE id LIKE '" + w.name + "-%'")
 		return err == nil && n > 0
 	})
