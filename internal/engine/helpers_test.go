@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"testing"
@@ -46,10 +47,34 @@ func submit(t *testing.T, s *memstore.Store, change ...func(*store.NewTask)) uui
 	return id
 }
 
+// abandoned submits a task and lets a process claim it that is silent from then on.
+func abandoned(t *testing.T, s *memstore.Store) uuid.UUID {
+	t.Helper()
+	id := submit(t, s)
+	dead := store.Process{ID: "dead", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, Slots: 1, DeadAfter: time.Second}
+	if err := s.RegisterWorker(t.Context(), dead); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(t.Context(), store.Claim{Process: "dead", Queues: dead.Queues, Kinds: dead.Kinds, Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
 // demo returns a worker's kinds: only "demo", whose tasks all run the same call.
 func demo(c engine.Call) map[string]*engine.Kind {
 	return map[string]*engine.Kind{"demo": {
 		Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1,
 		Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return c, nil },
 	}}
+}
+
+// runFor runs a worker for a time of the bubble's clock.
+func runFor(t *testing.T, s engine.Store, c engine.Config, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	if err := engine.New(s, demo(atOnce{}), c).Run(ctx); err != nil {
+		t.Error(err)
+	}
 }

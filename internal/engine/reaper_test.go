@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -27,20 +25,6 @@ func (s *failingReaps) Reap(ctx context.Context, absent []int64) (store.Reaped, 
 		return store.Reaped{}, errors.New("no answer")
 	}
 	return s.Store.Reap(ctx, absent)
-}
-
-// abandoned submits a task and lets a process claim it of which nothing is heard again.
-func abandoned(t *testing.T, s *memstore.Store) uuid.UUID {
-	t.Helper()
-	id := submit(t, s)
-	dead := store.Process{ID: "dead", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default"}, Slots: 1, DeadAfter: time.Second}
-	if err := s.RegisterWorker(t.Context(), dead); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Claim(t.Context(), store.Claim{Process: "dead", Queues: dead.Queues, Kinds: dead.Kinds, Limit: 1}); err != nil {
-		t.Fatal(err)
-	}
-	return id
 }
 
 // The reaper of a worker goes on after errors, says each, and then takes back what a dead worker had.

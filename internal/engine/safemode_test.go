@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -28,16 +27,6 @@ func (s *claimRecorder) Claim(ctx context.Context, c store.Claim) (store.ClaimRe
 	s.limits = append(s.limits, c.Limit)
 	s.mu.Unlock()
 	return s.Store.Claim(ctx, c)
-}
-
-// runFor runs a worker for a time of the bubble's clock.
-func runFor(t *testing.T, s engine.Store, c engine.Config, d time.Duration) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	if err := engine.New(s, demo(atOnce{}), c).Run(ctx); err != nil {
-		t.Error(err)
-	}
 }
 
 // A worker in safe mode claims nothing, and takes back what a dead worker had.
