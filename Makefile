@@ -40,33 +40,44 @@ WITHDB := $(GO) run ./internal/cmd/withdb
 help: ## Show what there is.
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1	\2/' | expand -t 24
 
-# The race detector watches every access to memory, and every unsafe conversion.
-# modernc.org/sqlite and its libc are C turned into Go and made of both: watched,
-# SQLite is a hundred times slower, and nothing of ours is tested by it. wazero's
-# compiler translates the simulated machine, which takes ten times as long under
-# watch. The rest of wazero is watched: it uses sync.Map, the linker takes one copy
-# of a generic type's methods for the whole program, and with wazero's unwatched
-# copy the detector would not see any sync.Map synchronize. Go's own parser and type
-# checker (go/...), which have none, do most of the work in the tests of taskgen.
-WAZERO := github.com/tetratelabs/wazero/internal/engine/wazevo
-RACE := -race '-gcflags=modernc.org/...=-d=checkptr=0 -race=false' '-gcflags=go/...=-race=false' \
-	$(patsubst %,'-gcflags=$(WAZERO)/%=-race=false',backend/... frontend ssa)
+# The race detector watches every access to memory, and every unsafe conversion: the
+# latter in our own code alone. modernc.org/sqlite and its libc are C turned into Go: watched,
+# SQLite is a hundred times slower, and nothing of ours is tested by it. Nor is it by
+# the query builder and by functions of strings, which are called most. A package that
+# uses sync/atomic or sync.Map must stay watched: the detector would not see what they order.
+UNWATCHED := modernc.org/... entgo.io/ent/dialect/sql/... strings strconv unicode/... regexp/...
+RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,'-gcflags=%=-d=checkptr=0 -race=false',$(UNWATCHED))
+
+# Packages that start no goroutine are tested without it: it could find nothing, and
+# they would take up to ten times as long. The simulation is tested both ways: its
+# simulated machine, which has one thread, without it, and the rest with it.
+SEQUENTIAL := . ./cmd/taskgen/... ./gen/... ./internal/taskgen/... ./internal/lifecycle ./internal/cronline
+SEQUENTIAL_PROOF := ./model ./mutants
+BOTH_WAYS_PROOF := ./simulation
+
+# Sets the shell's variable packages to what of the packages $(2) is among the packages $(3), or
+# with -23 for $(1) to what is not.
+choose = all="$$($(GO) list $(2) | sort)"; some="$$($(GO) list $(3) | sort)"; packages="$$(comm $(1) <(echo "$$all") <(echo "$$some"))"
+AMONG := -12
+NOT_AMONG := -23
 
 # go vet is a check of its own (make vet): before every test it would read all that
 # the tests are built from once more, for the race detector.
 # Little memory is in use, so collecting it less often saves time. Tests that measure a
-# process's memory start it without.
-TEST := GOGC=400 $(GO) test -vet=off $(RACE) -timeout 65m
+# process's memory start it without. A watched process would sleep for a second at its
+# exit, and a test of processes waits for many.
+TEST := GOGC=400 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -timeout 65m
 
 # go test takes as many packages at once as there are processors. The largest one of the
 # root module mostly waits, so there is room for one more.
 PACKAGES_AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The modules are tested at once and on the same servers: most tests of the proof
-# wait. What go test prints of a package comes in one piece, when it has ended.
+# wait. Packages without goroutines come last: they keep all processors busy to the end.
+# What go test prints of a package comes in one piece, when it has ended.
 .PHONY: test
-test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite with the race detector, on PostgreSQL, PgBouncer and SQLite.
-	$(WITHDB) $(MAKE) --no-print-directory -j2 $(if $(ROOT_PKG),testroot) $(if $(PROOF_PKG),testproof)
+test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, with the race detector.
+	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testroot) $(if $(PROOF_PKG),testproof testproofsequential) $(if $(ROOT_PKG),testsequential)
 
 # The modules need the same packages at the same time, and so do the tests that run the
 # go command, in modules to which this one is a dependency, as it is to the proof. With
@@ -74,17 +85,22 @@ test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite with the race 
 # go test does, and links nothing.
 .PHONY: compile
 compile:
-	@$(GO) list -export -test $(RACE) ./... > /dev/null
-	@$(GO) list -export ./cmd/... > /dev/null
+	@$(call choose,$(NOT_AMONG),./...,$(SEQUENTIAL)); $(GO) list -export -test $(RACE) $$packages > /dev/null
+	@$(GO) list -export -test $(SEQUENTIAL) ./cmd/... > /dev/null
 	@$(GO) list -C $(PROOF_MODULE) -export taskkit.dev/cmd/taskgen taskkit.dev/taskkit > /dev/null
 
 # The packages that take longest begin first, or the others would have ended
-# before they do.
-.PHONY: testroot testproof
+# before they do. Without a package, go test would take that of the directory.
+.PHONY: testroot testproof testproofsequential testsequential
 testroot:
-	$(TEST) -p $(PACKAGES_AT_ONCE) $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./internal/store/dbstore) $(ROOT_PKG)
+	@$(call choose,$(NOT_AMONG),$(ROOT_PKG),$(SEQUENTIAL)); [ -z "$$packages" ] || \
+		$(TEST) $(RACE) -p $(PACKAGES_AT_ONCE) $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./internal/store/dbstore) $$packages
 testproof:
-	cd $(PROOF_MODULE) && $(TEST) $(FLAGS) $(PROOF_PKG)
+	@cd $(PROOF_MODULE); $(call choose,$(NOT_AMONG),$(PROOF_PKG),$(SEQUENTIAL_PROOF)); [ -z "$$packages" ] || $(TEST) $(RACE) $(FLAGS) $$packages
+testproofsequential:
+	@cd $(PROOF_MODULE); $(call choose,$(AMONG),$(PROOF_PKG),$(SEQUENTIAL_PROOF) $(BOTH_WAYS_PROOF)); [ -z "$$packages" ] || $(TEST) $(FLAGS) $$packages
+testsequential:
+	@$(call choose,$(AMONG),$(ROOT_PKG),$(SEQUENTIAL)); [ -z "$$packages" ] || $(TEST) $(FLAGS) $$packages
 
 .PHONY: short
 short: ## Run the suite without the race detector and without what takes long.

@@ -13,8 +13,11 @@ import (
 const (
 	// longLanes are how many runs go on at once in the long form.
 	longLanes = 6
-	// commitsWanted is how many COMMITs the long form cuts, if there is time.
-	commitsWanted = 10_000
+	// commitsWanted is how many COMMITs the long form cuts on a database, if there is
+	// time: it takes about 40 minutes on two processors.
+	commitsWanted = 100_000
+	// commitLanes are how many workers have their COMMITs cut at once.
+	commitLanes = 3
 )
 
 // TestLong runs single faults on both databases, in random order, then cuts
@@ -86,7 +89,7 @@ func TestLong(t *testing.T) {
 	}
 	for _, k := range kinds {
 		t.Run("commits/"+k.name, func(t *testing.T) {
-			record(t, "commits", k.name, newSeries(t, k.open, 3).cut(k.name, rng, commitsWanted, share(k.commits)))
+			record(t, "commits", k.name, newSeries(t, k.open, commitLanes).cut(k.name, rng, commitsWanted, share(k.commits)))
 		})
 	}
 	for i, k := range kinds {

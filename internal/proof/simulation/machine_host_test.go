@@ -103,9 +103,13 @@ func (m *machine) run(ctx context.Context, trace io.Writer, flags ...string) (re
 	return reports, nil
 }
 
-// theMachine returns the machine, built.
+// theMachine returns the machine, built. It has one thread, in which there are no races;
+// to watch the program that simulates it takes ten times as long.
 func theMachine(t *testing.T) *machine {
 	t.Helper()
+	if watched {
+		t.Skip("runs without the race detector, as make test does it too")
+	}
 	m, err := built()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,6 @@
+//go:build !race
+
+package simulation_test
+
+// watched reports whether the race detector watches these tests.
+const watched = false
