@@ -81,8 +81,9 @@ func (s *series) positions() int {
 	return slices.Max(all)
 }
 
-// run runs the plans that next returns, until it returns nil.
+// run runs the plans that next returns, until it returns nil. At least one must have run.
 func (s *series) run(next func() *plan) {
+	s.tb.Helper()
 	ctx := s.tb.Context()
 	var wait sync.WaitGroup
 	for _, l := range s.envs {
@@ -93,6 +94,9 @@ func (s *series) run(next func() *plan) {
 		})
 	}
 	wait.Wait()
+	if s.total == 0 {
+		s.tb.Error("there was no time for a single plan: nothing was tried")
+	}
 }
 
 // each returns the plans one by one.
