@@ -73,11 +73,10 @@ TEST := GOGC=400 GORACE=atexit_sleep_ms=0 $(GO) test -vet=off -timeout 65m
 PACKAGES_AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The modules are tested at once and on the same servers: most tests of the proof
-# wait. Packages without goroutines come last: they keep all processors busy to the end.
-# What go test prints of a package comes in one piece, when it has ended.
+# wait. What go test prints of a package comes in one piece, when it has ended.
 .PHONY: test
 test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, with the race detector.
-	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testroot) $(if $(PROOF_PKG),testproof testproofsequential) $(if $(ROOT_PKG),testsequential)
+	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testroot testsequential) $(if $(PROOF_PKG),testproof testproofsequential)
 
 # The modules need the same packages at the same time, and so do the tests that run the
 # go command, in modules to which this one is a dependency, as it is to the proof. With
