@@ -48,15 +48,16 @@ help: ## Show what there is.
 UNWATCHED := modernc.org/... entgo.io/ent/dialect/sql/... strings strconv unicode/... regexp/...
 RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,'-gcflags=%=-d=checkptr=0 -race=false',$(UNWATCHED))
 
-# Packages that start no goroutine are tested without it: it could find nothing, and
-# they would take up to ten times as long. The simulation is tested both ways: its
-# simulated machine, which has one thread, without it, and the rest with it.
+# Packages that start no goroutine are tested without it: it could find little, as their
+# parallel tests share next to nothing, and they would take up to ten times as long. The
+# simulation is tested both ways: its simulated machine, which has one thread, without it, and
+# the rest with it.
 SEQUENTIAL := . ./cmd/taskgen/... ./gen/... ./internal/taskgen/... ./internal/lifecycle ./internal/cronline
 SEQUENTIAL_PROOF := ./model ./mutants
 BOTH_WAYS_PROOF := ./simulation
 
 # Sets the shell's variable packages to what of the packages $(2) is among the packages $(3), or
-# with -23 for $(1) to what is not.
+# is not: $(1) says which, as an option of comm.
 choose = all="$$($(GO) list $(2) | sort)"; some="$$($(GO) list $(3) | sort)"; packages="$$(comm $(1) <(echo "$$all") <(echo "$$some"))"
 AMONG := -12
 NOT_AMONG := -23

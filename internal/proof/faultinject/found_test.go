@@ -28,8 +28,9 @@ func (o outcome) known() bool {
 
 // halfStatement is a message to the server in the middle of a statement, or of
 // statements that are sent together. When a client falls silent there, what came
-// before has been executed and holds its locks, and none of PostgreSQL's limits is running: the session is not idle, and a statement's
-// time is not checked while a message is waited for. Only transaction_timeout
+// before has been executed and holds its locks, and none of PostgreSQL's limits is
+// running: the session is not idle, and a statement's time is not checked while a
+// message is waited for. Only transaction_timeout
 // (PostgreSQL 17) or the death of the TCP connection, which a proxy keeps alive,
 // ends it. A client sends these messages in one piece, so that it takes a
 // statement longer than a packet to be cut here.

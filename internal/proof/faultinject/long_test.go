@@ -37,6 +37,7 @@ func TestLong(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	// until is when a part that begins now must end, with its share in percent.
 	until := func(share int) time.Time { return time.Now().Add(budget * time.Duration(share) / 100) }
+	// untilAll is the same for what is run whole if there is half an hour or more.
 	untilAll := func(share int) time.Time {
 		if budget >= 30*time.Minute {
 			return time.Now().Add(24 * time.Hour)
@@ -53,7 +54,7 @@ func TestLong(t *testing.T) {
 		name                           string
 		open                           func(testing.TB) *env
 		actions, pairs                 []action
-		singles, other, commits, drawn int // shares; other is that of mixed work, and of family work
+		singles, other, commits, drawn int // shares in percent: other is that of mixed and of family work, drawn that of pairs
 	}{
 		{"postgres", postgresLane, postgresActions, postgresActions, 30, 6, 10, 15},
 		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 10, 2, 9, 10},

@@ -103,12 +103,13 @@ func (m *machine) run(ctx context.Context, trace io.Writer, flags ...string) (re
 	return reports, nil
 }
 
-// theMachine returns the machine, built. It has one thread, in which there are no races;
-// to watch the program that simulates it takes ten times as long.
+// theMachine returns the machine, built. Under the race detector it skips the test: the
+// machine has one thread, in which there are no races, and to watch the program that
+// simulates it takes ten times as long. make test runs the package both ways.
 func theMachine(t *testing.T) *machine {
 	t.Helper()
 	if watched {
-		t.Skip("runs without the race detector, as make test does it too")
+		t.Skip("the simulated machine has one thread: run this without -race, as make test does")
 	}
 	m, err := built()
 	if err != nil {
