@@ -231,10 +231,14 @@ func (w *traceText) keep(t *testing.T, seed uint64) string {
 }
 
 // TestNative runs seeds on the machine that runs the tests: TASKKIT_SEEDS of them
-// from -seed, or as many as there is time for by TASKKIT_PROVE, or 200.
+// from -seed, or as many as there is time for by TASKKIT_PROVE, or 200. The race detector
+// watches a quarter of them, each of which takes ten times as long.
 func TestNative(t *testing.T) {
 	t.Parallel()
 	began, end, n := time.Now(), time.Time{}, uint64(200)
+	if watched {
+		n = 50
+	}
 	if budget, long := prove.Budget(t); long {
 		end, n = began.Add(budget), math.MaxUint64
 	}

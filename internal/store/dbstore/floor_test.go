@@ -30,7 +30,8 @@ type floorEnv struct {
 // floorClaimed and floorWaiting are how many tasks are claimed before the bound, and how many wait after it.
 const floorClaimed, floorWaiting = 2000, 100
 
-// newFloorEnv claims tasks under a snapshot, after before has stored others. The next claim is the first with a bound.
+// newFloorEnv claims tasks under a snapshot, after before has stored others. The lease is that of the first one. The next claim is the
+// first with a bound.
 func newFloorEnv(t *testing.T, before func(*floorEnv)) *floorEnv {
 	t.Helper()
 	s, db := opened(t, testdb.Postgres(t))
@@ -47,11 +48,11 @@ func newFloorEnv(t *testing.T, before func(*floorEnv)) *floorEnv {
 		tasks = append(tasks, e.next())
 	}
 	e.ok(store.Insert(t.Context(), db.DB, db.Schema, tasks, false))
-	e.take(floorClaimed)
 	if before != nil {
 		before(e)
 	}
-	e.take(10)
+	e.lease = e.take(floorClaimed)[0].Lease
+	e.take(10) // reads the entries of all that were claimed
 	return e
 }
 
@@ -198,18 +199,13 @@ func TestTaskBelowFloorIsClaimed(t *testing.T) {
 			},
 		},
 		"release without a delay": {
-			before: func(e *floorEnv) {
-				n := e.early()
-				e.insert(n)
-				e.lease = e.take(1)[0].Lease
-			},
+			before: func(e *floorEnv) { e.insert(e.early()) },
 			after: func(e *floorEnv) uuid.UUID {
 				e.release(store.Write{Delay: -1})
 				return e.lease.ID
 			},
 		},
 		"retry at an earlier time": {
-			before: func(e *floorEnv) { e.lease = e.take(1)[0].Lease },
 			after: func(e *floorEnv) uuid.UUID {
 				e.release(store.Write{At: e.hour.Add(-time.Hour)})
 				return e.lease.ID

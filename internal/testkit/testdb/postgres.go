@@ -37,7 +37,7 @@ func Postgres(tb testing.TB, opts ...Option) *DB {
 // OwnServer starts a PostgreSQL server for one test, which may stop and kill it, and ends it with the test. See [On].
 func OwnServer(tb testing.TB) *cluster.Server {
 	tb.Helper()
-	server, err := cluster.StartPostgres(tb.Context())
+	server, err := cluster.StartPostgres(tb.Context(), cluster.Unsynced)
 	if err != nil {
 		tb.Fatal(err)
 	}

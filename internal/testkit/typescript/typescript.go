@@ -4,6 +4,7 @@ package typescript
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,8 +22,8 @@ type Client struct {
 	dir string
 }
 
-// New copies the client and installs its packages. The test is skipped with -short, without Node, and
-// where the registry of npm cannot be reached.
+// New copies the client and gives it its packages of npm, which are installed once for all tests with the same lock file.
+// The test is skipped with -short, without Node, and where the registry of npm cannot be reached.
 func New(t *testing.T) *Client {
 	t.Helper()
 	if testing.Short() {
@@ -40,13 +41,54 @@ func New(t *testing.T) *Client {
 	for _, name := range []string{"package.json", "package-lock.json", "tsconfig.json"} {
 		c.write(t, name, read(t, filepath.Join(Source(t), name)))
 	}
-	if out, err := c.run(t, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"); err != nil {
-		if why := c.registryDown(t); why != nil {
+	if err := os.Symlink(c.modules(t), filepath.Join(c.dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// modules returns the directory of the installed packages, in the user's cache. Its name says what it was installed from, and it is
+// moved there when it is complete, so that tests that install at once do not disturb each other.
+func (c *Client) modules(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, files := sha256.New(), []string{"package.json", "package-lock.json"}
+	for _, name := range files {
+		hash.Write(read(t, filepath.Join(c.dir, name)))
+	}
+	all := filepath.Join(cache, "taskkit.dev")
+	installed := filepath.Join(all, fmt.Sprintf("npm-%x", hash.Sum(nil)[:8]))
+	modules := filepath.Join(installed, "node_modules")
+	if _, err := os.Stat(modules); err == nil {
+		return modules
+	}
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(all, "installing-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	part := &Client{dir}
+	for _, name := range files {
+		part.write(t, name, read(t, filepath.Join(c.dir, name)))
+	}
+	if out, err := part.run(t, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"); err != nil {
+		if why := part.registryDown(t); why != nil {
 			t.Skipf("the registry of npm cannot be reached: %v\n%s", why, out)
 		}
 		t.Fatalf("the packages of npm cannot be installed: %v\n%s", err, out)
 	}
-	return c
+	if err := os.Rename(dir, installed); err != nil {
+		if _, serr := os.Stat(modules); serr != nil { // no other test was faster
+			t.Fatal(err)
+		}
+	}
+	return modules
 }
 
 // Source is the directory of the client in the repository, which is in a directory above the test's.
@@ -123,7 +165,7 @@ func (c *Client) Types(t *testing.T, document string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.must(t, "npx", "--no-install", "openapi-typescript", document, "--output", "types.ts")
+	c.must(t, tool("openapi-typescript"), document, "--output", "types.ts")
 	return read(t, filepath.Join(c.dir, "types.ts"))
 }
 
@@ -137,7 +179,7 @@ func (c *Client) Bundle(t *testing.T) []byte {
 // Compile compiles the client strictly.
 func (c *Client) Compile(t *testing.T) {
 	t.Helper()
-	c.must(t, "npx", "--no-install", "tsc", "--strict")
+	c.must(t, tool("tsc"), "--strict")
 }
 
 // Run runs a compiled program, such as loop.js, and returns what it prints.
@@ -145,6 +187,9 @@ func (c *Client) Run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	return c.must(t, "node", append([]string{filepath.Join("dist", program)}, args...)...)
 }
+
+// tool is a program of an installed package.
+func tool(name string) string { return filepath.Join("node_modules", ".bin", name) }
 
 func (c *Client) must(t *testing.T, name string, args ...string) string {
 	t.Helper()
