@@ -48,17 +48,18 @@ help: ## Show what there is.
 UNWATCHED := modernc.org/... entgo.io/ent/dialect/sql/... strings strconv unicode/... regexp/...
 RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,'-gcflags=%=-d=checkptr=0 -race=false',$(UNWATCHED))
 
-# Packages that start no goroutine are tested without it: it could find little, as their
-# parallel tests share next to nothing, and they would take up to ten times as long. The
+# Packages that start no goroutine, but for a worker that they wait for, are tested without it: it could find little in
+# them, as their parallel tests share next to nothing, and what the worker does is watched by the tests of ./taskkit. They
+# would take up to ten times as long. A test of style keeps goroutines out of them. The
 # simulation is tested both ways: its simulated machine, which has one thread, without it, and
-# the rest with it.
-SEQUENTIAL := . ./cmd/taskgen/... ./gen/... ./internal/taskgen/... ./internal/lifecycle ./internal/cronline
-SEQUENTIAL_PROOF := ./model ./mutants
+# the rest with it. `make test SEQUENTIAL= SEQUENTIAL_PROOF=` watches all.
+SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/memstore ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
+SEQUENTIAL_PROOF := ./cmd/... ./fuzz ./model ./mutants ./openapi ./prove/...
 BOTH_WAYS_PROOF := ./simulation
 
 # Sets the shell's variable packages to what of the packages $(2) is among the packages $(3), or
 # is not: $(1) says which, as an option of comm.
-choose = all="$$($(GO) list $(2) | sort)"; some="$$($(GO) list $(3) | sort)"; packages="$$(comm $(1) <(echo "$$all") <(echo "$$some"))"
+choose = all="$$($(GO) list $(2) | sort)"; some="$$([ -z "$(strip $(3))" ] || $(GO) list $(3) | sort)"; packages="$$(comm $(1) <(echo "$$all") <(echo "$$some"))"
 AMONG := -12
 NOT_AMONG := -23
 

@@ -1,0 +1,98 @@
+package style_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unwatched finds the lists of the Makefile that name the packages whose tests the race detector does not watch. The
+// patterns of the second one are of the proof's module.
+var unwatched = regexp.MustCompile(`(?m)^SEQUENTIAL(_PROOF)? := (.+)$`)
+
+// What starts goroutines of its own must be tested with the race detector. A package that is tested without may start
+// no goroutine but one that runs a call and sends its result, such as that of a worker: what the worker does is watched by the
+// tests of package taskkit.
+func TestPackagesWithGoroutinesAreWatched(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var patterns []string
+	for _, list := range unwatched.FindAllStringSubmatch(string(makefile), -1) {
+		for _, p := range strings.Fields(list[2]) {
+			if list[1] != "" {
+				p = path.Join("internal/proof", p)
+			}
+			patterns = append(patterns, path.Clean(p))
+		}
+	}
+	if len(patterns) < 10 {
+		t.Fatalf("the Makefile lists only %d packages: %q", len(patterns), patterns)
+	}
+	for _, f := range goFiles(t) {
+		for _, pattern := range patterns {
+			if !fits(path.Dir(f.path), pattern) {
+				continue
+			}
+			for _, n := range goroutines(f.ast) {
+				t.Errorf("%s:%d starts a goroutine, and the Makefile lets the package be tested without the race detector: remove %s from its list", f.path, f.lineOf(n), pattern)
+			}
+		}
+	}
+}
+
+// goroutines returns the statements of a file that start goroutines, but for those that send the result of a call and do
+// nothing else.
+func goroutines(file *ast.File) (found []ast.Node) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			if !sendsOnly(n.Call.Fun) {
+				found = append(found, n)
+			}
+		case *ast.CallExpr: // of a sync.WaitGroup or an errgroup.Group
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" && len(n.Args) == 1 && !sendsOnly(n.Args[0]) {
+				found = append(found, n)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// sendsOnly reports whether a function is a literal whose only statement sends to a channel.
+func sendsOnly(f ast.Expr) bool {
+	lit, ok := f.(*ast.FuncLit)
+	if !ok || len(lit.Body.List) != 1 {
+		return false
+	}
+	_, ok = lit.Body.List[0].(*ast.SendStmt)
+	return ok
+}
+
+func TestGoroutinesAreFound(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{
+		"go func() { done <- w.Run(ctx) }()":                0,
+		"go w.Run(ctx)":                                     1,
+		"go func() { n++; done <- w.Run(ctx) }()":           1,
+		"var wg sync.WaitGroup; wg.Go(func() { n++ })":      1,
+		"var wg sync.WaitGroup; wg.Go(func() { c <- f() })": 0,
+		"wg.Wait()": 0,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { "+src+" }", parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(goroutines(file)); got != want {
+			t.Errorf("%s: found %d, want %d", src, got, want)
+		}
+	}
+}
