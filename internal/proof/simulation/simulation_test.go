@@ -86,7 +86,7 @@ const detectedWithin = 6000
 var known = map[string]uint64{
 	"no-fence":                       59,
 	"claim-keeps-fence":              3,
-	"reap-by-id":                     2,
+	"reap-by-id":                     31,
 	"reap-never":                     33,
 	"batch-without-lock":             611,
 	"checkpoint-outside-transaction": 3,
@@ -96,7 +96,7 @@ var known = map[string]uint64{
 	"ledger-beside-failure":          12,
 	"children-outside-transaction":   6,
 	"attempts-counted-at-failure":    31,
-	"claims-from-paused-queue":       7,
+	"claims-from-paused-queue":       10,
 	"fires-any-version":              40,
 }
 
