@@ -149,7 +149,10 @@ var TaskkitJob = class extends HTMLElement {
   /** What is followed; undefined: nothing. */
   #following;
   #job;
-  #busy = false;
+  #queued = /* @__PURE__ */ new Set();
+  // the names of requests that are made or wait
+  #last = Promise.resolve();
+  // ends with the last of them
   #title = part("div", "title");
   #status = part("div", "status");
   #progress = part("div", "progress");
@@ -179,7 +182,7 @@ var TaskkitJob = class extends HTMLElement {
       button.hidden = true;
       button.name = name;
       button.textContent = label;
-      button.addEventListener("click", () => void this.#request(name));
+      button.addEventListener("click", () => this.#queue(name));
       this.#buttons.set(name, button);
       actions.append(button);
     }
@@ -277,14 +280,28 @@ var TaskkitJob = class extends HTMLElement {
     }
     this.#send("taskkit-change", job);
   }
-  /** Makes the request of a button. */
-  async #request(name) {
-    const job = this.#job;
-    const following = this.#following;
-    if (this.#busy || job === void 0 || following === void 0) {
+  /**
+   * Makes the request of a button after those before it: the change that one of them makes may be shown, and its
+   * next button pressed, before its answer has come.
+   */
+  #queue(name) {
+    const address = this.#following?.address.href;
+    if (address === void 0 || this.#queued.has(name)) {
       return;
     }
-    this.#busy = true;
+    this.#queued.add(name);
+    this.#last = this.#last.then(async () => {
+      await this.#request(name, address);
+      this.#queued.delete(name);
+    });
+  }
+  /** Makes the request of a button, if the element still shows the job of the address, and the job still has the request. */
+  async #request(name, address) {
+    const job = this.#job;
+    const following = this.#following;
+    if (following?.address.href !== address || job?.links[name] === void 0) {
+      return;
+    }
     try {
       if (name === "result") {
         const result = await fetchResult(following.address, this.options);
@@ -300,8 +317,6 @@ var TaskkitJob = class extends HTMLElement {
       }
     } catch (error) {
       this.#fail(error);
-    } finally {
-      this.#busy = false;
     }
   }
   #fail(error) {

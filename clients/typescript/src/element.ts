@@ -48,7 +48,8 @@ export class TaskkitJob extends HTMLElement {
   /** What is followed; undefined: nothing. */
   #following: { address: URL; stop: AbortController } | undefined;
   #job: Job | undefined;
-  #busy = false;
+  readonly #queued = new Set<string>(); // the names of requests that are made or wait
+  #last: Promise<void> = Promise.resolve(); // ends with the last of them
   readonly #title = part("div", "title");
   readonly #status = part("div", "status");
   readonly #progress = part("div", "progress");
@@ -79,7 +80,7 @@ export class TaskkitJob extends HTMLElement {
       button.hidden = true;
       button.name = name;
       button.textContent = label;
-      button.addEventListener("click", () => void this.#request(name));
+      button.addEventListener("click", () => this.#queue(name));
       this.#buttons.set(name, button);
       actions.append(button);
     }
@@ -185,14 +186,29 @@ export class TaskkitJob extends HTMLElement {
     this.#send("taskkit-change", job);
   }
 
-  /** Makes the request of a button. */
-  async #request(name: string): Promise<void> {
+  /**
+   * Makes the request of a button after those before it: the change that one of them makes may be shown, and its
+   * next button pressed, before its answer has come.
+   */
+  #queue(name: string): void {
+    const address = this.#following?.address.href;
+    if (address === undefined || this.#queued.has(name)) {
+      return; // the latter is a double click
+    }
+    this.#queued.add(name);
+    this.#last = this.#last.then(async () => {
+      await this.#request(name, address);
+      this.#queued.delete(name);
+    });
+  }
+
+  /** Makes the request of a button, if the element still shows the job of the address, and the job still has the request. */
+  async #request(name: string, address: string): Promise<void> {
     const job = this.#job;
     const following = this.#following;
-    if (this.#busy || job === undefined || following === undefined) {
+    if (following?.address.href !== address || job?.links[name] === undefined) {
       return;
     }
-    this.#busy = true;
     try {
       if (name === "result") {
         const result = await fetchResult(following.address, this.options);
@@ -208,8 +224,6 @@ export class TaskkitJob extends HTMLElement {
       }
     } catch (error) {
       this.#fail(error);
-    } finally {
-      this.#busy = false;
     }
   }
 

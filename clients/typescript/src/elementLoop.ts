@@ -63,6 +63,12 @@ const resumed = held.next("taskkit-change", (job) => !job.paused);
 find(held.element, "[name=resume]").click();
 const job = await resumed;
 assert.equal((await changeJob(new URL(`/jobs/${job.id}`, address), { priority: 1 }, { headers })).id, job.id);
+// A button that is pressed before the answer to the one before it has come is not lost.
+const stopped = held.next("taskkit-change", (job) => job.status === "STOPPING");
+find(held.element, "[name=pause]").click();
+find(held.element, "[name=pause]").click();
+find(held.element, "[name=stop]").click();
+await stopped;
 held.element.remove();
 
 // A job that ends has its result, and sends its end once.

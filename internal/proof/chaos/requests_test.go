@@ -211,6 +211,8 @@ func (f *harness) stopOutsideAWrite(w *worker) {
 		}
 		f.Logf("worker %s was stopped inside a write, and goes on", w.name)
 		f.signal(w, syscall.SIGCONT)
+		// Stopped again at once, it would still be inside the same write.
+		f.until("its write is over", f.writable)
 	}
 }
 
