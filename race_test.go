@@ -26,7 +26,7 @@ func TestPackagesWithGoroutinesAreWatched(t *testing.T) {
 	}
 	var patterns []string
 	for _, list := range unwatched.FindAllStringSubmatch(string(makefile), -1) {
-		for _, p := range strings.Fields(list[2]) {
+		for p := range strings.FieldsSeq(list[2]) {
 			if list[1] != "" {
 				p = path.Join("internal/proof", p)
 			}

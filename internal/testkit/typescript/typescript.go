@@ -68,11 +68,11 @@ func (c *Client) modules(t *testing.T) string {
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(all, "installing-")
+	dir, err := os.MkdirTemp(all, "installing-") //nolint:usetesting // it is renamed, so it must be on the same file system
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	part := &Client{dir}
 	for _, name := range files {
 		part.write(t, name, read(t, filepath.Join(c.dir, name)))
