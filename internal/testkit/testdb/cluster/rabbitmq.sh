@@ -28,9 +28,9 @@ mkdir -m 700 "$dir" || exit 1
 trap finish EXIT
 trap 'exit 1' HUP INT TERM
 
-# Names, ports and files of its own: another server of this machine is none of its business.
 # Erlang's threads would wait for work by asking for it all the time, on processors that the tests share.
 export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+sbwt none +sbwtdcpu none +sbwtdio none"
+# Names, ports and files of its own: another server of this machine is none of its business.
 export HOME="$dir" RABBITMQ_NODENAME="taskkit$port@localhost" RABBITMQ_DIST_PORT="$dist" ERL_EPMD_PORT="$epmd" \
 	ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_MNESIA_BASE="$dir/data" RABBITMQ_LOG_BASE="$dir/log" RABBITMQ_LOGS=- \
 	RABBITMQ_CONFIG_FILE="$dir/rabbitmq.conf" RABBITMQ_ENABLED_PLUGINS_FILE="$dir/plugins" \
