@@ -53,7 +53,7 @@ RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,
 # would take up to ten times as long. A test of style keeps goroutines out of them. The
 # simulation is tested both ways: its simulated machine, which has one thread, without it, and
 # the rest with it. `make test SEQUENTIAL= SEQUENTIAL_PROOF=` watches all.
-SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/memstore ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
+SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
 SEQUENTIAL_PROOF := ./cmd/... ./fuzz ./model ./mutants ./openapi ./prove/...
 BOTH_WAYS_PROOF := ./simulation
 

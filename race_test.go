@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -17,7 +19,7 @@ var unwatched = regexp.MustCompile(`(?m)^SEQUENTIAL(_PROOF)? := (.+)$`)
 
 // What starts goroutines of its own must be tested with the race detector. A package that is tested without may start
 // no goroutine but one that runs a call and sends its result, such as that of a worker: what the worker does is watched by the
-// tests of package taskkit.
+// tests of package taskkit. Nor may the packages for tests that it uses.
 func TestPackagesWithGoroutinesAreWatched(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile("Makefile")
@@ -36,16 +38,27 @@ func TestPackagesWithGoroutinesAreWatched(t *testing.T) {
 	if len(patterns) < 10 {
 		t.Fatalf("the Makefile lists only %d packages: %q", len(patterns), patterns)
 	}
-	for _, f := range goFiles(t) {
-		for _, pattern := range patterns {
-			if !fits(path.Dir(f.path), pattern) {
+	all := goFiles(t)
+	for _, f := range all {
+		if !fitsAny(path.Dir(f.path), patterns) {
+			continue
+		}
+		for _, used := range all {
+			// The cases of a test may be those of a package for tests.
+			ofTests := strings.HasPrefix(used.path, "internal/testkit/") && !used.test() && imports(f.ast, module+"/"+path.Dir(used.path))
+			if used.path != f.path && !ofTests {
 				continue
 			}
-			for _, n := range goroutines(f.ast) {
-				t.Errorf("%s:%d starts a goroutine, and the Makefile lets the package be tested without the race detector: remove %s from its list", f.path, f.lineOf(n), pattern)
+			for _, n := range goroutines(used.ast) {
+				t.Errorf("%s:%d starts a goroutine, and the Makefile lets the tests of %s run without the race detector: remove that package from its list", used.path, used.lineOf(n), path.Dir(f.path))
 			}
 		}
 	}
+}
+
+// imports reports whether a file imports a package.
+func imports(file *ast.File, pkg string) bool {
+	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(pkg) })
 }
 
 // goroutines returns the statements of a file that start goroutines, but for those that send the result of a call and do
