@@ -54,7 +54,7 @@ RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,
 # simulation is tested both ways: its simulated machine, which has one thread, without it, and
 # the rest with it. `make test SEQUENTIAL= SEQUENTIAL_PROOF=` watches all.
 SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
-SEQUENTIAL_PROOF := ./cmd/... ./fuzz ./model ./mutants ./openapi ./prove/...
+SEQUENTIAL_PROOF := ./bucketkills ./cmd/... ./fuzz ./limitkills ./manyitems ./model ./mutants ./openapi ./prove/...
 BOTH_WAYS_PROOF := ./simulation
 
 # Sets the shell's variable packages to what of the packages $(2) is among the packages $(3), or

@@ -2,6 +2,7 @@ package manyitems_test
 
 import (
 	"bufio"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -129,8 +130,9 @@ func (e *env) number(query string, args ...any) (n int64) {
 // worker is a worker process.
 type worker struct {
 	*exec.Cmd
-	on   io.WriteCloser
-	gone chan struct{}
+	on    io.WriteCloser
+	exit  chan *os.ProcessState
+	ended bool // what exit had to say has been received
 }
 
 // launch starts a worker process. It is killed when the test ends.
@@ -139,7 +141,7 @@ func (e *env) launch() {
 	a := e.args
 	e.launched++
 	a.Name = fmt.Sprint("w", e.launched)
-	w := &worker{Cmd: e.process(&a), gone: make(chan struct{})}
+	w := &worker{Cmd: e.process(&a), exit: make(chan *os.ProcessState, 1)}
 	var err error
 	w.on, err = w.StdinPipe()
 	out, outErr := w.StdoutPipe()
@@ -149,27 +151,30 @@ func (e *env) launch() {
 	if err := w.Start(); err != nil {
 		e.Fatalf("start a worker process: %v", err)
 	}
-	go func() {
-		defer close(w.gone)
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if at, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
-				e.pauses <- pausePoint{at, w}
-			}
-		}
-		_ = w.Wait()
-	}()
+	go func() { w.exit <- w.tell(out, e.pauses) }()
 	e.workers = append(e.workers, w)
 	e.Cleanup(func() {
 		_ = w.Process.Kill()
-		for {
+		for !w.ended {
 			select {
 			case <-e.pauses: // nobody else reads them
-			case <-w.gone:
-				_ = w.on.Close()
-				return
+			case <-w.exit:
+				w.ended = true
 			}
 		}
+		_ = w.on.Close()
 	})
+}
+
+// tell sends the pause points of a worker until it ends, and returns how it did.
+func (w *worker) tell(out io.Reader, pauses chan<- pausePoint) *os.ProcessState {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if at, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+			pauses <- pausePoint{at, w}
+		}
+	}
+	_ = w.Wait()
+	return w.ProcessState
 }
 
 // process is this program as another process.
@@ -192,7 +197,8 @@ func (e *env) kill(w *worker) {
 	if err := w.Process.Signal(syscall.SIGKILL); err != nil {
 		e.Fatal(err)
 	}
-	<-w.gone
+	<-w.exit
+	w.ended = true
 	e.launch()
 }
 
@@ -209,11 +215,11 @@ func (e *env) peaks() float64 {
 // isGone reports whether the worker has ended, after it said that it waits.
 func (w *worker) isGone() bool {
 	select {
-	case <-w.gone:
-		return true
+	case <-w.exit:
+		w.ended = true
 	default:
-		return false
 	}
+	return w.ended
 }
 
 // letOn lets the batch of a worker go on. It may have been killed.
@@ -257,15 +263,8 @@ func (e *env) ended(id taskkit.ID, atPause func(m pausePoint)) (*taskkit.Task, t
 	if _, long := prove.Budget(e.T); long {
 		ctx = e.Context() // it takes as long as it takes
 	}
-	var (
-		task *taskkit.Task
-		err  error
-		done = make(chan struct{})
-	)
-	go func() {
-		defer close(done)
-		task, err = e.client.Wait(ctx, id, nil)
-	}()
+	done := make(chan waited, 1)
+	go func() { done <- e.wait(ctx, id) }()
 	for {
 		select {
 		case m := <-e.pauses:
@@ -275,13 +274,24 @@ func (e *env) ended(id taskkit.ID, atPause func(m pausePoint)) (*taskkit.Task, t
 			}
 			seen[m.at] = true
 			atPause(m)
-		case <-done:
-			if err != nil {
-				e.Fatalf("wait for task %s: %v", id, err)
+		case w := <-done:
+			if w.err != nil {
+				e.Fatalf("wait for task %s: %v", id, w.err)
 			}
-			return task, time.Since(began)
+			return w.task, time.Since(began)
 		}
 	}
+}
+
+// waited is what Wait returned.
+type waited struct {
+	task *taskkit.Task
+	err  error
+}
+
+func (e *env) wait(ctx context.Context, id taskkit.ID) (w waited) {
+	w.task, w.err = e.client.Wait(ctx, id, nil)
+	return w
 }
 
 // rows calls f for each row of a query.

@@ -124,13 +124,6 @@ func (a *processArgs) work(db *sql.DB) error {
 		return err
 	}
 	x := &executor{o: o, worker: a.Name, on: make(chan struct{})}
-	go func() {
-		for in := bufio.NewReader(os.Stdin); ; x.on <- struct{}{} {
-			if _, err := in.ReadString('\n'); err != nil {
-				os.Exit(3) // the test is gone
-			}
-		}
-	}()
 	var reg taskkit.Registry
 	taskkit.Register(&reg, peopleKind(a.Batch), x)
 	w, err := taskkit.NewWorker(db, &reg, taskkit.Config{
@@ -143,7 +136,10 @@ func (a *processArgs) work(db *sql.DB) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	return w.Run(ctx)
+	ended := make(chan error, 2)
+	go func() { ended <- w.Run(ctx) }()
+	go func() { ended <- x.listen() }()
+	return <-ended
 }
 
 // batchTimeout is the longest batch. On SQLite no heartbeat is written meanwhile.
@@ -175,6 +171,15 @@ type executor struct {
 	o      *oracle.Oracle
 	worker string
 	on     chan struct{} // the test lets a batch go on
+}
+
+// listen lets a batch go on at each line of the standard input, until the test is gone.
+func (x *executor) listen() error {
+	for in := bufio.NewReader(os.Stdin); ; x.on <- struct{}{} {
+		if _, err := in.ReadString('\n'); err != nil {
+			return fmt.Errorf("read the standard input: %w", err)
+		}
+	}
 }
 
 // Execute implements [taskkit.Executor].

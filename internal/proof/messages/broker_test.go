@@ -22,12 +22,13 @@ import (
 	"taskkit.dev/taskkit/intake/rabbit"
 )
 
-// name is that of the queue, the stream and the topic.
+// name is that of the stream, the topic and the consumer, and of a queue that is alone on its broker.
 const name = "registrar"
 
 // A broker is one that the tests use.
 type broker struct {
 	kind, url string
+	queue     string // of RabbitMQ
 	// down kills the broker or begins to end it, and up starts it again with what it had confirmed.
 	down func() error
 	up   func(context.Context) error
@@ -46,10 +47,10 @@ type broker struct {
 var brokers = map[string]func(t *testing.T) *broker{"rabbitmq": newRabbit, "jetstream": newJetStream, "kafka": newKafka}
 
 // newSource returns a source of a broker for a consumer with this size of batches.
-func newSource(kind, url string, batch int) (intake.Source, error) {
+func newSource(kind, url, queue string, batch int) (intake.Source, error) {
 	switch kind {
 	case "rabbitmq":
-		return rabbit.New(rabbit.Config{URL: url, Queue: name, Prefetch: 2 * batch, Setup: declare})
+		return rabbit.New(rabbit.Config{URL: url, Queue: queue, Prefetch: 2 * batch, Setup: declare(queue)})
 	case "jetstream":
 		return jetstream.New(jetstream.Config{URL: url, Stream: name, Consumer: name, Prefetch: 2 * batch, Setup: makeStream, ID: func(m js.Msg) string { return m.Headers().Get("Message-Id") }})
 	default:
@@ -64,20 +65,27 @@ func newSource(kind, url string, batch int) (intake.Source, error) {
 
 // declare declares a quorum queue and where its dead letters go. By default a dead letter may be lost while the
 // broker restarts.
-func declare(_ context.Context, ch *amqp.Channel) error {
-	if _, err := ch.QueueDeclare(name+"-dead", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+func declare(queue string) func(context.Context, *amqp.Channel) error {
+	return func(_ context.Context, ch *amqp.Channel) error {
+		if _, err := ch.QueueDeclare(queue+"-dead", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
+			return err
+		}
+		_, err := ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
+			"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue + "-dead",
+			"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+		})
 		return err
 	}
-	_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{
-		"x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + "-dead",
-		"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
-	})
-	return err
 }
 
+// newRabbit starts a RabbitMQ, whose start costs more than most tests.
 func newRabbit(t *testing.T) *broker {
 	t.Helper()
-	server := testdb.Broker(t, cluster.StartRabbitMQ)
+	return rabbitQueue(testdb.Broker(t, cluster.StartRabbitMQ), name)
+}
+
+// rabbitQueue is a queue on a RabbitMQ.
+func rabbitQueue(server *cluster.Server, queue string) *broker {
 	// with calls f with a channel of its own.
 	with := func(f func(*amqp.Channel) error) error {
 		conn, err := amqp.DialConfig(server.DSN, amqp.Config{Heartbeat: time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
@@ -91,10 +99,10 @@ func newRabbit(t *testing.T) *broker {
 		}
 		return f(ch)
 	}
-	inspect := func(queue string) func(context.Context) (int, error) {
+	inspect := func(of string) func(context.Context) (int, error) {
 		return func(context.Context) (n int, err error) {
 			err = with(func(ch *amqp.Channel) error {
-				q, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+				q, err := ch.QueueDeclarePassive(of, true, false, false, false, nil)
 				n = q.Messages
 				return err
 			})
@@ -102,13 +110,13 @@ func newRabbit(t *testing.T) *broker {
 		}
 	}
 	return &broker{
-		kind: "rabbitmq", url: server.DSN, left: inspect(name), dead: inspect(name + "-dead"),
+		kind: "rabbitmq", url: server.DSN, queue: queue, left: inspect(queue), dead: inspect(queue + "-dead"),
 		// It is stopped in order: after SIGKILL, version 3.10 sometimes has no leader
 		// for a quorum queue on a single node any more, whoever asks.
 		down: func() error { return nil }, up: server.Restart,
 		publish: func(ctx context.Context, ms []intake.Message) error {
 			return with(func(ch *amqp.Channel) error {
-				if err := declare(ctx, ch); err != nil {
+				if err := declare(queue)(ctx, ch); err != nil {
 					return err
 				}
 				if err := ch.Confirm(false); err != nil {
@@ -116,7 +124,7 @@ func newRabbit(t *testing.T) *broker {
 				}
 				confirms := make([]*amqp.DeferredConfirmation, 0, len(ms))
 				for _, m := range ms {
-					c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", name, false, false,
+					c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", queue, false, false,
 						amqp.Publishing{MessageId: m.ID, Body: m.Body, DeliveryMode: amqp.Persistent})
 					if err != nil {
 						return err

@@ -26,10 +26,10 @@ const processEnv = "TASKKIT_MESSAGES_PROCESS"
 
 // processArgs says what consumer a process is.
 type processArgs struct {
-	Broker, URL string
-	Dialect     dialect.Name
-	DSN, Schema string
-	Batch       int
+	Broker, URL, Queue string
+	Dialect            dialect.Name
+	DSN, Schema        string
+	Batch              int
 	// Kafka: it is a kfake on URL instead, with its data in this directory.
 	Kafka string
 	// Exit: it exits after the first commit, before it acknowledges.
@@ -104,7 +104,7 @@ func process(raw string) error {
 }
 
 func newConsumer(db *sql.DB, a processArgs, log *slog.Logger) (*intake.Consumer, error) {
-	source, err := newSource(a.Broker, a.URL, a.Batch)
+	source, err := newSource(a.Broker, a.URL, a.Queue, a.Batch)
 	if err != nil {
 		return nil, err
 	}
