@@ -22,8 +22,7 @@ func renamed() *taskkit.Kind[newSpec, newState, string] {
 // the database has both names for its workers.
 func TestAlias(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c, k := clientOf(db), renamed()
 		former := submitted(t, db, oldKind(), oldSpec{Items: 2})
 		later := submitted(t, db, newer(2), newSpec{Count: 2}) // under the former name, at the present revision
@@ -54,8 +53,7 @@ func TestAlias(t *testing.T) {
 // alias, with its result, and not as a task of an unknown kind.
 func TestAliasStop(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c, k := clientOf(db), renamed()
 		id := submitted(t, db, newer(2), newSpec{Count: 2})
 		work := registered(k, &aborting[newSpec, newState]{

@@ -147,8 +147,7 @@ func asPreviewError(err error, says string) bool {
 // What cannot be applied is a typed error that says what to do, and nothing is stored.
 func TestApplyRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		preview := func(n int, opts ...taskkit.SubmitOption) taskkit.ID {
 			return submitSeats(t, db, true, upTo(n), append(opts, taskkit.Preview())...)
@@ -218,8 +217,7 @@ func TestApplyRefused(t *testing.T) {
 // it goes on, and can be.
 func TestApplyAfterStopPolicy(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c, k := clientOf(db), applyKind(1, "")
 		x := &applier{bad: func(seat int) bool { return seat >= 5 && seat < 10 }}
 		preview := submitSeats(t, db, true, upTo(100), taskkit.Preview(), taskkit.StopAfter("5"))
@@ -256,8 +254,7 @@ func TestApplyAfterStopPolicy(t *testing.T) {
 // nor when the task meets one later.
 func TestApplyOutdated(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c, one, two := clientOf(db), applyKind(1, ""), applyKind(2, "")
 		early, late, begun := submitSeats(t, db, true, upTo(30), taskkit.Preview()), submitSeats(t, db, false, upTo(30), taskkit.Preview()), submitSeats(t, db, true, upTo(30), taskkit.Preview())
 		apply := func(preview taskkit.ID, opts ...taskkit.SubmitOption) taskkit.ID {
@@ -329,8 +326,7 @@ func (x *finder) Targets(_ context.Context, b *seatBatch) ([]int, taskkit.Next, 
 // What a preview has found is what is applied: nothing is searched again.
 func TestApplyFoundTargets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := taskkit.NewKind(taskkit.Definition[seatSpec, seatState, string]{
 			Name: "seat", Preview: true,
 			Targets: taskkit.TargetsFoundIn[seatState]("seats", func(s *seatSpec) *[]int { return &s.Seats }),

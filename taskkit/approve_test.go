@@ -14,8 +14,7 @@ import (
 // A canary processes exactly as many items as it is told, and the others after the approval.
 func TestCanary(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		client, owner := clientOf(db), uuid.New()
 		for name, c := range map[string]struct {
@@ -87,8 +86,7 @@ func TestCanary(t *testing.T) {
 // a person's pause before a canary is an ordinary one.
 func TestWithApproval(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		client, owner, runAs := clientOf(db), uuid.New(), uuid.New()
 		k := badEvery("approved", "")

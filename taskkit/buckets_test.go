@@ -116,8 +116,7 @@ func numberTable(tb testing.TB, db *testdb.DB, table string, n int) {
 // A task with segments is done by buckets, side by side, whose states are merged.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "bucket_rows", 2000)
 		k, x := rowsKind("rows"), &rowsExecutor{table: "bucket_rows"}
 		started(t, db, registered(k, x), quick(t, db))
@@ -140,8 +139,7 @@ func TestBuckets(t *testing.T) {
 // A plan with a gap ends the task before its first bucket.
 func TestBucketsIncomplete(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := rowsKind("gap")
 		x := &rowsExecutor{table: "none", plan: func(*rowsBatch) (*segment.Plan, error) {
 			return segment.Explicit{Segments: []segment.Segment{segment.Below(segment.Int(1)).OrNull(), segment.AtLeast(segment.Int(3))}}.Plan()
@@ -157,8 +155,7 @@ func TestBucketsIncomplete(t *testing.T) {
 // The report of the buckets has a line for each.
 func TestWriteBuckets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "report_rows", 100)
 		k := rowsKind("report_rows")
 		started(t, db, registered(k, &rowsExecutor{table: "report_rows"}), quick(t, db))
@@ -199,8 +196,7 @@ func TestWriteBuckets(t *testing.T) {
 // MaxParallel bounds the buckets that are open at once, and can be changed meanwhile.
 func TestMaxParallel(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "parallel_rows", 10)
 		k := rowsKind("parallel_rows")
 		var now, most atomic.Int32
@@ -272,8 +268,7 @@ func TestMaxParallel(t *testing.T) {
 // A stopped task reports what its buckets had done.
 func TestStoppedBucketsAreMerged(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "stopped_rows", 1000)
 		k := rowsKind("stopped_rows")
 		var calls atomic.Int32

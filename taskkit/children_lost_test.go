@@ -16,8 +16,7 @@ import (
 // the rows of a bucket would be left out.
 func TestDeleteChild(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		f := newFamily(db, "deleted", taskkit.FailParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			if b.Spec.Items == 1 {
 				return taskkit.Done, nil
@@ -56,8 +55,7 @@ func TestDeleteChild(t *testing.T) {
 // task, and neither can a bucket.
 func TestStoppedBuckets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "stopped_rows", 1000)
 		var hold atomic.Bool
 		x := &rowsExecutor{table: "stopped_rows"}
@@ -119,8 +117,7 @@ func (x *failingMerge) Merge(total *rowsState, part rowsState) error {
 // A bucket that is retried after a page of buckets was merged counts with its new state.
 func TestMergeAfterRetry(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "merge_rows", 1500)
 		var broken atomic.Bool
 		broken.Store(true)
@@ -151,8 +148,7 @@ func TestMergeAfterRetry(t *testing.T) {
 // Children of a batch that is rolled back do not exist, and neither do those of b.Try.
 func TestChildrenRolledBack(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		child, parent := newKind[countSpec, countState]("undone_child", 10), familyKind("undone")
 		var (
 			reg   taskkit.Registry
@@ -194,8 +190,7 @@ func TestChildrenRolledBack(t *testing.T) {
 // A predicate that cannot be built does not become right by waiting.
 func TestSegmentPredicate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := rowsKind("predicate")
 		x := &rowsExecutor{table: "none", before: func(_ context.Context, b *rowsBatch) error {
 			_, _, err := b.Segment.SQL("oracle", "n", 1)
@@ -213,8 +208,7 @@ func TestSegmentPredicate(t *testing.T) {
 // do their work again.
 func TestRetentionOfFailedParent(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var (
 			broken atomic.Bool
 			runs   atomic.Int32
@@ -260,8 +254,7 @@ func TestRetentionOfFailedParent(t *testing.T) {
 // A parent that is paused because a child has failed does not pause the others.
 func TestPauseParentLeavesOthers(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var passes atomic.Int32
 		f := newFamily(db, "others", taskkit.PauseParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			switch {

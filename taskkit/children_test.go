@@ -72,8 +72,7 @@ func childrenOf(tb testing.TB, db *testdb.DB, id taskkit.ID) []*taskkit.Child {
 // A parent waits for its children, sums up their progress, and goes on when they have ended.
 func TestParentWaits(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		f := newFamily(db, "waits", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			return count(ctx, b, "w")
@@ -104,8 +103,7 @@ func TestParentWaits(t *testing.T) {
 // A parent whose child fails does what it chose. A retry of it retries the failed children only.
 func TestChildFails(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var (
 			mu     sync.Mutex
 			broken = true
@@ -179,8 +177,7 @@ func TestChildFails(t *testing.T) {
 // Requests on a parent reach its children; one on a child stays its own.
 func TestRequestsReachChildren(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		execute := func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			b.State.Next++
 			return taskkit.Later(20 * time.Millisecond), nil // until it is stopped
@@ -258,8 +255,7 @@ func TestRequestsReachChildren(t *testing.T) {
 // Children cannot be submitted but by the batch of a parent whose kind may have some.
 func TestChildOfRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		child := newKind[countSpec, countState]("lone", 10)
 		parent := newKind[familySpec, familyState]("childless", 10)
 		var refused error

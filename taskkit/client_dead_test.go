@@ -17,8 +17,7 @@ import (
 // others, and each is recorded with who did it.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var mended atomic.Bool
 		k := newKind[countSpec, countState]("count", 10)
 		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {

@@ -17,8 +17,7 @@ import (
 // on when the queue is resumed.
 func TestPausedQueue(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		entered, proceed := make(chan taskkit.ID, 10), make(chan taskkit.Next)
 		k := newKind[countSpec, countState]("count", 10)
 		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
@@ -91,8 +90,7 @@ func TestPauseQueueRefused(t *testing.T) {
 // A worker in safe mode is shown as such, and explain says that it claims nothing.
 func TestSafeModeShown(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		cfg, r := quick(t, db), &recorder{}
 		cfg.SafeMode, cfg.Observer = true, r
 		stop := started(t, db, registered(countKind, counting("w")), cfg)

@@ -130,8 +130,7 @@ func TestClientRequests(t *testing.T) {
 			"COMPLETED": refused, "COMPLETED stopped": refused, "ERROR": refused, "FAILURE": refused,
 		},
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		registerRow(t, db)
 		c := clientOf(db)
 		actor := uuid.New()
@@ -192,8 +191,7 @@ func TestClientRequests(t *testing.T) {
 // SetPriority changes what is claimed next, and nothing of a task that has ended.
 func TestSetPriority(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		id := bring(t, db, "QUEUED")
 		task, err := c.SetPriority(t.Context(), id, taskkit.PriorityHigh, taskkit.WithReason("it is urgent"))
@@ -226,8 +224,8 @@ func TestSetPriority(t *testing.T) {
 // Requests reach tasks that no worker can run.
 func TestClientRequestsWithoutWorker(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db) // and no worker is registered: the process that has the tasks in flight does not exist
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		// and no worker is registered: the process that has the tasks in flight does not exist
 		c := clientOf(db)
 		for _, situation := range []string{"QUEUED claimed before", "SCHEDULING", "EXECUTING"} {
 			id := bring(t, db, situation)
@@ -249,8 +247,7 @@ func TestClientRequestsWithoutWorker(t *testing.T) {
 // A request for a running task takes effect at the next batch boundary.
 func TestClientRunningTask(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		boundary, entered := make(chan struct{}), make(chan struct{}, 100)
 		endings := make(chan string, 10)
@@ -345,8 +342,7 @@ func TestClientRunningTask(t *testing.T) {
 // Tasks are listed newest first, by keyset, and found by part of their id.
 func TestClientFindsTasks(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		var id *taskkit.IDError
 		if _, err := c.Resolve(t.Context(), "@last"); !errors.As(err, &id) {

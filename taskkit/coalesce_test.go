@@ -21,8 +21,7 @@ import (
 // one that has ended is not.
 func TestCoalesce(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		first := submitted(t, db, countKind, countSpec{Items: 1}, taskkit.WithCoalescing("person 7"))
 		if _, err := db.ExecContext(t.Context(), "UPDATE "+table(db, "taskkit_queued_task")+" SET created_date = '2001-02-03 04:05:06.789'"); err != nil {
 			t.Fatal(err)
@@ -48,8 +47,7 @@ func TestCoalesce(t *testing.T) {
 // nor in another queue.
 func TestCoalesceGrantsNoRights(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		admin, clerk := uuid.New(), uuid.New()
 		reference := taskkit.WithCoalescing("person 7")
 		id := submitted(t, db, countKind, countSpec{Items: 1}, reference, taskkit.OwnedBy(admin))
@@ -97,8 +95,7 @@ func TestCoalesceGrantsNoRights(t *testing.T) {
 // one is never run again, and the attempts begin anew.
 func TestCoalesceReplacesRetry(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var (
 			mu  sync.Mutex
 			ran []string
@@ -142,8 +139,7 @@ func TestCoalesceReplacesRetry(t *testing.T) {
 // is stored beside it.
 func TestCoalesceKeepsHalfDone(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		reference := taskkit.WithCoalescing("person 7")
 		started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			b.State.Next++
@@ -172,8 +168,7 @@ func TestCoalesceKeepsHalfDone(t *testing.T) {
 // A delayed submission does not postpone a task that is due.
 func TestCoalesceKeepsDelayedApart(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		reference := taskkit.WithCoalescing("person 7")
 		due := submitted(t, db, countKind, countSpec{Items: 1}, reference)
 		delayed := submitted(t, db, countKind, countSpec{Items: 2}, reference, taskkit.WithDelay(time.Hour))
@@ -194,8 +189,7 @@ func TestCoalesceKeepsDelayedApart(t *testing.T) {
 // The keys of a merged submission are checked, and held by the merged task.
 func TestCoalesceKeepsKeys(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		in, reference := taskkit.WithSchema(schemaOf(db)), taskkit.WithCoalescing("person 7")
 		id := submitted(t, db, countKind, countSpec{Items: 1}, reference, taskkit.WithIdempotencyKey("message 1"))
 		submitted(t, db, countKind, countSpec{Items: 2}, reference, taskkit.WithIdempotencyKey("message 2"), taskkit.WithUniqueKey("u"))
@@ -219,8 +213,7 @@ func TestCoalesceKeepsKeys(t *testing.T) {
 // A merge into a paused task is reported to the caller, who may drop it.
 func TestCoalesceReportsPause(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		in, reference := taskkit.WithSchema(schemaOf(db)), taskkit.WithCoalescing("person 7")
 		id := submitted(t, db, countKind, countSpec{Items: 1}, reference)
 		if _, err := clientOf(db).Pause(t.Context(), id); err != nil {

@@ -23,8 +23,7 @@ func uncheckedCodec() taskjson.Codec[json.RawMessage] {
 func TestCodecs(t *testing.T) {
 	t.Parallel()
 	tooLarge := `"` + strings.Repeat("x", taskkit.MaxJSON) + `"`
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for name, c := range map[string]struct {
 			codec   taskjson.Codec[json.RawMessage]
 			json    string

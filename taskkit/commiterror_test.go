@@ -33,8 +33,8 @@ func makeChild(t *testing.T, db *testdb.DB) {
 // database, as a statement that it refuses does.
 func TestRefusedCommit(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		makeChild(t, migrated(t, db))
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		makeChild(t, db)
 		var tries atomic.Int32
 		k := newKind[countSpec, countState]("refused", 1)
 		started(t, db, registered(k, &funcs[countSpec, countState]{func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
@@ -55,8 +55,8 @@ func TestRefusedCommit(t *testing.T) {
 // A task whose Abort cannot be committed ends without it, and says why.
 func TestRefusedCommitOfAbort(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		makeChild(t, migrated(t, db))
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		makeChild(t, db)
 		var aborts atomic.Int32
 		k := newKind[countSpec, countState]("refused", 1)
 		started(t, db, registered(k, &aborting[countSpec, countState]{

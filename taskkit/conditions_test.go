@@ -83,8 +83,7 @@ func refusedState(t *testing.T, err error, text string) {
 // on when the limit is raised. Each item is processed once.
 func TestStopAfterPauses(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		client, person := clientOf(db), uuid.New()
 		for name, c := range map[string]struct {
@@ -180,8 +179,7 @@ func TestStopAfterPauses(t *testing.T) {
 // A limit that the last checkpoint reaches changes nothing: the task is done.
 func TestStopAfterIsForgottenAtTheEnd(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		k := badEvery("numbers_done", "")
 		id := submitted(t, db, k, below(10), taskkit.StopAfter("1"), taskkit.Canary(5), taskkit.WithUniqueKey("u"))
@@ -213,8 +211,7 @@ func TestStopAfterIsForgottenAtTheEnd(t *testing.T) {
 // reads it.
 func TestStopAfterWhileRunning(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		client := clientOf(db)
 		k := badEvery("numbers_running", "2")
 		inBatch, release := make(chan int), make(chan struct{})
@@ -299,8 +296,7 @@ func TestStopAfterWhileRunning(t *testing.T) {
 // Options of a submission or of a request that make no sense are refused, and nothing is stored.
 func TestConditionsOptionsRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := badEvery("numbers_refused", "")
 		for name, options := range map[string][]taskkit.SubmitOption{
 			"StopAfter":      {taskkit.StopAfter("0.5%")},
@@ -333,8 +329,7 @@ func TestConditionsOptionsRefused(t *testing.T) {
 // makes, pauses the task.
 func TestStopAfterCountsPoison(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		const n, at = 30, 12
 		names := make([]string, n)

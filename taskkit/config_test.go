@@ -15,8 +15,7 @@ import (
 // concern SQLite only there.
 func TestConfigReportsAll(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		_, err := taskkit.NewWorker(db.DB, registered(countKind, counting("w")), taskkit.Config{
 			Schema: schemaOf(db), Slots: -1, ClaimMax: -1, MaxAttempts: -2, Heartbeat: 5 * time.Second, DeadAfter: 10 * time.Second,
 			BatchTimeout: 9 * time.Second, BackoffMax: time.Second, Drain: -time.Second, Queues: []string{"default", "Night shift"},
@@ -58,8 +57,7 @@ func TestConfigLongBatches(t *testing.T) {
 // The same rule for names of queues applies wherever one is given.
 func TestQueueNames(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for name, valid := range map[string]bool{
 			"night": true, "tenant-7.eu_1": true, "7": true, strings.Repeat("x", 63): true,
 			"": false, "Night": false, "a b": false, "a\x00": false, "-a": false, "é": false, strings.Repeat("x", 64): false,

@@ -70,8 +70,7 @@ func TestRetryCorrected(t *testing.T) {
 // Corrections that are not those of the failed items are named, and nothing is stored.
 func TestRetryCorrectedRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id, all := failedFollow(t, db, true, 200)
 		for name, tc := range map[string]struct {
 			change                          func(c []taskkit.Correction) []taskkit.Correction

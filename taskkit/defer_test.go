@@ -92,8 +92,7 @@ func oneTo(n int) []int {
 // It is the same for a list and for a frozen set, and when batches of each pass fail.
 func TestDeferredItemsAreTriedAgain(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		const n = 9500
 		k := deferKind(time.Millisecond, time.Millisecond)
 		for name, submit := range map[string]func() taskkit.ID{
@@ -141,8 +140,7 @@ func TestDeferredItemsAreTriedAgain(t *testing.T) {
 // done nor failed. A stop then ends it, and they are unprocessed.
 func TestDeferredItemsWait(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, x := deferKind(7*time.Hour), newDeferring()
 		started(t, db, registered(k, x), quick(t, db))
 		id := submitted(t, db, k, deferSpec{Numbers: oneTo(10)})
@@ -179,8 +177,7 @@ func TestDeferredItemsWait(t *testing.T) {
 // the next pass. After the last one they have failed.
 func TestDeferredItemsThatAreNotTaken(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := deferKind(time.Millisecond, time.Millisecond)
 		passes := 0
 		id := submitted(t, db, k, deferSpec{Numbers: oneTo(300)})
@@ -218,8 +215,7 @@ func TestDeferredItemsThatAreNotTaken(t *testing.T) {
 // What Take has not returned cannot be tried again.
 func TestDeferOfWhatWasNotTaken(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := deferKind(time.Millisecond)
 		for name, execute := range map[string]func(b *taskkit.Batch[deferSpec, countState]){
 			"walk": func(b *taskkit.Batch[deferSpec, countState]) { b.Defer(1, errBusy) },

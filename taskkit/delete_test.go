@@ -14,8 +14,7 @@ import (
 // (PTV-33).
 func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		if _, err := db.ExecContext(t.Context(), "CREATE TABLE work (item bigint)"); err != nil {
 			t.Fatal(err)
 		}
@@ -84,8 +83,7 @@ func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 // A stop that comes too late leaves nothing on a task that is done.
 func TestStopThatComesTooLate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		entered, proceed := make(chan struct{}), make(chan error)
 		k := newKind[countSpec, countState]("count", 10)
 		x := &funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {

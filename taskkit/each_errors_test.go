@@ -42,7 +42,7 @@ func TestEachTransient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeRows(t, db)
 				var calls atomic.Int64
 				x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (taskkit.Next, error) {
@@ -97,7 +97,7 @@ func TestEachErrorsOfTheBatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeRows(t, db)
 				var calls atomic.Int64
 				task := ranRows(t, db, eachRow(func(ctx context.Context, b *rowBatch, items []int) error {
@@ -127,7 +127,7 @@ func TestEachErrorsOfTheBatch(t *testing.T) {
 func TestEachPanicRecovered(t *testing.T) {
 	t.Parallel()
 	spec := rowSpec{Items: 20, Bad: []int{2}}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (taskkit.Next, error) {
 			items, next := taskkit.Take(b, upTo(b.Spec.Items))
@@ -162,7 +162,7 @@ func TestEachPanicRecovered(t *testing.T) {
 func TestEachTooLarge(t *testing.T) {
 	t.Parallel()
 	spec := rowSpec{Items: 9, Bad: []int{6}}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		var limits recordedLimits
 		x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (taskkit.Next, error) {
@@ -213,7 +213,7 @@ func manyParameters(n int) string {
 func TestEachContextEnds(t *testing.T) {
 	t.Parallel()
 	spec := rowSpec{Items: 8}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		x := eachRow(func(ctx context.Context, b *rowBatch, items []int) error {
 			if b.Attempt == 1 && len(items) == 1 {
@@ -245,7 +245,7 @@ func TestEachContextEnds(t *testing.T) {
 // A call without a function says what to pass, with items and without.
 func TestEachWithoutFunction(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		for _, n := range []int{0, 1} {
 			x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (taskkit.Next, error) {

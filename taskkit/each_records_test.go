@@ -16,7 +16,7 @@ import (
 func TestEachUndoesRecords(t *testing.T) {
 	t.Parallel()
 	spec := rowSpec{Items: 100, Bad: []int{0, 41, 42, 99}}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (taskkit.Next, error) {
 			return taskkit.Done, taskkit.Each(ctx, b, upTo(b.Spec.Items), func(ctx context.Context, items []int) error {
@@ -61,7 +61,7 @@ func TestEachUndoesRecords(t *testing.T) {
 // rolled back are not counted twice.
 func TestEachUndoesTake(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (next taskkit.Next, err error) {
 			err = taskkit.Each(ctx, b, []string{"a", "b"}, func(ctx context.Context, names []string) error {
@@ -87,7 +87,7 @@ func TestEachUndoesTake(t *testing.T) {
 func TestEachNested(t *testing.T) {
 	t.Parallel()
 	spec := rowSpec{Items: 40, Bad: []int{3, 13, 14, 25}}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		var transient atomic.Bool
 		x := &funcs[rowSpec, rowState]{execute: func(ctx context.Context, b *rowBatch) (taskkit.Next, error) {

@@ -142,7 +142,7 @@ func TestEach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeRows(t, db)
 				var calls atomic.Int64
 				task := ranRows(t, db, eachRow(func(ctx context.Context, b *rowBatch, items []int) error {
@@ -163,7 +163,7 @@ func TestEach(t *testing.T) {
 // connection sees one of them before, and their checkpoint is the only one.
 func TestEachOf500WithThreePoisonRows(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeRows(t, db)
 		spec := rowSpec{Items: 500, Bad: []int{7, 173, 339}}
 		var calls, seen atomic.Int64
@@ -248,7 +248,7 @@ func TestEachErrorsOfItems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeRows(t, db)
 				checkRows(t, db, ranRows(t, db, eachRow(tc.do), spec), spec, tc.code, tc.detail)
 			})

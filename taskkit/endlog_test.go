@@ -33,8 +33,7 @@ func (l *logged) String() string {
 // The log line of an end has the counters of the task, also of a FAILURE.
 func TestLogLineOfTheEnd(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			if b.State.Next == 1 {

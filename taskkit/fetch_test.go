@@ -15,8 +15,7 @@ import (
 // a transaction that cannot write.
 func TestReadingIsNotFetching(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		x := &aborting[countSpec, countState]{
 			funcs: funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
@@ -87,8 +86,7 @@ func TestReadingIsNotFetching(t *testing.T) {
 // as a repetition.
 func TestRepetitionWithBothKeys(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		keys := []taskkit.SubmitOption{taskkit.WithUniqueKey("u"), taskkit.WithIdempotencyKey("i")}
 		first := submitted(t, db, k, countSpec{}, keys...)

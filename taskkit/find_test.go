@@ -112,8 +112,7 @@ func hunt(_ context.Context, b *huntBatch) ([]int, taskkit.Next, error) {
 // them as those of a frozen set.
 func TestTargeterFindsTargets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for _, n := range []int{1, 999, 1000, 1001, 3500} {
 			k, x := huntKind(fmt.Sprintf("hunt_%d", n)), newNumberHunter(nil, nil)
 			id := submitted(t, db, k, huntSpec{Below: n})
@@ -143,8 +142,7 @@ func TestTargeterFindsTargets(t *testing.T) {
 // A task without any target is done, and one with targets of its own searches for none.
 func TestTargeterIsNotNeeded(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, x := huntKind("hunt_none"), newNumberHunter(nil, nil)
 		started(t, db, registered(k, x), quick(t, db))
 		id := submitted(t, db, k, huntSpec{})
@@ -201,8 +199,7 @@ func refusedItems(t *testing.T, err error, text string) {
 // stopped before says so.
 func TestTargeterStopped(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, x := huntKind("hunt_stopped"), newNumberHunter(nil, searchOf(4, 5, 4))
 		started(t, db, registered(k, x), quick(t, db))
 		id, ctx, c := submitted(t, db, k, huntSpec{}), t.Context(), clientOf(db)
@@ -257,8 +254,7 @@ func TestTargeterStopped(t *testing.T) {
 // with what it has found.
 func TestTargeterRetried(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var broken atomic.Bool
 		broken.Store(true)
 		x := newNumberHunter(nil, func(ctx context.Context, b *huntBatch) ([]int, taskkit.Next, error) {
@@ -294,8 +290,7 @@ func TestTargeterRetried(t *testing.T) {
 // What a search must not do ends its task with an error that says so.
 func TestTargeterRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		finding := func(n ...int) ([]int, taskkit.Next, error) { return n, taskkit.Done, nil }
 		for name, c := range map[string]struct {
 			targets func(ctx context.Context, b *huntBatch) ([]int, taskkit.Next, error)
@@ -348,8 +343,7 @@ func TestTargeterRefused(t *testing.T) {
 // the search and after the first items.
 func TestTargeterPreviewAndApproval(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		k := huntKind("hunt_previewed")
 		x := newNumberHunter(nil, func(ctx context.Context, b *huntBatch) ([]int, taskkit.Next, error) {
@@ -403,8 +397,7 @@ func TestTargeterAcrossRevisions(t *testing.T) {
 		Counts []string `json:"counts"`
 		Below  int      `json:"below"`
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		rename := func(old json.RawMessage) (json.RawMessage, error) {
 			return bytes.Replace(old, []byte(`"numbers"`), []byte(`"counts"`), 1), nil
 		}

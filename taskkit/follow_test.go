@@ -130,8 +130,7 @@ func numbersWith(from, to int, o taskkit.Outcome) (numbers []int) {
 // eachTargets runs a test on both databases, over a list and over a frozen set.
 func eachTargets(t *testing.T, f func(t *testing.T, db *testdb.DB, frozen bool)) {
 	t.Helper()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for _, frozen := range []bool{false, true} {
 			t.Run(map[bool]string{false: "list", true: "frozen"}[frozen], func(t *testing.T) { f(t, db, frozen) })
 		}
@@ -300,8 +299,7 @@ func TestContinue(t *testing.T) {
 // What cannot be retried or continued is a typed error, and nothing is stored.
 func TestFollowRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		live := newKind[countSpec, countState]("live", 10)
 		waits, walk, none := submitFollow(t, db, true, 10), submitted(t, db, live, countSpec{}), submitFollow(t, db, false, 10)

@@ -11,8 +11,7 @@ import (
 // another identity and is not mistaken for it.
 func TestRestartUnderOneName(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		for range 2 {
 			id := submitted(t, db, countKind, countSpec{Items: 10})

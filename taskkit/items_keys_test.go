@@ -14,8 +14,7 @@ import (
 func TestItemsHaveTheSameKey(t *testing.T) {
 	t.Parallel()
 	names := []string{"<&>", "\u2028", "a\u2029\\", "\b\f\n\x01\x7f", `\u003c`, "é🙂", `"`}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := overKind[string]("same_key")
 		id := submitted(t, db, k, overSpec[string]{Remark: "n"}, taskkit.Over(slices.Values(names)))
 		keys := func(id taskkit.ID, o taskkit.Outcome) (all []string) {

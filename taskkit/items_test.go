@@ -26,8 +26,7 @@ type key struct {
 // of it.
 func TestItemsComeBack(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		type spec struct {
 			Keys []key `json:"keys"`
 		}
@@ -72,8 +71,7 @@ func TestItemsComeBack(t *testing.T) {
 // An item has one row, with its last outcome: in one batch it also counts once.
 func TestItemsLastOutcome(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("again", 1)
 		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			b.State.Next++
@@ -116,8 +114,7 @@ func TestItemsLastOutcome(t *testing.T) {
 // The list of items is longer than a page, in order, and can be left early.
 func TestItemsInPages(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		const n = 2500
 		k := newKind[countSpec, countState]("many", 1000)
 		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
@@ -162,8 +159,7 @@ func TestItemsInPages(t *testing.T) {
 // What cannot be listed is an error, and so is a task that is not there.
 func TestItemsRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, countKind, countSpec{})
 		first := func(ctx context.Context, id taskkit.ID, o taskkit.Outcome) (n int, last error) {
 			for _, err := range clientOf(db).Items(ctx, id, o) {
@@ -194,8 +190,7 @@ func TestItemsRefused(t *testing.T) {
 // missing then.
 func TestItemsOfRemovedTask(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for _, n := range []int{1, 1000, 1001, 2500} { // with and without a page to read after the first item
 			id := submitted(t, db, overKind[int]("removed"), overSpec[int]{Remark: "n"}, taskkit.Over(slices.Values(numbers(n))))
 			read, last := 0, error(nil)

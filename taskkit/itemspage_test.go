@@ -15,8 +15,7 @@ import (
 // Pages have together what Items returns, of items with rows, of a set and of a ledger.
 func TestItemsPage(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		set, ledger := badEvery("numbers_paged", ""), newLedgerKind("ledger_paged", 4, true)
 		ofSet, ofLedger := submitted(t, db, set, below(23)), submitted(t, db, ledger, countSpec{Items: 23})

@@ -15,8 +15,7 @@ import (
 // The time is absolute, and the reason is shown.
 func TestLaterAt(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		until9 := time.Now().Add(9 * time.Hour).UTC().Truncate(time.Millisecond)
 		k := newKind[countSpec, countState]("count", 10)
 		cfg, r := quick(t, db), &recorder{}

@@ -19,8 +19,7 @@ func TestLedgerKeys(t *testing.T) {
 		"nul \x00", "\xff", "\u2028 <&> \"' \\", "", nil, -0.5, 1e300, true, strings.Repeat("x", 2000), func() {},
 		json.RawMessage(`{"a": 1, "a": 2}`), json.RawMessage(`"\ud800"`), json.RawMessage(strings.Repeat("[", 500) + strings.Repeat("]", 500)),
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newLedgerKind("odd_keys", 1, true)
 		record := map[taskkit.Outcome]func(b *countBatch, item any){
 			taskkit.OutcomeSucceeded: func(b *countBatch, item any) { b.Succeed(item) },

@@ -63,8 +63,7 @@ func pagesOf(t *testing.T, db *testdb.DB, id taskkit.ID) (n int) {
 // savepoint was undone. The counters are the same without the word ledger.
 func TestLedgerOutcomes(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var r taskkit.Registry
 		x := walking(func(ctx context.Context, b *countBatch, page []int) error {
 			for _, n := range page {
@@ -155,8 +154,7 @@ func firstError(t *testing.T, db *testdb.DB, id taskkit.ID, o taskkit.Outcome) e
 // that has recorded none. An empty one is none.
 func TestLedgerIncomplete(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newLedgerKind("incomplete", 10, true)
 		started(t, db, registered(k, walking(func(_ context.Context, b *countBatch, page []int) error {
 			for _, n := range page {
@@ -185,8 +183,7 @@ func TestLedgerIncomplete(t *testing.T) {
 // What Each undoes has not succeeded, and the items that fail have failed.
 func TestLedgerOfEach(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newLedgerKind("each", 16, true)
 		started(t, db, registered(k, walking(func(ctx context.Context, b *countBatch, page []int) error {
 			return taskkit.Each(ctx, b, page, func(_ context.Context, part []int) error {
@@ -216,8 +213,7 @@ func TestLedgerOfEach(t *testing.T) {
 // not keep to b.Limit ends the task. Nothing of either is stored.
 func TestLedgerTooLong(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		long := strings.Repeat("x", 990)
 		var r taskkit.Registry
 		keeps, ignores := newLedgerKind("keeps", 6000, true), newLedgerKind("ignores", 100, true)
@@ -254,8 +250,7 @@ func TestLedgerTooLong(t *testing.T) {
 // A task that continues a live walk has a ledger of its own.
 func TestLedgerOfContinuation(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newLedgerKind("continued", 10, true)
 		started(t, db, registered(k, walking(func(_ context.Context, b *countBatch, page []int) error {
 			for _, n := range page {
@@ -306,8 +301,7 @@ func killedInBatch() *funcs[countSpec, countState] {
 // The ledger has what the batches that committed have done, whatever becomes of workers.
 func TestLedgerOfKilledWorkers(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		const n = 1250
 		id := submitted(t, db, ledgerKind, countSpec{Items: n})

@@ -57,8 +57,7 @@ func (x *limitedBy) Limits(t taskkit.LimitedTask[countSpec]) []taskkit.Limit { r
 // Never more tasks of a key execute at once than its limit, over several workers, and all are done.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		g := newGauge()
 		k := newKind[countSpec, countState]("limits", 2)
@@ -114,8 +113,7 @@ func TestLimits(t *testing.T) {
 // Tasks that wait for a place say so, take no slot, and can be stopped; a limit can be changed.
 func TestLimitIsChanged(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("limit_set", 10)
 		running, release := make(chan taskkit.ID, 10), make(chan struct{})
 		c := quick(t, db)
@@ -192,8 +190,7 @@ func TestLimitIsChanged(t *testing.T) {
 
 func TestLimitsAreChecked(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("limit_bad", 10)
 		var many []taskkit.SubmitOption
 		for n := range 11 {

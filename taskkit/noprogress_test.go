@@ -82,8 +82,7 @@ func TestNoProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
 				k := taskkit.NewKind(taskkit.Definition[listSpec, countState, string]{
 					Name: "list", BatchSize: 2, MaxBatchSize: 2,

@@ -169,8 +169,7 @@ func TestObserverSeesCountersOfFailure(t *testing.T) {
 // The worker that takes over the task of a killed one reports that.
 func TestObserverSeesTakeover(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		dir := t.TempDir()
 		touchFile(t, dir, "hold-first")
@@ -213,8 +212,7 @@ func (panicking) Observe(context.Context, taskkit.WorkerEvent) { panic("an obser
 // An observer that panics harms nothing, and the log says so once.
 func TestObserverPanicIsContained(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, countKind, countSpec{Items: 1234})
 		c, log := quick(t, db), &heard{}

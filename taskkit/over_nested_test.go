@@ -42,8 +42,7 @@ func nestedKind() *taskkit.Kind[nestedSpec, countState, string] {
 // apply to each.
 func TestTargetsInAStructOfTheSpec(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := nestedKind()
 		var mu sync.Mutex
 		got := map[taskkit.ID][]string{}

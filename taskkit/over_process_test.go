@@ -13,8 +13,7 @@ import (
 // every target once and skip the one that kills.
 func TestOverIsTakenOver(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		const n, at = 1100, 1000
 		names := make([]string, n)

@@ -94,8 +94,7 @@ func numbers(n int) []int {
 // A frozen set comes back as it was: of every type, at and around the size of a page.
 func TestOverReturnsTheTargets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for _, n := range []int{1, 999, 1000, 1001, 25_000} {
 			all := numbers(n)
 			runOver(t, db, fmt.Sprintf("numbers_%d", n), slices.Values(all), all)
@@ -117,8 +116,7 @@ func TestOverReturnsTheTargets(t *testing.T) {
 // A target that comes twice is taken once, where it came first.
 func TestOverLeavesOutDuplicates(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		want := numbers(2200)
 		slices.Reverse(want)
 		runOver(t, db, "twice", slices.Values(append(slices.Clone(want), want...)), want)
@@ -140,8 +138,7 @@ func failsAfter(n int, bad string) iter.Seq[string] {
 // Whatever is wrong with a set of targets is a typed error, and nothing is stored.
 func TestOverRefusesBadSets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := overKind[string]("words")
 		submit := func(spec overSpec[string], opts ...taskkit.SubmitOption) error {
 			_, err := taskkit.Submit(t.Context(), db.DB, k, spec,
@@ -211,8 +208,7 @@ func checkStored(t *testing.T, db *testdb.DB, plans, pages int) {
 // A set belongs to the caller's transaction, and goes with the task.
 func TestOverGoesWithItsTask(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := overKind[int]("numbers")
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
@@ -239,8 +235,7 @@ func TestOverGoesWithItsTask(t *testing.T) {
 // Take of another list than the one that the set stands for ends the task.
 func TestOverRefusesTakeOfAnotherList(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for name, tc := range map[string]struct {
 			spec overSpec[int]
 			take func(b *taskkit.Batch[overSpec[int], countState])
@@ -266,8 +261,7 @@ func TestOverRefusesTakeOfAnotherList(t *testing.T) {
 // Pages that are missing or cannot be decoded end the task, without a retry.
 func TestOverUnreadablePages(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		table := "taskkit_task_target"
 		if db.Schema != "" {
 			table = `"` + db.Schema + `".` + table
@@ -301,8 +295,7 @@ func TestOverIsUpgraded(t *testing.T) {
 	type newSpec struct {
 		Pairs []pair `json:"pairs" validate:"required"`
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, overKind[int]("numbers"), overSpec[int]{Remark: "old"}, taskkit.Over(slices.Values(numbers(1500))))
 		k := taskkit.NewKind(taskkit.Definition[newSpec, countState, string]{
 			Name: "numbers", Revision: 2,
@@ -334,8 +327,7 @@ func TestOverIsUpgraded(t *testing.T) {
 // The total of a task over the list of its spec is known at Submit.
 func TestTargetsSetTheTotal(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, overKind[int]("numbers"), overSpec[int]{Targets: []int{4, 7}})
 		task, err := clientOf(db).Task(t.Context(), id)
 		if err != nil {
@@ -351,8 +343,7 @@ func TestTargetsSetTheTotal(t *testing.T) {
 // executor may find the targets.
 func TestTotalOfAnEmptyList(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := taskkit.NewKind(taskkit.Definition[lateSpec, countState, string]{
 			Name: "late", Targets: taskkit.TargetsIn("targets", func(s *lateSpec) *[]int { return &s.Targets }),
 		})

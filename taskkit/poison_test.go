@@ -88,8 +88,7 @@ func keepAlive(t *testing.T, db *testdb.DB, a workerArgs) (end func()) {
 // at the last.
 func TestPoisonItemIsSkipped(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		names := []string{"poison 1", "a", "b", "poison 2"}
 		id := submitted(t, db, skippingKind, namesSpec{Names: names})
@@ -130,8 +129,7 @@ func TestPoisonItemOfLargeBatchIsSkipped(t *testing.T) {
 	}{{skippingOf1024, 1200, 300, 10}, {skippingOf100, 120, 41, 5}} {
 		t.Run(tc.kind.Name(), func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
 				names := make([]string, tc.items)
 				for i := range names {
@@ -168,8 +166,7 @@ func TestPoisonItemOfLargeBatchIsSkipped(t *testing.T) {
 // lost once.
 func TestItemWithErrorsIsNotPoison(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, skippingKind, namesSpec{Names: []string{"unlucky", "a"}})
 		defer keepAlive(t, db, workerArgs{Name: "w"})()
@@ -184,8 +181,7 @@ func TestItemWithErrorsIsNotPoison(t *testing.T) {
 // skipped when it has killed its worker as often as one without errors.
 func TestErrorsBeforeARetryDoNotCount(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, skippingKind, namesSpec{Names: []string{"poison", "a"}})
 		const errs = 3
@@ -219,8 +215,7 @@ func TestErrorsBeforeARetryDoNotCount(t *testing.T) {
 // The end of a task whose worker is lost in its last attempt tells errors from losses.
 func TestCrashLoopAfterErrors(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, failingKind, namesSpec{Names: []string{"unlucky"}})
 		defer keepAlive(t, db, workerArgs{Name: "w", MaxAttempts: 4})()
@@ -236,8 +231,7 @@ func TestCrashLoopAfterErrors(t *testing.T) {
 // an operator's retry can skip the item.
 func TestPoisonItemIsNamed(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, failingKind, namesSpec{Names: []string{"a", "b", "c", "d", "e", "poison", "f"}})
 		defer keepAlive(t, db, workerArgs{Name: "w", MaxAttempts: 4})()
@@ -265,8 +259,7 @@ func TestPoisonItemIsNamed(t *testing.T) {
 // A retry skips nothing where there is nothing to skip, and then does nothing.
 func TestRetryThatCannotSkip(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, countKind, countSpec{Items: 3})
 		x := &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			if b.State.Next++; b.State.Next == 2 {

@@ -15,7 +15,7 @@ import (
 // applied. One that keeps to its limits completes.
 func TestMaxChanges(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, 100)
 		c, k, before := clientOf(db), seatKind(10), seats(t, db)
 		x := &funcs[seatSpec, seatState]{execute: func(ctx context.Context, b *seatBatch) (taskkit.Next, error) {
@@ -71,8 +71,7 @@ func TestMaxChanges(t *testing.T) {
 // Limits that are none are refused, and nothing is stored.
 func TestMaxChangesRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := seatKind(10)
 		for says, opts := range map[string][]taskkit.SubmitOption{
 			"only a preview counts":    {taskkit.MaxChanges("seat", "", 1)},

@@ -192,7 +192,7 @@ func unhurried(t *testing.T, db *testdb.DB) taskkit.Config {
 func TestPreviewIsTheRealRunWithoutItsWrites(t *testing.T) {
 	t.Parallel()
 	const n = 230
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, n)
 		k, x := seatKind(50), &seatExecutor{}
 		before := seats(t, db)
@@ -258,7 +258,7 @@ func previewed(t *testing.T, db *testdb.DB, id taskkit.ID) *taskkit.PreviewRepor
 // A preview that fails or is stopped keeps nothing, and does not call Abort.
 func TestPreviewThatEndsEarly(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, 100)
 		before := seats(t, db)
 		reached := make(chan taskkit.ID)
@@ -328,7 +328,7 @@ func TestPreviewThatEndsEarly(t *testing.T) {
 // Changes whose rows are unknown are counted apart, and a report has bounds.
 func TestPreviewReportIsBounded(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, 0)
 		k := seatKind(1000)
 		x := &funcs[seatSpec, seatState]{execute: func(ctx context.Context, b *seatBatch) (taskkit.Next, error) {
@@ -371,7 +371,7 @@ func TestPreviewReportIsBounded(t *testing.T) {
 // with other code.
 func TestPreviewIsRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, 10)
 		before := seats(t, db)
 		without := newKind[seatSpec, seatState]("seat", 10)
@@ -415,7 +415,7 @@ func TestPreviewIsRefused(t *testing.T) {
 // such strings and refuses the text.
 func TestPreviewRefusesHiddenCommit(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeSeats(t, db, 4)
 		before := seats(t, db)
 		k := seatKind(2)

@@ -19,8 +19,7 @@ import (
 // and finishes it. The first goes on and commits nothing.
 func TestStoppedWorkerCommitsNothing(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		const items = 5000
 		dir := t.TempDir()
@@ -81,8 +80,7 @@ func TestStoppedWorkerCommitsNothing(t *testing.T) {
 // Three workers under load are restarted one after the other, twice.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		const tasks, items = 30, 4000
 		var ids []taskkit.ID
@@ -164,8 +162,7 @@ func TestMillionItemsKilledTenTimes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million rows: not with -short")
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		const items, kills = 1_000_000, 10
 		id := submitted(t, db, countKind, countSpec{Items: items})

@@ -40,8 +40,7 @@ func (*seatSearch) Execute(_ context.Context, b *seatBatch) (taskkit.Next, error
 // A task that finds its targets is counted at its start, and is seen to work meanwhile.
 func TestClientProgressOfSearch(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		ctx, c := testdb.Within(t), clientOf(db)
 		kind := taskkit.NewKind(taskkit.Definition[seatSpec, seatState, struct{}]{
 			Name: "find_seats", Targets: taskkit.TargetsFoundIn[seatState]("seats", func(s *seatSpec) *[]int { return &s.Seats }),

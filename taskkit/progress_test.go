@@ -38,8 +38,7 @@ func (g *gate) Execute(ctx context.Context, b *taskkit.Batch[seatSpec, seatState
 // estimated from it.
 func TestClientProgress(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		ctx, c, kind := testdb.Within(t), clientOf(db), seatKind(10)
 		read := func(id taskkit.ID) *taskkit.TaskProgress {
 			t.Helper()

@@ -16,8 +16,7 @@ import (
 // event is refused.
 func TestPruneEvents(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		id := submitted(t, db, newKind[countSpec, countState]("count", 10), countSpec{})
 		if _, err := c.Pause(t.Context(), id); err != nil {
@@ -84,8 +83,7 @@ VALUES ($1, $2, '2020-01-01 00:00:00.000', 'pause', 'QUEUED')`, uuid.Must(uuid.N
 // not permit a later DELETE.
 func TestPruneEventsInTransaction(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, newKind[countSpec, countState]("count", 10), countSpec{})
 		if _, err := clientOf(db).Pause(t.Context(), id); err != nil {
 			t.Fatal(err)

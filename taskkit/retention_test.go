@@ -51,8 +51,7 @@ func reporting(name string, aliases ...string) (*taskkit.Kind[countSpec, countSt
 // task is still there. One that nobody fetches expires later.
 func TestResultsExpire(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, x := reporting("count")
 		removed := &removals{}
 		c := quick(t, db)
@@ -90,8 +89,7 @@ func TestResultsExpire(t *testing.T) {
 // it; what is kept for ever stays, as do events.
 func TestTasksAreRemoved(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, x := reporting("count")
 		kept, y := reporting("kept", "formerly_kept")
 		formerly, _ := reporting("formerly_kept")

@@ -136,8 +136,7 @@ func TestUpgrade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				id := submitted(t, db, oldKind(), oldSpec{Items: c.items})
 				if c.done > 0 {
 					hold := c.done
@@ -187,8 +186,7 @@ func TestUpgradeFails(t *testing.T) {
 	for name, c := range bad {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				id := submitted(t, db, oldKind(), oldSpec{Items: 3})
 				config := quick(t, db)
 				config.Drain = 100 * time.Millisecond
@@ -235,8 +233,7 @@ func TestUpgradeFails(t *testing.T) {
 // A spec that was upgraded is held to the rules of today.
 func TestUpgradedSpecIsValidated(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, oldKind(), oldSpec{Items: 1001})
 		started(t, db, newWork(newer(2, upgradeOld)), quick(t, db))
 		if task := ended(t, db, id); task.Status != taskkit.StatusError || !strings.Contains(task.StatusDetail, "count breaks the rule max=1000") {
@@ -249,8 +246,7 @@ func TestUpgradedSpecIsValidated(t *testing.T) {
 // never run by such a worker.
 func TestRevisionUnknown(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		stop := started(t, db, newWork(newer(5)), quick(t, db))
 		id := submitted(t, db, newer(5), newSpec{Count: 1})
@@ -331,8 +327,7 @@ func TestNewKindRefusesRevisions(t *testing.T) {
 // A retired kind takes nothing new, by any way in, and runs what is there.
 func TestRetiredKind(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		there := submitted(t, db, countKind, countSpec{Items: 5})
 		retired := taskkit.NewKind(taskkit.Definition[countSpec, countState, struct{}]{

@@ -188,8 +188,7 @@ func (o *rollout) completes(id taskkit.ID, standing, remark string, by ...string
 // newer release has stored is dropped by an older one.
 func TestRollout(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		if _, err := db.DB.ExecContext(t.Context(), `CREATE TABLE standing (task text, person text, standing text, note text, release text)`); err != nil {
 			t.Fatal(err)
 		}

@@ -94,8 +94,7 @@ func TestSampleOfCanary(t *testing.T) {
 // A sample that cannot be taken is a typed error, and nothing is stored.
 func TestSampleRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := sampleKind()
 		without := newKind[seatSpec, seatState]("other", 10)
 		for name, tc := range map[string]struct {

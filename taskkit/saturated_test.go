@@ -36,8 +36,7 @@ func blocking(letGo <-chan struct{}, other func(*countBatch) (taskkit.Next, erro
 // are taken and others are in the queue: nobody waits for a slot to end.
 func TestStopDoesNotWaitForASlot(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		letGo := make(chan struct{})
 		var aborted sync.Map
@@ -105,8 +104,7 @@ func TestStopDoesNotWaitForASlot(t *testing.T) {
 // that wait for its slot go back, and another worker does them.
 func TestClaimedTasksDoNotWaitForSlowOnes(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		letGo := make(chan struct{})
 		x := &funcs[countSpec, countState]{blocking(letGo, func(*countBatch) (taskkit.Next, error) { return taskkit.Done, nil })}
@@ -159,8 +157,7 @@ func TestClaimedTasksDoNotWaitForSlowOnes(t *testing.T) {
 // complete.
 func TestPoisonSparesTheOthers(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		const beside = 12
 		poison := submitted(t, db, countKind, countSpec{Items: poisonous})
 		var others []taskkit.ID

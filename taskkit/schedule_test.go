@@ -87,8 +87,7 @@ func (o *scheduleEvents) Observe(_ context.Context, e taskkit.WorkerEvent) {
 // A worker submits what was missed by the policy of each schedule, and the task says why.
 func TestScheduleMisfires(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person, other := uuid.New(), uuid.New()
 		planned(t, db, "once", taskkit.Schedule{Cron: "0 * * * *"}, taskkit.OwnedBy(person), taskkit.RunAs(other), taskkit.WithPriority(taskkit.PriorityLow))
 		planned(t, db, "all", taskkit.Schedule{Cron: "0 * * * *", Misfire: taskkit.MisfireAll})
@@ -154,8 +153,7 @@ func TestScheduleMisfires(t *testing.T) {
 // What nobody changed stays as it is, also the pause and the next fire.
 func TestSetScheduleAgain(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person := uuid.New()
 		nightly := taskkit.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
 		var wg sync.WaitGroup
@@ -272,8 +270,7 @@ func TestSetScheduleRefused(t *testing.T) {
 // kind is left to others, and neither keeps another from being fired.
 func TestScheduleFails(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		stranger := newKind[countSpec, countState]("stranger", 1)
 		past := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
 		hourly := taskkit.Schedule{Cron: "0 * * * *"}
@@ -337,8 +334,7 @@ func (f *fuse) UnmarshalText(text []byte) error {
 // A spec whose type panics is an error of its schedule, and the worker goes on.
 func TestSchedulePanics(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[explosiveSpec, countState]("explosive", 1)
 		started(t, db, registered(k, &funcs[explosiveSpec, countState]{
 			execute: func(context.Context, *taskkit.Batch[explosiveSpec, countState]) (taskkit.Next, error) {
@@ -365,8 +361,7 @@ func TestSchedulePanics(t *testing.T) {
 // anything else leaves the spec at its revision.
 func TestSetScheduleRevision(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		yearly := taskkit.Schedule{Cron: "0 0 29 2 *"}
 		if err := taskkit.SetSchedule(t.Context(), db, oldKind(), "s", oldSpec{Items: 1}, yearly, taskkit.WithSchema(schemaOf(db))); err != nil {
 			t.Fatal(err)
@@ -398,8 +393,7 @@ func TestSetScheduleRevision(t *testing.T) {
 // A trigger submits one task, also while the schedule is paused, and leaves the next fire.
 func TestTriggerSchedule(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person := uuid.New()
 		planned(t, db, "s", taskkit.Schedule{Cron: "0 0 29 2 *"})
 		client := clientOf(db)

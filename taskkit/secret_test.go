@@ -81,8 +81,7 @@ func logging(tb testing.TB) *funcs[loginSpec, loginState] {
 // one waits, not in a log.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		k := loginKind(1, "/spec/token", "/spec/rows/*/ssn", "/state/session")
 		id := submitted(t, db, k, login)
@@ -154,8 +153,7 @@ func TestSecrets(t *testing.T) {
 // submitted with. Its first checkpoint of such a task brings them along.
 func TestSecretsOfNewerRevision(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, loginKind(1, "/spec/token"), login)
 		started(t, db, registered(loginKind(2, "/spec/token", "/spec/rows/*/ssn", "/state/session"), logging(t)), quick(t, db))
 		ended(t, db, id)
@@ -172,8 +170,7 @@ func TestSecretsOfNewerRevision(t *testing.T) {
 // A spec that is refused is refused without its secrets.
 func TestSecretsInRefusals(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := loginKind(1, "/spec/token", "/spec/rows/*/ssn")
 		long := strings.Repeat(hunter, 10)
 		_, err := taskkit.Submit(t.Context(), db.DB, k, loginSpec{Token: long, Rows: []loginRow{{"x", long}}}, taskkit.WithSchema(schemaOf(db)), taskkit.System())

@@ -233,8 +233,7 @@ func TestStatementFailuresAreNotIgnored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
 				id := submitted(t, db, countKind, countSpec{Items: 3})
 				started(t, db, registered(countKind, &funcs[countSpec, countState]{execute: tc.execute}), quick(t, db))

@@ -16,8 +16,7 @@ import (
 // A composite task runs its stages in their order, and those only whose turn comes.
 func TestStages(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var (
 			mu     sync.Mutex
 			ran    []string
@@ -106,8 +105,7 @@ func (x *staged) Execute(context.Context, *familyBatch) (taskkit.Next, error) {
 // Stages that cannot be used end the task before the first of them.
 func TestStagesRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		step := newKind[stepSpec, countState]("refused_step", 10)
 		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "refused_all", BatchSize: 10, Stages: true})
 		x := &listedStages{}
@@ -159,8 +157,7 @@ func (x *listedStages) Execute(context.Context, *familyBatch) (taskkit.Next, err
 // stages are a chain.
 func TestGenericPartitions(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var (
 			mu  sync.Mutex
 			ran []string
@@ -192,8 +189,7 @@ func TestGenericPartitions(t *testing.T) {
 // reconciliation in three stages whose second is in 128 buckets over 2^64.
 func TestSpecificPartitions(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		numberTable(t, db, "hashes", 500)
 		before, after := newKind[stepSpec, countState]("reconcile_before", 10), newKind[stepSpec, countState]("reconcile_after", 10)
 		middle := rowsKind("reconcile_middle")

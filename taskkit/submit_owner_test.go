@@ -15,8 +15,7 @@ import (
 // and stores nothing.
 func TestSubmitNeedsOwner(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person := uuid.New()
 		r := registered(countKind, counting("w"))
 		for name, c := range map[string]struct {
@@ -50,8 +49,7 @@ func TestSubmitNeedsOwner(t *testing.T) {
 // stored as given, and have defaults.
 func TestSubmitPeople(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		owner, runAs, actor := uuid.New(), uuid.New(), uuid.New()
 		for name, c := range map[string]struct {
 			opts []taskkit.SubmitOption

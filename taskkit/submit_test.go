@@ -36,8 +36,7 @@ func (s *mailSpec) Validate() error {
 // The error of a refused spec has the paths of its fields, and nothing is stored.
 func TestSubmitRefusesSpecs(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[mailSpec, struct{}]("mail", 1)
 		for name, tc := range map[string]struct {
 			spec  mailSpec
@@ -112,8 +111,7 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 // A task submitted in a transaction exists if the transaction commits.
 func TestSubmitInTransaction(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		in := taskkit.WithSchema(schemaOf(db))
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
@@ -163,8 +161,7 @@ func TestSubmitInTransaction(t *testing.T) {
 // SubmitMany stores many specs in few statements, or none of them.
 func TestSubmitMany(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		in := taskkit.WithSchema(schemaOf(db))
 		ids, err := taskkit.SubmitMany(t.Context(), db.DB, countKind, make([]countSpec, 10_000), in, taskkit.System())
 		if err != nil || len(ids) != 10_000 {

@@ -14,8 +14,7 @@ import (
 // What WithSubmitted returns is what a read returns, but for the times of the database.
 func TestWithSubmitted(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, client := badEvery("numbers_submitted", ""), clientOf(db)
 		earlier := submitted(t, db, k, below(1))
 		for name, c := range map[string]struct {

@@ -236,8 +236,7 @@ func TestThrottleWAL(t *testing.T) {
 // A task waits for an indicator of the application, on both databases.
 func TestThrottleIndicator(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		var mails atomic.Int64
 		change := func(c *taskkit.Throttle) {

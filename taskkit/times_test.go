@@ -21,8 +21,7 @@ func closedWindow(now time.Time) string {
 // A task whose window is closed waits for it, says so, and spends no attempt.
 func TestWindowIsClosed(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("window", 10)
 		started(t, db, registered(k, &funcs[countSpec, countState]{execute: doneAtOnce}), quick(t, db))
 		window := closedWindow(time.Now())
@@ -57,8 +56,7 @@ func TestWindowIsClosed(t *testing.T) {
 // What expires fails the task with a code, before or after it has begun.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("deadline", 10)
 		past := time.Now().Add(-time.Hour)
 		late := submitted(t, db, k, countSpec{}, taskkit.WithLatestStart(past))
@@ -102,8 +100,7 @@ func endless() *funcs[countSpec, countState] {
 // The rate of a task can be changed before it runs and while it does, and its events say so.
 func TestMaxRateIsChanged(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("rate", 10)
 		id := submitted(t, db, k, countSpec{})
 		for _, rate := range []float64{20, 0, 0.5} {
@@ -139,8 +136,7 @@ func TestMaxRateIsChanged(t *testing.T) {
 // on: of the first session, and of one after a pause.
 func TestLaterMaxRateHolds(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("later_rate", 10)
 		early, late := submitted(t, db, k, countSpec{Items: 1}), submitted(t, db, k, countSpec{Items: 2})
 		give := func(id taskkit.ID) {
@@ -185,8 +181,7 @@ func TestLaterMaxRateHolds(t *testing.T) {
 
 func TestTimesAreChecked(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("times_bad", 10)
 		for problem, opts := range map[string][]taskkit.SubmitOption{
 			"it is empty: use":                   {taskkit.WithWindow("22:00-22:00 UTC")},
@@ -231,8 +226,7 @@ func (endlessRows) Execute(_ context.Context, b *rowsBatch) (taskkit.Next, error
 // The buckets of a task end with its time limit.
 func TestTimeLimitOfBuckets(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := rowsKind("limited_buckets")
 		started(t, db, registered(k, endlessRows{&rowsExecutor{}}), quick(t, db))
 		id := submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 2}, taskkit.WithTimeLimit(500*time.Millisecond))

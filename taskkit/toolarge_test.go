@@ -60,8 +60,7 @@ func TestBatchTooLarge(t *testing.T) {
 	for name, ignored := range map[string]bool{"returned": false, "ignored": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
 				const items, first = 75_000, 8_000
 				most := 65_535 / 3
@@ -124,8 +123,7 @@ func TestBatchTooLargeAndTooLong(t *testing.T) {
 	for name, ignored := range map[string]bool{"returned": false, "ignored": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
 				x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 					err := tooLarge(ctx, db.Dialect, b)
@@ -153,8 +151,7 @@ func TestBatchTooLargeAndTooLong(t *testing.T) {
 // its own.
 func TestBatchTooLargeForOneItem(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		var seen recordedLimits
 		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
@@ -183,8 +180,7 @@ func TestBatchTooLargeForOneItem(t *testing.T) {
 // the task ends together with what Abort writes.
 func TestAbortTooLarge(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		var seen recordedLimits
 		const first = 30_000

@@ -15,8 +15,7 @@ import (
 // continues once a worker knows it again. It no longer waits for its children, and its own parent goes on.
 func TestUnknownKindAfter(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		f := newFamily(db, "unknown", taskkit.ContinueParent, func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.Later(5 * time.Millisecond), nil
 		})
@@ -111,8 +110,7 @@ func TestUnknownKindAfter(t *testing.T) {
 // unknown.
 func TestUnknownKindForgotten(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		config, r := quick(t, db), &recorder{}
 		config.Observer = r
 		started(t, db, registered(countKind, counting("w")), taskkit.CleanEvery(config, 10*time.Millisecond))

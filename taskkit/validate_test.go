@@ -46,8 +46,7 @@ func (p *panicky) Validate() error { return errors.New(*p.Name) }
 // An error names fields as clients know them, and never prints a value in full.
 func TestSpecErrorNamesFields(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[ruledSpec, struct{}]("ruled", 1)
 		many := make([]int, 60_000)
 		for i := range many {
@@ -88,8 +87,7 @@ func TestSpecErrorNamesFields(t *testing.T) {
 // An error about a large spec is short, as text and as JSON.
 func TestSpecErrorIsShort(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[ruledSpec, struct{}]("ruled", 1)
 		negative := make([]int, 60_000)
 		for i := range negative {
@@ -113,8 +111,7 @@ func TestSpecErrorIsShort(t *testing.T) {
 // A panic in Validate is reported as one.
 func TestPanicInValidate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		_, err := taskkit.Submit(t.Context(), db.DB, newKind[panicky, struct{}]("panicky", 1), panicky{}, taskkit.WithSchema(schemaOf(db)), taskkit.System())
 		if _, ok := errors.AsType[*taskkit.SpecError](err); !ok || !strings.Contains(err.Error(), "its Validate method panicked: runtime error: invalid memory address") ||
 			strings.Contains(err.Error(), "tags") {

@@ -34,8 +34,7 @@ func (f *failing) QueryContext(ctx context.Context, query string, args ...any) (
 // context ends.
 func TestWaitSurvivesALostConnection(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, countKind, countSpec{Items: 5})
 		f := &failing{DB: db.DB}
 		c := taskkit.NewClient(f, taskkit.WithSchema(schemaOf(db)))

@@ -22,8 +22,7 @@ type countBatch = taskkit.Batch[countSpec, countState]
 // A task runs batch by batch to its end, and every item is touched once.
 func TestWorkerRunsTask(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, countKind, countSpec{Items: 1234})
 		started(t, db, registered(countKind, counting("w")), quick(t, db))
@@ -44,8 +43,7 @@ func TestWorkerRunsTask(t *testing.T) {
 // Many tiny tasks without a transaction of their own are written by the group commit.
 func TestWorkerRunsManyTinyTasks(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("tiny", 1)
 		var ran atomic.Int64
 		x := &funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
@@ -126,8 +124,7 @@ func TestWorkerErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-				migrated(t, db)
+			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
 				k := newKind[countSpec, countState]("count", 250)
 				id := submitted(t, db, k, countSpec{Items: 1000})
@@ -157,8 +154,7 @@ func TestWorkerErrors(t *testing.T) {
 // A spec that cannot be decoded ends its task with an error of the runtime.
 func TestWorkerUndecodableSpec(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		// The same name with another spec: what a careless deploy makes.
 		other := newKind[map[string]string, countState]("count", 10)
 		id := submitted(t, db, other, map[string]string{"unknown": "field"})
@@ -174,8 +170,7 @@ func TestWorkerUndecodableSpec(t *testing.T) {
 // workers: it ends in ERROR, and an operator may retry it.
 func TestWorkerCrashLoop(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		id := submitted(t, db, countKind, countSpec{Items: 10})
 		if _, err := db.Exec("UPDATE " + table(db, "taskkit_queued_task") + " SET attempts = 3"); err != nil {
@@ -198,8 +193,7 @@ func TestWorkerCrashLoop(t *testing.T) {
 // Later releases the task without spending an attempt.
 func TestWorkerLater(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		id := submitted(t, db, k, countSpec{})
 		started(t, db, registered(k, &funcs[countSpec, countState]{execute: func(_ context.Context, b *countBatch) (taskkit.Next, error) {
@@ -221,8 +215,7 @@ func TestWorkerLater(t *testing.T) {
 // An executor that ignores its context is abandoned, and its task continues.
 func TestWorkerAbandonsUnresponsiveExecutor(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		k := newKind[countSpec, countState]("count", 1000)
 		release := make(chan struct{})
@@ -255,8 +248,7 @@ func TestWorkerAbandonsUnresponsiveExecutor(t *testing.T) {
 // Items that fail are recorded and counted; a savepoint undoes one item alone.
 func TestWorkerFailsItems(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		type spec struct {
 			People []int `json:"people"`
@@ -313,8 +305,7 @@ func TestWorkerFailsItems(t *testing.T) {
 // before the end, with the task's own people.
 func TestWorkerContext(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		type key struct{}
 		owner, runAs := uuid.New(), uuid.New()
 		k := newKind[countSpec, countState]("count", 10)
@@ -361,8 +352,7 @@ func TestWorkerContext(t *testing.T) {
 // A task that has used up its quantum yields to one that waits.
 func TestWorkerQuantum(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("count", 10)
 		var done atomic.Int64 // tasks that are done
 		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {

@@ -21,8 +21,7 @@ import (
 // Each message becomes one task, whoever delivers it again.
 func TestOneTaskForEachMessage(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		q := newQueue()
 		for i := 1; i <= 250; i++ {
 			q.publish(message(fmt.Sprint("m", i), i))
@@ -50,8 +49,7 @@ func TestOneTaskForEachMessage(t *testing.T) {
 // Whatever a message has become, its repetition is recognised in a later batch, and no handler is asked.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		refused, dropped, unnamed := message("refused", 0), message("dropped", 2), message("", 3)
 		q := newQueue(message("task", 1), refused, dropped, unnamed)
 		q.publish(q.waiting...)
@@ -80,8 +78,7 @@ func TestRemembered(t *testing.T) {
 // Several consumers of one queue do not take the same message in twice.
 func TestConsumersShareAQueue(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var all []*running
 		for n := range 3 {
 			q := newQueue() // as a broker that delivers everything to everybody
@@ -136,8 +133,7 @@ func TestRefused(t *testing.T) {
 		"text": intake.CodeUndecodable, "spec": intake.CodeInvalidSpec, "nbf": intake.CodeInvalidNotBefore, "large": intake.CodeTooLarge,
 		"nul": intake.CodeInvalidSpec,
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		first, err := taskkit.Submit(t.Context(), db.DB, statusKind, statusSpec{Person: 999, Status: "x"}, taskkit.System(),
 			taskkit.WithUniqueKey("one"), taskkit.WithSchema(schemaOf(db)))
 		if err != nil {
@@ -217,8 +213,7 @@ func TestRefused(t *testing.T) {
 // A message may name its earliest start; the task names source and message.
 func TestNotBefore(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		at := time.Date(2031, 3, 1, 6, 0, 0, 0, time.UTC)
 		m, seconds := message("a", 1), message("b", 2)
 		m.Headers = map[string]string{"nbf": at.Format(time.RFC3339)}
@@ -240,8 +235,7 @@ func TestNotBefore(t *testing.T) {
 // A message that is merged into a paused task is submitted, and reported.
 func TestMergedIntoPaused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		reference, in := taskkit.WithCoalescing("person 1"), taskkit.WithSchema(schemaOf(db))
 		id, err := taskkit.Submit(t.Context(), db.DB, statusKind, statusSpec{Person: 999, Status: "x"}, taskkit.System(), reference, in)
 		if err != nil {

@@ -97,8 +97,7 @@ func TestHostile(t *testing.T) {
 		"no kind": intake.CodeUnknownKind, "late target": intake.CodeInvalidSpec, "network": intake.CodeGaveUp, "canceled": intake.CodeGaveUp,
 		"year 0": intake.CodeInvalidOption, "empty": intake.CodeUndecodable, "binary": intake.CodeUndecodable,
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		q := newQueue(message("good1", 1), message("drop", 3), message("code", 3), message("nul\x00id", 3))
 		for id := range want {
 			m := message(id, 3)
@@ -144,8 +143,7 @@ func TestHostile(t *testing.T) {
 // A handler that hangs is given up, and the end of the consumer interrupts it.
 func TestHandlerHangs(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		hangs := make(chan struct{}, 10)
 		handle := func(ctx context.Context, m intake.Message) (intake.Decision, error) {
 			if !strings.HasPrefix(m.ID, "hangs") {
@@ -187,8 +185,7 @@ func TestHandlerHangs(t *testing.T) {
 // A consumer whose context has ended before it could begin ends as any other.
 func TestRunWithEndedContext(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		q := newQueue(message("a", 1))
 		c, err := intake.New(config(t, db, q))
 		if err != nil {
@@ -206,8 +203,7 @@ func TestRunWithEndedContext(t *testing.T) {
 // used up.
 func TestDecisionIsUsedOnce(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		asked := map[string]int{}
 		q := newQueue(message("targets", 1), message("late target", 2), message("refused", 3))
 		c := config(t, db, q)
@@ -306,8 +302,7 @@ func (b *broken) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 // After each failure of the source the consumer waits and asks it again.
 func TestSourceFails(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		r := run(t, config(t, db, &broken{queue: newQueue(message("a", 1), message("b", 2))}))
 		r.until("both", received(2))
 		if s := r.Stats(); s.Submitted != 2 || s.Waits != 4 {

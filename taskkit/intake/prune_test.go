@@ -12,8 +12,7 @@ import (
 // longer stays, or a repetition of it would become a second task.
 func TestPrune(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
-		migrated(t, db)
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		table, old := "taskkit_task_message", time.Now().UTC().Add(-2*time.Hour).Format("2006-01-02 15:04:05.000")
 		if db.Schema != "" {
 			table, old = `"`+db.Schema+`".`+table, old+"+00"

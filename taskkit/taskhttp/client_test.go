@@ -32,7 +32,7 @@ func (e *env) caller() *taskhttp.Client {
 // The loop of the protocol: start, watch until done, fetch (PTV-35).
 func TestReferenceLoop(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		c := e.caller()
@@ -61,7 +61,7 @@ func TestReferenceLoop(t *testing.T) {
 // The client makes each call.
 func TestClientCalls(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		c, ctx := e.caller(), t.Context()
@@ -133,7 +133,7 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Await returns the result of one job though connections break.
 func TestAwaitOverLostConnections(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		e.web.Close()

@@ -11,7 +11,7 @@ import (
 // A refusal says which condition of the task withholds it.
 func TestConditionsAreNamed(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		taskhttp.Start(e.jobs, "POST /people/approved", workKind, withOptions(taskkit.WithApproval()))
 		taskhttp.Start(e.jobs, "POST /people/limited", piecesKind, taskhttp.Before(optionsOf[piecesSpec](taskkit.StopAfter("1"))))

@@ -14,7 +14,7 @@ import (
 // Dead letters are grouped, listed page by page, retried and dropped, with the person and the reason.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		if r := e.operate(t, "GET", "/dead", ""); r.body != "{\"groups\":[]}\n" {
@@ -91,7 +91,7 @@ func (e *env) did(t *testing.T, id taskkit.ID, action, reason string) bool {
 // A dead letter that cannot be retried is in the report with a problem, and does not keep the others.
 func TestRefusedDeadLetters(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		key := taskkit.WithUniqueKey("one")

@@ -124,7 +124,7 @@ func (s *stream) last(tb testing.TB, comment string) event {
 // An event stream begins with the job, has each change of it and ends with its end.
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, count)
@@ -165,7 +165,7 @@ func TestEvents(t *testing.T) {
 // A client that comes back with the present revision gets the next one.
 func TestEventsGoOnWhereTheyWereLost(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, hold)
@@ -185,7 +185,7 @@ func TestEventsGoOnWhereTheyWereLost(t *testing.T) {
 // Progress comes once in a period, a change of the status at once.
 func TestEventsCoalesceProgress(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, count)
@@ -214,7 +214,7 @@ func TestEventsCoalesceProgress(t *testing.T) {
 // Timeouts of the server do not end a stream. Comments keep it open.
 func TestEventsOutliveTimeouts(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.jobs.CommentEvery(30 * time.Millisecond)
 		e.web.Close()
@@ -245,7 +245,7 @@ func TestEventsOutliveTimeouts(t *testing.T) {
 // A server that drains ends its streams, and says when to come back.
 func TestEventsEndWhenTheServerDrains(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		j := e.start(t, done)
 		s := e.events(t, path(j.ID)+"/events")
@@ -296,7 +296,7 @@ func TestEventsOfJobThatVanishes(t *testing.T) {
 // Streams count as watchers, and what is refused is a problem and no stream.
 func TestEventsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db, func(c *taskhttp.Config) { c.MaxWatchersPerCaller = 1 })
 		j := e.start(t, done)
 		s := e.events(t, path(j.ID)+"/events")
@@ -324,7 +324,7 @@ func TestEventsThatAreRefused(t *testing.T) {
 // No event has what is private.
 func TestEventsArePrivate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.do(t, "POST", startPath, `{"mode":"fail","token":"`+secretMarker+`"}`).job(t)

@@ -104,7 +104,7 @@ func (e *env) rollIn(t *testing.T, dir, name string, lines int) taskhttp.Job {
 // problem.
 func TestFileResults(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		dir := t.TempDir()
@@ -173,7 +173,7 @@ func TestFileResults(t *testing.T) {
 // A file whose end cannot be read breaks the connection off, whatever was asked for. Nothing else ends with it.
 func TestFileBreaksOff(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.rollIn(t, t.TempDir(), "broken.csv", 1)
@@ -204,7 +204,7 @@ func TestFileBreaksOff(t *testing.T) {
 // Only a GET begins the time after which a result may be erased, also of a file.
 func TestFetchOfFile(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.rollIn(t, t.TempDir(), "roll.csv", 1)
@@ -229,7 +229,7 @@ func TestFetchOfFile(t *testing.T) {
 // A download goes on where its connection was lost.
 func TestDownload(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		dir := t.TempDir()

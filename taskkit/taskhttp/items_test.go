@@ -22,7 +22,7 @@ func (e *env) ended(tb testing.TB, pieces ...string) taskhttp.Job {
 // Items are listed in each media type, without what is for operators.
 func TestItems(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.ended(t, "a", "bad, \u00fc", "odd", "b", "bad2")
@@ -58,7 +58,7 @@ func TestItems(t *testing.T) {
 // Pages follow one another by their links, and each item is in one of them.
 func TestPagesOfItems(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		var pieces []string

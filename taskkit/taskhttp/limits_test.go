@@ -15,7 +15,7 @@ import (
 // Limits are set, listed page by page and taken back, whatever characters their keys have.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		if r := e.operate(t, "GET", "/limits", ""); r.body != "{\"limits\":[]}\n" {
 			t.Errorf("no limits: %s", r.body)
@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 // What sets a limit has the person.
 func TestWhoSetALimit(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		check(t, "set", e.operate(t, "PUT", "/limits?key=k", `{"atMost":4}`), 204, nil)
 		table := "taskkit_limit"
@@ -70,7 +70,7 @@ func TestWhoSetALimit(t *testing.T) {
 // A limit that cannot be is refused, and nothing is stored.
 func TestRefusedLimits(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		for _, c := range []struct {
 			method, query, body string

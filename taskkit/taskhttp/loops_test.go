@@ -25,7 +25,7 @@ J=$S$(curl -sf "$S/people/work" -H "Person: $P" -H 'Content-Type: application/js
 until curl -s "$J?maximumPollingPeriod=30s" -H "Person: $P" | jq -e .done > /dev/null; do :; done
 curl -sf "$J/result" -H "Person: $P"
 `
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		c := exec.CommandContext(testdb.Within(t), "sh", "-euc", script)
@@ -54,7 +54,7 @@ func TestLoopByTypeScript(t *testing.T) {
 		}
 	}
 	c.Compile(t)
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		for program, last := range map[string]string{"loop.js": "the loop is done", "elementLoop.js": "the element is done"} {

@@ -165,7 +165,7 @@ func (d *documented) conforms(t *testing.T, method, template string, r reply) {
 // Each answer of the server is in its document: the status, and a body of its schema.
 func TestAnswersAreDocumented(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		conforms := newDocument(t).conforms

@@ -56,7 +56,7 @@ func (e *env) nightly(t *testing.T, name string) {
 // Who is no operator changes nothing and learns nothing. Without an authorizer the calls do not exist, and are not documented.
 func TestOnlyOperatorsOperate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.nightly(t, "s")
 		without := newEnv(t, db, func(c *taskhttp.Config) { c.Operator = nil })
@@ -111,7 +111,7 @@ func TestOperationsOfOperators(t *testing.T) {
 // Each answer to an operator is in the document.
 func TestAnswersToOperatorsAreDocumented(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.nightly(t, "s")
 		document := newDocument(t)
@@ -208,7 +208,7 @@ func TestWrongRequestsOfOperators(t *testing.T) {
 		{"GET", "/dead/retry", "", taskhttp.ErrMethod},
 		{"GET", "/nothing", "", taskhttp.ErrNoSuchPath},
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		e.nightly(t, "s")

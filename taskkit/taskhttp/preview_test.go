@@ -85,7 +85,7 @@ func newSeats(t *testing.T, e *env) func() int {
 // without names of tables, and has keys of its own.
 func TestPreviewOverHTTP(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		rows := newSeats(t, e)
 		e.runWorker(t)
@@ -146,7 +146,7 @@ func TestPreviewOverHTTP(t *testing.T) {
 // the kind.
 func TestPreviewsAreMarked(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		want := map[taskkit.ID]bool{}
 		for _, query := range []string{"?preview=true", "", "?preview=true"} {

@@ -46,7 +46,7 @@ var calls = []struct{ method, below, body string }{
 // not changed.
 func TestJobsOfOthersDoNotExist(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		for _, j := range []taskhttp.Job{e.held(t, hold), e.reach(t, e.start(t, done).ID, taskhttp.Succeeded), e.reach(t, e.start(t, fail).ID, taskhttp.Failed)} {
@@ -76,7 +76,7 @@ func TestJobsOfOthersDoNotExist(t *testing.T) {
 // What somebody may see but not do is 403, and not among the links.
 func TestOperationsAreAuthorizedOneByOne(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db, func(c *taskhttp.Config) {
 			c.Authorize = func(_ context.Context, _ taskhttp.Caller, op taskhttp.Operation, _ *taskkit.Task) error {
 				if op == taskhttp.OpWatch || op == taskhttp.OpStart {
@@ -102,7 +102,7 @@ func TestOperationsAreAuthorizedOneByOne(t *testing.T) {
 // Neither state nor the detail of errors nor secrets are in any answer (SSP-32).
 func TestNoAnswerHasWhatIsPrivate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		for _, mode := range []string{done, fail, hold} {
@@ -135,7 +135,7 @@ func TestNoAnswerHasWhatIsPrivate(t *testing.T) {
 // Lists have the caller's jobs, page by page and by status.
 func TestList(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		var ids []taskkit.ID
 		for range 5 {

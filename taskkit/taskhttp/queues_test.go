@@ -11,7 +11,7 @@ import (
 // A queue is paused and resumed with the person and the reason, and the list counts what it has.
 func TestQueues(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		if r := e.operate(t, "GET", "/queues", ""); r.body != "{\"queues\":[]}\n" {
 			t.Errorf("no queues: %s", r.body)

@@ -68,7 +68,7 @@ func TestWrongRequests(t *testing.T) {
 		"parameter twice":        {"GET", "/jobs?limit=1&limit=2", "", nil, taskhttp.ErrBadParameter},
 		"bad query":              {"GET", "/jobs?limit=%zz", "", nil, taskhttp.ErrBadParameter},
 	}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		retired := taskkit.NewKind(taskkit.Definition[workSpec, workState, workResult]{Name: "old", Retired: true})
 		taskhttp.Start(e.jobs, "POST /retired", retired)
@@ -100,7 +100,7 @@ func leaksNothing(t *testing.T, name string, r reply) {
 // Of a job: parameters of a watch and bodies of requests.
 func TestWrongRequestsOfAJob(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		j := e.start(t, done)
 		self := path(j.ID)

@@ -14,7 +14,7 @@ import (
 // A schedule is set, read, paused, resumed, triggered and deleted, and says who did it.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		e.reach(t, e.start(t, done).ID, taskhttp.Succeeded) // so there is a worker that knows the kind
@@ -61,7 +61,7 @@ func TestSchedules(t *testing.T) {
 // Schedules are listed by name, page by page, and their secrets are masked.
 func TestScheduleList(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		if r := e.operate(t, "GET", "/schedules", ""); r.body != "{\"schedules\":[]}\n" {
 			t.Errorf("no schedules: %s", r.body)
@@ -95,7 +95,7 @@ func TestScheduleList(t *testing.T) {
 // What cannot be is refused with a pointer to it, in the words of the client of Go.
 func TestRefusedSchedules(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.nightly(t, "s")
 		for body, want := range map[string][]string{

@@ -43,7 +43,7 @@ func (e *env) settingsOf(tb testing.TB, id taskkit.ID) string {
 // Settings are changed together or not at all, and each change is recorded.
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		taskhttp.Start(e.jobs, "POST /people/buckets", bucketKind)
 		bucketed := e.do(t, "POST", "/people/buckets", "{}").job(t)
@@ -87,7 +87,7 @@ func TestSettings(t *testing.T) {
 // The rate of a job is set, changed together with its priority, and removed.
 func TestMaxRate(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		job := e.start(t, done)
 		for _, body := range []string{`{"maxRate":0.5}`, `{"priority":3,"maxRate":20,"reason":"office hours"}`, `{"maxRate":0}`} {
@@ -114,7 +114,7 @@ func TestMaxRate(t *testing.T) {
 // Settings that cannot be are refused for what is wrong, and nothing is changed.
 func TestRefusedSettings(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		self := path(e.start(t, done).ID)
 		for body, want := range map[string]*taskhttp.Error{
@@ -153,7 +153,7 @@ func TestRefusedSettings(t *testing.T) {
 // The settings of a job can be changed in each status in which its work goes on.
 func TestSettingsByStatus(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		taskhttp.Start(e.jobs, "POST "+startPath+"/waiting", workKind, inQueue("unserved"))
 		e.runWorker(t)

@@ -34,7 +34,7 @@ func optionsOf[Spec any](opts ...taskkit.SubmitOption) func(context.Context, *sq
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		r := e.do(t, "POST", startPath, `{"mode":"done"}`)
 		j := r.job(t)
@@ -52,7 +52,7 @@ func TestStart(t *testing.T) {
 // The answer to a start is what a watch returns then, whether the job was read for it or not.
 func TestStartAnswersAsAWatch(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		taskhttp.Start(e.jobs, "POST /people/later", workKind, withOptions(taskkit.WithDelay(time.Hour)))
 		taskhttp.Start(e.jobs, "POST /people/waiting", workKind, withOptions(taskkit.WithApproval()))
@@ -83,7 +83,7 @@ func TestStartAnswersAsAWatch(t *testing.T) {
 // A client that prefers to wait gets the end of a quick job at once.
 func TestStartThatWaits(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		r := e.do(t, "POST", startPath, `{"mode":"done"}`, "Prefer", "wait=60")
@@ -99,7 +99,7 @@ func TestStartThatWaits(t *testing.T) {
 // A key belongs to a person and a kind, and to one body.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		post := func(e *env, body, key string) reply {
 			return e.do(t, "POST", startPath, body, "Idempotency-Key", key)
@@ -142,7 +142,7 @@ func tasks(t *testing.T, e *env) int {
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	refusal := &taskhttp.Error{Type: "https://example.org/closed", Title: "Closed", Status: http.StatusConflict}
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		if _, err := db.ExecContext(t.Context(), "CREATE TABLE orders (person text NOT NULL)"); err != nil {
 			t.Fatal(err)

@@ -76,7 +76,7 @@ var table = []row{
 // Each cell of the table of the protocol, each with a job of its own.
 func TestTableOfTheProtocol(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		// Nothing serves this queue.
 		taskhttp.Start(e.jobs, "POST "+startPath+"/waiting", workKind, inQueue("unserved"))
@@ -148,7 +148,7 @@ func checkDelete(t *testing.T, e *env, row row) {
 // A stopped job has a preliminary result (PTV-31).
 func TestStoppedJobHasResult(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, count)
@@ -171,7 +171,7 @@ func TestStoppedJobHasResult(t *testing.T) {
 // be watched.
 func TestExpiredResult(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		finished := e.reach(t, e.start(t, done).ID, taskhttp.Succeeded)
@@ -222,7 +222,7 @@ func TestExpiredResult(t *testing.T) {
 // The other requests: pause, resume and retry.
 func TestPauseResumeRetry(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, count)

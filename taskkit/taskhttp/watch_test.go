@@ -19,7 +19,7 @@ import (
 // The tests would take minutes otherwise.
 func TestWatchThatNeedNotWait(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		j := e.start(t, hold) // its revision is that of a job that no worker has
 		e.runWorker(t)
@@ -40,7 +40,7 @@ func TestWatchThatNeedNotWait(t *testing.T) {
 // when its time is over.
 func TestWatchWaitsForChange(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, hold)
@@ -76,7 +76,7 @@ func (e *env) waiting(tb testing.TB, n int) {
 // With a period a watch returns with progress too, without one it does not.
 func TestWatchProgress(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, count)
@@ -106,7 +106,7 @@ func TestWatchProgress(t *testing.T) {
 // If-None-Match makes a watch conditional.
 func TestConditionalWatch(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.runWorker(t)
 		j := e.held(t, hold)
@@ -132,7 +132,7 @@ func TestConditionalWatch(t *testing.T) {
 // A job that is removed while it is watched is unknown (PTV-34).
 func TestWatchOfJobThatVanishes(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		j := e.start(t, done)
 		answers := make(chan reply, 1)
@@ -146,7 +146,7 @@ func TestWatchOfJobThatVanishes(t *testing.T) {
 // Many watchers of many jobs share one query.
 func TestWatchersAreBoundedAndReleased(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db, func(c *taskhttp.Config) { c.MaxWatchers, c.MaxWatchersPerCaller = 3, 2 })
 		other := e.as(uuid.New())
 		var all sync.WaitGroup

@@ -19,9 +19,9 @@ import (
 // wraps that of pgx.
 func TestBatchesWithAnotherDriver(t *testing.T) {
 	t.Parallel()
-	dbs := &reuse{t: t, open: testdb.Postgres}
+	dbs := testdb.NewLender(testdb.Postgres)
 	storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
-		db := *dbs.take(t)
+		db := *dbs.Take(t)
 		c, err := pgx.ParseConfig(db.DSN)
 		if err != nil {
 			t.Fatal(err)

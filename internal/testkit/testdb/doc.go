@@ -9,5 +9,5 @@
 // process that started them. To use another server, set the variables to a
 // superuser's DSN.
 //
-// taskkit's tables are not there yet: a test that wants them migrates.
+// taskkit's tables are not there yet: a test that wants them migrates, or takes a database from [EachMigrated].
 package testdb

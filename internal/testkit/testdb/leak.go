@@ -12,7 +12,16 @@ import (
 //	func TestMain(m *testing.M) { testdb.LeakMain(m) }
 //
 // It checks once, after all tests: a check at the end of one test would find the
-// goroutines of parallel tests. This package leaves none.
+// goroutines of parallel tests. This package leaves none. Databases that were lent end before, see [Lender].
 func LeakMain(m *testing.M, opts ...goleak.Option) {
-	goleak.VerifyTestMain(m, opts...)
+	goleak.VerifyTestMain(tests{m}, opts...)
+}
+
+// tests are the tests of a process.
+type tests struct{ *testing.M }
+
+// Run implements [goleak.TestingM].
+func (t tests) Run() int {
+	defer endLenders()
+	return t.M.Run()
 }
