@@ -85,7 +85,6 @@ func describe(e taskkit.WorkerEvent) string {
 // its events.
 func observed(t *testing.T, db *testdb.DB, execute func(ctx context.Context, b *countBatch) (taskkit.Next, error)) (*recorder, []string) {
 	t.Helper()
-	migrated(t, db)
 	makeTouch(t, db.DB)
 	k := newKind[countSpec, countState]("observed", 2)
 	id := submitted(t, db, k, countSpec{Items: 4})
@@ -117,7 +116,7 @@ func twoItems(b *countBatch) taskkit.Next {
 // An observer sees what happens to a task, in order and with its counters.
 func TestObserverSeesTaskInOrder(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		r, got := observed(t, db, func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			if b.State.Next == 0 && b.Attempt == 1 {
 				return taskkit.More, errPlanned
@@ -152,7 +151,7 @@ func TestObserverSeesTaskInOrder(t *testing.T) {
 // The end of a task that fails has the counters of its last checkpoint.
 func TestObserverSeesCountersOfFailure(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		_, got := observed(t, db, func(_ context.Context, b *countBatch) (taskkit.Next, error) {
 			if b.State.Next == 2 {
 				return taskkit.More, taskkit.Permanent("no_such_item", errors.New("it is gone"))

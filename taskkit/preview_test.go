@@ -41,7 +41,6 @@ func seatKind(batch int) *taskkit.Kind[seatSpec, seatState, string] {
 // number ends in 7 cannot be taken.
 func makeSeats(t *testing.T, db *testdb.DB, n int) {
 	t.Helper()
-	migrated(t, db)
 	for _, text := range []string{
 		"CREATE TABLE seat (id integer PRIMARY KEY, status text NOT NULL CHECK (status <> 'taken' OR id % 10 <> 7))",
 		`CREATE TABLE "Seat log" (seat integer NOT NULL, note text NOT NULL)`,

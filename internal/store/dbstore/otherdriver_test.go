@@ -19,9 +19,9 @@ import (
 // wraps that of pgx.
 func TestBatchesWithAnotherDriver(t *testing.T) {
 	t.Parallel()
-	dbs := testdb.NewLender(testdb.Postgres)
+	dbs := &reuse{t: t, open: testdb.Postgres}
 	storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
-		db := *dbs.Take(t)
+		db := *dbs.take(t)
 		c, err := pgx.ParseConfig(db.DSN)
 		if err != nil {
 			t.Fatal(err)

@@ -54,10 +54,10 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dbs, handles := testdb.NewLender(testdb.Postgres), &recorder{t: t}
+		dbs := &reuse{t: t, open: testdb.Postgres}
 		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
-			db := dbs.Take(t)
-			handle, rec := handles.recorded(db)
+			db := dbs.take(t)
+			handle, rec := dbs.recorded(db)
 			return openedRecorded(t, db, handle, rec)
 		})
 	})
@@ -65,13 +65,13 @@ func TestConformance(t *testing.T) {
 	// PgBouncer it is exec; for the others see TestExecModes.
 	t.Run("postgres simple_protocol", func(t *testing.T) {
 		t.Parallel()
-		dbs := testdb.NewLender(testdb.Postgres, testdb.ExecMode("simple_protocol"))
-		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, dbs.Take(t)) })
+		dbs := &reuse{t: t, open: testdb.Postgres, opts: []testdb.Option{testdb.ExecMode("simple_protocol")}}
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, dbs.take(t)) })
 	})
 	t.Run("pgbouncer", func(t *testing.T) {
 		t.Parallel()
-		dbs := testdb.NewLender(testdb.PgBouncer)
-		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, dbs.Take(t)) })
+		dbs := &reuse{t: t, open: testdb.PgBouncer}
+		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) { return opened(t, dbs.take(t)) })
 	})
 	t.Run("pgbouncer with a listener past it", func(t *testing.T) {
 		t.Parallel()

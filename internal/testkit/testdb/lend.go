@@ -36,8 +36,8 @@ func EachMigrated(t *testing.T, f func(t *testing.T, db *DB)) {
 var lender = NewLender(Postgres)
 
 // Lender lends PostgreSQL databases that have taskkit's tables. A test has one to itself, and a later test gets it again: to
-// create and drop the tables, to connect and to plan takes the server longer than most tests. The databases end with
-// the tests of the process, see [LeakMain]. It is safe for concurrent use.
+// create and drop the tables, to connect and to plan takes the server longer than most tests. The databases end after the
+// tests of the process, in [LeakMain], which the package's TestMain must call. It is safe for concurrent use.
 type Lender struct {
 	open func(testing.TB, ...Option) *DB
 	opts []Option
@@ -100,7 +100,7 @@ var lenders struct {
 	all []*Lender
 }
 
-// endLenders ends all databases that are not lent.
+// endLenders ends all databases that are not lent. After the tests none is.
 func endLenders() {
 	lenders.Lock()
 	defer lenders.Unlock()
@@ -140,8 +140,8 @@ func (o *loan) make(ctx context.Context) error {
 	if err := migrate.Migrate(ctx, o.db.DB, o.db.Schema); err != nil {
 		return err
 	}
-	left, err := o.inspect(ctx)
-	o.shape = left.shape
+	l, err := o.inspect(ctx)
+	o.shape = l.shape
 	return err
 }
 
@@ -159,6 +159,7 @@ const shapeQuery = `SELECT md5(string_agg(concat_ws(' ', relname, relkind, relna
     AND (state <> 'idle' AND pid <> pg_backend_pid() OR pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')))
 FROM pg_class WHERE relnamespace = '%[1]s'::regnamespace`
 
+// inspect returns what is in the database.
 func (o *loan) inspect(ctx context.Context) (l left, err error) {
 	err = o.db.QueryRowContext(ctx, fmt.Sprintf(shapeQuery, o.db.Schema)).Scan(&l.shape, &l.tables, &l.busy)
 	return l, err
