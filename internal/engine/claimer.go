@@ -30,8 +30,9 @@ type claimer struct {
 	wakeups *wakeups
 	events  *observer
 
-	size        *sizer // of one claim
-	moreWaiting bool   // the database may hold more tasks than there was room for
+	size        *sizer        // of one claim
+	took        time.Duration // the last claim that found tasks
+	moreWaiting bool          // the database may hold more tasks than there was room for
 	lost        *lostClaims
 	// requested is when the worker last claimed tasks with a request apart.
 	requested time.Time
@@ -41,7 +42,7 @@ type claimer struct {
 func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observer) *claimer {
 	return &claimer{
 		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, events: o,
-		size: newStatementSizer(prefetchMax), lost: newLostClaims(c),
+		size: newStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c),
 	}
 }
 
@@ -138,8 +139,12 @@ func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, err
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
+	took := time.Since(began)
 	if !found.Searched {
-		c.size.record(len(found.Tasks), time.Since(began))
+		c.size.record(len(found.Tasks), took)
+	}
+	if len(found.Tasks) > 0 {
+		c.took = took
 	}
 	for _, t := range found.Tasks {
 		c.reportClaimed(t)

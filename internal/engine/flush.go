@@ -60,7 +60,7 @@ type queuedStart struct {
 func newFlusher(s Store, process string, call time.Duration, o *observer) *flusher {
 	f := &flusher{
 		store: s, process: process, call: call, events: o,
-		size: newStatementSizer(flushMax), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
+		size: newStatementSizer(flushMax, s.Dialect()), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
 	}
 	f.room = sync.NewCond(&f.mu)
 	return f

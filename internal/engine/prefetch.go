@@ -12,6 +12,11 @@ const (
 	// duration of the last sessions. Long tasks thus leave nothing there that
 	// another worker could run.
 	prefetchTime = 50 * time.Millisecond
+	// prefetchClaims: as much work may wait as this many claims take, if that is more. A claim passes over what others claim
+	// meanwhile, so where many workers share the processors, small claims would cost more than the tasks.
+	prefetchClaims = 4
+	// prefetchTimeMax bounds the work that waits while claims are slow.
+	prefetchTimeMax = 300 * time.Millisecond
 )
 
 // sessionAverage is a moving average of how long a session keeps its slot. It is
@@ -31,14 +36,19 @@ func (a *sessionAverage) record(d time.Duration) {
 	a.avg = max(a.avg+(d-a.avg)/8, 1)
 }
 
-// prefetch returns how many tasks to claim beyond the free slots.
-func (a *sessionAverage) prefetch(slots int) int {
+// prefetch returns how many tasks to claim beyond the free slots, for this much work.
+func (a *sessionAverage) prefetch(slots int, work time.Duration) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.avg == 0 {
 		return 0
 	}
-	return min(int(int64(slots)*int64(prefetchTime)/int64(a.avg)), prefetchMax)
+	return min(int(int64(slots)*int64(work)/int64(a.avg)), prefetchMax)
+}
+
+// prefetchFor returns how much work may wait in the buffer when a claim takes so long.
+func prefetchFor(claim time.Duration) time.Duration {
+	return min(max(prefetchTime, prefetchClaims*claim), prefetchTimeMax)
 }
 
 // room returns how many tasks may be claimed now: enough for the free slots and
@@ -48,7 +58,7 @@ func (a *sessionAverage) prefetch(slots int) int {
 func (c *claimer) room() int {
 	free, prefetch := c.pool.free(), 0
 	if free > 0 || c.pool.sinceTaken() < 4*prefetchTime {
-		prefetch = c.pool.average.prefetch(c.config.Slots)
+		prefetch = c.pool.average.prefetch(c.config.Slots, prefetchFor(c.took))
 	}
 	waiting := len(c.pool.buffer) + int(c.pool.entering.Load())
 	if waiting > prefetch/2 {

@@ -10,7 +10,7 @@ const (
 	// to stop or to be deleted, at most.
 	requestedEvery = 100 * time.Millisecond
 	// bufferedMax is how long a claimed task may wait for a slot before another
-	// worker may have it. The buffer holds [prefetchTime] of work by the average
+	// worker may have it. The buffer holds at most [prefetchTimeMax] of work by the average
 	// of finished sessions, and those that follow may take any time.
 	bufferedMax = time.Second
 )

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -47,10 +48,11 @@ func (s *sizer) record(n int, took time.Duration) {
 func (s *sizer) lowerMax(n int) { s.size, s.max = n, n }
 
 const (
-	// statementTarget is how long one statement over many tasks should take. On
-	// SQLite it keeps everybody else from writing, heartbeats among them; on
-	// PostgreSQL it holds its row locks.
-	statementTarget = 50 * time.Millisecond
+	// statementTarget is how long one statement over many tasks should take on SQLite, where it keeps everybody else from writing,
+	// heartbeats among them. On PostgreSQL it holds the locks of its own rows alone, and its time is mostly that for which it
+	// waits for a processor where many workers share them.
+	statementTarget         = 50 * time.Millisecond
+	statementTargetPostgres = 250 * time.Millisecond
 	// statementFirst is how many tasks the first statement takes.
 	statementFirst = 100
 	// batchGrowth bounds how far the size of batches may grow beyond what the
@@ -60,9 +62,13 @@ const (
 
 // newStatementSizer sizes statements over no more than most tasks. A statement's cost
 // is proportional to its tasks, so it shrinks to what fits the target.
-func newStatementSizer(most int) *sizer {
+func newStatementSizer(most int, d dialect.Name) *sizer {
+	target := statementTarget
+	if d == dialect.Postgres {
+		target = statementTargetPostgres
+	}
 	return &sizer{
-		size: min(statementFirst, most), max: most, target: statementTarget, growBelow: statementTarget,
+		size: min(statementFirst, most), max: most, target: target, growBelow: target,
 		shrink: func(size, n int, took, target time.Duration) int {
 			if n == 0 {
 				return size // its time says nothing about tasks

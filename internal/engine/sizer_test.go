@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"taskkit.dev/internal/dialect"
 )
 
 // sized is one operation and the size that follows from it.
@@ -23,7 +25,7 @@ func TestSizer(t *testing.T) {
 		first int
 		steps []sized
 	}{
-		"statement": {newStatementSizer(1000), 100, []sized{
+		"statement": {newStatementSizer(1000, dialect.SQLite), 100, []sized{
 			{100, time.Millisecond, 200},       // fast and full: more
 			{50, time.Millisecond, 200},        // fast because there was little to do
 			{200, 70 * time.Millisecond, 200},  // near the target
@@ -33,7 +35,10 @@ func TestSizer(t *testing.T) {
 			{0, time.Hour, 2},                  // no task, no information
 			{2, 0, 4}, {4, 0, 8}, {500, 0, 16}, // doubles, whatever the count
 		}},
-		"statement of few": {newStatementSizer(3), 3, []sized{{3, 0, 3}}},
+		"statement of few": {newStatementSizer(3, dialect.SQLite), 3, []sized{{3, 0, 3}}},
+		"statement on PostgreSQL": {newStatementSizer(1000, dialect.Postgres), 100, []sized{
+			{100, 240 * time.Millisecond, 200}, {200, 490 * time.Millisecond, 200}, {200, time.Second, 50},
+		}},
 		"batch": {newBatchSizer(kind, false, 1, config), 100, []sized{
 			{100, 100 * time.Millisecond, 200}, // fast and full: more
 			{150, 100 * time.Millisecond, 200}, // fast and not full: the end of a page
