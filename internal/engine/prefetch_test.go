@@ -24,7 +24,7 @@ type slowClaims struct {
 
 func (s *slowClaims) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	if !c.Requested {
-		time.Sleep(s.take)
+		<-time.After(s.take)
 		s.mu.Lock()
 		s.most = max(s.most, c.Limit)
 		s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *slowClaims) Claim(ctx context.Context, c store.Claim) (store.ClaimResul
 type brief struct{ atOnce }
 
 func (b brief) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
-	time.Sleep(time.Millisecond)
+	<-time.After(time.Millisecond)
 	return b.atOnce.Execute(ctx, s, state)
 }
 
