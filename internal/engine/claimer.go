@@ -31,7 +31,7 @@ type claimer struct {
 	events  *observer
 
 	size        *sizer        // of one claim
-	took        time.Duration // the last claim that found tasks
+	took        time.Duration // by the last claim that found tasks
 	moreWaiting bool          // the database may hold more tasks than there was room for
 	lost        *lostClaims
 	// requested is when the worker last claimed tasks with a request apart.

@@ -8,12 +8,12 @@ import (
 const (
 	// prefetchMax bounds how many tasks a worker claims beyond its free slots.
 	prefetchMax = 2000
-	// prefetchTime is how much work may wait in the buffer, by the average
+	// prefetchTime is how much work may wait in the buffer while claims are fast, by the average
 	// duration of the last sessions. Long tasks thus leave nothing there that
 	// another worker could run.
 	prefetchTime = 50 * time.Millisecond
 	// prefetchClaims: as much work may wait as this many claims take, if that is more. A claim passes over what others claim
-	// meanwhile, so where many workers share the processors, small claims would cost more than the tasks.
+	// meanwhile, so that small claims cost more for each task where many workers share the processors. See ADR 34.
 	prefetchClaims = 4
 	// prefetchTimeMax bounds the work that waits while claims are slow.
 	prefetchTimeMax = 300 * time.Millisecond

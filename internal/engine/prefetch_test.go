@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// slowClaims is a store whose claims take a time, and which notes the largest.
+// slowClaims is a store whose claims take a time. It remembers how many tasks the largest claim asked for.
 type slowClaims struct {
 	*memstore.Store
 	take time.Duration
