@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"slices"
 
 	"taskkit.dev/internal/store"
@@ -98,8 +100,7 @@ func (t *tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Re
 		return nil, err
 	}
 	r, err := t.conn.ExecContext(ctx, query, args...)
-	t.note(err)
-	return r, err
+	return r, t.note(ctx, err)
 }
 
 // QueryContext implements [store.Querier].
@@ -108,8 +109,7 @@ func (t *tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.
 		return nil, err
 	}
 	rows, err := t.conn.QueryContext(ctx, query, args...)
-	t.note(err)
-	return rows, err
+	return rows, t.note(ctx, err)
 }
 
 // ready begins the transaction and sends what waits.
@@ -123,11 +123,16 @@ func (t *tx) ready(ctx context.Context) error {
 	return t.send(ctx)
 }
 
-// note notes that a statement has failed.
-func (t *tx) note(err error) {
+// note notes that a statement has failed, and returns why. A driver may call the connection bad if the context has ended before
+// it sent the statement.
+func (t *tx) note(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil && errors.Is(err, driver.ErrBadConn) {
+		err = ended
+	}
 	if t.failed == nil {
 		t.failed = err
 	}
+	return err
 }
 
 // commit sends COMMIT after the steps that wait. One that has not begun by then, and has no steps, never begins.

@@ -89,6 +89,12 @@ func TestTransactionsEnd(t *testing.T) {
 			cancel()
 			return err
 		}},
+		{name: "the context ends before a later statement is sent", want: "context canceled", f: func(ctx context.Context, cancel func(), q store.Querier) error {
+			_, err := q.ExecContext(ctx, "INSERT INTO numbers (n) VALUES (1)")
+			cancel()
+			_, late := q.ExecContext(&endsUnnoticed{Context: ctx}, "INSERT INTO numbers (n) VALUES (2)")
+			return errors.Join(err, late)
+		}},
 		{name: "the context ends inside a statement", want: "context canceled", f: func(ctx context.Context, cancel func(), q store.Querier) error {
 			add(q, insertStep(1))
 			time.AfterFunc(50*time.Millisecond, cancel)
@@ -125,6 +131,20 @@ func TestTransactionsEnd(t *testing.T) {
 			check(t, db)
 		})
 	}
+}
+
+// endsUnnoticed is a context that has ended, which the first one who asks for its error does not see yet.
+type endsUnnoticed struct {
+	context.Context //nolint:containedctx // it is one
+	asked           bool
+}
+
+func (c *endsUnnoticed) Err() error {
+	if !c.asked {
+		c.asked = true
+		return nil
+	}
+	return c.Context.Err()
 }
 
 // oneByOne opens connections of pgx that cannot send several statements at once.
