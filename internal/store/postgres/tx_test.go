@@ -135,8 +135,8 @@ func TestTransactionsEnd(t *testing.T) {
 
 // endsUnnoticed is a context that has ended, which the first one who asks for its error does not see yet.
 type endsUnnoticed struct {
-	context.Context //nolint:containedctx // it is one
-	asked           bool
+	context.Context
+	asked bool
 }
 
 func (c *endsUnnoticed) Err() error {
