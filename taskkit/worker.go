@@ -25,7 +25,8 @@ type Worker struct{ engine *engine.Worker }
 //
 // The pool is shared with the application. A worker uses at most one connection
 // for each slot and three more. On PostgreSQL one of these listens for
-// notifications; on SQLite one is reserved for writing until Run returns.
+// notifications, and where the pool has more connections, COMMITs beside the slots use up to
+// one for each slot but one; on SQLite one is reserved for writing until Run returns.
 func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	if err := checkHandle("db", db); err != nil {
 		return nil, err

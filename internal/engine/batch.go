@@ -98,7 +98,7 @@ func (s *session) batch() flow {
 	s.check(&w)
 	s.measure(&w)
 	s.limit.record(int(processed), time.Since(started))
-	return s.orFailed(s.commit(tx, &w, then))
+	return s.commitBatch(tx, &w, then)
 }
 
 // checkpoint returns the write of a batch that succeeded, without what it counted.

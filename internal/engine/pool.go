@@ -32,6 +32,7 @@ type pool struct {
 	buffer     chan store.ClaimedTask
 	ready      chan *session // that have entered beside the slots
 	draining   chan struct{} // closed when sessions must end at their next batch boundary
+	leaving    chan struct{} // full while as many sessions as may make their last COMMIT beside the slots
 	quarantine chan struct{} // full while a suspected poison task runs
 
 	sessions sync.WaitGroup // slots, and sessions beside them
@@ -55,6 +56,7 @@ func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wa
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
 		ready:    make(chan *session),
+		leaving:  make(chan struct{}, lastCommits(s.Dialect(), c.Slots)),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
 		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
@@ -142,8 +144,8 @@ func (p *pool) newSession(t store.ClaimedTask) *session {
 // under limits does so beside the slots, and goes on in one when it has them.
 func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
 	began := time.Now()
-	quarantined := lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None
-	if quarantined {
+	s.quarantined = lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None
+	if s.quarantined {
 		s.leaveQuarantine = p.enterQuarantine()
 		defer s.leaveQuarantine()
 		s.began = time.Now() // to wait for the quarantine uses up nothing of the quantum
@@ -154,7 +156,7 @@ func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
 	case p.isDraining() && s.control == lifecycle.None:
 		s.release(reasonShutdown)
 	case !s.prepare(t):
-	case s.hasLimits() && !quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
+	case s.hasLimits() && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
 		s.slotTime = time.Since(began)
 		p.enterBeside(s)
 		return false
