@@ -220,6 +220,9 @@ func (p *pool) isBuffered(id uuid.UUID) bool {
 // running returns how many slots run a session.
 func (p *pool) running() int { return int(p.busy.Load()) }
 
+// unended returns how many sessions run in slots, or make their last COMMIT beside them.
+func (p *pool) unended() int { return p.running() + len(p.leaving) }
+
 // free returns how many slots run none.
 func (p *pool) free() int { return p.config.Slots - p.running() }
 

@@ -111,8 +111,9 @@ func TestReaperFallsSilent(t *testing.T) {
 	}
 	log := &logBuffer{}
 	// The first worker holds the task: it is killed in its first batch. On a busy machine it
-	// may give up before that.
-	for late := time.After(testdb.Patience(t)); !killedInBatch(t, l, log); {
+	// may give up before that, and the next one has more time.
+	slower := 1
+	for late := time.After(testdb.Patience(t)); !killedInBatch(t, l, log, slower); slower = min(2*slower, 16) {
 		select {
 		case <-late:
 			t.Fatalf("no worker has come as far as its first batch\n%s", log)
@@ -157,7 +158,7 @@ func TestReaperFallsSilent(t *testing.T) {
 
 // killedInBatch runs a worker process that is killed before it commits its first batch, and reports
 // whether it came so far.
-func killedInBatch(t *testing.T, l *env, log *logBuffer) bool {
+func killedInBatch(t *testing.T, l *env, log *logBuffer, slower int) bool {
 	t.Helper()
 	killed := &proxied{first: make(chan struct{}), ready: make(chan struct{})}
 	if err := killed.begin(l.db.DSN, []faultproxy.Fault{{
@@ -166,7 +167,7 @@ func killedInBatch(t *testing.T, l *env, log *logBuffer) bool {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	proc, err := launch(killed.args(workerArgs{Dialect: l.db.Dialect, Schema: l.schema, Name: "harmed"}), log)
+	proc, err := launch(killed.args(workerArgs{Dialect: l.db.Dialect, Schema: l.schema, Name: "harmed", Slower: slower}), log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type workerArgs struct {
 	// SQLite, where nothing stands between it and its database. 0 for none.
 	At     int
 	Signal syscall.Signal
+	// Slower multiplies the worker's limits. 0 is 1.
+	Slower int
 }
 
 func TestMain(m *testing.M) {
@@ -72,7 +74,7 @@ func workerProcess(raw string) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWorker(db, a.Schema, a.Name, o, 1, harmedLimits, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	w, err := newWorker(db, a.Schema, a.Name, o, 1, harmedLimits.times(max(a.Slower, 1)), slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}
