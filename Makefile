@@ -78,6 +78,7 @@ PACKAGES_AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The modules are tested at once and on the same servers: most tests of the proof
 # wait. What go test prints of a package comes in one piece, when it has ended.
+# PostgreSQL's own memory lies in huge pages as well, for the same reason as that of the race detector: glibc asks for them.
 .PHONY: test
 test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, with the race detector.
 	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testroot testsequential) $(if $(PROOF_PKG),testproof testproofsequential)

@@ -23,10 +23,10 @@ type Worker struct{ engine *engine.Worker }
 // joined: *[MissingExecutorError], *[DuplicateKindError] and *[OptionError]. If there
 // are none it may return a *[ConnectError] or a *[SchemaError].
 //
-// The pool is shared with the application. A worker uses at most one connection
-// for each slot and three more. On PostgreSQL one of these listens for
-// notifications, and where the pool has more connections, COMMITs beside the slots use up to
-// one for each slot but one; on SQLite one is reserved for writing until Run returns.
+// The pool is shared with the application. A worker uses one connection for each slot and
+// three more. On PostgreSQL one of the three listens for notifications, and a pool that has
+// more gives it up to one more for each slot but one, for COMMITs whose slot has
+// the next task already. On SQLite one is reserved for writing until Run returns.
 func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	if err := checkHandle("db", db); err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (s *session) commitBatch(tx *LazyTx, w *store.Write, then flow) flow {
 // poison task keeps the others waiting until it has ended.
 func (s *session) mayLeave(tx *LazyTx) bool {
 	open, _ := tx.close()
-	return open != nil && !tx.isPreview() && !s.beside && !s.quarantined && s.pool.mayLeaveSlot()
+	return open != nil && !tx.isPreview() && !s.beside && !s.quarantined && s.pool.reserveBeside()
 }
 
 // commitLast makes the last COMMIT beside the slot, if it is left to that. The caller does nothing more with the session.
@@ -48,8 +48,8 @@ func (s *session) commitLast() {
 	}
 }
 
-// mayLeaveSlot implements [scheduler].
-func (p *pool) mayLeaveSlot() bool {
+// reserveBeside implements [scheduler].
+func (p *pool) reserveBeside() bool {
 	select {
 	case p.leaving <- struct{}{}:
 		return true

@@ -43,9 +43,9 @@ type scheduler interface {
 	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
-	// mayLeaveSlot reports whether the session may end beside its slot. If it may, [scheduler.runBeside] must follow.
-	mayLeaveSlot() bool
-	// runBeside runs the end of a session beside the slots.
+	// reserveBeside takes a place beside the slots, if one is free, for [scheduler.runBeside], which must follow.
+	reserveBeside() bool
+	// runBeside runs the end of a session beside the slots, and gives its place back.
 	runBeside(f func())
 	// returned says that the task was given back, and will be due.
 	returned()
@@ -119,9 +119,9 @@ type session struct {
 	// nextTx is the transaction of the next batch, if it has begun with the commit of the last one.
 	nextTx store.Tx
 	alone  int // so many transactions begin alone now, see aloneAfter
-	// last makes the last COMMIT, see [session.commitLast]; nil: there is none left to make. beside: it is being made.
+	// last makes the last COMMIT, see [session.commitLast]; nil: there is none left to make.
 	last        func()
-	beside      bool
+	beside      bool // the session has left its slot: it makes each COMMIT itself
 	quarantined bool // the task is a suspected poison task, which runs alone
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
