@@ -200,7 +200,7 @@ func (s *series) finish(what string) map[string]any {
 
 const (
 	// sampled is how many single faults the short form runs.
-	sampled = 56
+	sampled = 32
 	// otherPart of the plans are run again with each of the other works.
 	otherPart = 4
 )

@@ -41,12 +41,12 @@ type form struct {
 }
 
 var forms = []form{
-	{"memory", 30, 1000, []period{spring, autumn}, func(*testing.T, time.Time) env { return inMemory{memstore.New()} }},
-	{"sqlite", 20, 100, []period{spring}, func(t *testing.T, at time.Time) env {
+	{"memory", 20, 1000, []period{spring, autumn}, func(*testing.T, time.Time) env { return inMemory{memstore.New()} }},
+	{"sqlite", 12, 100, []period{spring}, func(t *testing.T, at time.Time) env {
 		t.Helper()
 		return newEnv(t, testdb.SQLite(t, testdb.Unsynced()), at)
 	}},
-	{"postgres", 10, 40, []period{spring}, func(t *testing.T, at time.Time) env {
+	{"postgres", 8, 40, []period{spring}, func(t *testing.T, at time.Time) env {
 		t.Helper()
 		return newEnv(t, testdb.Postgres(t), at)
 	}},
