@@ -111,7 +111,7 @@ type Task struct {
 const (
 	kindMove   = "move"   // writes, nothing else
 	kindTidy   = "tidy"   // writes, with Abort and Report
-	kindCount  = "count"  // writes nothing: its checkpoints travel in groups
+	kindCount  = "count"  // writes nothing: most of its checkpoints travel in groups
 	kindRemote = "remote" // half of its workers do not know it
 	kindFrozen = "frozen" // takes its items from a frozen set of up to two pages, or finds these
 	kindParent = "parent" // submits a child for each item, and waits for them
