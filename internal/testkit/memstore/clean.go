@@ -66,7 +66,7 @@ func (s *Store) RemoveTasks(ctx context.Context, p store.OldTasks) (removed stor
 		recorded := r.Progress.Failed + r.Progress.Skipped
 		ended := !r.Status.Live() && keep.Ended > 0 && now.Sub(*r.Stopped) > keep.Ended
 		idle := r.Status == lifecycle.Queued && keep.Idle > 0 && min(now.Sub(r.Modified), now.Sub(r.NotBefore)) > keep.Idle
-		if p := s.tasks[r.Parent]; p != nil && p.Status.Live() {
+		if p := s.tasks[r.Parent]; p != nil && p.Status != lifecycle.Completed {
 			ended, idle = false, false
 		}
 		if ended || idle {

@@ -24,7 +24,7 @@ func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (sto
 			return store.Task{}, store.ErrNotFound
 		}
 		c, err := lifecycle.Decide(s.decided(&r.Task, q), q.Action)
-		if p := s.tasks[r.Parent]; q.Action == lifecycle.ActRetry && p != nil && p.writer != nil {
+		if p := s.tasks[r.Parent]; (q.Action == lifecycle.ActRetry || q.Action == lifecycle.ActDelete) && p != nil && p.writer != nil {
 			if err := s.await(ctx, p); err != nil {
 				return store.Task{}, fmt.Errorf("%s task %s: %w", q.Action, id, err)
 			}
@@ -97,6 +97,9 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		if q.Skip && (!t.CanSkip() || s.finding(t.ID) != nil) {
 			return store.Task{}, store.ErrNoSkip
 		}
+	}
+	if p := s.tasks[t.Parent]; q.Action == lifecycle.ActDelete && p != nil && p.Status != lifecycle.Completed && p.Control != lifecycle.Delete {
+		return store.Task{}, &store.NeededError{ID: t.ID, Parent: t.Parent, Status: p.Status}
 	}
 	reason := classify.Clean(q.Reason)
 	s.setConditions(t.ID, found.Conditions.Mark(q.Action))

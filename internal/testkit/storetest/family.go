@@ -178,6 +178,49 @@ func childRetried(e *env) {
 	refused(children[0], "")
 }
 
+// childDeleted: a child is not deleted alone while its parent is open or can be retried.
+func childDeleted(e *env) {
+	e.registerFamily()
+	for _, to := range []lifecycle.Status{lifecycle.Completed, lifecycle.Failure, lifecycle.Error} {
+		parent, children := e.withChildren(2)
+		open, done := children[0], children[1]
+		e.end(done, lifecycle.Completed)
+		refused := func() {
+			e.Helper()
+			for _, child := range children {
+				before, events := e.read(child.ID), e.events(child.ID)
+				_, err := e.request(child.ID, lifecycle.ActDelete)
+				status := e.read(parent.ID).Status
+				needed, ok := errors.AsType[*store.NeededError](err)
+				if !ok || needed.ID != child.ID || needed.Parent != parent.ID || needed.Status != status {
+					e.Fatalf("a delete of a child that is %s, and whose parent is %s: got %v, want a NeededError", before.Status, status, err)
+				}
+				is(e, "row", showRow(rowOf(e.read(child.ID))), showRow(rowOf(before)))
+				is(e, "events", e.events(child.ID), events)
+			}
+		}
+		refused()
+		e.end(open, lifecycle.Failure)
+		e.end(parent, to)
+		if to != lifecycle.Completed {
+			refused()
+			continue
+		}
+		for _, child := range children {
+			_, err := e.request(child.ID, lifecycle.ActDelete)
+			e.ok(err)
+			e.gone(child.ID)
+		}
+	}
+	// Of a parent that is to be deleted.
+	parent, children := e.withChildren(1)
+	_, err := e.request(parent.ID, lifecycle.ActDelete)
+	e.ok(err)
+	_, err = e.request(children[0].ID, lifecycle.ActDelete)
+	e.ok(err)
+	is(e, "control of the child", e.read(children[0].ID).Control, lifecycle.Delete)
+}
+
 // bucketOutlivesParent: a bucket can be read after its parent was removed, without a spec.
 func bucketOutlivesParent(e *env) {
 	e.registerFamily()
@@ -293,7 +336,7 @@ func reapParents(e *env) {
 	}
 }
 
-// childrenKept: the cleaner leaves an ended child while its parent is open.
+// childrenKept: the cleaner leaves an ended child while its parent is open or can be retried.
 func childrenKept(e *env) {
 	e.registerFamily()
 	parent, children := e.withChildren(2)
@@ -311,6 +354,19 @@ func childrenKept(e *env) {
 	e.end(e.claim(1)[0], lifecycle.Completed)
 	e.passed()
 	is(e, "removed", len(e.remove(page).Ended), 4)
+
+	parent, children = e.withChildren(1)
+	e.end(children[0], lifecycle.Completed)
+	e.end(parent, lifecycle.Failure)
+	e.passed()
+	ofParents := page
+	page.Keep = func(k string) store.Retention {
+		if k == kind {
+			return store.Retention{}
+		}
+		return ofParents.Keep(k)
+	}
+	is(e, "removed of a parent that has failed", len(e.remove(page).Ended), 0)
 }
 
 // childrenEndTogether: children end at once, and whoever ends one makes the check after it.
