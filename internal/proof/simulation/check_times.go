@@ -27,6 +27,9 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 	back := w.facts.back
 	w.mu.Unlock()
 	claimed := make(map[lease]time.Time)
+	// Whether a session has written the first start of its task. That cannot be told by the time, which is before that of
+	// the session's claim if the clock has jumped back since.
+	started := make(map[lease]bool)
 	failed := make(map[lease]*memstore.Change)
 	log := w.mem.Log()
 	for i := range log {
@@ -42,6 +45,9 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 		if c.After.Fence > c.Before.Fence {
 			claimed[of] = c.At
 		}
+		if c.Before.FirstStarted == nil && c.After.FirstStarted != nil {
+			started[of] = true
+		}
 		if c.After.Status == lifecycle.Failure && c.Before.Status != lifecycle.Failure {
 			failed[of] = c
 		}
@@ -54,7 +60,7 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 			// The session has read the clock after its claim. What has jumped back since is not in its time.
 			due, first, last := c.After.NotBefore, win.opens(claimed[of].Add(-back)), win.opens(c.At.Add(back))
 			opens := !due.Before(first) && !due.After(last) && win.open(due) && !win.open(due.Add(-1))
-			if c.After.Control == lifecycle.None && !opens && (due.After(last.Add(afterLimit)) || !t.Times.expires(due, w.beginning, claimed[of], c, back)) {
+			if c.After.Control == lifecycle.None && !opens && (due.After(last.Add(afterLimit)) || !t.Times.expires(due, w.beginning, claimed[of], started[of], c, back)) {
 				bad = append(bad, fmt.Sprintf("task %s waits for its window %s at %v until %v (commit %d)", c.After.ID, win, c.At, due, c.Commit))
 			}
 		}
@@ -82,7 +88,7 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 			if lifecycle.Expiry(a.Code) == lifecycle.TimeExceeded {
 				// A session whose start is the first counts from when it has begun, which is written a little later.
 				limit = claimed[of].Add(passed)
-				if f := c.Before.FirstStarted; f != nil && f.Before(claimed[of]) {
+				if f := c.Before.FirstStarted; f != nil && !started[of] {
 					limit = f.Add(passed)
 				}
 			}
@@ -95,8 +101,9 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 	return bad
 }
 
-// expires reports whether a task that waits since a change is too late for one of its times from this time on.
-func (t *Times) expires(at, beginning, claimed time.Time, c *memstore.Change, back time.Duration) bool {
+// expires reports whether a task that waits since a change is too late for one of its times from this time on. Started
+// says whether the session that has made the change has written the task's first start.
+func (t *Times) expires(at, beginning, claimed time.Time, started bool, c *memstore.Change, back time.Duration) bool {
 	within := func(first, last time.Time) bool { return at.After(first) && !at.After(last.Add(afterLimit)) }
 	if d := beginning.Add(t.Deadline); t.Deadline > 0 && within(d, d) {
 		return true
@@ -105,7 +112,7 @@ func (t *Times) expires(at, beginning, claimed time.Time, c *memstore.Change, ba
 		return true
 	}
 	first, last := claimed.Add(-back), c.At.Add(back)
-	if f := c.Before.FirstStarted; f != nil && f.Before(claimed) {
+	if f := c.Before.FirstStarted; f != nil && !started {
 		first, last = *f, *f
 	}
 	return t.TimeLimit > 0 && within(first.Add(t.TimeLimit), last.Add(t.TimeLimit))
