@@ -232,11 +232,13 @@ func TestEventsOutliveTimeouts(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := e.events(t, path(id)+"/events")
-		for began := time.Now(); time.Since(began) < timeout+5*interval; {
+		began := time.Now()
+		for comments := 0; comments < 5 || time.Since(began) < timeout+5*interval; {
 			v, ok := s.next(t)
 			if !ok {
 				t.Fatalf("the stream has ended with %+v", v)
 			}
+			comments += len(v.comments)
 		}
 		e.runWorker(t)
 		for last := s.job(t); !last.Done; {

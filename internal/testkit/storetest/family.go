@@ -359,12 +359,12 @@ func childrenKept(e *env) {
 	e.end(children[0], lifecycle.Completed)
 	e.end(parent, lifecycle.Failure)
 	e.passed()
-	ofParents := page
+	keep := page.Keep
 	page.Keep = func(k string) store.Retention {
 		if k == kind {
-			return store.Retention{}
+			return store.Retention{} // the parent stays
 		}
-		return ofParents.Keep(k)
+		return keep(k)
 	}
 	is(e, "removed of a parent that has failed", len(e.remove(page).Ended), 0)
 }
