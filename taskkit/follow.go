@@ -75,7 +75,7 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 	if err != nil {
 		return ID{}, c.public(ctx, err)
 	}
-	options := &followUp{submission: submission{schema: c.schema, NewTask: store.NewTask{Total: -1}}}
+	options := &followUp{submission: submission{schema: c.schema, NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}}
 	if err := options.apply(c.schema, opts); err != nil {
 		return ID{}, err
 	}

@@ -74,8 +74,8 @@ func SetSchedule[Spec, State, Result any](ctx context.Context, db ExecQuerier, k
 	if err := errors.Join(err, sub.checkSchedule(), sub.check(), k.checkOptions(sub, []Spec{spec})); err != nil {
 		return err
 	}
-	task, err := k.newTask(sub, &spec)
-	if err != nil {
+	var task store.NewTask
+	if err := k.newTask(sub, &spec, &task); err != nil {
 		return err
 	}
 	found, err := dialect.Detect(ctx, db)
@@ -193,7 +193,7 @@ func (s *submission) checkSchedule() error {
 }
 
 // scheduled makes a task of a schedule, as Submit would.
-func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (store.NewTask, error) {
+func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (task store.NewTask, err error) {
 	if err := k.acceptsTasks(); err != nil {
 		return store.NewTask{}, err
 	}
@@ -207,7 +207,8 @@ func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (store.NewTask,
 	if err := k.checkOptions(sub, []Spec{spec}); err != nil {
 		return store.NewTask{}, err
 	}
-	return k.newTask(sub, &spec)
+	err = k.newTask(sub, &spec, &task)
+	return task, err
 }
 
 // Fire is one fire of a schedule.

@@ -72,7 +72,7 @@ func (e *StageError) Unwrap() error { return e.Err }
 
 // stageTask returns what is stored of a stage. Owner, run-as and queue are zero if no
 // option names them.
-func (k *Kind[Spec, State, Result]) stageTask(spec Spec, opts []SubmitOption) (store.NewTask, error) {
+func (k *Kind[Spec, State, Result]) stageTask(spec Spec, opts []SubmitOption) (task store.NewTask, err error) {
 	if err := k.acceptsTasks(); err != nil {
 		return store.NewTask{}, err
 	}
@@ -87,7 +87,8 @@ func (k *Kind[Spec, State, Result]) stageTask(spec Spec, opts []SubmitOption) (s
 	if err := k.checkOptions(s, []Spec{spec}); err != nil {
 		return store.NewTask{}, err
 	}
-	return k.newTask(s, &spec)
+	err = k.newTask(s, &spec, &task)
+	return task, err
 }
 
 // refuseInStage refuses the options that a stage cannot have.

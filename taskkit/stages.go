@@ -56,7 +56,7 @@ func storeStages(stages []Stage) []storedStage {
 		t := s.task
 		stored[i] = storedStage{
 			Name: s.name, After: before[i], Kind: t.Kind, Revision: t.Revision, Spec: t.Spec, Secrets: t.Secrets,
-			TargetsField: t.TargetsField, Finding: t.Targets != nil && t.Targets.Finding, Options: t.Options, Ledger: t.Ledger,
+			TargetsField: t.TargetsField, Finding: t.Targets != nil && t.Targets.Finding, Options: *t.Options, Ledger: t.Ledger,
 			Owner: t.Owner, RunAs: t.RunAs, Actor: t.Actor, Queue: t.Queue, Priority: t.Priority, Reason: t.Reason,
 			Total: t.Total, Traceparent: t.Traceparent,
 		}
@@ -66,9 +66,11 @@ func storeStages(stages []Stage) []storedStage {
 
 // newTask returns the task of a stage, of a composite task.
 func (s *storedStage) newTask(parent *engine.Task) store.NewTask {
+	options := s.Options
+	options.Child = &store.Child{Parent: parent.ID, Stage: s.Name}
 	t := store.NewTask{
 		ID: store.NewID(), Kind: s.Kind, Revision: s.Revision, Spec: s.Spec, Secrets: s.Secrets, TargetsField: s.TargetsField,
-		Options: s.Options, Ledger: s.Ledger, Owner: s.Owner, RunAs: s.RunAs, Actor: s.Actor,
+		Options: &options, Ledger: s.Ledger, Owner: s.Owner, RunAs: s.RunAs, Actor: s.Actor,
 		Queue: cmp.Or(s.Queue, parent.Queue), Priority: s.Priority, Reason: s.Reason, Total: s.Total, Traceparent: s.Traceparent,
 		Parent: parent.ID,
 	}
@@ -79,7 +81,6 @@ func (s *storedStage) newTask(parent *engine.Task) store.NewTask {
 	if s.Finding {
 		t.Targets = &store.NewTargets{Field: s.TargetsField, Finding: true}
 	}
-	t.Options.Child = &store.Child{Parent: parent.ID, Stage: s.Name}
 	return t
 }
 

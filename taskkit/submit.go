@@ -70,8 +70,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
-		tasks[i], err = k.newTask(s, &specs[i])
-		if err != nil {
+		if err := k.newTask(s, &specs[i], &tasks[i]); err != nil {
 			if se, ok := errors.AsType[*SpecError](err); ok {
 				se.Index = i
 			}
@@ -114,6 +113,7 @@ func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 	s := &submission{NewTask: store.NewTask{
 		Kind: k.def.Name, Revision: k.def.Revision,
 		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
+		Options: new(store.Options),
 	}}
 	for _, o := range opts {
 		o.applySubmit(s)
@@ -170,15 +170,15 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 	return k.checkSample(s, specs)
 }
 
-// newTask returns what Insert stores of a spec, without an id. The options have been
+// newTask sets a task to what Insert stores of a spec, without an id. The options have been
 // checked.
-func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec) (store.NewTask, error) {
+func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *store.NewTask) error {
 	finds := k.finds(s, spec)
 	raw, err := k.encodeSpec(spec, s.over != nil || finds)
 	if err != nil {
-		return store.NewTask{}, err
+		return err
 	}
-	task := s.NewTask
+	*task = s.NewTask
 	task.Spec = raw
 	task.TargetsField = k.def.Targets.field
 	switch {
@@ -186,8 +186,8 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec) (store.Ne
 		task.Targets = k.newTargets(s.over, spec)
 		task.Targets.Sampling = s.sampling()
 	case s.sample > 0:
-		if err := s.sampleList(&task); err != nil {
-			return store.NewTask{}, public(err)
+		if err := s.sampleList(task); err != nil {
+			return public(err)
 		}
 	case finds:
 		task.Targets = &store.NewTargets{Field: k.def.Targets.field, Finding: true}
@@ -197,7 +197,7 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec) (store.Ne
 			task.Total = int64(n)
 		}
 	}
-	return task, nil
+	return nil
 }
 
 // encodeSpec validates a spec and returns its JSON. If its targets are elsewhere, the

@@ -35,7 +35,7 @@ func (s *slowAdmit) Admit(ctx context.Context, tasks []store.Admission) ([]store
 func limited(key string, atMost, items int) func(*store.NewTask) {
 	return func(n *store.NewTask) {
 		n.Spec = json.RawMessage(strconv.Itoa(items))
-		n.Options = store.Options{Limits: []store.Limit{{Key: key, AtMost: atMost}}}
+		n.Options = &store.Options{Limits: []store.Limit{{Key: key, AtMost: atMost}}}
 	}
 }
 

@@ -103,7 +103,7 @@ func TestNextTransaction(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &begins{Store: memstore.New()}
 				s.Accept(insertItem)
-				id := submit(t, s.Store, func(n *store.NewTask) { n.Options = c.options })
+				id := submit(t, s.Store, func(n *store.NewTask) { n.Options = &c.options })
 				call := &fiveBatches{first: func(n int) {
 					if c.first != nil {
 						c.first(t, s, id, n)

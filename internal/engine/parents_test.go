@@ -124,7 +124,7 @@ func (f parentCall) Execute(ctx context.Context, s *engine.Step, raw json.RawMes
 	child := store.NewTask{
 		ID: uuid.Must(uuid.NewV7()), Kind: "child", Revision: 1, Spec: json.RawMessage(`{}`), Owner: s.Task.Owner, RunAs: s.Task.RunAs,
 		Queue: "default", Priority: 2, Total: -1, Parent: s.Task.ID,
-		Options: store.Options{Child: &store.Child{Parent: s.Task.ID, Number: int64(state.Sent)}},
+		Options: &store.Options{Child: &store.Child{Parent: s.Task.ID, Number: int64(state.Sent)}},
 	}
 	if err := s.Tx.Insert(ctx, []store.NewTask{child}); err != nil {
 		return engine.Next{}, nil, err

@@ -82,7 +82,12 @@ func (t *NewTask) control() string {
 }
 
 // controlReason says why the task is paused from the beginning, if it is.
-func (t *NewTask) controlReason() string { return t.Options.PauseReason(lifecycle.Progress{}) }
+func (t *NewTask) controlReason() string {
+	if t.Options == nil {
+		return ""
+	}
+	return t.Options.PauseReason(lifecycle.Progress{})
+}
 
 // delayedSQL is the SQL of delayed.
 func delayedSQL(pg, lite string) string {

@@ -36,26 +36,26 @@ type Options struct {
 	Limits []Limit `json:"limits,omitempty"`
 }
 
-// given reports whether there is an option.
+// given reports whether there is an option. There is none where o is nil.
 func (o *Options) given() bool {
-	return o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
+	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.MaxRate != 0 || len(o.Limits) > 0
+		o.Times != (lifecycle.Times{}) || o.MaxRate != 0 || len(o.Limits) > 0)
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
 // it cannot do so to avoid an approval. The other may have failed because of its times, so these are left out but
 // for the window.
-func (o *Options) inherited() Options {
-	return Options{
+func (o *Options) inherited() *Options {
+	return &Options{
 		Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure,
 		Times: lifecycle.Times{Window: o.Window}, MaxRate: o.MaxRate, Limits: o.Limits,
 	}
 }
 
 // OfBucket are the options of a bucket of the task. The bucket executes when the task may.
-func (o *Options) OfBucket(c Child) Options {
-	return Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits}
+func (o *Options) OfBucket(c Child) *Options {
+	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits}
 }
 
 // encode returns the options as they are stored; "" for none.

@@ -308,7 +308,7 @@ type NewTask struct {
 	Start          Start           // not with Reference
 	TargetsField   string          // the list of targets in the spec; "": the kind has none
 	Targets        *NewTargets     // nil: none that are frozen; not with Reference
-	Options        Options         // not with Reference
+	Options        *Options        // nil: none; of many tasks it may be the same; not with Reference
 	Ledger         bool            // with Reference: the waiting tasks may have ledgers
 	Secrets        string          // pointers to what must not be shown, one a line
 	Owner, RunAs   uuid.UUID

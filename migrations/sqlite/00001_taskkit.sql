@@ -27,8 +27,7 @@ CREATE TABLE `taskkit_merged_key` (
   `execution_component_name` text NOT NULL,
   `idempotency_key` text NOT NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_merged_key_taskkit_queued_task_merged_keys` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_merged_key_key" to table: "taskkit_merged_key"
 CREATE UNIQUE INDEX `taskkit_merged_key_key` ON `taskkit_merged_key` (`execution_component_name`, `idempotency_key`);
@@ -170,8 +169,7 @@ CREATE TABLE `taskkit_task_attempt` (
   `code` text NOT NULL,
   `detail` text NOT NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_attempt_taskkit_queued_task_failed_attempts` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_attempt_task" to table: "taskkit_task_attempt"
 CREATE INDEX `taskkit_attempt_task` ON `taskkit_task_attempt` (`task_id`, `id`);
@@ -200,7 +198,6 @@ CREATE TABLE `taskkit_task_item` (
   `detail` text NOT NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_item_taskkit_queued_task_items` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE,
   CONSTRAINT `taskkit_outcome` CHECK (CASE outcome WHEN 'failed' THEN 1 WHEN 'skipped' THEN 1 WHEN 'deferred' THEN 1 ELSE 0 END)
 );
 -- Create index "taskkit_item_key" to table: "taskkit_task_item"
@@ -215,8 +212,7 @@ CREATE TABLE `taskkit_task_ledger` (
   `items` integer NOT NULL,
   `keys` blob NOT NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_ledger_taskkit_queued_task_ledger` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_ledger_batch" to table: "taskkit_task_ledger"
 CREATE UNIQUE INDEX `taskkit_ledger_batch` ON `taskkit_task_ledger` (`task_id`, `batch`);
@@ -270,7 +266,6 @@ CREATE TABLE `taskkit_task_parent` (
   `memo` text NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_parent_taskkit_queued_task_family` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE,
   CONSTRAINT `taskkit_on_failure` CHECK (CASE on_failure WHEN 'continue' THEN 1 WHEN 'pause' THEN 1 WHEN 'fail' THEN 1 ELSE 0 END)
 );
 -- Create index "taskkit_task_parent_task_id_key" to table: "taskkit_task_parent"
@@ -288,8 +283,7 @@ CREATE TABLE `taskkit_task_plan` (
   `options` text NULL,
   `report` text NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_plan_taskkit_queued_task_plan` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_task_plan_task_id_key" to table: "taskkit_task_plan"
 CREATE UNIQUE INDEX `taskkit_task_plan_task_id_key` ON `taskkit_task_plan` (`task_id`);
@@ -332,8 +326,7 @@ CREATE TABLE `taskkit_task_rate` (
   `measured_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `history` text NOT NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_rate_taskkit_queued_task_rate` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_task_rate_task_id_key" to table: "taskkit_task_rate"
 CREATE UNIQUE INDEX `taskkit_task_rate_task_id_key` ON `taskkit_task_rate` (`task_id`);
@@ -349,8 +342,7 @@ CREATE TABLE `taskkit_task_result` (
   `expiry_date` datetime NULL,
   `keep_fetched_ms` integer NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_result_taskkit_queued_task_result` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_task_result_task_id_key" to table: "taskkit_task_result"
 CREATE UNIQUE INDEX `taskkit_task_result_task_id_key` ON `taskkit_task_result` (`task_id`);
@@ -362,8 +354,7 @@ CREATE TABLE `taskkit_task_target` (
   `page` integer NOT NULL,
   `keys` text NOT NULL,
   `task_id` uuid NOT NULL,
-  PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_task_target_taskkit_queued_task_targets` FOREIGN KEY (`task_id`) REFERENCES `taskkit_queued_task` (`id`) ON DELETE CASCADE
+  PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_target_page" to table: "taskkit_task_target"
 CREATE UNIQUE INDEX `taskkit_target_page` ON `taskkit_task_target` (`task_id`, `page`);
@@ -445,6 +436,127 @@ CREATE TRIGGER `taskkit_guard_transition` AFTER UPDATE OF workflow_status, fence
     OR NEW.fence = OLD.fence + 1 AND OLD.workflow_status || '>' || NEW.workflow_status IN ('QUEUED>SCHEDULING'))
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: not a legal transition of a task');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_merged_key` AFTER INSERT ON `taskkit_merged_key` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_merged_key must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_merged_key_update` AFTER UPDATE OF task_id ON `taskkit_merged_key` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_merged_key must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_attempt` AFTER INSERT ON `taskkit_task_attempt` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_attempt must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_attempt_update` AFTER UPDATE OF task_id ON `taskkit_task_attempt` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_attempt must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_item` AFTER INSERT ON `taskkit_task_item` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_item must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_item_update` AFTER UPDATE OF task_id ON `taskkit_task_item` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_item must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_ledger` AFTER INSERT ON `taskkit_task_ledger` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_ledger must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_ledger_update` AFTER UPDATE OF task_id ON `taskkit_task_ledger` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_ledger must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_parent` AFTER INSERT ON `taskkit_task_parent` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_parent must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_parent_update` AFTER UPDATE OF task_id ON `taskkit_task_parent` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_parent must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_plan` AFTER INSERT ON `taskkit_task_plan` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_plan must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_plan_update` AFTER UPDATE OF task_id ON `taskkit_task_plan` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_plan must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_rate` AFTER INSERT ON `taskkit_task_rate` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_rate must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_rate_update` AFTER UPDATE OF task_id ON `taskkit_task_rate` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_rate must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_result` AFTER INSERT ON `taskkit_task_result` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_result must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_result_update` AFTER UPDATE OF task_id ON `taskkit_task_result` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_result must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_target` AFTER INSERT ON `taskkit_task_target` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_target must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_foreign_key_target_update` AFTER UPDATE OF task_id ON `taskkit_task_target` FOR EACH ROW
+  WHEN NOT EXISTS (SELECT 1 FROM taskkit_queued_task WHERE id = NEW.task_id)
+BEGIN
+  SELECT RAISE(ABORT, 'taskkit: a row of taskkit_task_target must belong to a task that exists');
+END;
+
+CREATE TRIGGER `taskkit_cascade` AFTER DELETE ON `taskkit_queued_task` FOR EACH ROW
+BEGIN
+  DELETE FROM `taskkit_merged_key` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_attempt` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_item` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_ledger` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_parent` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_plan` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_rate` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_result` WHERE task_id = OLD.id;
+  DELETE FROM `taskkit_task_target` WHERE task_id = OLD.id;
 END;
 
 -- +goose StatementEnd

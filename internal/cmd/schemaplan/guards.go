@@ -32,11 +32,16 @@ type guard struct {
 	function string // on PostgreSQL; "" is taskkit_refuse
 }
 
+// taskTable is the table of tasks.
+const taskTable = "taskkit_queued_task"
+
 // rules are what every row of the table of tasks must meet: ent's checks by
-// their names, and the columns of which they speak.
+// their names, and the columns of which they speak. On SQLite owned are the tables whose
+// rows belong to a task.
 type rules struct {
 	checks  map[string]string
 	columns []string
+	owned   []string
 }
 
 // guards returns the triggers of a dialect, made from the table of legal
@@ -49,25 +54,25 @@ func guards(name string, r rules) string {
 	}
 	all := append([]guard{
 		{
-			name: "taskkit_guard_insert", table: "taskkit_queued_task", event: "INSERT",
+			name: "taskkit_guard_insert", table: taskTable, event: "INSERT",
 			when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0 OR NEW.items_taken < 0" +
 				" OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL",
 			message: "a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped",
 		},
 		{
-			name: "taskkit_guard_sequence", table: "taskkit_queued_task", event: "UPDATE OF checkpoint_seq",
+			name: "taskkit_guard_sequence", table: taskTable, event: "UPDATE OF checkpoint_seq",
 			when:    jump(name),
 			message: "checkpoint_seq goes up by one",
 		},
 		{
-			name: "taskkit_guard_immutable", table: "taskkit_queued_task",
+			name: "taskkit_guard_immutable", table: taskTable,
 			event: "UPDATE OF id, owner_id, run_as_id, execution_component_name, unique_key",
 			when: changed(name, "id", "owner_id", "run_as_id", "execution_component_name") + " OR (" + changed(name, "unique_key") + ")" +
 				" AND NOT (OLD.unique_key IS NULL AND OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED')",
 			message: "id, owner, run-as, kind and unique key of a task never change",
 		},
 		{
-			name: "taskkit_guard_spec", table: "taskkit_queued_task", event: "UPDATE OF execution_spec",
+			name: "taskkit_guard_spec", table: taskTable, event: "UPDATE OF execution_spec",
 			when: fmt.Sprintf("(%s) AND NOT (OLD.workflow_status = 'QUEUED' AND NEW.workflow_status = 'QUEUED' AND OLD.fence = NEW.fence AND %s = '{}')",
 				changedJSON(name, "execution_spec"), asText(name, "NEW.execution_state")),
 			message: "the spec of a task changes only while it waits, and with an empty state",
@@ -114,6 +119,9 @@ func guards(name string, r rules) string {
 	for _, g := range all {
 		b.WriteString("\n" + g.sql(name))
 	}
+	if name == dialect.SQLite {
+		b.WriteString("\n" + foreignKeys(r.owned))
+	}
 	return b.String()
 }
 
@@ -141,7 +149,7 @@ func jump(name string) string {
 // conditions of triggers of their own, each statement would read them.
 func transitions(name string) []guard {
 	const message = "not a legal transition of a task"
-	g := guard{name: "taskkit_guard_transition", table: "taskkit_queued_task", message: message}
+	g := guard{name: "taskkit_guard_transition", table: taskTable, message: message}
 	if name != dialect.Postgres {
 		g.event, g.when = "UPDATE OF workflow_status, fence", illegalTransition(name)
 		return []guard{g}
@@ -151,7 +159,7 @@ func transitions(name string) []guard {
 	g.when = "NEW.fence = OLD.fence AND NOT (OLD.scheduled_by_process IS NOT NULL AND NEW.scheduled_by_process IS NULL\n" +
 		"    AND NEW.execution_started_date IS NOT NULL AND NEW.workflow_stopped_date IS NOT NULL\n" +
 		"    AND " + among(name, "NEW.workflow_status", terminal()) + ")"
-	claim := guard{name: "taskkit_guard_claim", table: "taskkit_queued_task", event: "UPDATE OF fence", message: message}
+	claim := guard{name: "taskkit_guard_claim", table: taskTable, event: "UPDATE OF fence", message: message}
 	var legal []string
 	for _, e := range lifecycle.Edges() {
 		if e.Claimed {
@@ -201,7 +209,7 @@ func (r rules) guards() []guard {
 		if !slices.Contains(metByNew, c) {
 			event = "INSERT OR " + event
 		}
-		gs = append(gs, guard{name: c, table: "taskkit_queued_task", event: event, when: when, message: r.message(c)})
+		gs = append(gs, guard{name: c, table: taskTable, event: event, when: when, message: r.message(c)})
 	}
 	return gs
 }

@@ -42,7 +42,7 @@ var versions = map[string]string{dialect.Postgres: "150000", dialect.SQLite: "3.
 
 // planTables returns the statements that make an empty schema into ent's, and the
 // rules of its table of tasks. On PostgreSQL those are not in the statements, see
-// [guard].
+// [guard]. On SQLite the foreign keys are not, see [foreignKeys].
 func planTables(name, dir string) (string, rules, error) {
 	storage, err := gen.NewStorage("sql")
 	if err != nil {
@@ -58,7 +58,14 @@ func planTables(name, dir string) (string, rules, error) {
 	}
 	var r rules
 	for _, t := range tables {
-		if t.Name != "taskkit_queued_task" {
+		if name == dialect.SQLite && len(t.ForeignKeys) > 0 {
+			if err := checkForeignKeys(t); err != nil {
+				return "", rules{}, err
+			}
+			r.owned = append(r.owned, t.Name)
+			t.ForeignKeys = nil
+		}
+		if t.Name != taskTable {
 			continue
 		}
 		r.checks = t.Annotation.Checks

@@ -314,7 +314,7 @@ var timeViolations = []violation{
 	}},
 }
 
-// orphan runs a statement that a foreign key forbids.
+// orphan runs an INSERT of an item that the database refuses, because its task does not exist.
 func (w *env) orphan(query string, args ...any) {
 	w.Helper()
 	conn, err := w.db.Conn(w.Context())
@@ -324,7 +324,7 @@ func (w *env) orphan(query string, args ...any) {
 	defer conn.Close()
 	off, on := "SET session_replication_role = replica", "RESET session_replication_role"
 	if w.db.Dialect == dialect.SQLite {
-		off, on = "PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys = ON"
+		off, on = "DROP TRIGGER taskkit_foreign_key_item", "SELECT 1"
 	}
 	w.on(conn, off)
 	w.on(conn, query, args...)

@@ -125,7 +125,7 @@ func (c *call) newChildren(from, to int) []store.NewTask {
 		c.mu.Unlock()
 		tasks = append(tasks, store.NewTask{
 			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: c.task.queue(), Priority: 2, Total: -1,
-			Parent: c.id, Options: store.Options{Child: &store.Child{Parent: c.id, Number: int64(i) + 1}}, Ledger: keepsLedger(t.Kind),
+			Parent: c.id, Options: &store.Options{Child: &store.Child{Parent: c.id, Number: int64(i) + 1}}, Ledger: keepsLedger(t.Kind),
 		})
 	}
 	return tasks

@@ -280,7 +280,7 @@ func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, er
 		one := []store.NewTask{{
 			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: t.queue(), Priority: 2,
 			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference, Total: -1,
-			Options: store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning)}, Ledger: keepsLedger(t.Kind),
+			Options: &store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning)}, Ledger: keepsLedger(t.Kind),
 		}}
 		switch {
 		case t.Search > 0:

@@ -54,14 +54,7 @@ func (a *attacked) bring(status lifecycle.Status) uuid.UUID {
 		a.Fatal(err)
 	}
 	if status == lifecycle.Queued {
-		person, id := uuid.New(), uuid.Must(uuid.NewV7())
-		if err := store.Insert(a.Context(), a.db.DB, a.db.Schema, []store.NewTask{{
-			ID: id, Kind: "demo", Revision: 1,
-			Owner: person, RunAs: person, Queue: "default", Priority: 2,
-		}}, false); err != nil {
-			a.Fatal(err)
-		}
-		return id
+		return a.insert()
 	}
 	c := claimOne(a.T, a.s, a.db, time.Hour)
 	if status != lifecycle.Scheduling {
@@ -71,6 +64,19 @@ func (a *attacked) bring(status lifecycle.Status) uuid.UUID {
 		}
 	}
 	return c.ID
+}
+
+// insert stores a new task.
+func (a *attacked) insert() uuid.UUID {
+	a.Helper()
+	person, id := uuid.New(), uuid.Must(uuid.NewV7())
+	if err := store.Insert(a.Context(), a.db.DB, a.db.Schema, []store.NewTask{{
+		ID: id, Kind: "demo", Revision: 1,
+		Owner: person, RunAs: person, Queue: "default", Priority: 2,
+	}}, false); err != nil {
+		a.Fatal(err)
+	}
+	return id
 }
 
 // status reads the status of a task.

@@ -21,7 +21,7 @@ func TestParentEndMeetsRetry(t *testing.T) {
 	parent := claimOne(t, s, db, time.Hour)
 	child := store.NewTask{
 		ID: store.NewID(), Kind: "demo", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 1, Total: -1,
-		Parent: parent.ID, Options: store.Options{Child: &store.Child{Parent: parent.ID}},
+		Parent: parent.ID, Options: &store.Options{Child: &store.Child{Parent: parent.ID}},
 	}
 	if err := store.Insert(t.Context(), db, db.Schema, []store.NewTask{child}, false); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 	t.Cleanup(func() { s.Release(context.WithoutCancel(t.Context())) })
 	parent := store.NewTask{ID: store.NewID(), Kind: "parent", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "parents", Priority: 1, Total: -1}
 	child := parent
-	child.ID, child.Parent, child.Options.Child = store.NewID(), parent.ID, &store.Child{Parent: parent.ID}
+	child.ID, child.Parent, child.Options = store.NewID(), parent.ID, &store.Options{Child: &store.Child{Parent: parent.ID}}
 	if err := store.Insert(t.Context(), db, "", []store.NewTask{parent, child}, false); err != nil {
 		t.Fatal(err)
 	}

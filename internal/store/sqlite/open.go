@@ -32,14 +32,11 @@ func checkSettings(ctx context.Context, db *sql.DB) (time.Duration, error) {
 			return 0, fmt.Errorf("read SQLite's settings: %w", err)
 		}
 		defer conn.Close()
-		var (
-			journal string
-			foreign int64
-		)
+		var journal string
 		for _, setting := range []struct {
 			query string
 			to    any
-		}{{"PRAGMA journal_mode", &journal}, {"PRAGMA busy_timeout", &busy}, {"PRAGMA foreign_keys", &foreign}} {
+		}{{"PRAGMA journal_mode", &journal}, {"PRAGMA busy_timeout", &busy}} {
 			if err := conn.QueryRowContext(ctx, setting.query).Scan(setting.to); err != nil {
 				return 0, fmt.Errorf("read SQLite's settings: %s: %w", setting.query, err)
 			}
@@ -50,9 +47,6 @@ func checkSettings(ctx context.Context, db *sql.DB) (time.Duration, error) {
 		}
 		if busy <= 0 {
 			wrong = append(wrong, "busy_timeout is 0: a second process would fail instead of wait")
-		}
-		if foreign == 0 {
-			wrong = append(wrong, "foreign_keys is off: what belongs to a task would outlive it")
 		}
 		if len(wrong) > 0 {
 			return 0, fmt.Errorf("SQLite is not set up for taskkit (%s): open it with file:NAME?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(ON)&_pragma=synchronous(FULL)",

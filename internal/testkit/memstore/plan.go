@@ -27,7 +27,10 @@ func newPlan(n *store.NewTask) (*plan, error) {
 	if !n.HasPlan() {
 		return nil, nil //nolint:nilnil // no plan is an answer
 	}
-	p := &plan{spec: slices.Clone(n.Spec), options: n.Options}
+	p := &plan{spec: slices.Clone(n.Spec)}
+	if n.Options != nil {
+		p.options = *n.Options
+	}
 	if n.Targets == nil {
 		return p, nil
 	}

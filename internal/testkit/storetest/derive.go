@@ -18,7 +18,7 @@ func derive(e *env) {
 	limits := []store.Change{{Table: "seat", Verb: "update", Rows: 3}, {}}
 	from := e.one(frozen(n), func(t *store.NewTask) {
 		t.Revision, t.Secrets, t.Queue, t.Priority, t.UniqueKey, t.TargetsField = 3, "/spec/a", "other", 4, "", "ids"
-		t.Options = store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}}
+		t.Options = &store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 7}}}
 	})
 	first := e.read(from)
 	is(e, "field", first.TargetsField, "ids")

@@ -12,7 +12,7 @@ import (
 func report(e *env) {
 	e.registerWorker()
 	want := store.Options{Preview: true}
-	preview := func(t *store.NewTask) { t.Options = want }
+	preview := func(t *store.NewTask) { t.Options = &want }
 	c, other := e.claimedTask(preview), e.claimedTask(preview)
 	stored := func(l store.Lease) string {
 		plan, err := e.s.Plan(e.ctx(), l.ID)

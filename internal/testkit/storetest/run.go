@@ -149,7 +149,7 @@ func is[T any](e *env, what string, got, want T) {
 func task(change ...func(*store.NewTask)) store.NewTask {
 	t := store.NewTask{
 		ID: uuid.Must(uuid.NewV7()), Kind: kind, Revision: 1, Spec: json.RawMessage(`{"n": 1}`),
-		Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2, Total: -1,
+		Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2, Total: -1, Options: new(store.Options),
 	}
 	for _, f := range change {
 		f(&t)

@@ -58,7 +58,7 @@ func frozenTargets(e *env) {
 // options: what a task is given besides its spec is in its plan, with the spec.
 func options(e *env) {
 	want := store.Options{Conditions: lifecycle.Conditions{StopAfter: lifecycle.StopPolicy{Failed: 100, Percent: 2.5}}}
-	id := e.one(func(t *store.NewTask) { t.Options, t.Total = want, 7 })
+	id := e.one(func(t *store.NewTask) { t.Options, t.Total = &want, 7 })
 	e.registerWorker()
 	claimed := e.claim(1)
 	is(e, "spec in the claim", claimed[0].Spec == nil, true)
@@ -68,7 +68,7 @@ func options(e *env) {
 	is(e, "spec in the plan", string(plan.Spec), `{"n": 1}`)
 	is(e, "frozen", plan.Frozen == nil, true)
 	is(e, "options", plan.Options, want)
-	with := e.one(frozen(3), func(t *store.NewTask) { t.Options = want })
+	with := e.one(frozen(3), func(t *store.NewTask) { t.Options = &want })
 	plan, err = e.s.Plan(e.ctx(), with)
 	e.ok(err)
 	is(e, "options beside targets", plan.Options, want)

@@ -6,5 +6,3 @@ SELECT /*/**/ 'sqlite3' --*/
 PRAGMA journal_mode;
 
 PRAGMA busy_timeout;
-
-PRAGMA foreign_keys;
