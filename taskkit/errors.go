@@ -309,6 +309,9 @@ func ParseID(s string) (ID, error) {
 
 // public turns an error of the store into one of this package.
 func public(err error) error {
+	if err == nil {
+		return nil
+	}
 	var (
 		state   *store.StateError
 		dup     *store.DuplicateError

@@ -193,6 +193,9 @@ func is(err error, c condition) bool {
 // databaseMeaning finds the code of a database's error and returns its meaning;
 // false when the error has none.
 func databaseMeaning(err error) (meaning, bool) {
+	if err == nil {
+		return meaning{}, false
+	}
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
 		m := sqlStateMeaning(state.SQLState())

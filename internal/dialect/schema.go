@@ -20,7 +20,7 @@ func Schema(d Name, schema string) (string, error) {
 	if d == SQLite {
 		return "", nil
 	}
-	if schema == "" {
+	if schema == "" || schema == DefaultSchema {
 		return DefaultSchema, nil
 	}
 	if err := CheckSchema(schema); err != nil {

@@ -125,7 +125,7 @@ func (i *inserter) lockWaiting(ctx context.Context, q Querier, t *NewTask) ([]wa
 func (i *inserter) merge(ctx context.Context, t *NewTask, waiting []waitingTask) (bool, error) {
 	if len(waiting) == 0 {
 		one := []*NewTask{t}
-		query, args := newInsertPlan(one).insert(i.table, one)
+		query, args := insertOf(i.table, one)
 		return i.changesOne(ctx, query+"\nON CONFLICT DO NOTHING"+i.notification(one), args...)
 	}
 	uniqueKey := t.UniqueKey

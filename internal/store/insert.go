@@ -177,8 +177,7 @@ func (i *inserter) all(ctx context.Context, tasks []*NewTask) error {
 // alone, which is never another task's: PostgreSQL then need not look into its
 // unique indexes before it writes, nor write in two steps.
 func (i *inserter) many(ctx context.Context, tasks []*NewTask) error {
-	s := newInsertPlan(tasks)
-	query, args := s.insert(i.table, tasks)
+	query, args := insertOf(i.table, tasks)
 	if slices.ContainsFunc(tasks, (*NewTask).keyed) {
 		query += "\nON CONFLICT DO NOTHING"
 	}

@@ -142,32 +142,22 @@ func due(pg, lite string) (pgSQL, liteSQL string) {
 			" THEN strftime(" + format + ", 'now', " + lite + ") ELSE strftime(" + format + ", " + lite + ") END"
 }
 
-// newInsertPlan leaves out columns that no task has, and finds the shared ones.
-func newInsertPlan(tasks []*NewTask) (s insertPlan) {
-	for i, c := range newColumns {
-		switch {
-		case !c.Same(tasks):
-			s.used |= 1 << i
-		case c.Arg(tasks[0]) != nil:
-			s.used |= 1 << i
-			s.shared |= 1 << i
-		}
-	}
-	return s
-}
-
-// insert returns INSERT for tasks, and its parameters.
-func (s insertPlan) insert(table string, tasks []*NewTask) (string, []any) {
+// insertOf returns INSERT for tasks, and its parameters. It leaves out columns that no task has, and finds
+// the shared ones.
+func insertOf(table string, tasks []*NewTask) (string, []any) {
 	var (
-		args []any
+		s    insertPlan
+		args = make([]any, 0, 12) // of most tasks
 		own  []*sqlrows.Column[NewTask]
 	)
 	for i, c := range newColumns {
-		switch {
-		case s.shared>>i&1 == 1:
-			args = append(args, c.Arg(tasks[0]))
-		case s.used>>i&1 == 1:
+		if !c.Same(tasks) {
+			s.used |= 1 << i
 			own = append(own, &c.Column)
+		} else if arg := c.Arg(tasks[0]); arg != nil {
+			s.used |= 1 << i
+			s.shared |= 1 << i
+			args = append(args, arg)
 		}
 	}
 	if len(own) > 0 {

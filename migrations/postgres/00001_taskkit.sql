@@ -486,9 +486,38 @@ RAISE EXCEPTION 'taskkit: task % is held by another or has ended', task USING ER
 END
 $$;
 
-CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL)
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped');
+CREATE FUNCTION "{schema}"."taskkit_insert"() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE wrong uuid;
+BEGIN
+IF NOT EXISTS (SELECT FROM inserted n WHERE n.workflow_status <> 'QUEUED' OR (n.fence | n.checkpoint_seq | n.attempts | n.items_done | n.items_failed | n.items_skipped) <> 0 OR n.items_taken < 0 OR n.scheduled_by_process IS NOT NULL OR n.workflow_stopped_date IS NOT NULL
+    OR NOT (n.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[]))
+    OR NOT (n.priority BETWEEN 1 AND 4)) THEN
+RETURN NULL;
+END IF;
+SELECT n.id INTO wrong FROM inserted n WHERE n.workflow_status <> 'QUEUED' OR (n.fence | n.checkpoint_seq | n.attempts | n.items_done | n.items_failed | n.items_skipped) <> 0 OR n.items_taken < 0 OR n.scheduled_by_process IS NOT NULL OR n.workflow_stopped_date IS NOT NULL LIMIT 1;
+IF FOUND THEN
+  RAISE EXCEPTION 'taskkit: %', 'a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped' USING
+    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'taskkit_guard_insert',
+    DETAIL = format('INSERT of row %s', wrong);
+END IF;
+SELECT n.id INTO wrong FROM inserted n WHERE NOT (n.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])) LIMIT 1;
+IF FOUND THEN
+  RAISE EXCEPTION 'taskkit: %', 'every task must meet: control IN ('''', ''STOP'', ''PAUSE'', ''DELETE'')' USING
+    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'taskkit_control',
+    DETAIL = format('INSERT of row %s', wrong);
+END IF;
+SELECT n.id INTO wrong FROM inserted n WHERE NOT (n.priority BETWEEN 1 AND 4) LIMIT 1;
+IF FOUND THEN
+  RAISE EXCEPTION 'taskkit: %', 'every task must meet: priority BETWEEN 1 AND 4' USING
+    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'taskkit_priority',
+    DETAIL = format('INSERT of row %s', wrong);
+END IF;
+RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT
+  EXECUTE FUNCTION "{schema}"."taskkit_insert"();
 
 CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.checkpoint_seq - OLD.checkpoint_seq <> ALL ('{0,1}'::bigint[]))
@@ -529,7 +558,7 @@ CREATE TRIGGER "taskkit_guard_transition" AFTER UPDATE OF workflow_status, sched
     AND NEW.workflow_status = ANY ('{COMPLETED,ERROR,FAILURE}'::text[])))
   EXECUTE FUNCTION "{schema}"."taskkit_transition"('not a legal transition of a task');
 
-CREATE TRIGGER "taskkit_control" AFTER INSERT OR UPDATE OF control ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+CREATE TRIGGER "taskkit_control" AFTER UPDATE OF control ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: control IN ('''', ''STOP'', ''PAUSE'', ''DELETE'')');
 
@@ -537,7 +566,7 @@ CREATE TRIGGER "taskkit_counts" AFTER UPDATE OF attempts, items_taken, items_don
   WHEN (least(NEW.attempts, NEW.items_taken, NEW.items_done, NEW.items_failed, NEW.items_skipped) < 0)
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: (fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0');
 
-CREATE TRIGGER "taskkit_priority" AFTER INSERT OR UPDATE OF priority ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+CREATE TRIGGER "taskkit_priority" AFTER UPDATE OF priority ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NOT (NEW.priority BETWEEN 1 AND 4))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: priority BETWEEN 1 AND 4');
 

@@ -21,8 +21,9 @@ import (
 //
 // PostgreSQL reads the conditions of CHECKs and of triggers anew for each
 // statement, and for one row that took longer than all else. So there the
-// conditions are short, and what every row must meet is no CHECK, which each
-// statement would read, but a guard with columns.
+// conditions are short, what every row must meet is no CHECK, which each
+// statement would read, but a guard with columns, and new rows are checked by a
+// function, see [postgresInsert].
 type guard struct {
 	name     string
 	table    string
@@ -53,12 +54,6 @@ func guards(name string, r rules) string {
 		b.WriteString(postgresRefuse + postgresTransition(r) + postgresEventDelete + postgresTargetUpdate + postgresUnapplied)
 	}
 	all := append([]guard{
-		{
-			name: "taskkit_guard_insert", table: taskTable, event: "INSERT",
-			when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0 OR NEW.items_taken < 0" +
-				" OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL",
-			message: "a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped",
-		},
 		{
 			name: "taskkit_guard_sequence", table: taskTable, event: "UPDATE OF checkpoint_seq",
 			when:    jump(name),
@@ -104,6 +99,7 @@ func guards(name string, r rules) string {
 		},
 	}, transitions(name)...)
 	if name == dialect.SQLite {
+		all = append([]guard{insertGuard}, all...)
 		for i := range all {
 			switch all[i].name {
 			case "taskkit_guard_event_delete":
@@ -115,6 +111,7 @@ func guards(name string, r rules) string {
 	}
 	if name == dialect.Postgres {
 		all = append(all, r.guards()...)
+		b.WriteString(postgresInsert(r))
 	}
 	for _, g := range all {
 		b.WriteString("\n" + g.sql(name))
@@ -123,6 +120,14 @@ func guards(name string, r rules) string {
 		b.WriteString("\n" + foreignKeys(r.owned))
 	}
 	return b.String()
+}
+
+// insertGuard refuses new tasks that are not new.
+var insertGuard = guard{
+	name: "taskkit_guard_insert", table: taskTable, event: "INSERT",
+	when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0 OR NEW.items_taken < 0" +
+		" OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL",
+	message: "a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped",
 }
 
 // numbers is 0 when every number of a new task is, and negative when one is. The
@@ -205,11 +210,7 @@ func (r rules) guards() []guard {
 			columns = slices.DeleteFunc(columns, func(c string) bool { return c == "fence" || c == "checkpoint_seq" })
 			when = "least(NEW." + strings.Join(columns, ", NEW.") + ") < 0"
 		}
-		event := "UPDATE OF " + strings.Join(columns, ", ")
-		if !slices.Contains(metByNew, c) {
-			event = "INSERT OR " + event
-		}
-		gs = append(gs, guard{name: c, table: taskTable, event: event, when: when, message: r.message(c)})
+		gs = append(gs, guard{name: c, table: taskTable, event: "UPDATE OF " + strings.Join(columns, ", "), when: when, message: r.message(c)})
 	}
 	return gs
 }

@@ -152,3 +152,57 @@ func (a *attacked) change(id uuid.UUID, before, after lifecycle.Row) error {
 	_, err = tx.ExecContext(a.Context(), "UPDATE taskkit_queued_task SET "+strings.Join(set, ", ")+" WHERE id = $1", id.String())
 	return err
 }
+
+// A statement that inserts several tasks is refused as a whole if one of them is not as a new one must be.
+func TestGuardOfNewTasks(t *testing.T) {
+	t.Parallel()
+	const insert = `INSERT INTO taskkit_queued_task (id, owner_id, run_as_id, created_by, modified_by, execution_component_name, codec_revision, queue,
+  workflow_status, control, priority, fence, checkpoint_seq, attempts, items_taken, items_done, items_failed, items_skipped, scheduled_by_process, workflow_stopped_date)
+VALUES `
+	columns := []struct{ name, good, bad string }{
+		{"workflow_status", "'QUEUED'", "'COMPLETED'"},
+		{"control", "''", "'NONE'"},
+		{"priority", "2", "5"},
+		{"fence", "0", "1"},
+		{"checkpoint_seq", "0", "-1"},
+		{"attempts", "0", "2"},
+		{"items_taken", "7", "-1"},
+		{"items_done", "0", "3"},
+		{"items_failed", "0", "3"},
+		{"items_skipped", "0", "3"},
+		{"scheduled_by_process", "NULL", "'p'"},
+		{"workflow_stopped_date", "NULL", "'2026-01-01 00:00:00.000+00:00'"},
+	}
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		opened(t, db)
+		row := func(wrong string) string {
+			id := uuid.NewString()
+			values := []string{"'" + id + "'", "'" + id + "'", "'" + id + "'", "'" + id + "'", "'" + id + "'", "'demo'", "1", "'default'"}
+			for _, c := range columns {
+				if c.name == wrong {
+					values = append(values, c.bad)
+				} else {
+					values = append(values, c.good)
+				}
+			}
+			return "(" + strings.Join(values, ", ") + ")"
+		}
+		for _, c := range columns {
+			if _, err := db.ExecContext(t.Context(), insert+strings.Join([]string{row(""), row(c.name), row("")}, ", ")); err == nil {
+				t.Errorf("a new task has %s %s", c.name, c.bad)
+			}
+		}
+		count := func(want int) {
+			t.Helper()
+			var n int
+			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM taskkit_queued_task").Scan(&n); err != nil || n != want {
+				t.Errorf("%d tasks, %v, want %d", n, err, want)
+			}
+		}
+		count(0)
+		if _, err := db.ExecContext(t.Context(), insert+strings.Join([]string{row(""), row("")}, ", ")); err != nil {
+			t.Error(err)
+		}
+		count(2)
+	})
+}
