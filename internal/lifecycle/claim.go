@@ -41,28 +41,23 @@ func Ranks(triedFirst bool) []Rank {
 }
 
 func newRank(stalled bool, priority, tries int) Rank {
-	n := priority
-	switch {
-	case stalled:
-	case tries == 0:
-		n += LowestPriority
-	default:
-		n = 2*LowestPriority + (priority-1)*mostTries + min(tries, mostTries)
+	class := 0
+	if !stalled {
+		class = min(tries, mostTries) + 1
 	}
-	return Rank{n, stalled, priority, min(tries, mostTries)}
+	return Rank{priority + LowestPriority*class, stalled, priority, min(tries, mostTries)}
 }
 
 // FirstTriedRank is the smallest number of a rank of tasks that have failed. Mostly a queue has
 // none, which one probe tells.
 const FirstTriedRank = 2*LowestPriority + 1
 
-// RankSQL is the number of a row's rank in SQL; alias is that of the table with a point, or "".
-// The index taskkit_claim has this expression, word for word.
-func RankSQL(alias string) string {
-	return strings.NewReplacer("{q}", alias, "{most}", strconv.Itoa(mostTries), "{lowest}", strconv.Itoa(LowestPriority),
-		"{tried}", strconv.Itoa(2*LowestPriority-mostTries)).Replace(
-		"CASE WHEN {q}stalled THEN {q}priority WHEN {q}attempts = 0 THEN {q}priority + {lowest} " +
-			"ELSE {q}priority * {most} + {tried} + CASE WHEN {q}attempts < {most} THEN {q}attempts ELSE {most} END END")
+// RankSQL is the number of a row's rank in SQL; least is the database's function of the least of its
+// arguments, and alias that of the table with a point, or "". The index taskkit_claim has this expression, word for
+// word. It is short because PostgreSQL prepares it anew for each statement that inserts or changes a task.
+func RankSQL(least, alias string) string {
+	return strings.NewReplacer("{least}", least, "{q}", alias, "{tried}", strconv.Itoa(mostTries+1), "{lowest}", strconv.Itoa(LowestPriority)).Replace(
+		"{q}priority + {lowest} * CASE WHEN {q}stalled THEN 0 ELSE {least}({q}attempts + 1, {tried}) END")
 }
 
 // Rank returns the number of the task's rank.
@@ -84,16 +79,7 @@ func ClaimOrder(stalled bool, priority, attempts int) int {
 }
 
 // RankPriority returns the priority of the tasks that have the rank of this number.
-func RankPriority(number int) int {
-	switch {
-	case StalledRank(number):
-		return number
-	case number < FirstTriedRank:
-		return number - LowestPriority
-	default:
-		return (number-FirstTriedRank)/mostTries + 1
-	}
-}
+func RankPriority(number int) int { return (number-1)%LowestPriority + 1 }
 
 // StalledRank reports whether stalled tasks have the rank of this number.
 func StalledRank(number int) bool { return number <= LowestPriority }

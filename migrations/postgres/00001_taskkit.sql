@@ -84,7 +84,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   PRIMARY KEY ("id")
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", (CASE WHEN stalled THEN priority WHEN attempts = 0 THEN priority + 4 ELSE priority * 3 + 5 + CASE WHEN attempts < 3 THEN attempts ELSE 3 END END), "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", (priority + 4 * CASE WHEN stalled THEN 0 ELSE LEAST(attempts + 1, 4) END), "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("id") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"

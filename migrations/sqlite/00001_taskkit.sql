@@ -91,7 +91,7 @@ CREATE TABLE `taskkit_queued_task` (
   CONSTRAINT `taskkit_stopped` CHECK ((workflow_stopped_date IS NOT NULL) = (CASE workflow_status WHEN 'COMPLETED' THEN 1 WHEN 'ERROR' THEN 1 WHEN 'FAILURE' THEN 1 ELSE 0 END))
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, (CASE WHEN stalled THEN priority WHEN attempts = 0 THEN priority + 4 ELSE priority * 3 + 5 + CASE WHEN attempts < 3 THEN attempts ELSE 3 END END), `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, (priority + 4 * CASE WHEN stalled THEN 0 ELSE min(attempts + 1, 4) END), `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`id`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"

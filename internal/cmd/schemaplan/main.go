@@ -23,6 +23,7 @@ import (
 	"entgo.io/ent/entc"
 	"entgo.io/ent/entc/gen"
 
+	taskdialect "taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -88,8 +89,12 @@ func planTables(name, dir string) (string, rules, error) {
 		return "", rules{}, err
 	}
 	plan = strings.TrimSpace(position.ReplaceAllString(plan, ""))
+	least := taskdialect.PostgresLeast
+	if name == dialect.SQLite {
+		least = taskdialect.SQLiteLeast
+	}
 	plan = claimColumns.ReplaceAllStringFunc(plan, func(columns string) string {
-		return columns[:1] + "queue" + columns[:1] + ", (" + lifecycle.RankSQL("") + ")"
+		return columns[:1] + "queue" + columns[:1] + ", (" + lifecycle.RankSQL(least, "") + ")"
 	})
 	if name == dialect.SQLite {
 		plan = ownerOfAll.ReplaceAllString(plan, "$1;")

@@ -9,16 +9,17 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
   SELECT u.queue,
       CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue
-          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END >= 9
-    ORDER BY CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END LIMIT 1) END AS tried
+      AND q.queue = u.queue AND q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
+          4) END >= 9
+    ORDER BY q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
+        4) END LIMIT 1) END AS tried
   FROM unnest((SELECT $2::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
       AND (SELECT read FROM began) >= 0
 ), ranks AS MATERIALIZED (
   SELECT r.rank, u.queue, coalesce(f.due, '-infinity') AS due, coalesce(f.id,
       '00000000-0000-0000-0000-000000000000') AS id
-  FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 10), (8, 11), (9, 6), (10, 12), (11, 13),
-      (12, 14), (13, 7), (14, 15), (15, 16), (16, 17), (17, 8), (18, 18), (19, 19), (20, 20)) r(place, rank)
+  FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 13), (8, 17), (9, 6), (10, 10), (11, 14),
+      (12, 18), (13, 7), (14, 11), (15, 15), (16, 19), (17, 8), (18, 12), (19, 16), (20, 20)) r(place, rank)
   CROSS JOIN open u
   LEFT JOIN floor f ON f.queue = u.queue AND f.rank = r.rank
   WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
@@ -29,8 +30,8 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.id FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue
-          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END = r.rank
+      AND q.queue = r.queue AND q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
+          4) END = r.rank
       AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (r.due, r.id)
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]),
           false) IS NOT NULL
@@ -59,8 +60,8 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue
-          AND CASE WHEN q.stalled THEN q.priority WHEN q.attempts = 0 THEN q.priority + 4 ELSE q.priority * 3 + 5 + CASE WHEN q.attempts < 3 THEN q.attempts ELSE 3 END END = r.rank
+      AND q.queue = r.queue AND q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
+          4) END = r.rank
       AND q.not_before > statement_timestamp()
     ORDER BY q.not_before LIMIT 1
   ) t
