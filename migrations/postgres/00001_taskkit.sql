@@ -487,37 +487,41 @@ END
 $$;
 
 CREATE FUNCTION "{schema}"."taskkit_insert"() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE wrong uuid;
 BEGIN
-IF NOT EXISTS (SELECT FROM inserted n WHERE n.workflow_status <> 'QUEUED' OR (n.fence | n.checkpoint_seq | n.attempts | n.items_done | n.items_failed | n.items_skipped) <> 0 OR n.items_taken < 0 OR n.scheduled_by_process IS NOT NULL OR n.workflow_stopped_date IS NOT NULL
-    OR NOT (n.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[]))
-    OR NOT (n.priority BETWEEN 1 AND 4)) THEN
-RETURN NULL;
-END IF;
-SELECT n.id INTO wrong FROM inserted n WHERE n.workflow_status <> 'QUEUED' OR (n.fence | n.checkpoint_seq | n.attempts | n.items_done | n.items_failed | n.items_skipped) <> 0 OR n.items_taken < 0 OR n.scheduled_by_process IS NOT NULL OR n.workflow_stopped_date IS NOT NULL LIMIT 1;
-IF FOUND THEN
+IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
+    OR NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[]))
+    OR NOT (NEW.priority BETWEEN 1 AND 4) THEN
+IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL THEN
   RAISE EXCEPTION 'taskkit: %', 'a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped' USING
-    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'taskkit_guard_insert',
-    DETAIL = format('INSERT of row %s', wrong);
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_guard_insert',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
 END IF;
-SELECT n.id INTO wrong FROM inserted n WHERE NOT (n.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])) LIMIT 1;
-IF FOUND THEN
+IF NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])) THEN
   RAISE EXCEPTION 'taskkit: %', 'every task must meet: control IN ('''', ''STOP'', ''PAUSE'', ''DELETE'')' USING
-    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'taskkit_control',
-    DETAIL = format('INSERT of row %s', wrong);
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_control',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
 END IF;
-SELECT n.id INTO wrong FROM inserted n WHERE NOT (n.priority BETWEEN 1 AND 4) LIMIT 1;
-IF FOUND THEN
+IF NOT (NEW.priority BETWEEN 1 AND 4) THEN
   RAISE EXCEPTION 'taskkit: %', 'every task must meet: priority BETWEEN 1 AND 4' USING
-    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = 'taskkit_priority',
-    DETAIL = format('INSERT of row %s', wrong);
+    ERRCODE = 'check_violation',
+    SCHEMA = TG_TABLE_SCHEMA,
+    TABLE = TG_TABLE_NAME,
+    CONSTRAINT = 'taskkit_priority',
+    DETAIL = format('%s of row %s', TG_OP, coalesce(to_jsonb(OLD) ->> 'id', to_jsonb(NEW) ->> 'id'));
 END IF;
-RETURN NULL;
+END IF;
+RETURN NEW;
 END
 $$;
 
-CREATE TRIGGER "taskkit_guard_insert" AFTER INSERT ON "{schema}"."taskkit_queued_task" REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT
-  EXECUTE FUNCTION "{schema}"."taskkit_insert"();
+CREATE TRIGGER "taskkit_guard_insert" BEFORE INSERT ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  EXECUTE FUNCTION "{schema}"."taskkit_insert"('a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped');
 
 CREATE TRIGGER "taskkit_guard_sequence" AFTER UPDATE OF checkpoint_seq ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NEW.checkpoint_seq - OLD.checkpoint_seq <> ALL ('{0,1}'::bigint[]))

@@ -23,7 +23,7 @@ import (
 // statement, and for one row that took longer than all else. So there the
 // conditions are short, what every row must meet is no CHECK, which each
 // statement would read, but a guard with columns, and new rows are checked by a
-// function, see [postgresInsert].
+// function for each row, see [postgresInsert].
 type guard struct {
 	name     string
 	table    string
@@ -31,6 +31,7 @@ type guard struct {
 	when     string // "" is always
 	message  string
 	function string // on PostgreSQL; "" is taskkit_refuse
+	before   bool   // on PostgreSQL: it comes before the change
 }
 
 // taskTable is the table of tasks.
@@ -357,9 +358,13 @@ func (g guard) sql(name string) string {
 		if g.when != "" {
 			when = "\n  WHEN (" + g.when + ")"
 		}
-		return fmt.Sprintf(`CREATE TRIGGER "%s" AFTER %s ON "{schema}"."%s" FOR EACH ROW%s
+		at := "AFTER"
+		if g.before {
+			at = "BEFORE"
+		}
+		return fmt.Sprintf(`CREATE TRIGGER "%s" %s %s ON "{schema}"."%s" FOR EACH ROW%s
   EXECUTE FUNCTION "{schema}"."%s"('%s');
-`, g.name, g.event, g.table, when, cmp.Or(g.function, "taskkit_refuse"), g.message)
+`, g.name, at, g.event, g.table, when, cmp.Or(g.function, "taskkit_refuse"), g.message)
 	}
 	if g.when != "" {
 		when = "\n  WHEN " + g.when

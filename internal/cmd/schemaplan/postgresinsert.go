@@ -4,12 +4,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"entgo.io/ent/dialect"
 )
 
-// postgresInsert is the trigger that checks new tasks on PostgreSQL, and its function. It is called once for each statement: the
-// conditions of triggers on each row, which are read anew for each statement, took a fifth of the time of an INSERT of one task, and a function
-// that is called for each row would take longer than they do where a statement inserts many. The function has no search_path of its
-// own, which would take longer than the check: pg_catalog comes first in any that does not name it.
+// postgresInsert is the trigger that checks new tasks on PostgreSQL, and its function. The function is called for each row, unlike those of
+// the other guards: PL/pgSQL keeps the conditions in the session, but those of a trigger are read anew for each statement, which took a fifth of the
+// time of an INSERT of one task, see docs/adr/0037. It has no search_path of its own, which would take longer than the
+// conditions: pg_catalog comes first in any that does not name it. It is called before the row is stored, since PostgreSQL would keep a list of
+// the rows of a statement to call it afterwards, and fetch each.
 func postgresInsert(r rules) string {
 	checks := []guard{insertGuard}
 	for _, c := range slices.Sorted(maps.Keys(r.checks)) {
@@ -21,28 +24,19 @@ func postgresInsert(r rules) string {
 	}
 	var all, each []string
 	for _, g := range checks {
-		condition := strings.ReplaceAll(g.when, "NEW.", "n.")
-		all = append(all, condition)
-		each = append(each, `SELECT n.id INTO wrong FROM inserted n WHERE `+condition+` LIMIT 1;
-IF FOUND THEN
-  RAISE EXCEPTION 'taskkit: %', '`+g.message+`' USING
-    ERRCODE = 'check_violation', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, CONSTRAINT = '`+g.name+`',
-    DETAIL = format('INSERT of row %s', wrong);
-END IF;
-`)
+		all = append(all, g.when)
+		each = append(each, "IF "+g.when+" THEN\n"+raise("'"+g.message+"'", "'"+g.name+"'")+"\nEND IF;\n")
 	}
+	trigger := insertGuard
+	trigger.when, trigger.function, trigger.before = "", "taskkit_insert", true
 	return `
 CREATE FUNCTION "{schema}"."taskkit_insert"() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE wrong uuid;
 BEGIN
-IF NOT EXISTS (SELECT FROM inserted n WHERE ` + strings.Join(all, "\n    OR ") + `) THEN
-RETURN NULL;
-END IF;
-` + strings.Join(each, "") + `RETURN NULL;
+IF ` + strings.Join(all, "\n    OR ") + ` THEN
+` + strings.Join(each, "") + `END IF;
+RETURN NEW;
 END
 $$;
 
-CREATE TRIGGER "` + insertGuard.name + `" AFTER INSERT ON "{schema}"."` + insertGuard.table + `" REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT
-  EXECUTE FUNCTION "{schema}"."taskkit_insert"();
-`
+` + trigger.sql(dialect.Postgres)
 }
