@@ -27,11 +27,6 @@ const (
 // UTC and of a fixed width, so that times compare as text.
 const SQLiteNow = "datetime('now', 'subsec')"
 
-// PostgresLeast and SQLiteLeast are the SQL functions of the least of several numbers.
-const (
-	PostgresLeast = "LEAST"
-	SQLiteLeast   = "min"
-)
 
 // Querier is the part of a handle that asks.
 type Querier interface {

@@ -11,7 +11,7 @@ import (
 // fewest failed tries since their last checkpoint. Among tasks of one rank the one that
 // has been due for longest comes first, then the smallest id.
 type Rank struct {
-	Number   int // see [RankSQL]; not the place in the order
+	Number   int // see [PostgresRank]; not the place in the order
 	Stalled  bool
 	Priority int
 	Tries    int // 0 of stalled tasks; [mostTries] stands for as many and more
@@ -52,10 +52,15 @@ func newRank(stalled bool, priority, tries int) Rank {
 // none, which one probe tells.
 const FirstTriedRank = 2*LowestPriority + 1
 
-// RankSQL is the number of a row's rank in SQL; least is the database's function of the least of its
-// arguments, and alias that of the table with a point, or "". The index taskkit_claim has this expression, word for
-// word. It is short because PostgreSQL prepares it anew for each statement that inserts or changes a task.
-func RankSQL(least, alias string) string {
+// PostgresRank is the number of a row's rank in the SQL of PostgreSQL; alias is that of the table with a point, or "".
+// The index taskkit_claim has this expression, word for word. It is short because PostgreSQL prepares it anew for each
+// statement that inserts or changes a task.
+func PostgresRank(alias string) string { return rankSQL("LEAST", alias) }
+
+// SQLiteRank is [PostgresRank] in the SQL of SQLite.
+func SQLiteRank(alias string) string { return rankSQL("min", alias) }
+
+func rankSQL(least, alias string) string {
 	return strings.NewReplacer("{least}", least, "{q}", alias, "{tried}", strconv.Itoa(mostTries+1), "{lowest}", strconv.Itoa(LowestPriority)).Replace(
 		"{q}priority + {lowest} * CASE WHEN {q}stalled THEN 0 ELSE {least}({q}attempts + 1, {tried}) END")
 }

@@ -46,11 +46,11 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if err := m.Create(t.Context(), tables...); err != nil {
 				t.Fatalf("ent creates its schema: %v", err)
 			}
-			least := dialect.PostgresLeast
+			rank := lifecycle.PostgresRank
 			if made.Dialect == dialect.SQLite {
-				least = dialect.SQLiteLeast
+				rank = lifecycle.SQLiteRank
 			}
-			if _, err := made.ExecContext(t.Context(), strings.ReplaceAll(claimIndex, "{rank}", lifecycle.RankSQL(least, ""))); err != nil {
+			if _, err := made.ExecContext(t.Context(), strings.ReplaceAll(claimIndex, "{rank}", rank(""))); err != nil {
 				t.Fatal(err)
 			}
 			if made.Dialect == dialect.SQLite {

@@ -23,7 +23,6 @@ import (
 	"entgo.io/ent/entc"
 	"entgo.io/ent/entc/gen"
 
-	taskdialect "taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -89,12 +88,12 @@ func planTables(name, dir string) (string, rules, error) {
 		return "", rules{}, err
 	}
 	plan = strings.TrimSpace(position.ReplaceAllString(plan, ""))
-	least := taskdialect.PostgresLeast
+	rank := lifecycle.PostgresRank
 	if name == dialect.SQLite {
-		least = taskdialect.SQLiteLeast
+		rank = lifecycle.SQLiteRank
 	}
 	plan = claimColumns.ReplaceAllStringFunc(plan, func(columns string) string {
-		return columns[:1] + "queue" + columns[:1] + ", (" + lifecycle.RankSQL(least, "") + ")"
+		return columns[:1] + "queue" + columns[:1] + ", (" + rank("") + ")"
 	})
 	if name == dialect.SQLite {
 		plan = ownerOfAll.ReplaceAllString(plan, "$1;")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
@@ -60,7 +59,7 @@ func newClaimQuery(triedFirst bool) string {
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND `+lifecycle.RankSQL(dialect.PostgresLeast, "q.")+` = r.rank
+      AND q.queue = r.queue AND `+lifecycle.PostgresRank("q.")+` = r.rank
       AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (r.due, r.id)
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
@@ -73,7 +72,7 @@ func newClaimQuery(triedFirst bool) string {
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = r.queue AND `+lifecycle.RankSQL(dialect.PostgresLeast, "q.")+` = r.rank
+      AND q.queue = r.queue AND `+lifecycle.PostgresRank("q.")+` = r.rank
       AND q.not_before > statement_timestamp()
     ORDER BY q.not_before LIMIT 1
   ) t
@@ -90,8 +89,8 @@ func openQueues(queues string, floor int, condition string) string {
 	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), ` + floorTable(floor) + `, open AS MATERIALIZED (
   SELECT u.queue, CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.RankSQL(dialect.PostgresLeast, "q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
-    ORDER BY ` + lifecycle.RankSQL(dialect.PostgresLeast, "q.") + ` LIMIT 1) END AS tried
+      AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
+    ORDER BY ` + lifecycle.PostgresRank("q.") + ` LIMIT 1) END AS tried
   FROM unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed)) AND ` + condition + `
 )`
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
@@ -50,7 +49,7 @@ SELECT EXISTS (
   CROSS JOIN LATERAL (
     SELECT FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.RankSQL(dialect.PostgresLeast, "q.") + ` = r.rank
+      AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp() AND ` + aboveFloor + `
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
@@ -63,7 +62,7 @@ SELECT DISTINCT t.owner_id, r.rank FROM (VALUES ` + rankRows(false) + `) r(place
   CROSS JOIN LATERAL (
     SELECT q.owner_id FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.RankSQL(dialect.PostgresLeast, "q.") + ` = r.rank
+      AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp() AND ` + aboveFloor + `
       AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
@@ -25,7 +24,7 @@ func openQueues(queues string) string {
 	return `WITH open(queue, tried) AS MATERIALIZED (
   SELECT u.value, EXISTS (SELECT 1 FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-      AND t.queue = u.value AND ` + lifecycle.RankSQL(dialect.SQLiteLeast, "t.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `)
+      AND t.queue = u.value AND ` + lifecycle.SQLiteRank("t.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `)
   FROM json_each(` + queues + `) u WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
 )
 `
@@ -44,7 +43,7 @@ func claimProbes(triedFirst bool) string {
   FROM json_each('` + rankList(triedFirst) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
   WHERE ` + probed + `
     AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-    AND t.queue = u.queue AND ` + lifecycle.RankSQL(dialect.SQLiteLeast, "t.") + ` = r.value AND t.not_before <= {now}
+    AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before <= {now}
     AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2))
   LIMIT $3 + 0`
 }
@@ -68,7 +67,7 @@ var nextQuery = openQueues("$1") + `SELECT CAST((julianday(min(due)) - julianday
 FROM (
   SELECT (SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-      AND t.queue = u.queue AND ` + lifecycle.RankSQL(dialect.SQLiteLeast, "t.") + ` = r.value AND t.not_before > {now}
+      AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before > {now}
     ORDER BY t.not_before LIMIT 1) AS due
   FROM json_each('` + rankList(false) + `') r CROSS JOIN open u
   WHERE ` + probed + `
@@ -115,7 +114,7 @@ var waitingQuery = openQueues("$1") + `SELECT 1
 FROM json_each('` + rankList(false) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
 WHERE ` + probed + `
   AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-  AND t.queue = u.queue AND ` + lifecycle.RankSQL(dialect.SQLiteLeast, "t.") + ` = r.value AND t.not_before <= {now}
+  AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before <= {now}
   AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
 
 // waitingOwnersQuery finds whose tasks a claim would find, by their ranks, with the parameters of waitingQuery.
@@ -124,7 +123,7 @@ var waitingOwnersQuery = openQueues("$1") + `SELECT DISTINCT owner_id, rank FROM
   FROM json_each('` + rankList(false) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
   WHERE ` + probed + `
     AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-    AND t.queue = u.queue AND ` + lifecycle.RankSQL(dialect.SQLiteLeast, "t.") + ` = r.value AND t.not_before <= {now}
+    AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before <= {now}
     AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT ` + strconv.Itoa(store.WaitingMax) + `
 )`
 
