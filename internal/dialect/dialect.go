@@ -27,7 +27,6 @@ const (
 // UTC and of a fixed width, so that times compare as text.
 const SQLiteNow = "datetime('now', 'subsec')"
 
-
 // Querier is the part of a handle that asks.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
