@@ -31,11 +31,10 @@ func (s *session) batch() flow {
 	started := time.Now()
 
 	tx := s.batchTx()
-	limit := s.rate.limit(s.conditions.Limit(s.limit.size, s.progress))
-	step := newStep(s.task, Env{
-		Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Targets: targets,
-		Preview: s.preview != nil, Deferred: deferred, LastPass: s.isLastPass(), Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren, CountChildren: s.countChildren,
-	}, s.progress)
+	limit := s.rate.limit(s.conditions().Limit(s.limit.size, s.progress))
+	env := s.env(tx, limit)
+	env.Targets, env.Deferred, env.LastPass = targets, deferred, s.isLastPass()
+	step := newStep(s.task, env, s.progress)
 	step.skip = s.skip
 	var got struct {
 		next          Next
@@ -88,7 +87,7 @@ func (s *session) batch() flow {
 	}
 	s.reportBatch(step, started, w.Progress, classify.Classification{})
 	_, _, put, _ := step.outcomes.count()
-	s.rate.deferred += put
+	s.rate.add(put)
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
 		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
 	// What a parent does for its children is progress too: it must not run out of attempts.
@@ -99,6 +98,15 @@ func (s *session) batch() flow {
 	s.measure(&w)
 	s.limit.record(int(processed), time.Since(started))
 	return s.commitBatch(tx, &w, then)
+}
+
+// env is what each call is given.
+func (s *session) env(tx *LazyTx, limit int) Env {
+	e := Env{Tx: tx, Limit: limit, Attempt: s.tries, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: s.family, Options: s.options}
+	if s.hasChildren() {
+		e.Children, e.CountChildren = s.listChildren, s.countChildren
+	}
+	return e
 }
 
 // checkpoint returns the write of a batch that succeeded, without what it counted.
@@ -132,7 +140,10 @@ func (s *session) next(w *store.Write, next Next, another, progressed bool) flow
 		w.To, w.HasChildren = lifecycle.Completed, s.hasChildren()
 	case next.AwaitChildren:
 		w.To, w.At, w.Reason = lifecycle.Queued, store.Forever, lifecycle.ReasonChildren
-		w.Wait = &store.Wait{OpenAtMost: next.OpenAtMost, OnFailure: next.OnFailure, Seen: s.family.Failed}
+		w.Wait = &store.Wait{OpenAtMost: next.OpenAtMost, OnFailure: next.OnFailure}
+		if s.family != nil {
+			w.Wait.Seen = s.family.Failed
+		}
 		w.Attempts = lifecycle.AfterLater(s.stored, progressed)
 	case next.later():
 		w.To, w.Delay, w.At, w.Reason = lifecycle.Queued, next.Wait, next.At, cmp.Or(next.Reason, reasonLater)

@@ -90,7 +90,7 @@ func (s *session) release(reason string) flow { return s.releaseFor(reason, 0) }
 // releaseFor is release until a delay has passed.
 func (s *session) releaseFor(reason string, delay time.Duration) flow {
 	w := store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: delay, Reason: reason}
-	if s.conditions.AwaitsApproval(s.progress) {
+	if s.conditions().AwaitsApproval(s.progress) {
 		w.Progress = s.progress
 		s.check(&w)
 	}
@@ -194,9 +194,9 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
 	tx := s.newTx()
-	step := newStep(s.task, Env{
-		Tx: tx, Limit: s.limit.size, Attempt: s.tries, Ending: e.how, Log: s.log, Preview: s.preview != nil, Child: s.child, Family: &s.family, Options: &s.options, Children: s.listChildren, CountChildren: s.countChildren,
-	}, s.progress)
+	env := s.env(tx, s.limit.size)
+	env.Ending = e.how
+	step := newStep(s.task, env, s.progress)
 
 	var result json.RawMessage
 	abort := s.call != nil && s.kind.HasAbort && s.preview == nil // a preview leaves nothing to clean up

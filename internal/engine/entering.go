@@ -10,12 +10,12 @@ const enteringBytes = 16 << 20
 // claimed task may wait in the buffer.
 func (p *pool) enterBeside(s *session) {
 	p.entering.Add(1)
-	p.specs.Add(int64(s.specSize))
+	p.specs.Add(s.entry.specSize)
 	p.addToBuffer(s.task.ID, s.task.Owner)
 	p.sessions.Go(func() {
 		defer func() {
 			p.removeFromBuffer(s.task.ID)
-			p.specs.Add(-int64(s.specSize))
+			p.specs.Add(-s.entry.specSize)
 			p.entering.Add(-1)
 			p.wakeups.slotFreed()
 		}()

@@ -35,7 +35,7 @@ func (s *session) joinFamily() (execute bool, after flow) {
 	if err != nil {
 		return false, s.failed(s.ctx, err)
 	}
-	s.family = f
+	s.family = &f
 	if e := f.Ending; e != nil {
 		return false, s.end(ending{status: e.Status, how: EndFailed, class: classify.Classification{
 			Class: lifecycle.Class(e.Class), Code: e.Code, Detail: e.Detail,
@@ -137,7 +137,7 @@ func (s *session) awaitEnd(e ending) (waits bool, after flow) {
 	if err != nil {
 		return true, s.endLater(err)
 	}
-	s.family = f
+	s.family = &f
 	if f.Open == 0 {
 		return false, endSession
 	}

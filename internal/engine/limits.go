@@ -104,6 +104,22 @@ type Limiter interface {
 	Limits() ([]store.Limit, error)
 }
 
+// entry is what a task with limits needs to enter.
+type entry struct {
+	limits   []store.Limit
+	err      error         // of the limits that the kind of the task gives it
+	specSize int64         // in bytes
+	slotTime time.Duration // for which the session had a slot before it had to ask for places
+}
+
+// took is the time in a slot before the task entered; 0 for a task without limits.
+func (e *entry) took() time.Duration {
+	if e == nil {
+		return 0
+	}
+	return e.slotTime
+}
+
 // enter gets the session to where it may begin: it is time for its task, and this has its places. False: the
 // session has ended. A task that is to be ended or paused needs neither.
 func (s *session) enter() bool {
@@ -127,13 +143,15 @@ func (s *session) enter() bool {
 
 // admit gives the task its places under its limits, or makes it wait for them.
 func (s *session) admit() (admitted bool, after flow) {
-	if s.limitsErr != nil {
-		return false, s.failed(s.ctx, s.limitsErr)
-	}
-	if len(s.limits) == 0 {
+	switch {
+	case s.entry == nil:
+		return true, continueSession
+	case s.entry.err != nil:
+		return false, s.failed(s.ctx, s.entry.err)
+	case len(s.entry.limits) == 0:
 		return true, continueSession
 	}
-	answer, err := s.admissions.admit(s.ctx, store.Admission{Lease: s.lease, Limits: s.limits})
+	answer, err := s.admissions.admit(s.ctx, store.Admission{Lease: s.lease, Limits: s.entry.limits})
 	switch {
 	case err != nil:
 		return false, s.failed(s.ctx, err)
@@ -146,9 +164,6 @@ func (s *session) admit() (admitted bool, after flow) {
 	})
 }
 
-// hasLimits reports whether the task may have limits.
-func (s *session) hasLimits() bool { return s.kind.HasLimits || len(s.options.Limits) > 0 }
-
 // addLimits adds the limits that the task has by its kind to those that it was submitted with. A task that is to
 // be ended asks for no places, so what its kind says is not needed.
 func (s *session) addLimits() {
@@ -156,19 +171,22 @@ func (s *session) addLimits() {
 		return
 	}
 	var own []store.Limit
-	s.limitsErr = <-runIsolated(s.ctx, func(context.Context) (err error) {
+	s.entry.err = <-runIsolated(s.ctx, func(context.Context) (err error) {
 		own, err = s.call.(Limiter).Limits() //nolint:errcheck,forcetypeassert // the kind says so
 		return err
 	})
-	if s.limitsErr == nil {
-		s.limits = store.MergeLimits(s.limits, own)
+	if s.entry.err == nil {
+		s.entry.limits = store.MergeLimits(s.entry.limits, own)
 	}
 }
 
 // checkLimits makes the checks that must follow when the task has left this worker, or waits for
 // a place. A task that has not asked for one may have been woken for a place that is free still.
 func (s *session) checkLimits() {
-	for _, l := range s.limits {
+	if s.entry == nil {
+		return
+	}
+	for _, l := range s.entry.limits {
 		s.places.check(l.Key)
 	}
 }

@@ -39,12 +39,12 @@ func (s *session) beginNext(tx *LazyTx, w *store.Write) {
 // store: it might wait for a connection of a pool that it takes one of itself, or for the lock on the task's row.
 func (s *session) goesOn(p lifecycle.Progress) bool {
 	switch {
-	case s.ctx.Err() != nil, s.control != lifecycle.None, s.conditions.AwaitsApproval(p), s.pool.isDraining(), s.pool.mayRead(s.began):
+	case s.ctx.Err() != nil, s.control != lifecycle.None, s.conditions().AwaitsApproval(p), s.pool.isDraining(), s.pool.mayRead(s.began):
 		return false
 	case s.preview != nil, s.search != nil, s.frozen != nil, s.hasChildren(), lifecycle.PassesOf(p.Taken).Pass > 0:
 		return false
 	}
-	return !s.rate.isLimited() && !s.throttle.mayRead(s.kind)
+	return s.rate == nil && !s.throttle.mayRead(s.kind)
 }
 
 // batchTx returns the transaction of a batch, which may have begun.

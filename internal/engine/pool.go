@@ -103,7 +103,7 @@ func (p *pool) slot() {
 			readyFirst = ended
 		}
 		if ended {
-			p.average.record(s.slotTime + time.Since(began))
+			p.average.record(s.entry.took() + time.Since(began))
 		}
 		p.busy.Add(-1)
 		p.wakeups.slotFreed()
@@ -156,8 +156,8 @@ func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
 	case p.isDraining() && s.control == lifecycle.None:
 		s.release(reasonShutdown)
 	case !s.prepare(t):
-	case s.hasLimits() && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
-		s.slotTime = time.Since(began)
+	case s.entry != nil && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
+		s.entry.slotTime = time.Since(began)
 		p.enterBeside(s)
 		return false
 	case s.enter():

@@ -36,7 +36,7 @@ type preview struct {
 type note struct{ key, text string }
 
 // openPreview makes the session one of a preview, if the plan says so.
-func (s *session) openPreview(p store.Plan) error {
+func (s *session) openPreview(p *store.Plan) error {
 	if !p.Options.Preview {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *session) openPreview(p store.Plan) error {
 // checkPreviewed returns the error of a task that applies a preview which was executed at
 // another revision than that of this worker's code. A task that has a checkpoint goes on, as
 // any other does when its worker is updated.
-func (s *session) checkPreviewed(p store.Plan) error {
+func (s *session) checkPreviewed(p *store.Plan) error {
 	previewed := p.Options.Previewed
 	if previewed == 0 || previewed == s.kind.Revision || s.lease.Seq > 0 {
 		return nil

@@ -114,7 +114,7 @@ func (s *session) advance(w *store.Write, a store.Applied) {
 		s.passItem()
 	}
 	if a.Options != nil {
-		s.rate.set(a.Options.MaxRate, s.progress)
+		s.setRate(a.Options.MaxRate)
 	}
 	s.control = a.Control
 }
@@ -146,7 +146,7 @@ func (s *session) reconcile(w *store.Write) flow {
 			}
 			s.control, s.begun = p.Control, p.Status == lifecycle.Executing
 			// A batch was in vain, or it is not known what it has stored.
-			s.worktime.restart(s.progress)
+			s.restartMeasure()
 			return continueSession
 		}
 		if s.ctx.Err() != nil {

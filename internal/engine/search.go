@@ -114,7 +114,7 @@ func (s *session) storedTargets(total int64) (*store.TargetSearch, error) {
 func (s *session) endSearch() {
 	s.search, s.idle = nil, idleGuard{}
 	s.limit = newBatchSizer(s.kind, false, 1, s.config)
-	s.worktime.restart(s.progress)
+	s.restartMeasure()
 }
 
 // initialState is the state of a task that has not been executed.

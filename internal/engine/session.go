@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -72,6 +73,9 @@ const (
 // session is the work of one worker on one task, under one task lease. It runs on
 // one goroutine; executors run on others, so that one that ignores its context
 // can be abandoned.
+//
+// A worker makes one for each task, and most tasks are small: what few of them need is behind a pointer. Go's
+// collector is slower with objects of more than 512 bytes.
 type session struct {
 	*sessionDeps
 	ctx  context.Context //nolint:containedctx // it is the task lease: it ends with it, and a cause says why
@@ -81,7 +85,6 @@ type session struct {
 	log  *slog.Logger // of the executor
 
 	lease    store.Lease
-	begun    bool // the task is EXECUTING in the database
 	state    json.RawMessage
 	progress lifecycle.Progress
 	control  lifecycle.Control
@@ -91,38 +94,36 @@ type session struct {
 	unanswered    int    // commits of the present batch that had no answer and have not happened
 	limit         *sizer // of batches
 	idle          idleGuard
-	// unknownEnd is the last end whose outcome was unknown; nil if there was none.
-	unknownEnd *store.Write
-	// skip: the item that the task is at is poison, and its kind allows to skip it.
-	skip    bool
+	began         time.Time
+	worktime      worktime
+
+	begun       bool // the task is EXECUTING in the database
+	executed    bool // a batch has been committed
+	stalled     bool // the task was, when it was claimed
+	skip        bool // the item that the task is at is poison, and its kind allows to skip it
+	quarantined bool // the task is a suspected poison task, which runs alone
+	beside      bool // the session has left its slot: it makes each COMMIT itself
+
 	frozen  *frozenTargets // nil: the task has none
 	search  *search        // nil: the task does not find its targets, or has found them
 	preview *preview       // nil: the task is none
-	options store.Options
-	child   *store.Child // nil: the task is none
-	family  store.Family // of a task that may have children, before the present batch
-	// conditions are as they were when the session began. Only the store knows
-	// changes since.
-	conditions lifecycle.Conditions
-	times      times
-	rate       rateLimit
-	limits     []store.Limit // of the task
-	limitsErr  error         // of the limits that its kind gives it
-	began      time.Time
-	stalled    bool          // the task was, when it was claimed
-	specSize   int           // in bytes
-	slotTime   time.Duration // for which it had a slot before it had to ask for places
-	executed   bool          // a batch has been committed
-	worktime   worktime
+	// options are as they were when the session began; nil: none. Only the store knows changes since.
+	options *store.Options
+	child   *store.Child  // nil: the task is none
+	family  *store.Family // before the present batch; nil: the task can have no children
+	times   *times        // nil: the task may execute at any time
+	rate    *rateLimit    // nil: any
+	entry   *entry        // nil: the task has no limits
+
+	// unknownEnd is the last end whose outcome was unknown; nil if there was none.
+	unknownEnd *store.Write
 	// throttledBy is the indicator because of which the task is released; "": it is none.
 	throttledBy string
 	// nextTx is the transaction of the next batch, if it has begun with the commit of the last one.
 	nextTx store.Tx
 	alone  int // so many transactions begin alone now, see aloneAfter
 	// last makes the last COMMIT, see [session.commitLast]; nil: there is none left to make.
-	last        func()
-	beside      bool // the session has left its slot: it makes each COMMIT itself
-	quarantined bool // the task is a suspected poison task, which runs alone
+	last func()
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -149,7 +150,7 @@ func newSession(ctx context.Context, d *sessionDeps, k *Kind, c store.ClaimedTas
 func (s *session) prepare(c store.ClaimedTask) bool {
 	plan, err := s.plan(c)
 	if err == nil {
-		err = s.checkPreviewed(plan)
+		err = s.checkPreviewed(&plan)
 	}
 	switch {
 	case err != nil && lifecycle.Poisoned(s.tries, s.config.MaxAttempts):
@@ -159,15 +160,17 @@ func (s *session) prepare(c store.ClaimedTask) bool {
 		s.failed(s.ctx, err)
 		return false
 	}
-	s.specSize = len(plan.Spec)
-	s.options, s.conditions, s.child, s.limits = plan.Options, plan.Options.Conditions, plan.Options.Child, plan.Options.Limits
-	if s.times, err = newTimes(plan); err != nil {
+	if err = s.setOptions(&plan); err != nil {
 		s.failed(s.ctx, err)
 		return false
 	}
-	s.options.Deadline = s.times.ofBuckets()
-	s.rate.set(plan.Options.MaxRate, s.progress)
-	if s.call, err = s.open(plan); err == nil {
+	if s.kind.HasLimits || len(plan.Options.Limits) > 0 {
+		s.entry = &entry{limits: plan.Options.Limits, specSize: int64(len(plan.Spec))}
+	}
+	if s.hasChildren() {
+		s.family, s.options = &store.Family{}, cmp.Or(s.options, &store.Options{})
+	}
+	if s.call, err = s.open(&plan); err == nil {
 		s.addLimits()
 	}
 	s.skip = s.search == nil && s.atPoisonItem(c)
@@ -186,6 +189,31 @@ func (s *session) prepare(c store.ClaimedTask) bool {
 		return false
 	}
 	return true
+}
+
+// setOptions sets what the session needs of the options of its task. Most tasks have none, so each part is nil then.
+func (s *session) setOptions(p *store.Plan) (err error) {
+	if !p.Options.Given() {
+		return nil
+	}
+	o := p.Options
+	s.options, s.child = &o, o.Child
+	if s.times, err = newTimes(p); err != nil {
+		return err
+	}
+	if s.times != nil {
+		o.Deadline = s.times.ofBuckets()
+	}
+	s.setRate(o.MaxRate)
+	return nil
+}
+
+// conditions returns those of the task.
+func (s *session) conditions() lifecycle.Conditions {
+	if s.options == nil {
+		return lifecycle.Conditions{}
+	}
+	return s.options.Conditions
 }
 
 // execute works on the task until the session ends.
@@ -213,7 +241,7 @@ func (s *session) start() flow {
 // loop runs batches until the session ends.
 func (s *session) loop() {
 	defer s.rollBackNext()
-	s.worktime.restart(s.progress)
+	s.restartMeasure()
 	for {
 		if s.nextTx != nil && !s.goesOn(s.progress) {
 			s.rollBackNext()
@@ -239,7 +267,7 @@ func (s *session) loop() {
 }
 
 // open decodes the spec. Decoding may call code of the user's.
-func (s *session) open(p store.Plan) (c Call, err error) {
+func (s *session) open(p *store.Plan) (c Call, err error) {
 	if err := s.openPreview(p); err != nil {
 		return nil, err
 	}
@@ -251,8 +279,9 @@ func (s *session) open(p store.Plan) (c Call, err error) {
 	} else if p.Spec == nil && s.kind.DecodeTargets != nil {
 		return nil, errNoPlan
 	}
+	spec := p.Spec
 	err = <-runIsolated(s.ctx, func(context.Context) (err error) {
-		c, err = s.kind.Open(s.task, p.Spec)
+		c, err = s.kind.Open(s.task, spec)
 		return err
 	})
 	return c, err
@@ -307,7 +336,7 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 	switch {
 	case s.ctx.Err() != nil:
 		return false, endSession
-	case s.conditions.AwaitsApproval(s.progress):
+	case s.conditions().AwaitsApproval(s.progress):
 		return false, s.release(reasonPaused) // which pauses it, unless it has been approved
 	case s.pool.isDraining():
 		return false, s.release(reasonShutdown)
@@ -328,7 +357,7 @@ func (s *session) order() int {
 // check makes the store check a write that may bring the task to a limit. An end
 // is not checked: nothing follows it.
 func (s *session) check(w *store.Write) {
-	if !w.To.Terminal() && s.conditions.MustCheck(s.progress, w.Progress) {
+	if !w.To.Terminal() && s.conditions().MustCheck(s.progress, w.Progress) {
 		w.Check, w.StopAfter = true, s.kind.StopAfter
 	}
 }

@@ -20,9 +20,12 @@ type times struct {
 	clock, read time.Time
 }
 
-// newTimes returns the times of a task from its plan.
-func newTimes(p store.Plan) (times, error) {
-	t := times{Times: p.Options.Times, started: p.FirstStarted, clock: p.Now, read: time.Now()}
+// newTimes returns the times of a task from its plan; nil: it has none.
+func newTimes(p *store.Plan) (*times, error) {
+	if p.Options.Times == (lifecycle.Times{}) {
+		return nil, nil //nolint:nilnil // see above
+	}
+	t := &times{Times: p.Options.Times, started: p.FirstStarted, clock: p.Now, read: time.Now()}
 	if t.started.IsZero() {
 		t.started, t.first = p.Now, true
 	}
@@ -37,7 +40,7 @@ func newTimes(p store.Plan) (times, error) {
 
 // ofBuckets returns the deadline of the buckets of the task: it waits for them, so they must not go on when its time
 // limit is over.
-func (t times) ofBuckets() time.Time {
+func (t *times) ofBuckets() time.Time {
 	over := t.started.Add(t.TimeLimit)
 	if t.TimeLimit <= 0 || !t.Deadline.IsZero() && t.Deadline.Before(over) {
 		return t.Deadline
@@ -46,12 +49,12 @@ func (t times) ofBuckets() time.Time {
 }
 
 // now returns the time by the database's clock.
-func (t times) now() time.Time { return t.clock.Add(time.Since(t.read)) }
+func (t *times) now() time.Time { return t.clock.Add(time.Since(t.read)) }
 
 // mustWait acts on what keeps the task from executing now: its times, an indicator, and its rate. It reports
 // whether something does. The session then ends, or continues and asks again.
 func (s *session) mustWait() (waits bool, after flow) {
-	if s.times.Times != (lifecycle.Times{}) {
+	if s.times != nil {
 		now := s.times.now()
 		if why, detail := s.times.Expired(now, s.times.started, s.lease.Seq > 0); why != lifecycle.NotExpired {
 			return true, s.end(ending{status: lifecycle.Failure, how: EndFailed, class: classify.Classification{
@@ -81,6 +84,9 @@ func (s *session) mustWait() (waits bool, after flow) {
 
 // orExpires returns a time until which the task waits, or that at which it fails if that comes before.
 func (s *session) orExpires(at time.Time) time.Time {
+	if s.times == nil {
+		return at
+	}
 	started := s.times.started
 	if s.times.first && !s.executed {
 		started = time.Time{} // the next session counts anew
@@ -101,27 +107,34 @@ const (
 	rateDebt = time.Second
 )
 
-// rateLimit keeps the rate of a task. The zero value has none.
+// rateLimit keeps the rate of a task; nil: it has none.
 type rateLimit struct {
-	perSecond float64 // items a second; 0: any
+	perSecond float64 // items a second
 	since     time.Time
 	from      int64 // items that were processed by then
 	deferred  int64 // items that were processed since, but are not counted as such before a later pass
 }
 
-// set sets the rate, from a progress on.
-func (p *rateLimit) set(rate float64, at lifecycle.Progress) {
-	if rate != p.perSecond {
-		*p = rateLimit{perSecond: rate, since: time.Now(), from: at.Processed()}
+// setRate sets the rate of the task from now on; 0: any.
+func (s *session) setRate(rate float64) {
+	switch {
+	case rate <= 0:
+		s.rate = nil
+	case s.rate == nil || s.rate.perSecond != rate:
+		s.rate = &rateLimit{perSecond: rate, since: time.Now(), from: s.progress.Processed()}
 	}
 }
 
-// isLimited reports whether there is a rate.
-func (p *rateLimit) isLimited() bool { return p.perSecond > 0 }
+// add counts items that were deferred.
+func (p *rateLimit) add(deferred int64) {
+	if p != nil {
+		p.deferred += deferred
+	}
+}
 
 // wait returns how long it is until a task that is there may execute its next batch.
 func (p *rateLimit) wait(at lifecycle.Progress) time.Duration {
-	if p.perSecond <= 0 {
+	if p == nil {
 		return 0
 	}
 	items := at.Processed() - p.from + p.deferred
@@ -134,7 +147,7 @@ func (p *rateLimit) wait(at lifecycle.Progress) time.Duration {
 
 // limit returns how many items the next batch may take, of the number that it would.
 func (p *rateLimit) limit(n int) int {
-	if p.perSecond <= 0 {
+	if p == nil {
 		return n
 	}
 	return max(min(n, int(min(p.perSecond*ratedBatch.Seconds(), math.MaxInt32))), 1)

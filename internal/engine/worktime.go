@@ -3,7 +3,6 @@ package engine
 import (
 	"time"
 
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/workrate"
 )
@@ -11,28 +10,30 @@ import (
 // worktime measures how long a session works for how many items. The time begins
 // with its first batch, and that of a batch that fails is left out. The last seconds
 // of a session, and those before a commit without an answer, are not stored.
+// Its times are since the session began.
 type worktime struct {
-	since time.Time // the beginning of what is not stored yet
-	from  int64     // items that were processed by then
-	asked time.Time // when something was last to be stored
+	since time.Duration // the beginning of what is not stored yet
+	from  int64         // items that were processed by then
+	asked time.Duration // when something was last to be stored
 }
 
-// restart begins a measurement at a checkpoint.
-func (m *worktime) restart(p lifecycle.Progress) {
-	now := time.Now()
-	*m = worktime{since: now, from: p.Processed(), asked: now}
+// restartMeasure begins a measurement at the last checkpoint.
+func (s *session) restartMeasure() {
+	now := time.Since(s.began)
+	s.worktime = worktime{since: now, from: s.progress.Processed(), asked: now}
 }
 
 // exclude leaves out a time that has just ended.
-func (m *worktime) exclude(d time.Duration) { m.since = m.since.Add(d) }
+func (m *worktime) exclude(d time.Duration) { m.since += d }
 
 // measure adds to the checkpoint of a batch what the session has measured, if it has
 // worked for some seconds since it last did.
 func (s *session) measure(w *store.Write) {
-	if s.config.MeasureEvery <= 0 || time.Since(s.worktime.asked) < s.config.MeasureEvery {
+	now := time.Since(s.began)
+	if s.config.MeasureEvery <= 0 || now-s.worktime.asked < s.config.MeasureEvery {
 		return
 	}
-	w.Worked = &store.Worked{Sample: workrate.Sample{Items: w.Progress.Processed() - s.worktime.from, Took: time.Since(s.worktime.since)}}
+	w.Worked = &store.Worked{Sample: workrate.Sample{Items: w.Progress.Processed() - s.worktime.from, Took: now - s.worktime.since}}
 	if s.preview == nil {
 		w.Worked.Kind = s.task.Kind
 	}
@@ -45,8 +46,8 @@ func (s *session) advanceMeasure(w *store.Write) {
 	switch {
 	case w.Worked == nil:
 	case w.Worked.Items > 0 || w.Progress.Processed() == 0:
-		s.worktime.restart(w.Progress)
+		s.restartMeasure()
 	default:
-		s.worktime.asked = time.Now()
+		s.worktime.asked = time.Since(s.began)
 	}
 }

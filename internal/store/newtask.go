@@ -70,7 +70,7 @@ func (t *NewTask) ownSpec() string {
 }
 
 // HasPlan reports whether the task has more than its row.
-func (t *NewTask) HasPlan() bool { return t.Targets != nil || t.Options.given() }
+func (t *NewTask) HasPlan() bool { return t.Targets != nil || t.Options.Given() }
 
 // control is the request that stands on the task from the beginning: one that needs
 // approval before its first batch is paused. Such a task is stored by a statement of its own.

@@ -36,8 +36,8 @@ type Options struct {
 	Limits []Limit `json:"limits,omitempty"`
 }
 
-// given reports whether there is an option. There is none where o is nil.
-func (o *Options) given() bool {
+// Given reports whether there is an option. There is none where o is nil.
+func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
 		o.Times != (lifecycle.Times{}) || o.MaxRate != 0 || len(o.Limits) > 0)
@@ -60,7 +60,7 @@ func (o *Options) OfBucket(c Child) *Options {
 
 // encode returns the options as they are stored; "" for none.
 func (o *Options) encode() (string, error) {
-	if !o.given() {
+	if !o.Given() {
 		return "", nil
 	}
 	text, err := json.Marshal(o)

@@ -24,11 +24,11 @@ func TestOptionsGiven(t *testing.T) {
 			t.Fatal(i, err)
 		}
 		got, err := DecodeOptions([]byte(text))
-		if err != nil || !one.given() || !reflect.DeepEqual(got, one) {
+		if err != nil || !one.Given() || !reflect.DeepEqual(got, one) {
 			t.Errorf("%+v is stored as %q (%v)", one, text, err)
 		}
 	}
-	if text, err := new(Options).encode(); text != "" || err != nil || new(Options).given() {
+	if text, err := new(Options).encode(); text != "" || err != nil || new(Options).Given() {
 		t.Errorf("no option is stored as %q (%v)", text, err)
 	}
 }
