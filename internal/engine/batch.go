@@ -81,11 +81,12 @@ func (s *session) batch() flow {
 			return s.failed(ctx, err)
 		}
 	}
-	if err := s.reportPreview(&w, step, time.Since(started)); err != nil {
+	took := time.Since(started)
+	if err := s.reportPreview(&w, step, took); err != nil {
 		s.discard(ctx, tx, step, started, err)
 		return s.failed(ctx, err)
 	}
-	s.reportBatch(step, started, w.Progress, classify.Classification{})
+	s.reportBatch(step, took, w.Progress, classify.Classification{})
 	_, _, put, _ := step.outcomes.count()
 	s.rate.add(put)
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
@@ -96,7 +97,7 @@ func (s *session) batch() flow {
 	then := s.next(&w, got.next, got.another, progressed)
 	s.check(&w)
 	s.measure(&w)
-	s.limit.record(int(processed), time.Since(started))
+	s.limit.record(int(processed), took)
 	return s.commitBatch(tx, &w, then)
 }
 
@@ -127,8 +128,9 @@ func (s *session) checkpoint(state, result json.RawMessage) store.Write {
 // discard rolls a batch back that failed, reports it, and leaves out its time.
 func (s *session) discard(ctx context.Context, tx *LazyTx, step *Step, started time.Time, err error) {
 	tx.rollback()
-	s.reportFailedBatch(ctx, step, started, err)
-	s.worktime.exclude(time.Since(started))
+	took := time.Since(started)
+	s.reportFailedBatch(ctx, step, took, err)
+	s.worktime.exclude(took)
 }
 
 // next sets where the task goes after a batch that succeeded.

@@ -48,7 +48,6 @@ var errGoexit error = &classify.MarkedError{
 func runIsolated(ctx context.Context, f func(context.Context) error) <-chan error {
 	returned := make(chan error, 1)
 	go func() {
-		growStack()
 		err := errGoexit
 		defer func() {
 			if v := recover(); v != nil {
@@ -64,20 +63,3 @@ func runIsolated(ctx context.Context, f func(context.Context) error) <-chan erro
 	}()
 	return returned
 }
-
-// stackOfCall is about as much stack as a statement through database/sql and pgx takes.
-const stackOfCall = 7 << 10
-
-// growStack makes room on the stack of a new goroutine. Otherwise it would be copied several times in the middle of the
-// user's code, with all its frames: that was a tenth of the client's CPU time of a drain of small tasks.
-//
-//go:noinline
-func growStack() {
-	var room [stackOfCall]byte
-	used(&room)
-}
-
-// used keeps the compiler from leaving a variable out.
-//
-//go:noinline
-func used(*[stackOfCall]byte) {}

@@ -20,7 +20,7 @@ func observedSession(ctx context.Context, log *slog.Logger, user func(context.Co
 
 // reportOneBatch reports what a batch of a session does.
 func reportOneBatch(s *session, step *Step) {
-	s.reportBatch(step, s.began, lifecycle.Progress{Done: 10}, classify.Classification{})
+	s.reportBatch(step, time.Second, lifecycle.Progress{Done: 10}, classify.Classification{})
 	s.reportWritten(&store.Write{Checkpoint: true, To: lifecycle.Executing, Progress: lifecycle.Progress{Done: 10}}, lifecycle.None)
 }
 

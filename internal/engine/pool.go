@@ -91,9 +91,9 @@ func (p *pool) slot() {
 		if !open {
 			return
 		}
-		p.taken.Store(time.Now().UnixNano())
-		p.busy.Add(1)
 		began, ended := time.Now(), true
+		p.taken.Store(began.UnixNano())
+		p.busy.Add(1)
 		if readyFirst = false; s != nil {
 			s.began = began // what it has waited uses up nothing of the quantum
 			s.execute()
@@ -143,7 +143,6 @@ func (p *pool) newSession(t store.ClaimedTask) *session {
 // run runs the session of a claimed task, and reports whether it has ended: one that must ask for places
 // under limits does so beside the slots, and goes on in one when it has them.
 func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
-	began := time.Now()
 	s.quarantined = lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None
 	if s.quarantined {
 		s.leaveQuarantine = p.enterQuarantine()
@@ -157,7 +156,7 @@ func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
 		s.release(reasonShutdown)
 	case !s.prepare(t):
 	case s.entry != nil && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
-		s.entry.slotTime = time.Since(began)
+		s.entry.slotTime = time.Since(s.began)
 		p.enterBeside(s)
 		return false
 	case s.enter():

@@ -72,16 +72,16 @@ func (s *session) reportCheckpoint(seq int64, p lifecycle.Progress) {
 
 // reportBatch reports that the executor of a batch has returned, and the progress
 // of the task if the batch is committed.
-func (s *session) reportBatch(step *Step, started time.Time, after lifecycle.Progress, c classify.Classification) {
+func (s *session) reportBatch(step *Step, took time.Duration, after lifecycle.Progress, c classify.Classification) {
 	reportFrequent(s.events, BatchDone{
-		TaskRef: s.ref(), Limit: step.Limit, Duration: time.Since(started), Code: c.Code, Detail: c.Detail,
+		TaskRef: s.ref(), Limit: step.Limit, Duration: took, Code: c.Code, Detail: c.Detail,
 		Done: after.Done - s.progress.Done, Failed: after.Failed - s.progress.Failed, Skipped: after.Skipped - s.progress.Skipped,
 	})
 }
 
 // reportFailedBatch reports a batch that will not be committed.
-func (s *session) reportFailedBatch(ctx context.Context, step *Step, started time.Time, err error) {
-	s.reportBatch(step, started, s.progress, classified(ctx, err))
+func (s *session) reportFailedBatch(ctx context.Context, step *Step, took time.Duration, err error) {
+	s.reportBatch(step, took, s.progress, classified(ctx, err))
 }
 
 // reportGone reports what a read-back says of a write after which the task is not

@@ -170,7 +170,7 @@ func (s *session) find() flow {
 		s.search.targets = nil
 		return s.react(ctx, err, limit)
 	}
-	s.reportBatch(step, started, w.Progress, classify.Classification{})
+	s.reportBatch(step, time.Since(started), w.Progress, classify.Classification{})
 	after := next
 	if next.Done {
 		if !s.kind.TargetsAreParts {
