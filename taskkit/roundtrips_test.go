@@ -233,9 +233,9 @@ func (m *trips) writes() {
 		{"end of %d task, group commit", 1, lifecycle.Completed},
 	} {
 		m.count(fmt.Sprintf(c.name, c.n), func() (func() error, func()) {
-			var writes []store.Write
+			var writes []*store.Write
 			for _, t := range m.claimed(c.n) {
-				writes = append(writes, firstWrite(t, c.to))
+				writes = append(writes, new(firstWrite(t, c.to)))
 			}
 			return func() error {
 				applied, err := m.s.Apply(m.Context(), "p", writes)

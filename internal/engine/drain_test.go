@@ -25,7 +25,7 @@ type mute struct {
 	recovered atomic.Bool
 }
 
-func (s *mute) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s *mute) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	for _, w := range writes {
 		if w.To.Terminal() && !s.recovered.Load() {
 			return make([]store.Applied, len(writes)), nil

@@ -212,9 +212,9 @@ func (f *flusher) flush(ctx context.Context, batch []queued) {
 
 // applyAll applies a batch and, when it knows the outcomes, reports them.
 func (f *flusher) applyAll(ctx context.Context, batch []queued) error {
-	writes := make([]store.Write, len(batch))
+	writes := make([]*store.Write, len(batch))
 	for i, q := range batch {
-		writes[i] = *q.write
+		writes[i] = q.write
 	}
 	cctx, cancel := context.WithTimeout(ctx, f.call)
 	defer cancel()

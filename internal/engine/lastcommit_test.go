@@ -202,7 +202,7 @@ type refusesFirstEnd struct {
 	once sync.Once
 }
 
-func (s *refusesFirstEnd) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s *refusesFirstEnd) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	refused := false
 	for _, w := range writes {
 		if w.To.Terminal() {

@@ -31,7 +31,7 @@ func (s *slow) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (st
 	return &slowTx{tx.(*memstore.Tx), s}, nil //nolint:forcetypeassert,errcheck // that is what it begins
 }
 
-func (s *slow) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s *slow) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	for _, w := range writes {
 		if tx := s.late.Load(); tx != nil && w.To.Terminal() && s.late.CompareAndSwap(tx, nil) {
 			if err := tx.Finish(); err != nil {
@@ -111,7 +111,7 @@ func TestLateCommitVoidsFailure(t *testing.T) {
 // silentAfterLate is a store like slow, except that its late COMMIT takes effect before the next checkpoint, whose answer is lost.
 type silentAfterLate struct{ slow }
 
-func (s *silentAfterLate) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s *silentAfterLate) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	tx := s.late.Load()
 	if tx == nil || !writes[0].Checkpoint || !s.late.CompareAndSwap(tx, nil) {
 		return s.Store.Apply(ctx, process, writes)

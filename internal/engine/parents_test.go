@@ -178,7 +178,7 @@ type far struct {
 
 func (far) Reap(context.Context, []int64) (store.Reaped, error) { return store.Reaped{}, nil }
 
-func (s far) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s far) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	<-time.After(s.delay)
 	return s.Store.Apply(ctx, process, writes)
 }

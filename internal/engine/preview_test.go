@@ -41,7 +41,7 @@ type uncertain struct {
 
 var errNoAnswer = &store.UnknownError{Err: errors.New("no answer")}
 
-func (d *uncertain) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (d *uncertain) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	if !writes[0].Checkpoint {
 		return d.Store.Apply(ctx, process, writes)
 	}

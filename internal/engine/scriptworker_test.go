@@ -246,7 +246,7 @@ func (w *scriptWorker) Deferred(ctx context.Context, id uuid.UUID, after int64, 
 }
 
 // Apply implements [engine.Store].
-func (w *scriptWorker) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (w *scriptWorker) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	return reaching(w, func() ([]store.Applied, error) { return w.env.store.Apply(ctx, process, writes) })
 }
 

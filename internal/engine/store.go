@@ -29,7 +29,7 @@ type Store interface {
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error)
 	Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error)
 	Begin(ctx context.Context, h store.Lease, limits store.TxTimeouts) (store.Tx, error)
-	Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error)
+	Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error)
 	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error)
 	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error)
 	Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error)

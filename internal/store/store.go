@@ -54,8 +54,8 @@ type Store interface {
 
 	// Apply makes the writes in one transaction and reports, in their order,
 	// the outcome of each. A write whose guard does not hold is not applied;
-	// the others are.
-	Apply(ctx context.Context, process string, writes []Write) ([]Applied, error)
+	// the others are. It does not change them.
+	Apply(ctx context.Context, process string, writes []*Write) ([]Applied, error)
 	// Begin opens the transaction of one batch of a leased task and locks the
 	// task's row against takeover, at the latest with the first statement. When the task lease is lost,
 	// ErrLost is the error of Begin or of that statement.

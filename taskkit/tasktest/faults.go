@@ -76,12 +76,12 @@ func (s *faultyStore) Begin(ctx context.Context, h store.Lease, l store.TxTimeou
 }
 
 // Apply implements [store.Store]. A write without a checkpoint goes through.
-func (s *faultyStore) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s *faultyStore) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	if len(writes) != 1 || !writes[0].Checkpoint || writes[0].ID != s.task {
 		return s.Store.Apply(ctx, process, writes)
 	}
 	s.arrive()
-	a, err := s.commit(ctx, writes[0], func() (store.Applied, error) {
+	a, err := s.commit(ctx, *writes[0], func() (store.Applied, error) {
 		a, err := s.Store.Apply(context.WithoutCancel(ctx), process, writes)
 		if err != nil {
 			return store.Applied{}, err

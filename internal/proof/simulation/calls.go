@@ -78,11 +78,11 @@ func (n *node) Deferred(ctx context.Context, id uuid.UUID, after int64, limit in
 }
 
 // Apply implements [store.Store].
-func (n *node) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (n *node) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	return do(ctx, n, "Apply", func(ctx context.Context) ([]store.Applied, error) {
 		as, err := n.db.Apply(ctx, process, writes)
 		for i := range as {
-			n.accepts(writes[i], as[i])
+			n.accepts(*writes[i], as[i])
 			n.say("%s brings %s at %d/%d to %s: %v", n.label, n.name(writes[i].ID), writes[i].Fence, writes[i].Seq, writes[i].To, as[i])
 		}
 		return as, err

@@ -55,13 +55,19 @@ func current(ctx context.Context, m *memstore.Store, h store.Lease) store.Lease 
 // ignoresFence applies writes of whoever held the task before.
 type ignoresFence struct{ *memstore.Store }
 
-func (s ignoresFence) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
-	ws := make([]store.Write, len(writes))
+func (s ignoresFence) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
+	return s.Store.Apply(ctx, process, changed(writes, func(w *store.Write) { w.Fence = current(ctx, s.Store, w.Lease).Fence }))
+}
+
+// changed returns changed copies of writes: the worker's own stay as they are.
+func changed(writes []*store.Write, change func(*store.Write)) []*store.Write {
+	ws := make([]*store.Write, len(writes))
 	for i, w := range writes {
-		w.Fence = current(ctx, s.Store, w.Lease).Fence
-		ws[i] = w
+		c := *w
+		change(&c)
+		ws[i] = &c
 	}
-	return s.Store.Apply(ctx, process, ws)
+	return ws
 }
 
 // keepsFence claims without a new fence.
@@ -95,7 +101,7 @@ func (s reapsByID) Reap(ctx context.Context, absent []int64) (store.Reaped, erro
 	pass(300 * time.Millisecond)
 	for _, t := range ts {
 		h := current(ctx, s.Store, store.Lease{ID: t.ID})
-		if _, err := s.Store.Apply(ctx, "", []store.Write{{Lease: h, To: lifecycle.Queued}}); err != nil {
+		if _, err := s.Store.Apply(ctx, "", []*store.Write{{Lease: h, To: lifecycle.Queued}}); err != nil {
 			return r, err
 		}
 	}

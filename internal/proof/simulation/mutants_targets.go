@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"slices"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -27,12 +26,8 @@ func losesPage(w *store.Write) {
 // keepsFailure leaves the row of an item that has failed when it succeeds.
 func keepsFailure(w *store.Write) { w.Ledger.Replaces = false }
 
-func (s changesWrites) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
-	ws := slices.Clone(writes)
-	for i := range ws {
-		s.change(&ws[i])
-	}
-	return s.Store.Apply(ctx, process, ws)
+func (s changesWrites) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
+	return s.Store.Apply(ctx, process, changed(writes, s.change))
 }
 
 func (s changesWrites) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"slices"
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -89,7 +88,7 @@ func (t aloneTx) Prepare(ctx context.Context, w store.Write) (store.Applied, err
 		return t.Tx.Prepare(ctx, w)
 	}
 	t.Rollback()
-	as, err := t.s.Apply(ctx, "", []store.Write{w})
+	as, err := t.s.Apply(ctx, "", []*store.Write{&w})
 	if err != nil {
 		return store.Applied{}, err
 	}
@@ -115,7 +114,7 @@ func (s tellsNothing) Claim(ctx context.Context, c store.Claim) (store.ClaimResu
 	return got, err
 }
 
-func (s tellsNothing) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
+func (s tellsNothing) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	as, err := s.Store.Apply(ctx, process, writes)
 	for i := range as {
 		as[i].Control = lifecycle.None
@@ -158,15 +157,11 @@ func (s countsLate) Claim(ctx context.Context, c store.Claim) (store.ClaimResult
 // pausesLate evaluates stop policies and approvals when the checkpoint has been committed.
 type pausesLate struct{ *memstore.Store }
 
-func (s pausesLate) Apply(ctx context.Context, process string, writes []store.Write) ([]store.Applied, error) {
-	ws := slices.Clone(writes)
-	for i := range ws {
-		ws[i].Check = false
-	}
-	as, err := s.Store.Apply(ctx, process, ws)
+func (s pausesLate) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
+	as, err := s.Store.Apply(ctx, process, changed(writes, func(w *store.Write) { w.Check = false }))
 	for i := range as {
 		if as[i].OK {
-			s.pause(ctx, &writes[i])
+			s.pause(ctx, writes[i])
 		}
 	}
 	return as, err

@@ -58,7 +58,7 @@ func (a *attacked) bring(status lifecycle.Status) uuid.UUID {
 	}
 	c := claimOne(a.T, a.s, a.db, time.Hour)
 	if status != lifecycle.Scheduling {
-		applied, err := a.s.Apply(a.Context(), "p", []store.Write{{Lease: c.Lease, To: status}})
+		applied, err := a.s.Apply(a.Context(), "p", []*store.Write{{Lease: c.Lease, To: status}})
 		if err != nil || !applied[0].OK {
 			a.Fatalf("to %s: %v, %v", status, applied, err)
 		}

@@ -57,7 +57,7 @@ func TestOneClock(t *testing.T) {
 			if r := reaped(); len(r.Dead) != 0 {
 				t.Errorf("%v is dead, and has just said that it lives", r.Dead)
 			}
-			if _, err := s.Apply(t.Context(), "p", []store.Write{{Lease: c.Lease, To: lifecycle.Queued, Delay: 10 * time.Minute}}); err != nil {
+			if _, err := s.Apply(t.Context(), "p", []*store.Write{{Lease: c.Lease, To: lifecycle.Queued, Delay: 10 * time.Minute}}); err != nil {
 				t.Fatal(err)
 			}
 			claim := store.Claim{Process: "p", Queues: []string{"default"}, Kinds: map[string][]int{"demo": {1}}, Limit: 5}

@@ -97,7 +97,7 @@ func (e *floorEnv) request(id uuid.UUID, a lifecycle.Action) {
 func (e *floorEnv) release(w store.Write) {
 	e.Helper()
 	w.Lease, w.To = e.lease, lifecycle.Queued
-	if a, err := e.s.Apply(e.Context(), "p", []store.Write{w}); err != nil || !a[0].OK {
+	if a, err := e.s.Apply(e.Context(), "p", []*store.Write{&w}); err != nil || !a[0].OK {
 		e.Fatalf("released %+v, %v", a, err)
 	}
 }

@@ -40,7 +40,7 @@ func TestWakeMeetsRequest(t *testing.T) {
 	}
 	write := func(w store.Write) {
 		t.Helper()
-		if _, err := s.Apply(ctx, "p", []store.Write{w}); err != nil {
+		if _, err := s.Apply(ctx, "p", []*store.Write{&w}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,7 +30,7 @@ func TestParentEndMeetsRetry(t *testing.T) {
 	if err != nil || len(got.Tasks) != 1 || got.Tasks[0].ID != child.ID {
 		t.Fatalf("claimed %v, %v", got.Tasks, err)
 	}
-	if _, err := s.Apply(t.Context(), "p", []store.Write{{Lease: got.Tasks[0].Lease, To: lifecycle.Failure}}); err != nil {
+	if _, err := s.Apply(t.Context(), "p", []*store.Write{{Lease: got.Tasks[0].Lease, To: lifecycle.Failure}}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -49,7 +49,7 @@ func TestParentEndMeetsRetry(t *testing.T) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		a, err := s.Apply(t.Context(), "p", []store.Write{{Lease: parent.Lease, To: lifecycle.Completed, HasChildren: true}})
+		a, err := s.Apply(t.Context(), "p", []*store.Write{{Lease: parent.Lease, To: lifecycle.Completed, HasChildren: true}})
 		answered <- answer{a, err}
 	}()
 	until(t, "the end waits", func() bool {

@@ -265,7 +265,7 @@ func TestEndMeetsDelete(t *testing.T) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		a, err := s.Apply(t.Context(), "p", []store.Write{{Lease: c.Lease, To: lifecycle.Completed}})
+		a, err := s.Apply(t.Context(), "p", []*store.Write{{Lease: c.Lease, To: lifecycle.Completed}})
 		answered <- answer{a, err}
 	}()
 	until(t, "the end waits", func() bool {

@@ -43,7 +43,7 @@ func (c *calls) children() {
 	parts := c.claims("parts", 3)
 	apply := func(name string, writes ...store.Write) {
 		c.Helper()
-		c.record(name, func() error { _, err := s.Apply(ctx, p.ID, writes); return err })
+		c.record(name, func() error { _, err := s.Apply(ctx, p.ID, pointers(writes)); return err })
 	}
 	memo := store.Write{Lease: parent.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), Memo: json.RawMessage("{}")}
 	apply("apply_memo", memo)
@@ -89,7 +89,7 @@ func (c *calls) children() {
 		waiting := c.newParent()
 		w := wait
 		w.Lease, w.Pause = waiting.Lease, ""
-		if _, err := s.Apply(ctx, p.ID, []store.Write{w}); err != nil {
+		if _, err := s.Apply(ctx, p.ID, []*store.Write{&w}); err != nil {
 			return err
 		}
 		c.rec.take()
@@ -114,7 +114,7 @@ func (c *calls) newParent() store.ClaimedTask {
 	c.Helper()
 	c.ok(c.insertInto([]store.NewTask{newTask(func(t *store.NewTask) { t.Kind, t.Queue = "parent", "parents" })}, false))
 	parent := c.claims("parents", 1)[0]
-	_, err := c.s.Apply(c.Context(), "family", []store.Write{{Lease: parent.Lease, To: lifecycle.Executing}})
+	_, err := c.s.Apply(c.Context(), "family", []*store.Write{{Lease: parent.Lease, To: lifecycle.Executing}})
 	c.ok(err)
 	return parent
 }
@@ -132,6 +132,15 @@ func (c *calls) claims(queue string, n int) []store.ClaimedTask {
 
 // ended ends a task.
 func (c *calls) ended(t store.ClaimedTask, to lifecycle.Status) error {
-	_, err := c.s.Apply(c.Context(), "family", []store.Write{{Lease: t.Lease, To: to}})
+	_, err := c.s.Apply(c.Context(), "family", []*store.Write{{Lease: t.Lease, To: to}})
 	return err
+}
+
+// pointers returns writes as Apply takes them.
+func pointers(writes []store.Write) []*store.Write {
+	all := make([]*store.Write, len(writes))
+	for i := range writes {
+		all[i] = &writes[i]
+	}
+	return all
 }

@@ -36,7 +36,7 @@ func (c *calls) limits(db *testdb.DB) {
 		return err
 	})
 	park := func(i int) error {
-		_, err := s.Apply(ctx, p.ID, []store.Write{{Lease: r.Tasks[i].Lease, To: lifecycle.Queued, At: store.Forever, Reason: "waits"}})
+		_, err := s.Apply(ctx, p.ID, []*store.Write{{Lease: r.Tasks[i].Lease, To: lifecycle.Queued, At: store.Forever, Reason: "waits"}})
 		return err
 	}
 	c.ok(park(1))
@@ -45,7 +45,7 @@ func (c *calls) limits(db *testdb.DB) {
 	measured := store.Write{
 		Lease: r.Tasks[0].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), Worked: &store.Worked{Kind: "demo"},
 	}
-	c.record("apply_measured", func() error { _, err := s.Apply(ctx, p.ID, []store.Write{measured}); return err })
+	c.record("apply_measured", func() error { _, err := s.Apply(ctx, p.ID, []*store.Write{&measured}); return err })
 	c.record("request_max_rate", func() error {
 		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 5})
 		return err
@@ -56,7 +56,7 @@ func (c *calls) limits(db *testdb.DB) {
 	})
 	lease := r.Tasks[0].Lease
 	lease.Seq++
-	_, err = s.Apply(ctx, p.ID, []store.Write{{Lease: lease, To: lifecycle.Completed}})
+	_, err = s.Apply(ctx, p.ID, []*store.Write{{Lease: lease, To: lifecycle.Completed}})
 	c.ok(err)
 	c.record("wake_waiting", func() error {
 		ids, err := s.WakeWaiting(ctx, []string{"a"})
@@ -72,7 +72,7 @@ func (c *calls) limits(db *testdb.DB) {
 	c.record("set_limit", func() error { return s.SetLimit(ctx, "a", 2, uuid.Max) })
 	_, err = s.Admit(ctx, []store.Admission{one(2)})
 	c.ok(err, s.SetLimit(ctx, "a", 0, uuid.Nil))
-	_, err = s.Apply(ctx, p.ID, []store.Write{{Lease: r.Tasks[2].Lease, To: lifecycle.Failure}})
+	_, err = s.Apply(ctx, p.ID, []*store.Write{{Lease: r.Tasks[2].Lease, To: lifecycle.Failure}})
 	c.ok(err)
 	c.record("reap_limits", func() error {
 		if _, err := db.ExecContext(ctx, "UPDATE taskkit_limit SET modified_date = '2000-01-01 00:00:00'"); err != nil {

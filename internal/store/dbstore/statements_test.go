@@ -222,7 +222,7 @@ func (c *calls) worker() {
 	c.record("unstarted", func() error { _, err := s.Unstarted(ctx, "p"); return err })
 	apply := func(name string, writes ...store.Write) {
 		c.Helper()
-		c.record(name, func() error { _, err := s.Apply(ctx, "p", writes); return err })
+		c.record(name, func() error { _, err := s.Apply(ctx, "p", pointers(writes)); return err })
 		for i := range writes {
 			if writes[i].Checkpoint {
 				claimed[i].Seq++
@@ -266,7 +266,7 @@ func (c *calls) worker() {
 		w := step(n)
 		w.Begun, w.State = false, json.RawMessage("{}")
 		w.Found = &store.Found{Pages: []store.TargetPage{{Keys: json.RawMessage("[1]")}}, Total: 1}
-		_, err := s.Apply(ctx, "p", []store.Write{w})
+		_, err := s.Apply(ctx, "p", []*store.Write{&w})
 		return err
 	})
 	apply("apply_checkpoint_many", step(0), step(1), step(2), step(3))
@@ -284,7 +284,7 @@ func (c *calls) worker() {
 	c.record("apply_checked_without_items", func() error {
 		w := failing(1, 1)
 		w.Items = nil
-		_, err := s.Apply(ctx, "p", []store.Write{w})
+		_, err := s.Apply(ctx, "p", []*store.Write{&w})
 		claimed[1].Seq++
 		return err
 	})
@@ -307,7 +307,7 @@ func (c *calls) worker() {
 	}))
 	c.record("apply_end_many_lost", func() error {
 		ended := func(*store.Write) {}
-		_, err := s.Apply(ctx, "p", []store.Write{end(0, lifecycle.Completed, ended), end(1, lifecycle.Completed, ended)})
+		_, err := s.Apply(ctx, "p", []*store.Write{new(end(0, lifecycle.Completed, ended)), new(end(1, lifecycle.Completed, ended))})
 		return err
 	})
 	c.done = claimed[0].ID
@@ -327,7 +327,7 @@ func (c *calls) worker() {
 	apply("apply_end_of_stopped", end(7, lifecycle.Completed, func(w *store.Write) { w.Begun, w.Partial = false, true }))
 	apply("apply_end_of_deleted", end(6, lifecycle.Completed, func(w *store.Write) { w.Begun = false }))
 	apply("apply_start_of_stopped", start(5))
-	c.record("apply_checkpoint_of_stopped", func() error { _, err := s.Apply(ctx, "p", []store.Write{step(5)}); return err })
+	c.record("apply_checkpoint_of_stopped", func() error { _, err := s.Apply(ctx, "p", []*store.Write{new(step(5))}); return err })
 	claimed[5].Seq++
 	apply("apply_yield", end(5, lifecycle.Queued, func(w *store.Write) { w.Delay, w.Begun = -1, false }))
 	c.record("claim_requested", func() error { _, err := s.Claim(ctx, requested); return err })
@@ -347,13 +347,13 @@ func (c *calls) afterFailures(claim store.Claim) {
 	if err != nil || len(found.Tasks) != 2 {
 		c.Fatalf("claimed %d tasks, want 2 (%v)", len(found.Tasks), err)
 	}
-	var writes []store.Write
+	var writes []*store.Write
 	for _, t := range found.Tasks {
 		w := store.Write{Lease: t.Lease, To: lifecycle.Queued, Delay: time.Hour, Attempts: 1, Attempt: &store.Attempt{Process: "p", Class: "transient", Code: "c"}}
 		if t.ID == keyed {
 			w.To = lifecycle.Failure
 		}
-		writes = append(writes, w)
+		writes = append(writes, &w)
 	}
 	if _, err := s.Apply(ctx, "p", writes); err != nil {
 		c.Fatal(err)

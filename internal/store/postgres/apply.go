@@ -88,13 +88,9 @@ RETURNING w.ord`
 
 // Apply implements [store.Store]. It ignores the process, since the fences identify
 // its claims.
-func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]store.Applied, error) {
+func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]store.Applied, error) {
 	if len(writes) == 0 {
 		return nil, nil
-	}
-	all := make([]*store.Write, len(writes))
-	for i := range writes {
-		all[i] = &writes[i]
 	}
 	var (
 		applied []store.Applied
@@ -102,17 +98,17 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 	)
 	rs := rounds(writes)
 	switch {
-	case len(rs) == 1 && !slices.ContainsFunc(all, sqlbase.HasRecords):
-		applied, err = s.apply(ctx, s.db, all)
-	case hasReportOnly(all):
-		applied, err = s.applyReport(ctx, s.db, all[0])
+	case len(rs) == 1 && !slices.ContainsFunc(writes, sqlbase.HasRecords):
+		applied, err = s.apply(ctx, s.db, writes)
+	case hasReportOnly(writes):
+		applied, err = s.applyReport(ctx, s.db, writes[0])
 	default:
 		applied = make([]store.Applied, len(writes))
 		err = s.sender.inTx(ctx, func(q store.Querier) error {
 			for _, r := range rs {
 				part := make([]*store.Write, len(r))
 				for i, n := range r {
-					part[i] = all[n]
+					part[i] = writes[n]
 				}
 				done, err := s.apply(ctx, q, part)
 				if err != nil {
@@ -269,7 +265,7 @@ func (s *Store) remove(ctx context.Context, q store.Querier, ends []*missedEnd, 
 
 // rounds groups writes so that none holds a task twice, keeping their order.
 // There is nearly always one: a statement changes a row once.
-func rounds(writes []store.Write) [][]int {
+func rounds(writes []*store.Write) [][]int {
 	var rs [][]int
 	seen := make(map[uuid.UUID]int, len(writes))
 	for i := range writes {

@@ -140,7 +140,7 @@ func waitingParent(t *testing.T, s *Store, db *testdb.DB) store.Lease {
 		t.Fatal(len(got.Tasks), err)
 	}
 	l := got.Tasks[0].Lease
-	if _, err := s.Apply(t.Context(), "p", []store.Write{{
+	if _, err := s.Apply(t.Context(), "p", []*store.Write{{
 		Lease: l, To: lifecycle.Queued, Checkpoint: true, At: store.Forever, Reason: lifecycle.ReasonChildren, Revision: 1,
 		Wait: &store.Wait{OnFailure: store.FailureContinues},
 	}}); err != nil {

@@ -19,7 +19,7 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SC
 
 // Apply implements [store.Store]. It ignores the process, since the fences identify
 // its claims.
-func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]store.Applied, error) {
+func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]store.Applied, error) {
 	if len(writes) == 0 {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 }
 
 // apply makes writes one after another, in the caller's transaction.
-func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write) ([]store.Applied, error) {
+func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Write) ([]store.Applied, error) {
 	// For a cancellable context the driver starts a goroutine per statement, which
 	// costs more than the write of one row.
 	detached := context.WithoutCancel(ctx)
@@ -50,7 +50,7 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []store.Write
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		w := &writes[i]
+		w := writes[i]
 		open, err := s.OpenParents(ctx, q, []*store.Write{w})
 		if err != nil {
 			return nil, err

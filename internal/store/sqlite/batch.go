@@ -213,7 +213,7 @@ WHERE ended_date IS NULL AND id = (SELECT scheduled_by_process FROM taskkit_queu
 			return store.Applied{}, err
 		}
 	}
-	applied, err := t.store.apply(ctx, t.w, []store.Write{w})
+	applied, err := t.store.apply(ctx, t.w, []*store.Write{&w})
 	if err != nil {
 		return store.Applied{}, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Apply implements [store.Store].
-func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]store.Applied, error) {
+func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]store.Applied, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []store.Write) ([]st
 	var applied []store.Applied
 	commit := s.commit()
 	for i := range writes {
-		w := &writes[i]
+		w := writes[i]
 		r := s.tasks[w.ID]
 		if s.keepsOpen(w) {
 			applied = append(applied, store.Applied{Open: true})

@@ -113,9 +113,9 @@ func applyMixed(e *env) {
 	claimed := e.claim(n)
 	is(e, "claimed", len(claimed), n)
 	ends := []lifecycle.Status{lifecycle.Queued, lifecycle.Executing, lifecycle.Completed, lifecycle.Error, lifecycle.Failure}
-	writes := make([]store.Write, n)
+	writes := make([]*store.Write, n)
 	for i, c := range claimed {
-		writes[i] = store.Write{Lease: c.Lease, To: ends[i%len(ends)], Attempts: i, StatusDetail: fmt.Sprint("d", i), Reason: fmt.Sprint("r", i), Delay: time.Hour}
+		writes[i] = &store.Write{Lease: c.Lease, To: ends[i%len(ends)], Attempts: i, StatusDetail: fmt.Sprint("d", i), Reason: fmt.Sprint("r", i), Delay: time.Hour}
 		switch {
 		case i%7 == 0:
 			writes[i].Fence++
@@ -175,9 +175,9 @@ func applyTwiceOneTask(e *env) {
 	c := e.claimedTask()
 	second := store.Write{Lease: c.Lease, To: lifecycle.Completed, Checkpoint: true, Revision: 1, State: json.RawMessage(`2`)}
 	second.Seq = 1
-	applied, err := e.s.Apply(e.ctx(), process, []store.Write{
+	applied, err := e.s.Apply(e.ctx(), process, []*store.Write{
 		{Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`1`)},
-		second,
+		&second,
 		{Lease: c.Lease, To: lifecycle.Failure},
 	})
 	e.ok(err)

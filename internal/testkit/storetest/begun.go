@@ -20,7 +20,7 @@ func applyBegun(e *env) {
 			State: json.RawMessage(fmt.Sprintf(`{"at": %d}`, n)), Progress: lifecycle.Progress{Total: 100, Done: int64(n)},
 		}
 	}
-	var writes []store.Write
+	var writes []*store.Write
 	for n := range 4 {
 		c := e.claimedTask()
 		is(e, "first", e.apply(checkpoint(c.Lease, n)), store.Applied{OK: true})
@@ -28,14 +28,14 @@ func applyBegun(e *env) {
 		is(e, "second", e.apply(checkpoint(c.Lease, n)), store.Applied{OK: true})
 		is(e, "second, again", e.apply(checkpoint(c.Lease, n)), store.Applied{})
 		c.Seq++
-		writes = append(writes, checkpoint(c.Lease, 10+n))
+		writes = append(writes, new(checkpoint(c.Lease, 10+n)))
 	}
 	started := e.read(writes[0].ID).Started
 	_, err := e.request(writes[1].ID, lifecycle.ActPause)
 	e.ok(err)
 	is(e, "released", e.apply(store.Write{Lease: writes[2].Lease, To: lifecycle.Queued, Delay: -1}).OK, true)
 	writes[3].Fence++
-	writes = append(writes, checkpoint(store.Lease{ID: uuid.New(), Fence: 1, Seq: 2}, 1))
+	writes = append(writes, new(checkpoint(store.Lease{ID: uuid.New(), Fence: 1, Seq: 2}, 1)))
 
 	applied, err := e.s.Apply(e.ctx(), process, writes)
 	e.ok(err)

@@ -271,7 +271,7 @@ func (e *env) waysToWrite() map[string]func(store.Write) store.Applied {
 		"together": func(w store.Write) store.Applied {
 			e.Helper()
 			first, last := e.claimedTask(), e.claimedTask()
-			all, err := e.s.Apply(e.ctx(), process, []store.Write{checkpoint(first.Lease), w, {Lease: last.Lease, To: lifecycle.Completed}})
+			all, err := e.s.Apply(e.ctx(), process, []*store.Write{new(checkpoint(first.Lease)), &w, {Lease: last.Lease, To: lifecycle.Completed}})
 			e.ok(err)
 			is(e, "the others", fmt.Sprint(all[0], all[2]), fmt.Sprint(store.Applied{OK: true}, store.Applied{OK: true}))
 			is(e, "the other", e.read(first.ID).Seq, 1)

@@ -62,7 +62,7 @@ func conditionsStopPolicy(e *env) {
 		"alone": e.apply,
 		"together": func(w store.Write) store.Applied {
 			other, plain := e.claimedTask(), e.claimedTask()
-			all, err := e.s.Apply(e.ctx(), process, []store.Write{checkpoint(plain.Lease), w, failing(other.Lease, 3, 5)})
+			all, err := e.s.Apply(e.ctx(), process, []*store.Write{new(checkpoint(plain.Lease)), &w, new(failing(other.Lease, 3, 5))})
 			e.ok(err)
 			is(e, "a checkpoint without policy", fmt.Sprint(all[0], all[2]), fmt.Sprint(store.Applied{OK: true}, store.Applied{OK: true}))
 			is(e, "its task", e.control(other.ID), "")

@@ -127,7 +127,7 @@ func itemsByPosition(e *env) {
 	c.Seq++
 	second := c.Lease
 	second.Seq++
-	_, err := e.s.Apply(e.ctx(), process, []store.Write{recording(c.Lease, at(1, 0), at(4, 20), at(5, 0)), recording(second, at(4, 0), at(5, 2))})
+	_, err := e.s.Apply(e.ctx(), process, []*store.Write{new(recording(c.Lease, at(1, 0), at(4, 20), at(5, 0))), new(recording(second, at(4, 0), at(5, 2)))})
 	e.ok(err)
 	var got []string
 	var after store.ItemCursor

@@ -380,7 +380,7 @@ func childrenEndTogether(e *env) {
 		errs := make([]error, len(children))
 		for i, c := range children {
 			group.Go(func() {
-				_, err := e.s.Apply(e.ctx(), process, []store.Write{{Lease: c.Lease, To: lifecycle.Completed}})
+				_, err := e.s.Apply(e.ctx(), process, []*store.Write{{Lease: c.Lease, To: lifecycle.Completed}})
 				if err == nil {
 					_, err = e.s.WakeParents(e.ctx(), []uuid.UUID{parent.ID})
 				}

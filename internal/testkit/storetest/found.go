@@ -104,14 +104,14 @@ func foundTargetsGuards(e *env) {
 	is(e, "applied", e.apply(findWrite(c.Lease, complete)).OK, true)
 	c.Seq++
 	other := store.Found{Pages: []store.TargetPage{foundPage(0, 5, 7)}, Total: 2}
-	if _, err := e.s.Apply(e.ctx(), process, []store.Write{findWrite(c.Lease, other)}); err == nil {
+	if _, err := e.s.Apply(e.ctx(), process, []*store.Write{new(findWrite(c.Lease, other))}); err == nil {
 		e.Error("targets were added to a complete set")
 	}
 	fewer := store.Found{Pages: []store.TargetPage{foundPage(0, 1, 2)}, Total: 2}
 	replaced := e.claimedTask(finding)
 	is(e, "applied", e.apply(findWrite(replaced.Lease, first)).OK, true)
 	replaced.Seq++
-	if _, err := e.s.Apply(e.ctx(), process, []store.Write{findWrite(replaced.Lease, fewer)}); err == nil {
+	if _, err := e.s.Apply(e.ctx(), process, []*store.Write{new(findWrite(replaced.Lease, fewer))}); err == nil {
 		e.Error("a page was replaced by one without its former targets")
 	}
 	is(e, "the page", e.storedTargets(replaced.Lease), "1 true 0:[0]")
@@ -130,7 +130,7 @@ func foundTargetsGuards(e *env) {
 	is(e, "the task", e.read(c.ID).Seq, c.Seq)
 
 	listed := e.claimedTask()
-	if _, err := e.s.Apply(e.ctx(), process, []store.Write{findWrite(listed.Lease, other)}); err == nil {
+	if _, err := e.s.Apply(e.ctx(), process, []*store.Write{new(findWrite(listed.Lease, other))}); err == nil {
 		e.Error("targets were added to a task without a set")
 	}
 

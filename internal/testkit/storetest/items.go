@@ -60,10 +60,10 @@ func itemsReplaced(e *env) {
 	second := c.Lease
 	second.Seq++
 	other := e.claimedTask()
-	applied, err := e.s.Apply(e.ctx(), process, []store.Write{
-		recording(c.Lease, failedItem("a"), failedItem("c")),
-		recording(other.Lease, failedItem("a")),
-		recording(second, skipped, failedItem("c")),
+	applied, err := e.s.Apply(e.ctx(), process, []*store.Write{
+		new(recording(c.Lease, failedItem("a"), failedItem("c"))),
+		new(recording(other.Lease, failedItem("a"))),
+		new(recording(second, skipped, failedItem("c"))),
 	})
 	e.ok(err)
 	is(e, "applied", slices.ContainsFunc(applied, func(a store.Applied) bool { return !a.OK }), false)

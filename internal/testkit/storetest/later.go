@@ -29,8 +29,8 @@ func applyLater(e *env) {
 	e.insert(task(), task(), task())
 	claimed := e.claim(3)
 	is(e, "claimed", len(claimed), 3)
-	applied, err := e.s.Apply(e.ctx(), process, []store.Write{
-		later(claimed[0], at), later(claimed[1], time.Time{}), {Lease: claimed[2].Lease, To: lifecycle.Queued, At: past},
+	applied, err := e.s.Apply(e.ctx(), process, []*store.Write{
+		new(later(claimed[0], at)), new(later(claimed[1], time.Time{})), {Lease: claimed[2].Lease, To: lifecycle.Queued, At: past},
 	})
 	e.ok(err)
 	for i, a := range applied {

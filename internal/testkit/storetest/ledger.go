@@ -48,8 +48,8 @@ func ledgerPages(e *env) {
 	c.Seq++
 	is(e, "applied", e.apply(checkpoint(c.Lease)).OK, true)
 	c.Seq++
-	applied, err := e.s.Apply(e.ctx(), process, []store.Write{
-		succeeding(c.Lease, false, `"b"`), recording(other.Lease, failedItem("x")), succeeding(first, false, `"late"`),
+	applied, err := e.s.Apply(e.ctx(), process, []*store.Write{
+		new(succeeding(c.Lease, false, `"b"`)), new(recording(other.Lease, failedItem("x"))), new(succeeding(first, false, `"late"`)),
 	})
 	e.ok(err)
 	is(e, "applied", fmt.Sprint(applied[0].OK, applied[1].OK, applied[2].OK), "true true false")

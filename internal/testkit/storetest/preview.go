@@ -41,7 +41,7 @@ func report(e *env) {
 	c.Seq++
 	end := writing(c.Lease, `{"batches":2}`)
 	end.To = lifecycle.Completed
-	applied, err := e.s.Apply(e.ctx(), process, []store.Write{end, writing(other.Lease, `{"batches":3}`)})
+	applied, err := e.s.Apply(e.ctx(), process, []*store.Write{&end, new(writing(other.Lease, `{"batches":3}`))})
 	e.ok(err)
 	is(e, "two in one call", applied[0].OK && applied[1].OK, true)
 	is(e, "report at the end", stored(c.Lease), `{"batches":2}`)

@@ -45,7 +45,7 @@ func rates(e *env) {
 		e.Errorf("measured at %v, and the checkpoint was at %v", first.Measured, started)
 	}
 	c.Seq++
-	applied, err := e.s.Apply(e.ctx(), process, []store.Write{worked(checkpoint(c.Lease), kind, 6), worked(checkpoint(other.Lease), kind, 9)})
+	applied, err := e.s.Apply(e.ctx(), process, []*store.Write{new(worked(checkpoint(c.Lease), kind, 6)), new(worked(checkpoint(other.Lease), kind, 9))})
 	e.ok(err)
 	is(e, "two in one call", applied[0].OK && applied[1].OK, true)
 	is(e, "rate", e.rate(c.ID), "11 [{5 5s} {6 6s}]")

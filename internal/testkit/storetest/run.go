@@ -218,7 +218,7 @@ func (e *env) claimedTask(change ...func(*store.NewTask)) store.ClaimedTask {
 // apply makes one write.
 func (e *env) apply(w store.Write) store.Applied {
 	e.Helper()
-	as, err := e.s.Apply(e.ctx(), process, []store.Write{w})
+	as, err := e.s.Apply(e.ctx(), process, []*store.Write{&w})
 	e.ok(err)
 	is(e, "answers", len(as), 1)
 	return as[0]

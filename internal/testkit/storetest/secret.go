@@ -22,9 +22,9 @@ func secrets(e *env) {
 	is(e, "of the new spec", e.read(replaced).Secrets, "/spec/b")
 	is(e, "revisions", [2]int{e.read(replaced).Revision, e.read(replaced).SpecRevision}, [2]int{2, 2})
 
-	var writes []store.Write
+	var writes []*store.Write
 	for _, c := range e.claim(2) {
-		writes = append(writes, store.Write{
+		writes = append(writes, &store.Write{
 			Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 2, State: json.RawMessage(`{"at":1}`), Secrets: "/state/x\n/spec/c",
 		})
 	}
@@ -34,7 +34,7 @@ func secrets(e *env) {
 	is(e, "added", [2]string{e.read(id).Secrets, e.read(none).Secrets}, [2]string{"/spec/a\n/state/x\n/spec/c", "/state/x\n/spec/c"})
 
 	// A write that is refused adds nothing, nor does one without a checkpoint.
-	e.apply(writes[0])
+	e.apply(*writes[0])
 	h := writes[0].Lease
 	h.Seq++
 	is(e, "end", e.apply(store.Write{Lease: h, To: lifecycle.Failure, Secrets: "/spec/d"}).OK, true)

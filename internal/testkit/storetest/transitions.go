@@ -44,14 +44,14 @@ func applyEvery(e *env) {
 	e.insert(tasks...)
 	claimed := e.claim(len(tries))
 	is(e, "claimed", len(claimed), len(tries))
-	var begin []store.Write
-	writes := make([]store.Write, len(tries))
+	var begin []*store.Write
+	writes := make([]*store.Write, len(tries))
 	for i, try := range tries {
 		lease := claimed[i].Lease
 		if try.from != lifecycle.Scheduling {
-			begin = append(begin, store.Write{Lease: lease, To: try.from})
+			begin = append(begin, &store.Write{Lease: lease, To: try.from})
 		}
-		writes[i] = store.Write{Lease: lease, To: try.to, Partial: try.partial}
+		writes[i] = &store.Write{Lease: lease, To: try.to, Partial: try.partial}
 		if i%3 == 0 {
 			writes[i].Checkpoint, writes[i].Revision, writes[i].State = true, 1, json.RawMessage(`{}`)
 		}
