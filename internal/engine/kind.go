@@ -131,10 +131,10 @@ type Env struct {
 	Deferred *Deferred
 	LastPass bool // there is none after it: what is deferred fails
 	// Child says whose child the task is; nil: nobody's. Family are the task's own children,
-	// before this batch; zero: its kind has none.
+	// before this batch; nil: it can have none.
 	Child  *store.Child
 	Family *store.Family
-	// Options are those of the task; nil: none.
+	// Options are those of the task; nil: none, and the task can have no children.
 	Options *store.Options
 	// CountChildren counts the children of the task, see [store.Parents].
 	CountChildren func(ctx context.Context) (store.ChildCounts, error)
