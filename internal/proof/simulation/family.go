@@ -10,7 +10,17 @@ import (
 
 // Family implements [store.Parents].
 func (n *node) Family(ctx context.Context, l store.Lease) (store.Family, error) {
+	n.state.Lock()
+	n.families[l.ID] = l.Fence
+	n.state.Unlock()
 	return do(ctx, n, "Family", func(ctx context.Context) (store.Family, error) { return n.db.Family(ctx, l) })
+}
+
+// readFamilyWith returns the fence with which a session last read the children of a task.
+func (n *node) readFamilyWith(id uuid.UUID) int64 {
+	n.state.Lock()
+	defer n.state.Unlock()
+	return n.families[id]
 }
 
 // Children implements [store.Parents].

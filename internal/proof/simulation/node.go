@@ -26,10 +26,11 @@ type node struct {
 	readingHealth int                    // calls of ReadHealth that have not returned
 	answered      map[string][]answer    // of indicators, see [Throttle]
 	readings      map[uuid.UUID]reading  // what its sessions were told of the times of their tasks
+	families      map[uuid.UUID]int64    // the fences with which its sessions last read the children of their tasks
 }
 
 func (w *env) node(label string) *node {
-	return &node{env: w, label: label, txs: make(map[*nodeTx]bool), readings: make(map[uuid.UUID]reading), due: make(map[string][]time.Time), answered: make(map[string][]answer)}
+	return &node{env: w, label: label, txs: make(map[*nodeTx]bool), readings: make(map[uuid.UUID]reading), families: make(map[uuid.UUID]int64), due: make(map[string][]time.Time), answered: make(map[string][]answer)}
 }
 
 // crash ends the machine: no call of it gets through any more, and the store

@@ -82,8 +82,12 @@ func (c *call) parentBatch(ctx context.Context, s *engine.Step, at *state) (next
 // checkFamily checks what a batch of a parent is given of its children.
 func (c *call) checkFamily(s *engine.Step, at *state) {
 	f := s.Family
-	if now, err := c.mem.Task(context.Background(), c.id); err != nil || stateOf(now.State).At != at.At {
+	now, err := c.mem.Task(context.Background(), c.id)
+	switch {
+	case err != nil, stateOf(now.State).At != at.At:
 		return // a commit of it was late: this batch will not be committed
+	case !now.Status.InFlight(), now.Fence != c.readFamilyWith(c.id):
+		return // another worker has taken the task over, and may have ended it (seed 91505): nor will this one
 	}
 	if w := at.Wait; w != nil {
 		c.count("parent goes on after its wait")
