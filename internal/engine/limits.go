@@ -104,7 +104,7 @@ type Limiter interface {
 	Limits() ([]store.Limit, error)
 }
 
-// entry is what a task with limits needs to enter.
+// entry is what a session needs to enter whose task may have limits: its own, or by its kind.
 type entry struct {
 	limits   []store.Limit
 	err      error         // of the limits that the kind of the task gives it

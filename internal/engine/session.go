@@ -113,7 +113,7 @@ type session struct {
 	family  *store.Family // before the present batch; nil: the task can have no children
 	times   *times        // nil: the task may execute at any time
 	rate    *rateLimit    // nil: any
-	entry   *entry        // nil: the task has no limits
+	entry   *entry        // nil: the task can have no limits
 
 	// unknownEnd is the last end whose outcome was unknown; nil if there was none.
 	unknownEnd *store.Write

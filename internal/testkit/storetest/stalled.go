@@ -12,19 +12,19 @@ func stalledStays(e *env) {
 	stalled := true
 	for name, c := range map[string]struct {
 		begun  bool
-		writes []*store.Write
+		writes []store.Write
 		leaves bool
 		want   bool
 	}{
-		"released":                           {writes: []*store.Write{{To: lifecycle.Queued}}, want: true},
-		"released after its start":           {begun: true, writes: []*store.Write{{To: lifecycle.Queued}}, want: true},
+		"released":                           {writes: []store.Write{{To: lifecycle.Queued}}, want: true},
+		"released after its start":           {begun: true, writes: []store.Write{{To: lifecycle.Queued}}, want: true},
 		"its worker left":                    {leaves: true, want: true},
 		"its worker left in its batch":       {begun: true, leaves: true, want: true},
-		"failed with an error":               {begun: true, writes: []*store.Write{{To: lifecycle.Queued, Attempts: 1}}},
-		"released with a checkpoint":         {begun: true, writes: []*store.Write{{To: lifecycle.Queued, Checkpoint: true}}},
-		"released after a checkpoint":        {begun: true, writes: []*store.Write{{To: lifecycle.Executing, Checkpoint: true}, {To: lifecycle.Queued}}},
-		"its worker left after a checkpoint": {begun: true, writes: []*store.Write{{To: lifecycle.Executing, Checkpoint: true}}, leaves: true},
-		"ended":                              {begun: true, writes: []*store.Write{{To: lifecycle.Failure, Attempts: 1}}},
+		"failed with an error":               {begun: true, writes: []store.Write{{To: lifecycle.Queued, Attempts: 1}}},
+		"released with a checkpoint":         {begun: true, writes: []store.Write{{To: lifecycle.Queued, Checkpoint: true}}},
+		"released after a checkpoint":        {begun: true, writes: []store.Write{{To: lifecycle.Executing, Checkpoint: true}, {To: lifecycle.Queued}}},
+		"its worker left after a checkpoint": {begun: true, writes: []store.Write{{To: lifecycle.Executing, Checkpoint: true}}, leaves: true},
+		"ended":                              {begun: true, writes: []store.Write{{To: lifecycle.Failure, Attempts: 1}}},
 	} {
 		id := e.one()
 		e.edit(id, TaskColumns{Stalled: &stalled})
@@ -36,7 +36,7 @@ func stalledStays(e *env) {
 		}
 		for _, w := range c.writes {
 			w.Lease = claimed.Lease
-			e.apply(*w)
+			e.apply(w)
 			if w.Checkpoint {
 				claimed.Seq++
 			}
