@@ -44,8 +44,8 @@ func kills(s *scenario) func() {
 // leaves in time and without an error, what it held goes on elsewhere, and no
 // attempt is spent.
 func deploys(s *scenario) func() {
-	// Nothing here is a takeover, and no batch is too long.
-	s.args.DeadAfter, s.args.Heartbeat, s.args.Batch = time.Minute, time.Second, 20*time.Second
+	// Nothing here is a takeover, and no batch or call is too long, on a busy machine either.
+	s.args.DeadAfter, s.args.Heartbeat, s.args.Batch, s.args.Call = time.Minute, time.Second, 20*time.Second, 20*time.Second
 	s.afterAll = func(r *oracle.Report) {
 		if n, err := s.count("SELECT count(*) FROM taskkit_task_attempt"); err != nil || n != 0 {
 			s.Errorf("%d attempts have failed (%v)", n, err)
