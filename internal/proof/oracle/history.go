@@ -80,8 +80,9 @@ type Author int
 
 // The authors. A database does not tell.
 const (
-	Unknown Author = iota
-	Holder         // the worker that held the task, by a write under its fence
+	Unknown   Author = iota
+	Holder           // the worker that held the task, by a write under its fence
+	Submitter        // who submitted the task, or a task that was merged into it
 	Other
 )
 
@@ -129,9 +130,11 @@ func (h *Change) checkpoint() bool {
 }
 
 // coalesced reports whether the change is a submission with a reference that
-// replaced a waiting task: its spec and, with it, its state and counters.
+// replaced a waiting task: its spec and, with it, its state and counters. Where the author is
+// not known, only another spec shows it.
 func (h *Change) coalesced() bool {
-	return h.Op == "UPDATE" && h.Old.Spec != h.New.Spec && h.Old.Fence == h.New.Fence && h.Old.Status == queued && h.New.Status == queued
+	merged := h.By == Submitter || h.By == Unknown && h.Old.Spec != h.New.Spec
+	return h.Op == "UPDATE" && merged && h.Old.Fence == h.New.Fence && h.Old.Status == queued && h.New.Status == queued
 }
 
 // begins returns the checkpoint_seq from which on the task works for its present

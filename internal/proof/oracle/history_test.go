@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func runInMemory() (*oracle.History, *oracle.Task) {
 	for i, r := range rows {
 		c := &oracle.Change{ID: int64(i), Tx: int64(i), Op: "UPDATE", By: oracle.Holder, New: r}
 		if i == 0 {
-			c.Op, c.By = "INSERT", oracle.Other
+			c.Op, c.By = "INSERT", oracle.Submitter
 		} else {
 			c.Old = rows[i-1]
 		}
@@ -44,6 +45,54 @@ func runInMemory() (*oracle.History, *oracle.Task) {
 	last := rows[3]
 	t.Current = &last
 	return h, t
+}
+
+// begunAnew is a history that violates nothing, if author is the submitter: the attempt after the first checkpoint failed, a
+// task with the same spec was merged into the one that waited, and all items were worked on again.
+func begunAnew(author oracle.Author) *oracle.History {
+	h, t := runInMemory()
+	first := t.Changes[:3]
+	waits := first[2].New
+	waits.Status, waits.Process, waits.Attempts = "QUEUED", "", 1
+	anew := waits
+	anew.State, anew.Cursor, anew.Done, anew.Attempts, anew.Started, anew.Total = "{}", 0, 0, 0, 0, -1
+	claimed := anew
+	claimed.Status, claimed.Fence, claimed.Attempts, claimed.Process = "SCHEDULING", 2, 1, "w-1"
+	ended := t.Changes[3].New
+	ended.Fence = 2
+	t.Changes = first
+	for _, c := range []struct {
+		by oracle.Author
+		to oracle.Row
+	}{{oracle.Holder, waits}, {author, anew}, {oracle.Other, claimed}, {oracle.Holder, ended}} {
+		i := int64(len(t.Changes))
+		t.Changes = append(t.Changes, &oracle.Change{ID: i, Tx: i, Op: "UPDATE", By: c.by, Old: t.Changes[i-1].New, New: c.to})
+	}
+	t.Touches = t.Touches[:2]
+	for _, entity := range []int64{0, 1, 3} {
+		t.Touches = append(t.Touches, oracle.Touches{Fence: 2, Seq: 1, Tx: 6, N: 1, First: entity, Last: entity})
+	}
+	t.Facts.Accepted = map[oracle.Accepted]int64{{Fence: 2, Seq: 1, To: "COMPLETED"}: 1}
+	*t.Current = ended
+	return h
+}
+
+// A submission that was merged into a task that waits lets it begin anew, with the same spec as well; nobody
+// else may.
+func TestBegunAnew(t *testing.T) {
+	t.Parallel()
+	opts := oracle.Options{Ended: true, MaxAttempts: 3}
+	if r := begunAnew(oracle.Submitter).Check(opts); !r.OK() {
+		t.Error(r.Violations)
+	}
+	for _, other := range []oracle.Author{oracle.Unknown, oracle.Holder, oracle.Other} {
+		text := fmt.Sprint(begunAnew(other).Check(opts).Violations)
+		for _, want := range []string{"I1: task t1: 2 entities touched more than once", "I4: task t1: a counter goes down", "I6: task t1: the state changes without a checkpoint"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("begun anew by author %d: found %s, want %q", other, text, want)
+			}
+		}
+	}
 }
 
 // Each violation that only a run in memory can show is found in it.

@@ -200,8 +200,11 @@ func change(id int64, c memstore.Change) *oracle.Change {
 	case c.After == nil:
 		h.Op = "DELETE"
 	}
-	if c.By == "Apply" || c.By == "Commit" {
+	switch c.By {
+	case "Apply", "Commit":
 		h.By = oracle.Holder
+	case "Insert":
+		h.By = oracle.Submitter
 	}
 	o := c.Options.Conditions
 	if c.After != nil {
