@@ -82,7 +82,7 @@ type Author int
 const (
 	Unknown   Author = iota
 	Holder           // the worker that held the task, by a write under its fence
-	Submitter        // who submitted the task, or a task that was merged into it
+	Submitter        // a submission, which stored the task or was merged into it
 	Other
 )
 

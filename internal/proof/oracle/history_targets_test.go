@@ -18,7 +18,7 @@ func history(rows []oracle.Row) (*oracle.History, *oracle.Task) {
 		c := &oracle.Change{ID: int64(i), Tx: int64(i), Op: "UPDATE", By: oracle.Holder, New: r}
 		switch i {
 		case 0:
-			c.Op, c.By = "INSERT", oracle.Other
+			c.Op, c.By = "INSERT", oracle.Submitter
 		case 1:
 			c.By = oracle.Other
 		}

@@ -47,8 +47,8 @@ func runInMemory() (*oracle.History, *oracle.Task) {
 	return h, t
 }
 
-// begunAnew is a history that violates nothing, if author is the submitter: the attempt after the first checkpoint failed, a
-// task with the same spec was merged into the one that waited, and all items were worked on again.
+// begunAnew is a history in which a task gives up after its first checkpoint, is reset by author with its spec as it
+// was, and works on all its items again. It violates nothing if author is the submitter.
 func begunAnew(author oracle.Author) *oracle.History {
 	h, t := runInMemory()
 	first := t.Changes[:3]
@@ -77,8 +77,8 @@ func begunAnew(author oracle.Author) *oracle.History {
 	return h
 }
 
-// A submission that was merged into a task that waits lets it begin anew, with the same spec as well; nobody
-// else may.
+// A submission that is merged into a waiting task lets it begin anew, with the same spec as well. Nothing else
+// may do so, and where the author is not known, the same spec is no proof of a submission.
 func TestBegunAnew(t *testing.T) {
 	t.Parallel()
 	opts := oracle.Options{Ended: true, MaxAttempts: 3}
