@@ -33,9 +33,9 @@ type newColumn struct {
 
 // newColumns are all there are.
 var newColumns = []*newColumn{
-	{Column: sqlrows.Text("id", func(t *NewTask) string { return t.ID.String() }).As("uuid")},
-	{Column: sqlrows.Text(ownerColumns, func(t *NewTask) string { return t.Owner.String() }).As("uuid"), count: 3},
-	{Column: sqlrows.Text("run_as_id", func(t *NewTask) string { return t.RunAs.String() }).As("uuid")},
+	{Column: idColumn("id", func(t *NewTask) uuid.UUID { return t.ID })},
+	{Column: idColumn(ownerColumns, func(t *NewTask) uuid.UUID { return t.Owner }), count: 3},
+	{Column: idColumn("run_as_id", func(t *NewTask) uuid.UUID { return t.RunAs })},
 	{Column: sqlrows.Text(kindColumn, func(t *NewTask) string { return t.Kind })},
 	{Column: sqlrows.Text("execution_spec", (*NewTask).ownSpec).As("json").OrNull()},
 	{Column: sqlrows.Number("codec_revision", func(t *NewTask) int64 { return int64(t.Revision) })},
@@ -48,8 +48,8 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Text("unique_key", func(t *NewTask) string { return t.UniqueKey }).OrNull()},
 	{Column: sqlrows.Text(idempotencyColumn, func(t *NewTask) string { return t.IdempotencyKey }).OrNull()},
 	{Column: sqlrows.Number("items_total", func(t *NewTask) int64 { return t.Total }).OrNull()},
-	{Column: sqlrows.Text("parent_id", func(t *NewTask) string { return optionalID(t.Parent) }).As("uuid").OrNull()},
-	{Column: sqlrows.Text("follows_id", func(t *NewTask) string { return optionalID(t.Follows) }).As("uuid").OrNull()},
+	{Column: optionalIDColumn("parent_id", func(t *NewTask) uuid.UUID { return t.Parent })},
+	{Column: optionalIDColumn("follows_id", func(t *NewTask) uuid.UUID { return t.Follows })},
 	{Column: sqlrows.Text("traceparent", func(t *NewTask) string { return t.Traceparent }).OrNull()},
 	{Column: sqlrows.Text("targets_field", func(t *NewTask) string { return t.TargetsField }).OrNull()},
 	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull()},
@@ -58,7 +58,7 @@ var newColumns = []*newColumn{
 	actorColumn,
 	{Column: sqlrows.Text("control", (*NewTask).control).OrNull()},
 	{Column: sqlrows.Text("control_reason", (*NewTask).controlReason).OrNull()},
-	{Column: sqlrows.Text("delayed", func(t *NewTask) string { return map[bool]string{true: "1"}[t.Delayed()] }).OrNull(), expr: delayedSQL},
+	{Column: sqlrows.Text("delayed", (*NewTask).delayed).OrNull(), expr: delayedSQL},
 }
 
 // ownSpec is the spec in the row of a task; "" if it is in the plan.
@@ -89,6 +89,14 @@ func (t *NewTask) controlReason() string {
 	return t.Options.PauseReason(lifecycle.Progress{})
 }
 
+// delayed is "1" for a task that [NewTask.Delayed] says waits; otherwise "".
+func (t *NewTask) delayed() string {
+	if t.Delayed() {
+		return "1"
+	}
+	return ""
+}
+
 // delayedSQL is the SQL of delayed.
 func delayedSQL(pg, lite string) string {
 	return dialect.Either("coalesce("+pg+"::boolean, false)", "coalesce(CAST("+lite+" AS INTEGER), 0)")
@@ -97,8 +105,20 @@ func delayedSQL(pg, lite string) string {
 // actorColumn is used when a task has an actor. Its columns are then taken from
 // those of the owner.
 var actorColumn = &newColumn{
-	Column: sqlrows.Text("created_by, modified_by", func(t *NewTask) string { return optionalID(t.Actor) }).As("uuid").OrNull(),
+	Column: optionalIDColumn("created_by, modified_by", func(t *NewTask) uuid.UUID { return t.Actor }),
 	count:  2,
+}
+
+// idColumn returns a column of ids.
+func idColumn(name string, id func(*NewTask) uuid.UUID) sqlrows.Column[NewTask] {
+	return sqlrows.Text(name, func(t *NewTask) string { return id(t).String() }).As("uuid").
+		EqualBy(func(a, b *NewTask) bool { return id(a) == id(b) })
+}
+
+// optionalIDColumn returns a column of ids, in which the zero id is NULL.
+func optionalIDColumn(name string, id func(*NewTask) uuid.UUID) sqlrows.Column[NewTask] {
+	return sqlrows.Text(name, func(t *NewTask) string { return optionalID(id(t)) }).As("uuid").OrNull().
+		EqualBy(func(a, b *NewTask) bool { return id(a) == id(b) })
 }
 
 // optionalID is an id as text; the zero id is "".
@@ -251,5 +271,5 @@ func (s insertPlan) text(table string) string {
 	param := "$" + strconv.Itoa(params+1)
 	// SQLite would take an ON that follows for one of a join.
 	return head + "SELECT " + from.String() + "\nFROM " +
-		dialect.Either("json_array_elements("+param+"::json)", "json_each("+param+")") + where
+		dialect.Either("jsonb_array_elements("+param+"::jsonb)", "json_each("+param+")") + where
 }

@@ -19,6 +19,7 @@ type Column[R any] struct {
 	text   func(*R) string // or
 	number func(*R) int64
 	null   bool
+	equal  func(a, b *R) bool // nil: as the values are
 }
 
 // Text returns a column of type text.
@@ -44,12 +45,26 @@ func (c Column[R]) OrNull() Column[R] {
 	return c
 }
 
+// EqualBy returns the column with a function that reports whether two rows have the same
+// value: for values whose text takes longer to make than they take to compare.
+func (c Column[R]) EqualBy(equal func(a, b *R) bool) Column[R] {
+	c.equal = equal
+	return c
+}
+
 // Same reports whether all rows have the same value.
 func (c *Column[R]) Same(rows []*R) bool {
-	if len(rows) < 2 {
+	switch {
+	case len(rows) < 2:
 		return true
-	}
-	if c.text != nil {
+	case c.equal != nil:
+		for _, r := range rows[1:] {
+			if !c.equal(rows[0], r) {
+				return false
+			}
+		}
+		return true
+	case c.text != nil:
 		return allEqual(rows, c.text)
 	}
 	return allEqual(rows, c.number)

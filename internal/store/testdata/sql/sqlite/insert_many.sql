@@ -8,5 +8,5 @@ SELECT /*/**/ (value ->> 0) --*/
 /*/**/--*/ (value ->> 0)::uuid
 , $1, $1, $1, $2, $3, $4, $5, $6, $7
 FROM /*/**/ json_each($8) --*/
-/*/**/--*/ json_array_elements($8::json)
+/*/**/--*/ jsonb_array_elements($8::jsonb)
 WHERE true;

@@ -46,7 +46,7 @@ SELECT /*/**/ (value ->> 0) --*/
 , /*/**/ (value ->> 15) --*/
 /*/**/--*/ (value ->> 15)::text
 FROM /*/**/ json_each($1) --*/
-/*/**/--*/ json_array_elements($1::json)
+/*/**/--*/ jsonb_array_elements($1::jsonb)
 WHERE NOT EXISTS (SELECT 1 FROM /*/**/ taskkit_merged_key --*/
 /*/**/--*/ "taskkit".taskkit_merged_key
  m WHERE m.execution_component_name = /*/**/ (value ->> 3) --*/

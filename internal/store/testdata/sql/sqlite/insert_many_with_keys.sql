@@ -11,6 +11,6 @@ SELECT /*/**/ (value ->> 0) --*/
 , $1, $1, $1, $2, $3, $4, $5, $6, $7, /*/**/ (value ->> 1) --*/
 /*/**/--*/ (value ->> 1)::text
 FROM /*/**/ json_each($8) --*/
-/*/**/--*/ json_array_elements($8::json)
+/*/**/--*/ jsonb_array_elements($8::jsonb)
 WHERE true
 ON CONFLICT DO NOTHING;
