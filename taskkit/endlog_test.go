@@ -41,6 +41,8 @@ func TestLogLineOfTheEnd(t *testing.T) {
 			}
 			b.State.Next++
 			b.Advance(3)
+			b.Fail("one of them", nil)
+			b.Skip("another", "not_needed")
 			return taskkit.More, nil
 		}}
 		var l logged
@@ -50,7 +52,7 @@ func TestLogLineOfTheEnd(t *testing.T) {
 		if task := ended(t, db, submitted(t, db, k, countSpec{})); task.Status != taskkit.StatusFailure {
 			t.Fatalf("the task is %s", task.Status)
 		}
-		const want = "status=FAILURE done=3 failed=0 skipped=0"
+		const want = "status=FAILURE done=1 failed=1 skipped=1"
 		until(t, "logged", func() bool { return strings.Contains(l.String(), "task ended") })
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("%q is not in\n%s", want, l.String())

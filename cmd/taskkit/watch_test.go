@@ -68,12 +68,18 @@ func (s *site) submit(t *testing.T, opts ...taskkit.SubmitOption) taskkit.ID {
 	return id
 }
 
-// work runs a worker until the test ends.
+// work runs a worker for the kind watch until the test ends.
 func (s *site) work(t *testing.T, f execute) {
 	t.Helper()
 	var r taskkit.Registry
 	taskkit.Register(&r, watchtask.Kind, f)
-	w, err := taskkit.NewWorker(s.DB.DB, &r, taskkit.Config{
+	s.serve(t, &r)
+}
+
+// serve runs a worker until the test ends.
+func (s *site) serve(t *testing.T, r *taskkit.Registry) {
+	t.Helper()
+	w, err := taskkit.NewWorker(s.DB.DB, r, taskkit.Config{
 		Schema: s.schema, Poll: 20 * time.Millisecond, PollListening: 50 * time.Millisecond,
 		Drain: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	})

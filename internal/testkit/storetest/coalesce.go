@@ -131,6 +131,7 @@ func coalesceRetry(e *env) {
 	is(e, "id", e.insert(of(`{"n": 2}`, func(t *store.NewTask) { t.Reason = "new" }))[0], id)
 	got := e.read(id)
 	is(e, "spec, state, reason, status", fmt.Sprint(string(got.Spec), string(got.State), got.Reason, got.Status), `{"n": 2}{}newQUEUED`)
+	is(e, "why it waits", got.WaitingReason, "")
 	is(e, "attempts, fence, checkpoints", fmt.Sprint(got.Attempts, got.Fence, got.Seq), "0 1 1")
 	is(e, "progress", fmt.Sprintf("%+v", got.Progress), fmt.Sprintf("%+v", lifecycle.Progress{Total: -1}))
 	is(e, "failed items", e.items(id, store.ItemFailed), "[]")

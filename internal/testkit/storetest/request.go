@@ -208,6 +208,7 @@ func requestPauseResume(e *env) {
 	es, err := e.s.Events(e.ctx(), n.ID, 10)
 	e.ok(err)
 	is(e, "events, newest first", es[0].Action+" "+es[1].Action, "resume pause")
+	is(e, "asked by, in the events", es[0].Actor == uuid.Nil && es[1].Actor == uuid.Nil, true)
 }
 
 // requestPriority: a new priority decides about the next claim, and is recorded. It changes
