@@ -59,7 +59,7 @@ func (reporting) Report(context.Context, *taskkit.Batch[exportcaseload.Spec, exp
 	return exportcaseload.Result{}, nil
 }
 
-// To look at a task is not to fetch its result: the time until the result expires does not begin.
+// To show a task is not to fetch its result: the time until the result expires does not begin.
 func TestShowIsNotFetching(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
