@@ -7,7 +7,7 @@ import (
 
 const (
 	// prefetchMax bounds how many tasks a worker claims beyond its free slots. It is prefetchTime of work at 80,000 tasks
-	// a second, which is faster than a worker on two cores: a bound that holds sooner leaves the slots without work while a claim is
+	// a second, more than a worker on two cores ends: with a lower bound the slots have no work while a claim is
 	// under way. See ADR 38.
 	prefetchMax = 4000
 	// prefetchTime is how much work may wait in the buffer while claims are fast, by the average

@@ -89,7 +89,7 @@ func (t *NewTask) controlReason() string {
 	return t.Options.PauseReason(lifecycle.Progress{})
 }
 
-// delayed is "1" for a task that [NewTask.Delayed] says waits; otherwise "".
+// delayed is "1" if [NewTask.Delayed] is true; otherwise "".
 func (t *NewTask) delayed() string {
 	if t.Delayed() {
 		return "1"
@@ -109,7 +109,7 @@ var actorColumn = &newColumn{
 	count:  2,
 }
 
-// idColumn returns a column of ids.
+// idColumn returns a column of ids that every task has.
 func idColumn(name string, id func(*NewTask) uuid.UUID) sqlrows.Column[NewTask] {
 	return sqlrows.Text(name, func(t *NewTask) string { return id(t).String() }).As("uuid").
 		EqualBy(func(a, b *NewTask) bool { return id(a) == id(b) })
