@@ -312,3 +312,26 @@ func TestArchitectureListsPackages(t *testing.T) {
 		}
 	}
 }
+
+// parameters is how many parameters a statement may have on each database.
+var parameters = map[string]int{"PostgreSQL": 65535, "SQLite": 32766}
+
+// What an executor must mind is in its guide: how many items a statement takes, and the order in which it locks rows.
+func TestGuideOfExecutors(t *testing.T) {
+	t.Parallel()
+	text := strings.Join(strings.Fields(string(read(t, "docs/writing-executors.md"))), " ")
+	for database, most := range parameters {
+		for _, n := range []int{most, most / 8} {
+			if figure := fmt.Sprintf("%d,%03d on %s", n/1000, n%1000, database); !strings.Contains(text, figure) {
+				t.Errorf("the guide does not say %q", figure)
+			}
+		}
+	}
+	if want := fmt.Sprintf("`max=%d`", parameters["SQLite"]/8); !strings.Contains(text, want) {
+		t.Errorf("the guide does not say %s", want)
+	}
+	do, _, found := strings.Cut(text, " Don't ")
+	if _, do, _ = strings.Cut(do, " Do - "); !found || !strings.Contains(do, "sort the ids of a batch before you UPDATE") {
+		t.Error("the list of what to do does not say to sort ids before an UPDATE")
+	}
+}

@@ -132,6 +132,34 @@ func undocumented(decl ast.Decl) []*ast.Ident {
 	return missing
 }
 
+// TestEndingsAreDocumented checks that each value of taskkit.Ending says what it means: a comment on the group
+// would not tell an executor which of them it has.
+func TestEndingsAreDocumented(t *testing.T) {
+	t.Parallel()
+	endings := 0
+	for _, f := range goFiles(t) {
+		if f.test() || !inDirs(f.path, []string{"taskkit"}) {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "Ending" {
+				endings++
+				if spec.Doc == nil && spec.Comment == nil {
+					t.Errorf("%s:%d: %s has no comment", f.path, f.lineOf(spec), spec.Names[0].Name)
+				}
+			}
+			return true
+		})
+	}
+	if endings != 5 {
+		t.Errorf("%d values of Ending are found, want 5", endings)
+	}
+}
+
 // receiver returns the name of a method's type: T of *T[A, B].
 func receiver(x ast.Expr) *ast.Ident {
 	for {
