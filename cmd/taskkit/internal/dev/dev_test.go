@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -248,39 +249,63 @@ func TestInterruptedChange(t *testing.T) {
 		o, _ := options(t, db)
 		o.Keep = true
 		r := start(t, o)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		done := make(chan error, 1)
-		go func() { done <- r.makeChange(ctx) }() // nobody runs its tasks
-		ours := taskkit.Filter{Queue: r.workspace.queue}
-		deadline := time.After(testdb.Patience(t))
-		for tick := time.NewTicker(20 * time.Millisecond); ; {
-			tasks, err := r.client.Tasks(t.Context(), ours)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(tasks) == 1 {
-				break
-			}
-			select {
-			case err := <-done:
-				t.Fatalf("ended too early: %v", err)
-			case <-deadline:
-				t.Fatal("no task was submitted")
-			case <-tick.C:
-			}
-		}
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want context.Canceled", err)
-		}
-		if err := r.abandon(); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want context.Canceled", err)
-		}
-		if tasks, err := r.client.Tasks(t.Context(), ours); err != nil || len(tasks) != 0 {
-			t.Errorf("%d tasks were left (%v)", len(tasks), err)
-		}
+		interrupt(t, r, r.makeChange, func(tasks []*taskkit.Task) bool { return len(tasks) == 1 }) // nobody runs them
 	})
+}
+
+// Nor do actions that are interrupted while they have buckets: their tasks are deleted by the
+// workers.
+func TestInterruptedBuckets(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		o, _ := options(t, db)
+		o.Keep, o.People = true, 2000
+		r := start(t, o)
+		if _, err := r.workers.add(holdBuckets); err != nil {
+			t.Fatal(err)
+		}
+		interrupt(t, r, r.work, func(tasks []*taskkit.Task) bool {
+			return slices.ContainsFunc(tasks, func(t *taskkit.Task) bool { return t.Parent != (taskkit.ID{}) })
+		})
+	})
+}
+
+// interrupt interrupts a part of a run when its live tasks are so, abandons the run, and checks
+// that none is left.
+func interrupt(t *testing.T, r *run, part func(context.Context) error, when func([]*taskkit.Task) bool) {
+	t.Helper()
+	tasks := func() []*taskkit.Task {
+		t.Helper()
+		found, err := r.client.Tasks(t.Context(), taskkit.Filter{Queue: r.workspace.queue, Statuses: live()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- part(ctx) }()
+	deadline := time.After(testdb.Patience(t))
+	for tick := time.NewTicker(20 * time.Millisecond); !when(tasks()); {
+		select {
+		case err := <-done:
+			t.Fatalf("ended too early: %v", err)
+		case <-deadline:
+			t.Fatal("the tasks are never as they should be")
+		case <-tick.C:
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	if err := r.abandon(); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	for _, left := range tasks() {
+		t.Errorf("a task of %s was left: %s, %s", left.Kind, left.Status, left.Control)
+	}
 }
 
 // A worker ends when its parent has ended, in whatever way: its standard input is

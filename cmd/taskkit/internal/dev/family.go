@@ -67,6 +67,11 @@ func (r *run) attempts(ctx context.Context, id taskkit.ID) (int, error) {
 	return n, nil
 }
 
+// live is the statuses of tasks that have not ended.
+func live() []taskkit.Status {
+	return []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}
+}
+
 // runningOf returns those tasks of an action, and below it, that a worker has claimed.
 func (r *run) runningOf(ctx context.Context, a *action, worker string) ([]*taskkit.Task, error) {
 	t, err := r.client.Task(ctx, a.id)
@@ -77,7 +82,6 @@ func (r *run) runningOf(ctx context.Context, a *action, worker string) ([]*taskk
 }
 
 func (r *run) runningBelow(ctx context.Context, tasks []*taskkit.Task, worker string) (running []*taskkit.Task, err error) {
-	live := []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}
 	for _, t := range tasks {
 		if t.Ended() {
 			continue
@@ -85,7 +89,7 @@ func (r *run) runningBelow(ctx context.Context, tasks []*taskkit.Task, worker st
 		if strings.HasPrefix(t.Worker, worker+"-") {
 			running = append(running, t)
 		}
-		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: live, Limit: childPage})
+		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: live(), Limit: childPage})
 		if err != nil {
 			return nil, err
 		}

@@ -167,6 +167,9 @@ func (r *run) stuck(ctx context.Context) error {
 			continue
 		}
 		why, err := r.client.Explain(ctx, a.id)
+		if errors.Is(err, taskkit.ErrNotFound) {
+			continue // it was deleted meanwhile
+		}
 		if err != nil {
 			return err
 		}
@@ -175,22 +178,48 @@ func (r *run) stuck(ctx context.Context) error {
 	return errors.New(text.String())
 }
 
-// abandon deletes the submitted tasks after an interrupt. When the whole database
-// is removed anyway it does nothing.
+// abandon deletes the tasks of the run that have not ended, after an interrupt, and then ends the
+// workers. A task that runs or has children is removed by a worker, so that they must be there.
+// When the whole database is removed anyway it only ends them.
 func (r *run) abandon() error {
-	r.view.message("interrupted: the workers finish their current batches and end")
-	if err := r.workers.end(); err != nil || r.workspace.temporary(r.Options) {
-		return errors.Join(err, context.Canceled)
+	var err error
+	if r.workspace.temporary(r.Options) {
+		r.view.message("interrupted: the workers finish their current batches and end")
+	} else {
+		r.view.message("interrupted: the tasks are deleted, and then the workers end")
+		err = r.deleteLive()
 	}
-	ctx := context.Background() // the run's context has ended
-	for _, a := range r.submitted() {
-		if a.task != nil && a.task.Ended() {
-			continue
+	return errors.Join(err, r.workers.end(), context.Canceled)
+}
+
+// deleteLive deletes the tasks of the run that have not ended, and returns when they are gone.
+func (r *run) deleteLive() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stuckAfter) // the run's context has ended
+	defer cancel()
+	r.workers.free()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		left, err := r.client.Tasks(ctx, taskkit.Filter{Queue: r.workspace.queue, Statuses: live(), Limit: childPage})
+		if err != nil {
+			return fmt.Errorf("delete the tasks of the run: %w", err)
 		}
-		_, err := r.client.Delete(ctx, a.id, taskkit.WithActor(coach), taskkit.WithReason("taskkit dev was interrupted"))
-		if err != nil && !errors.Is(err, taskkit.ErrNotFound) {
-			return errors.Join(err, context.Canceled)
+		if len(left) == 0 {
+			return nil
+		}
+		for _, t := range left {
+			if t.Parent != (taskkit.ID{}) || t.Control == taskkit.ControlDelete {
+				continue // a child is deleted with its parent
+			}
+			_, err := r.client.Delete(ctx, t.ID, taskkit.WithActor(coach), taskkit.WithReason("taskkit dev was interrupted"))
+			if err != nil && !errors.Is(err, taskkit.ErrNotFound) {
+				return fmt.Errorf("delete task %s: %w", t.ID, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d tasks of the queue %s have not been deleted within %v", len(left), r.workspace.queue, stuckAfter)
+		case <-tick.C:
 		}
 	}
-	return context.Canceled
 }
