@@ -81,17 +81,25 @@ func (c submitCall) do(ctx context.Context, p peer) (int, error) {
 	}
 }
 
+// warmCalls is how many calls each goroutine makes before the clock starts. They are made at the
+// same time, so that each goroutine has its own connection then; PostgreSQL plans the first five
+// executions of a statement on a connection anew.
+const warmCalls = 10
+
 // submitsOf measures calls from so many goroutines.
 func submitsOf(h *host, open opener, s setup, goroutines, calls int, call submitCall) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, s, func(p peer) (sample, error) {
-			for range goroutines { // connections are opened before the clock starts
-				if _, err := call.do(ctx, p); err != nil {
-					return nil, err
-				}
-			}
 			if err := p.quiesce(ctx); err != nil {
 				return nil, err
+			}
+			// After that, since PostgreSQL plans anew what was planned before its ANALYZE.
+			warm := slices.Repeat([]func() error{func() error {
+				_, err := call.do(ctx, p)
+				return err
+			}}, goroutines)
+			if _, err := together(warm, warmCalls*goroutines); err != nil {
+				return nil, fmt.Errorf("submit before the clock starts: %w", err)
 			}
 			cpu, err := h.used(ctx)
 			if err != nil {
