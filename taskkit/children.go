@@ -140,20 +140,33 @@ func MaxParallel(n int) SubmitOption {
 // checkChildren refuses options that are for tasks with buckets, and those that are for tasks
 // which process items themselves.
 func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
+	o := s.Options
 	if k.def.Segments || k.def.Stages {
-		for name, given := range map[string]bool{"Canary": s.Options.Canary != 0, "StopAfter": s.Options.StopAfter != (lifecycle.StopPolicy{})} {
-			if given {
-				return &OptionError{name, fmt.Sprintf("kind %s has buckets or stages, which process the items: the task itself would count none until they have ended", k.def.Name)}
-			}
+		if given, ok := firstGiven(option{"Canary", o.Canary != 0}, option{"StopAfter", o.StopAfter != (lifecycle.StopPolicy{})}); ok {
+			return &OptionError{given, fmt.Sprintf("kind %s has buckets or stages, which process the items: the task itself would count none until they have ended", k.def.Name)}
 		}
 	}
 	if k.def.Segments {
 		return nil
 	}
-	for name, given := range map[string]bool{"MaxParallel": s.Options.MaxParallel != 0, "WithChildFailure": s.Options.OnFailure != ""} {
-		if given {
-			return &OptionError{name, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
-		}
+	if given, ok := firstGiven(option{"MaxParallel", o.MaxParallel != 0}, option{"WithChildFailure", o.OnFailure != ""}); ok {
+		return &OptionError{given, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
 	}
 	return nil
+}
+
+// option is an option of a submission, and whether it was given.
+type option struct {
+	name  string
+	given bool
+}
+
+// firstGiven returns the name of the first option that was given.
+func firstGiven(options ...option) (name string, ok bool) {
+	for _, o := range options {
+		if o.given {
+			return o.name, true
+		}
+	}
+	return "", false
 }

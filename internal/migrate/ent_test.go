@@ -50,7 +50,7 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if made.Dialect == dialect.SQLite {
 				rank = lifecycle.SQLiteRank
 			}
-			if _, err := made.ExecContext(t.Context(), strings.ReplaceAll(claimIndex, "{rank}", rank(""))); err != nil {
+			if _, err := made.ExecContext(t.Context(), strings.ReplaceAll(expressionIndexes, "{rank}", rank(""))); err != nil {
 				t.Fatal(err)
 			}
 			if made.Dialect == dialect.SQLite {
@@ -82,10 +82,12 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 	}
 }
 
-// claimIndex makes the index that has an expression, which ent does not have, see
+// expressionIndexes makes the indexes that have an expression, which ent does not have, see
 // internal/cmd/schemaplan.
-const claimIndex = `DROP INDEX taskkit_claim;
-CREATE INDEX taskkit_claim ON taskkit_queued_task (queue, ({rank}), not_before, id) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE'`
+const expressionIndexes = `DROP INDEX taskkit_claim;
+CREATE INDEX taskkit_claim ON taskkit_queued_task (queue, ({rank}), not_before, id) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+DROP INDEX taskkit_reference;
+CREATE UNIQUE INDEX taskkit_reference ON taskkit_queued_task (execution_component_name, reference, (CASE WHEN fence = 0 THEN delayed END)) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED'`
 
 // ownerOfAll makes the one index that SQLite has otherwise than ent, see
 // internal/cmd/schemaplan.

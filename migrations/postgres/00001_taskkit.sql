@@ -96,15 +96,11 @@ CREATE UNIQUE INDEX "taskkit_unique_key" ON "{schema}"."taskkit_queued_task" ("e
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_idempotency_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "idempotency_key") WHERE idempotency_key IS NOT NULL;
 -- Create index "taskkit_reference" to table: "taskkit_queued_task"
-CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference", "delayed") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED' AND fence = 0;
--- Create index "taskkit_waiting_reference" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_waiting_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference") WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
+CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference", (CASE WHEN fence = 0 THEN delayed END)) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
 -- Create index "taskkit_child" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_child" ON "{schema}"."taskkit_queued_task" ("parent_id", "id") WHERE parent_id IS NOT NULL;
--- Create index "taskkit_open_child" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_open_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
--- Create index "taskkit_failed_child" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_failed_child" ON "{schema}"."taskkit_queued_task" ("parent_id") WHERE parent_id IS NOT NULL AND workflow_status IN ('FAILURE', 'ERROR');
+-- Create index "taskkit_child_status" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_child_status" ON "{schema}"."taskkit_queued_task" ("parent_id", "workflow_status") WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
 -- Create "taskkit_schedule" table

@@ -95,6 +95,7 @@ func planTables(name, dir string) (string, rules, error) {
 	plan = claimColumns.ReplaceAllStringFunc(plan, func(columns string) string {
 		return columns[:1] + "queue" + columns[:1] + ", (" + rank("") + ")"
 	})
+	plan = referenceColumns.ReplaceAllString(plan, "$1, (CASE WHEN fence = 0 THEN delayed END)")
 	if name == dialect.SQLite {
 		plan = ownerOfAll.ReplaceAllString(plan, "$1;")
 		plan = check.ReplaceAllStringFunc(plan, func(line string) string { return short(name, line) })
@@ -112,6 +113,9 @@ var (
 	// claimColumns matches the first columns of the index of claims, as ent has them: it has no
 	// indexes of expressions.
 	claimColumns = regexp.MustCompile("[`\"]queue[`\"], [`\"]stalled[`\"], [`\"]priority[`\"]")
+	// referenceColumns matches the columns of the index of references. What takes the place of
+	// the last is NULL, which is never a duplicate, for tasks that were claimed.
+	referenceColumns = regexp.MustCompile("([`\"]execution_component_name[`\"], [`\"]reference[`\"]), [`\"]delayed[`\"]")
 	// ownerOfAll matches the index of owners. On SQLite it holds all tasks: a row
 	// changes in place there, and to leave an index and to come back is what costs.
 	ownerOfAll = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .*) WHERE .*;$")

@@ -117,8 +117,8 @@ SELECT gen_random_uuid(), o, o, o, o, 'part', 'parts', $1::text::uuid FROM (SELE
 						t.Fatal("no statement was explained")
 					}
 					for query, plan := range e.seen {
-						plan.uses(t, query, "taskkit_child", "taskkit_open_child", "taskkit_failed_child", "taskkit_queued_task_pkey")
-						if n := plan.rows("taskkit_child") + plan.rows("taskkit_open_child") + plan.rows("taskkit_failed_child") + plan.rows("taskkit_queued_task_pkey"); n > call.rows {
+						plan.uses(t, query, "taskkit_child", "taskkit_child_status", "taskkit_queued_task_pkey")
+						if n := plan.rows("taskkit_child") + plan.rows("taskkit_child_status") + plan.rows("taskkit_queued_task_pkey"); n > call.rows {
 							t.Errorf("%v rows were read, want at most %v: %s", n, call.rows, query)
 						}
 					}

@@ -80,15 +80,15 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 		"WakeParents": {func(b *sqlbase.Base, _ *explainer) error {
 			_, err := b.WakeParents(t.Context(), ids)
 			return err
-		}, []string{"taskkit_open_child (parent_id=?)", "taskkit_failed_child (parent_id=?)"}},
+		}, []string{"taskkit_child_status (parent_id=? AND workflow_status=?)"}},
 		"Family": {func(b *sqlbase.Base, _ *explainer) error {
 			_, err := b.Family(t.Context(), lease)
 			return err
-		}, []string{"taskkit_open_child (parent_id=?)", "taskkit_failed_child (parent_id=?)"}},
+		}, []string{"taskkit_child_status (parent_id=? AND workflow_status=?)"}},
 		"OpenParents": {func(b *sqlbase.Base, q *explainer) error {
 			_, err := b.OpenParents(t.Context(), q, []*store.Write{{Lease: lease, To: lifecycle.Completed, HasChildren: true}})
 			return err
-		}, []string{"taskkit_open_child (parent_id=?)"}},
+		}, []string{"taskkit_child_status (parent_id=? AND workflow_status=?)"}},
 		"Children": {func(b *sqlbase.Base, _ *explainer) error {
 			_, err := b.Children(t.Context(), parent.ID, uuid.Nil, 10, true)
 			return err
@@ -96,7 +96,7 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 		"PassOn": {func(b *sqlbase.Base, _ *explainer) error {
 			_, _, err := b.PassOn(t.Context(), ids, 10)
 			return err
-		}, []string{"taskkit_open_child (parent_id=?)", "taskkit_child (parent_id=?)"}},
+		}, []string{"taskkit_child_status (parent_id=? AND workflow_status=?)"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			tx, err := db.BeginTx(t.Context(), nil)
