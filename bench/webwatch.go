@@ -134,7 +134,7 @@ func watchedBy(h *host, open opener, jobs, each int) func(context.Context) (samp
 var runBy = []string{
 	`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots) VALUES ('bench', 'bench', 3600000, '{"tiny":[1]}', '["default"]', 1000)`,
 	`UPDATE {s}taskkit_queued_task SET workflow_status = 'EXECUTING', fence = 1, checkpoint_seq = 1, scheduled_by_process = 'bench',
-  first_started_date = created_date, execution_started_date = created_date`,
+  execution_started_date = created_date`,
 }
 
 // submit makes the jobs, each of a person of its own. They are made RUNNING by hand: to run so many at once takes

@@ -70,7 +70,7 @@ type QueuedTask struct {
 	SchedulingStartedDate *time.Time `json:"scheduling_started_date,omitempty"`
 	// of the last lease (SSP-17)
 	ExecutionStartedDate *time.Time `json:"execution_started_date,omitempty"`
-	// of the first lease; a coalesced submission clears it
+	// of the first lease, once there is another; a coalesced submission clears it
 	FirstStartedDate *time.Time `json:"first_started_date,omitempty"`
 	// WorkflowStoppedDate holds the value of the "workflow_stopped_date" field.
 	WorkflowStoppedDate *time.Time `json:"workflow_stopped_date,omitempty"`

@@ -109,7 +109,7 @@ func holdFields() []ent.Field {
 		field.Text("scheduled_by_process").Optional().Nillable(),
 		field.Time("scheduling_started_date").Optional().Nillable(),
 		field.Time("execution_started_date").Optional().Nillable().Comment("of the last lease (SSP-17)"),
-		field.Time("first_started_date").Optional().Nillable().Comment("of the first lease; a coalesced submission clears it"),
+		field.Time("first_started_date").Optional().Nillable().Comment("of the first lease, once there is another; a coalesced submission clears it"),
 		field.Time("workflow_stopped_date").Optional().Nillable(),
 		field.JSON("execution_state", json.RawMessage{}).SchemaType(jsonType).
 			Annotations(entsql.Default("{}")),

@@ -56,8 +56,6 @@ const (
   workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
   execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
     ELSE coalesce(q.execution_started_date, {now}) END,
-  first_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.first_started_date
-    ELSE coalesce(q.first_started_date, {now}) END,
   workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
   scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,
   not_before = CASE WHEN w.status <> 'QUEUED' THEN q.not_before

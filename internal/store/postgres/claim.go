@@ -133,7 +133,7 @@ func requestedWhere(queues, kinds string) string {
 func takeQuery(picked, next string) string {
 	return "WITH " + picked + `, claimed AS (
   UPDATE {s}taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
-    scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
+    scheduling_started_date = {now}, ` + sqlbase.ResetStart + `, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, modified_date = {now}
   FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
   WHERE q.id = p.id

@@ -128,7 +128,7 @@ func (b *Base) children(ctx context.Context, where string, states bool, args ...
 		state = "q.execution_state"
 	}
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
-  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped, q.first_started_date, q.workflow_stopped_date, p.options
+  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped, `+firstStart+`, q.workflow_stopped_date, p.options
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
 		var (

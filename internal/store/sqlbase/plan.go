@@ -23,7 +23,7 @@ func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		text  json.RawMessage
 		first sql.NullTime
 	)
-	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report, q.first_started_date, {now}
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report, `+firstStart+`, {now}
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1`), []any{id.String()},
 		func(rows *sql.Rows) error {

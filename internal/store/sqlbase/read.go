@@ -1,6 +1,7 @@
 package sqlbase
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -223,7 +224,7 @@ func taskOf(r *ent.QueuedTask) (store.Task, error) {
 		ID: r.ID, Created: r.CreatedDate, Modified: r.ModifiedDate, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
 		Owner: r.OwnerID, RunAs: r.RunAsID, Kind: r.ExecutionComponentName, Spec: r.ExecutionSpec, State: r.ExecutionState,
 		Revision: r.CodecRevision, SpecRevision: r.CodecRevision, Secrets: deref(r.Secrets), Status: r.WorkflowStatus, StatusDetail: deref(r.WorkflowStatusDesc),
-		Scheduled: r.SchedulingStartedDate, Started: r.FirstStartedDate, LeaseStarted: r.ExecutionStartedDate, Stopped: r.WorkflowStoppedDate,
+		Scheduled: r.SchedulingStartedDate, Started: cmp.Or(r.FirstStartedDate, r.ExecutionStartedDate), LeaseStarted: r.ExecutionStartedDate, Stopped: r.WorkflowStoppedDate,
 		Process: deref(r.ScheduledByProcess), Fence: r.Fence, Seq: r.CheckpointSeq, Attempts: r.Attempts,
 		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Queue: r.Queue, Priority: int(r.Priority), Stalled: r.Stalled,
 		Reference: deref(r.Reference), Reason: deref(r.Reason), WaitingReason: waitingReason(r), UniqueKey: deref(r.UniqueKey),

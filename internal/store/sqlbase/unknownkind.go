@@ -113,7 +113,7 @@ func (b *Base) EndUnknownKinds(ctx context.Context, process string, after time.D
   ORDER BY q.id LIMIT $4 `)+b.lockRowSkipping("q")+b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1, scheduled_by_process = $1,
-  scheduling_started_date = {now}, execution_started_date = NULL, modified_date = {now}
+  scheduling_started_date = {now}, `+ResetStart+`, modified_date = {now}
 WHERE id IN (SELECT id FROM picked) AND workflow_status`+AsExpression+` = 'QUEUED' RETURNING id`),
 			process, Millis(after), Millis(store.UnknownGap), int64(limit))
 		if err != nil || len(ended) == 0 {

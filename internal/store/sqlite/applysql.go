@@ -87,7 +87,7 @@ func (l applyPlan) status() []string {
 		set = append(set, "workflow_status_desc = coalesce(nullif($13, ''), workflow_status_desc)")
 	}
 	if l.to != lifecycle.Queued && l.to != lifecycle.Error {
-		set = append(set, "execution_started_date = coalesce(execution_started_date, {now})", "first_started_date = coalesce(first_started_date, {now})")
+		set = append(set, "execution_started_date = coalesce(execution_started_date, {now})")
 	}
 	if l.to != lifecycle.Executing {
 		set = append(set, "scheduled_by_process = NULL")

@@ -96,7 +96,7 @@ WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS
 
 // takeQuery claims rows.
 const takeQuery = `UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
-  scheduling_started_date = {now}, execution_started_date = NULL, scheduled_by_process = $1,
+  scheduling_started_date = {now}, ` + sqlbase.ResetStart + `, scheduled_by_process = $1,
   fence = fence + 1, attempts = attempts + 1, modified_date = {now}
 WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status` + sqlbase.AsExpression + ` = 'QUEUED'`
 

@@ -5,8 +5,6 @@ UPDATE "taskkit".taskkit_queued_task q SET
   workflow_status_desc = coalesce(nullif($11::text, ''), q.workflow_status_desc),
   execution_started_date = CASE WHEN 'EXECUTING'::text IN ('QUEUED', 'ERROR') THEN q.execution_started_date
     ELSE coalesce(q.execution_started_date, clock_timestamp()) END,
-  first_started_date = CASE WHEN 'EXECUTING'::text IN ('QUEUED', 'ERROR') THEN q.first_started_date
-    ELSE coalesce(q.first_started_date, clock_timestamp()) END,
   workflow_stopped_date = CASE WHEN 'EXECUTING'::text IN ('COMPLETED', 'ERROR',
       'FAILURE') THEN clock_timestamp() END,
   scheduled_by_process = CASE WHEN 'EXECUTING'::text = 'EXECUTING' THEN q.scheduled_by_process END,

@@ -10,7 +10,8 @@ WITH picked AS MATERIALIZED (
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED
 ), claimed AS (
   UPDATE "taskkit".taskkit_queued_task q SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
-    scheduling_started_date = clock_timestamp(), execution_started_date = NULL, scheduled_by_process = $1,
+    scheduling_started_date = clock_timestamp(), first_started_date = coalesce(first_started_date,
+        execution_started_date), execution_started_date = NULL, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, modified_date = clock_timestamp()
   FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
   WHERE q.id = p.id

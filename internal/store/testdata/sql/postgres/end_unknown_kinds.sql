@@ -26,8 +26,8 @@ WITH picked AS MATERIALIZED (
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1,
     scheduled_by_process = $1,
-  scheduling_started_date = clock_timestamp(), execution_started_date = NULL,
-      modified_date = clock_timestamp()
+  scheduling_started_date = clock_timestamp(), first_started_date = coalesce(first_started_date,
+      execution_started_date), execution_started_date = NULL, modified_date = clock_timestamp()
 WHERE id IN (SELECT id FROM picked) AND workflow_status || '' = 'QUEUED' RETURNING id;
 
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc = $2,

@@ -87,7 +87,7 @@ ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 1;
 
 SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report,
-    q.first_started_date, clock_timestamp()
+    coalesce(q.first_started_date, q.execution_started_date), clock_timestamp()
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 

@@ -6,7 +6,6 @@ UPDATE taskkit_queued_task SET
   workflow_status = 'EXECUTING',
   partial = $15,
   execution_started_date = coalesce(execution_started_date, datetime('now', 'subsec')),
-  first_started_date = coalesce(first_started_date, datetime('now', 'subsec')),
   waiting_reason = NULL,
   attempts = $11,
   modified_date = datetime('now', 'subsec'),

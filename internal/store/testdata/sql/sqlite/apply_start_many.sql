@@ -8,7 +8,6 @@ UPDATE taskkit_queued_task SET
   workflow_status = 'EXECUTING',
   partial = $15,
   execution_started_date = coalesce(execution_started_date, $16),
-  first_started_date = coalesce(first_started_date, $16),
   waiting_reason = NULL,
   attempts = $11,
   modified_date = $16,

@@ -43,8 +43,8 @@ SELECT t.rowid AS at, r.value AS rank
 WHERE EXISTS (SELECT 1 FROM taskkit_task_process WHERE id = $1 AND ended_date IS NULL) LIMIT $3 + 0;
 
 UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', workflow_status_desc = NULL,
-  scheduling_started_date = datetime('now', 'subsec'), execution_started_date = NULL,
-      scheduled_by_process = $1,
+  scheduling_started_date = datetime('now', 'subsec'), first_started_date = coalesce(first_started_date,
+      execution_started_date), execution_started_date = NULL, scheduled_by_process = $1,
   fence = fence + 1, attempts = attempts + 1, modified_date = datetime('now', 'subsec')
 WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status || '' = 'QUEUED';
 

@@ -7,7 +7,6 @@ UPDATE taskkit_queued_task SET
   workflow_status = 'COMPLETED',
   partial = $15,
   execution_started_date = coalesce(execution_started_date, datetime('now', 'subsec')),
-  first_started_date = coalesce(first_started_date, datetime('now', 'subsec')),
   scheduled_by_process = NULL,
   workflow_stopped_date = datetime('now', 'subsec'),
   stalled = 0,

@@ -23,8 +23,8 @@ WITH picked AS MATERIALIZED (
   ORDER BY q.id LIMIT $4
 )
 UPDATE taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1, scheduled_by_process = $1,
-  scheduling_started_date = datetime('now', 'subsec'), execution_started_date = NULL,
-      modified_date = datetime('now', 'subsec')
+  scheduling_started_date = datetime('now', 'subsec'), first_started_date = coalesce(first_started_date,
+      execution_started_date), execution_started_date = NULL, modified_date = datetime('now', 'subsec')
 WHERE id IN (SELECT id FROM picked) AND workflow_status || '' = 'QUEUED' RETURNING id;
 
 UPDATE taskkit_queued_task SET workflow_status = 'ERROR', workflow_status_desc = $2,
