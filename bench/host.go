@@ -21,8 +21,11 @@ import (
 	"taskkit.dev/internal/testkit/testdb/cluster"
 )
 
-// debian sets back what a cluster for tests has otherwise than Debian's
-// packages. max_connections stays at 300, which costs nothing.
+// connections is how many connections PostgreSQL allows: enough for eight processes of each side, and as many as in
+// all figures since the first. The cluster's 600 are for tests.
+const connections = "max_connections = 300"
+
+// debian sets back what else a cluster for tests has otherwise than Debian's packages.
 var debian = []string{
 	"ALTER SYSTEM SET checkpoint_timeout = '5min'",
 	"ALTER SYSTEM SET max_wal_size = '1GB'",
@@ -53,7 +56,7 @@ func newHost(ctx context.Context, needs map[string]bool) (*host, error) {
 	}
 	h := &host{dir: dir}
 	if needs["postgres"] {
-		if h.postgres, err = cluster.StartPostgres(ctx); err != nil {
+		if h.postgres, err = cluster.StartPostgres(ctx, connections); err != nil {
 			return nil, errors.Join(err, h.close())
 		}
 		if err := h.admin(ctx, debian...); err != nil {
