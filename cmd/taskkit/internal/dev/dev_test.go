@@ -259,7 +259,7 @@ func TestInterruptedBuckets(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		o, _ := options(t, db)
-		o.Keep, o.People = true, 2000
+		o.Keep, o.People = true, 600
 		r := start(t, o)
 		if _, err := r.workers.add(holdBuckets); err != nil {
 			t.Fatal(err)
