@@ -253,8 +253,7 @@ func TestInterruptedChange(t *testing.T) {
 	})
 }
 
-// Nor do actions that are interrupted while they have buckets: their tasks are deleted by the
-// workers.
+// Nor do actions that are interrupted while they have buckets, whose tasks a worker must delete.
 func TestInterruptedBuckets(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

@@ -178,25 +178,23 @@ func (r *run) stuck(ctx context.Context) error {
 	return errors.New(text.String())
 }
 
-// abandon deletes the tasks of the run that have not ended, after an interrupt, and then ends the
-// workers. A task that runs or has children is removed by a worker, so that they must be there.
-// When the whole database is removed anyway it only ends them.
+// abandon ends the workers after an interrupt, and then deletes the tasks of the run that have not
+// ended. When the whole database is removed anyway it only ends the workers.
 func (r *run) abandon() error {
-	var err error
-	if r.workspace.temporary(r.Options) {
-		r.view.message("interrupted: the workers finish their current batches and end")
-	} else {
-		r.view.message("interrupted: the tasks are deleted, and then the workers end")
-		err = r.deleteLive()
+	r.view.message("interrupted: the workers finish their current batches and end")
+	err := r.workers.end()
+	if !r.workspace.temporary(r.Options) {
+		err = errors.Join(err, r.deleteLive(), r.workers.end())
 	}
-	return errors.Join(err, r.workers.end(), context.Canceled)
+	return errors.Join(err, context.Canceled)
 }
 
-// deleteLive deletes the tasks of the run that have not ended, and returns when they are gone.
+// deleteLive deletes the tasks of the run that have not ended, and returns when they are gone. No
+// worker runs, so that on SQLite nobody else writes. A task with children is removed by a
+// worker after them: if there is one, it starts a worker, which has nothing else to do.
 func (r *run) deleteLive() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stuckAfter) // the run's context has ended
 	defer cancel()
-	r.workers.free()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -207,13 +205,23 @@ func (r *run) deleteLive() error {
 		if len(left) == 0 {
 			return nil
 		}
+		waits := true
 		for _, t := range left {
 			if t.Parent != (taskkit.ID{}) || t.Control == taskkit.ControlDelete {
 				continue // a child is deleted with its parent
 			}
+			waits = false
 			_, err := r.client.Delete(ctx, t.ID, taskkit.WithActor(coach), taskkit.WithReason("taskkit dev was interrupted"))
 			if err != nil && !errors.Is(err, taskkit.ErrNotFound) {
 				return fmt.Errorf("delete task %s: %w", t.ID, err)
+			}
+		}
+		if !waits {
+			continue // to read which are left
+		}
+		if len(r.workers.running) == 0 {
+			if _, err := r.workers.add(holdNothing); err != nil {
+				return err
 			}
 		}
 		select {
