@@ -227,6 +227,15 @@ func claimSetsAndClears(e *env) {
 	if got.LeaseStarted == nil || !got.Started.Equal(*before.Started) {
 		e.Fatalf("started %v, then %v; was %v", got.Started, got.LeaseStarted, before.Started)
 	}
+	// Neither a claim whose lease began nor one whose lease did not takes the first start away.
+	e.apply(store.Write{Lease: again[0].Lease, To: lifecycle.Queued, Attempts: 2})
+	for range 2 {
+		claimed := e.claim(1)
+		if got = e.read(c.ID); got.LeaseStarted != nil || got.Started == nil || !got.Started.Equal(*before.Started) {
+			e.Fatalf("started %v, then %v; was %v", got.Started, got.LeaseStarted, before.Started)
+		}
+		e.apply(store.Write{Lease: claimed[0].Lease, To: lifecycle.Queued, Attempts: 2})
+	}
 	if !got.Created.Equal(c.Created) || got.Created.IsZero() {
 		e.Fatalf("created %v, claimed with %v", got.Created, c.Created)
 	}
