@@ -21,8 +21,8 @@ import (
 	"taskkit.dev/internal/testkit/testdb/cluster"
 )
 
-// connections is how many connections PostgreSQL allows: enough for eight processes of each side, and as many as in
-// all figures since the first. The cluster's 600 are for tests.
+// connections is how many connections PostgreSQL allows: enough for eight processes. The cluster allows 600, for tests
+// that run at once; with them, submits by eight goroutines were 1.5 % slower.
 const connections = "max_connections = 300"
 
 // debian sets back what else a cluster for tests has otherwise than Debian's packages.

@@ -257,6 +257,13 @@ func TestMaxParallel(t *testing.T) {
 				t.Errorf("an option of a kind without buckets: %v", err)
 			}
 		}
+		for range 20 { // the same of two is named each time
+			_, err := taskkit.Submit(t.Context(), db.DB, plain, countSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)),
+				taskkit.WithChildFailure(taskkit.PauseParent), taskkit.MaxParallel(3))
+			if !errors.As(err, &option) || option.Option != "MaxParallel" {
+				t.Fatalf("two options of a kind without buckets: %v, want MaxParallel named", err)
+			}
+		}
 		for _, o := range []taskkit.SubmitOption{taskkit.MaxParallel(0), taskkit.WithChildFailure("explode")} {
 			if _, err := taskkit.Submit(t.Context(), db.DB, k, rowsSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
 				t.Errorf("a wrong option: %v", err)

@@ -141,32 +141,24 @@ func MaxParallel(n int) SubmitOption {
 // which process items themselves.
 func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 	o := s.Options
-	if k.def.Segments || k.def.Stages {
-		if given, ok := firstGiven(option{"Canary", o.Canary != 0}, option{"StopAfter", o.StopAfter != (lifecycle.StopPolicy{})}); ok {
-			return &OptionError{given, fmt.Sprintf("kind %s has buckets or stages, which process the items: the task itself would count none until they have ended", k.def.Name)}
-		}
+	var ofItems, ofBuckets string // the first option given that is for either
+	switch {
+	case o.Canary != 0:
+		ofItems = "Canary"
+	case o.StopAfter != (lifecycle.StopPolicy{}):
+		ofItems = "StopAfter"
 	}
-	if k.def.Segments {
-		return nil
+	switch {
+	case o.MaxParallel != 0:
+		ofBuckets = "MaxParallel"
+	case o.OnFailure != "":
+		ofBuckets = "WithChildFailure"
 	}
-	if given, ok := firstGiven(option{"MaxParallel", o.MaxParallel != 0}, option{"WithChildFailure", o.OnFailure != ""}); ok {
-		return &OptionError{given, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
+	switch {
+	case ofItems != "" && (k.def.Segments || k.def.Stages):
+		return &OptionError{ofItems, fmt.Sprintf("kind %s has buckets or stages, which process the items: the task itself would count none until they have ended", k.def.Name)}
+	case ofBuckets != "" && !k.def.Segments:
+		return &OptionError{ofBuckets, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
 	}
 	return nil
-}
-
-// option is an option of a submission, and whether it was given.
-type option struct {
-	name  string
-	given bool
-}
-
-// firstGiven returns the name of the first option that was given.
-func firstGiven(options ...option) (name string, ok bool) {
-	for _, o := range options {
-		if o.given {
-			return o.name, true
-		}
-	}
-	return "", false
 }

@@ -199,11 +199,12 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("execution_component_name", "reference", "delayed").Unique().
 			StorageKey("taskkit_reference").
 			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED'")),
-		// Three of the few tasks that have them.
+		// These three hold only tasks that have a parent, or follow another.
 		index.Fields("parent_id", "id").
 			StorageKey("taskkit_child").
 			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),
-		// All statuses in one, so that an INSERT has one condition fewer to evaluate; see ADR 40.
+		// One for open and for failed children: each more has a condition that every INSERT pays
+		// for. See ADR 40.
 		index.Fields("parent_id", "workflow_status").
 			StorageKey("taskkit_child_status").
 			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),

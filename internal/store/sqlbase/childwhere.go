@@ -4,10 +4,9 @@ import "taskkit.dev/internal/dialect"
 
 // The conditions on children of this file are those of the indexes taskkit_child and
 // taskkit_child_status, and each stands twice: once so that the index can be used, and once
-// as an expression, see [AsExpression]. A task may have
-// so many children that by the statistics of PostgreSQL nearly every row is one of them. It
-// would read the table from its beginning until it finds one, and all of it if the last has ended
-// since.
+// as an expression, see [AsExpression]. A task may have so many children that by the statistics
+// of PostgreSQL nearly every row is one of them. It would read the table from its beginning
+// until it finds one, and all of it if the last has ended since.
 
 // The statuses of open and of failed children.
 const (

@@ -250,6 +250,9 @@ func TestInterruptedChange(t *testing.T) {
 		o.Keep = true
 		r := start(t, o)
 		interrupt(t, r, r.makeChange, func(tasks []*taskkit.Task) bool { return len(tasks) == 1 }) // nobody runs them
+		if tasks, err := r.client.Tasks(t.Context(), taskkit.Filter{Queue: r.workspace.queue}); err != nil || len(tasks) != 0 {
+			t.Errorf("%d tasks were left (%v)", len(tasks), err)
+		}
 	})
 }
 
@@ -269,13 +272,13 @@ func TestInterruptedBuckets(t *testing.T) {
 	})
 }
 
-// interrupt interrupts a part of a run when its live tasks are so, abandons the run, and checks
-// that none is left.
+// interrupt runs a part of a run, interrupts it once when returns true for the tasks that have not
+// ended, and abandons the run. It checks that no such task is left.
 func interrupt(t *testing.T, r *run, part func(context.Context) error, when func([]*taskkit.Task) bool) {
 	t.Helper()
 	tasks := func() []*taskkit.Task {
 		t.Helper()
-		found, err := r.client.Tasks(t.Context(), taskkit.Filter{Queue: r.workspace.queue, Statuses: live()})
+		found, err := r.live(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

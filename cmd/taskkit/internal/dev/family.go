@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// childPage is how many children are read at once.
+// childPage is how many tasks are read at once.
 const childPage = 1000
 
 // children returns all children of a task.
@@ -67,9 +67,25 @@ func (r *run) attempts(ctx context.Context, id taskkit.ID) (int, error) {
 	return n, nil
 }
 
-// live is the statuses of tasks that have not ended.
-func live() []taskkit.Status {
+// liveStatuses returns the statuses of tasks that have not ended.
+func liveStatuses() []taskkit.Status {
 	return []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}
+}
+
+// live returns all tasks of the run that have not ended.
+func (r *run) live(ctx context.Context) (all []*taskkit.Task, err error) {
+	f := taskkit.Filter{Queue: r.workspace.queue, Statuses: liveStatuses(), Limit: childPage}
+	for {
+		page, err := r.client.Tasks(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < childPage {
+			return all, nil
+		}
+		f.Before = page[len(page)-1].ID
+	}
 }
 
 // runningOf returns those tasks of an action, and below it, that a worker has claimed.
@@ -89,7 +105,7 @@ func (r *run) runningBelow(ctx context.Context, tasks []*taskkit.Task, worker st
 		if strings.HasPrefix(t.Worker, worker+"-") {
 			running = append(running, t)
 		}
-		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: live(), Limit: childPage})
+		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: liveStatuses(), Limit: childPage})
 		if err != nil {
 			return nil, err
 		}

@@ -198,26 +198,26 @@ func (r *run) deleteLive() error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		left, err := r.client.Tasks(ctx, taskkit.Filter{Queue: r.workspace.queue, Statuses: live(), Limit: childPage})
+		left, err := r.live(ctx)
 		if err != nil {
 			return fmt.Errorf("delete the tasks of the run: %w", err)
 		}
 		if len(left) == 0 {
 			return nil
 		}
-		waits := true
+		asked := false
 		for _, t := range left {
 			if t.Parent != (taskkit.ID{}) || t.Control == taskkit.ControlDelete {
 				continue // a child is deleted with its parent
 			}
-			waits = false
+			asked = true
 			_, err := r.client.Delete(ctx, t.ID, taskkit.WithActor(coach), taskkit.WithReason("taskkit dev was interrupted"))
 			if err != nil && !errors.Is(err, taskkit.ErrNotFound) {
 				return fmt.Errorf("delete task %s: %w", t.ID, err)
 			}
 		}
-		if !waits {
-			continue // to read which are left
+		if asked {
+			continue // most are gone at once
 		}
 		if len(r.workers.running) == 0 {
 			if _, err := r.workers.add(holdNothing); err != nil {
