@@ -160,8 +160,8 @@ func TestPresenceInASmallPool(t *testing.T) {
 				case !errors.Is(err, context.DeadlineExceeded):
 					return err
 				}
-				// On a busy machine others may write for as long as it may take: it has given its connection back, and a
-				// worker watches again.
+				// On a busy machine the others may keep it from writing until its time to take the lock is over. It has given
+				// its connection back then, and the listener of a worker tries again.
 			}
 		})
 	}
