@@ -19,18 +19,16 @@ import (
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
 
-// databases are what every executor is tested on. PostgreSQL is reached through
-// PgBouncer, whose tests have a whole database of their own: tasktest works in
-// the default schema.
+// pooled lends databases behind PgBouncer, which are whole ones and not only schemas: tasktest works in the default
+// schema.
+var pooled = testdb.NewLender(taskkit.DefaultSchema, testdb.PgBouncer)
+
+// databases are what every executor is tested on. PostgreSQL is reached through PgBouncer.
 var databases = map[string]func(testing.TB) *sql.DB{
 	"sqlite": tasktest.Open,
 	"postgres": func(tb testing.TB) *sql.DB {
 		tb.Helper()
-		db := testdb.PgBouncer(tb)
-		if err := taskkit.Migrate(tb.Context(), db.DB, taskkit.DefaultSchema); err != nil {
-			tb.Fatal(err)
-		}
-		return db.DB
+		return pooled.Take(tb).DB
 	},
 }
 

@@ -24,7 +24,6 @@ import (
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
-	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -149,15 +148,11 @@ var withoutPooler = map[string]func(testing.TB) *sql.DB{
 	"sqlite": tasktest.Open,
 	"postgres": func(tb testing.TB) *sql.DB {
 		tb.Helper()
-		// It has a whole database of its own, which a schema of a test is not.
-		db, err := sql.Open("pgx", testdb.PgBouncer(tb).Direct)
+		db, err := sql.Open("pgx", pooled.Take(tb).Direct)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		tb.Cleanup(func() { _ = db.Close() })
-		if err := taskkit.Migrate(tb.Context(), db, taskkit.DefaultSchema); err != nil {
-			tb.Fatal(err)
-		}
 		return db
 	},
 }

@@ -136,7 +136,7 @@ func TestMistake(t *testing.T) { //nolint:paralleltest // it has a process of it
 	tasktest.TestExecutor(t, c)
 }
 
-// emptied opens a PostgreSQL database and removes what an earlier run has left.
+// emptied opens a migrated PostgreSQL database and removes what an earlier run has left.
 func emptied(tb testing.TB, dsn string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open("pgx", dsn)
@@ -144,12 +144,11 @@ func emptied(tb testing.TB, dsn string) *sql.DB {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = db.Close() })
-	for _, q := range []string{`DROP SCHEMA IF EXISTS taskkit CASCADE`, `DROP TABLE IF EXISTS greeting`} {
-		if _, err := db.ExecContext(tb.Context(), q); err != nil {
-			tb.Fatal(err)
-		}
+	var own string
+	if err := db.QueryRowContext(tb.Context(), "SELECT current_schema()").Scan(&own); err != nil {
+		tb.Fatal(err)
 	}
-	if err := taskkit.Migrate(tb.Context(), db, taskkit.DefaultSchema); err != nil {
+	if err := testdb.Empty(tb.Context(), db, own, taskkit.DefaultSchema); err != nil {
 		tb.Fatal(err)
 	}
 	return db
@@ -160,7 +159,7 @@ func TestFindsMistakes(t *testing.T) {
 	t.Parallel()
 	for database, dsn := range map[string]func(testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
-		"postgres": func(tb testing.TB) string { tb.Helper(); return testdb.PgBouncer(tb).Direct },
+		"postgres": func(tb testing.TB) string { tb.Helper(); return tasktest.Pooled.Take(tb).Direct },
 	} {
 		for name, m := range mistakes {
 			t.Run(database+"/"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {

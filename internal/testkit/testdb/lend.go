@@ -1,7 +1,9 @@
 package testdb
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,22 +35,24 @@ func EachMigrated(t *testing.T, f func(t *testing.T, db *DB)) {
 
 // lender lends the databases of EachMigrated. It is package state, against the rule, as the servers are: tests that know
 // nothing of each other have nothing else in common.
-var lender = NewLender(Postgres)
+var lender = NewLender("", Postgres)
 
 // Lender lends PostgreSQL databases that have taskkit's tables. A test has one to itself, and a later test gets it again: to
 // create and drop the tables, to connect and to plan takes the server longer than most tests. The databases end after the
 // tests of the process, in [LeakMain], which the package's TestMain must call. It is safe for concurrent use.
 type Lender struct {
-	open func(testing.TB, ...Option) *DB
-	opts []Option
+	schema string
+	open   func(testing.TB, ...Option) *DB
+	opts   []Option
 
 	mu   sync.Mutex
 	free []*loan
 }
 
-// NewLender returns a lender of what open opens with these options.
-func NewLender(open func(testing.TB, ...Option) *DB, opts ...Option) *Lender {
-	l := &Lender{open: open, opts: opts}
+// NewLender returns a lender of what open opens with these options. taskkit's tables are in this schema, or, where it
+// is "", in that of the database, beside the tests' own.
+func NewLender(schema string, open func(testing.TB, ...Option) *DB, opts ...Option) *Lender {
+	l := &Lender{schema: schema, open: open, opts: opts}
 	lenders.Lock()
 	defer lenders.Unlock()
 	lenders.all = append(lenders.all, l)
@@ -56,24 +60,25 @@ func NewLender(open func(testing.TB, ...Option) *DB, opts ...Option) *Lender {
 }
 
 // Take returns a database for a test. Where the test fails or leaves something behind, nobody gets it again.
-func (l *Lender) Take(t *testing.T) *DB {
-	t.Helper()
+func (l *Lender) Take(tb testing.TB) *DB {
+	tb.Helper()
 	o := l.take()
 	if o == nil {
 		o = &loan{conns: apply(l.opts).maxConns}
-		o.db = l.open(outlived{t, o}, l.opts...)
-		if err := o.make(t.Context()); err != nil {
+		o.db = l.open(outlived{tb, o}, l.opts...)
+		o.schema = cmp.Or(l.schema, o.db.Schema)
+		if err := o.make(tb.Context()); err != nil {
 			o.end()
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
+	tb.Cleanup(func() {
+		if tb.Failed() {
 			o.end()
 			return
 		}
 		if err := o.clean(); err != nil {
-			t.Logf("schema %s is not used again: %v", o.db.Schema, err)
+			tb.Logf("schema %s is not used again: %v", o.db.Schema, err)
 			o.end()
 			return
 		}
@@ -113,10 +118,11 @@ func endLenders() {
 
 // loan is a database that is lent.
 type loan struct {
-	db    *DB
-	conns int    // that its pool may have
-	shape string // of its schema with taskkit's tables
-	ends  []func()
+	db     *DB
+	schema string // of taskkit's tables
+	conns  int    // that its pool may have
+	shape  string // of its schemas
+	ends   []func()
 }
 
 // outlived is the test for which a database is opened, which outlives it.
@@ -137,7 +143,7 @@ func (o *loan) end() {
 
 // make makes taskkit's tables.
 func (o *loan) make(ctx context.Context) error {
-	if err := migrate.Migrate(ctx, o.db.DB, o.db.Schema); err != nil {
+	if err := migrate.Migrate(ctx, o.db.DB, o.schema); err != nil {
 		return err
 	}
 	l, err := o.inspect(ctx)
@@ -152,16 +158,16 @@ type left struct {
 	busy   int // connections to the schema that do something or hold an advisory lock, but for those of PgBouncer
 }
 
-// shapeQuery describes the relations of a schema, of which %[1]s is the name.
+// shapeQuery describes the relations of a database's own schema, %[1]s, and of that of taskkit's tables, %[2]s, which may be the same.
 const shapeQuery = `SELECT md5(string_agg(concat_ws(' ', relname, relkind, relnatts, relchecks, relhastriggers, reloptions, relacl), ',' ORDER BY relname)),
   count(*) FILTER (WHERE relkind = 'r' AND relname NOT LIKE 'taskkit\_%%'),
   (SELECT count(*) FROM pg_stat_activity WHERE application_name = '%[1]s'
     AND (state <> 'idle' AND pid <> pg_backend_pid() OR pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')))
-FROM pg_class WHERE relnamespace = '%[1]s'::regnamespace`
+FROM pg_class WHERE relnamespace IN ('%[1]s'::regnamespace, '%[2]s'::regnamespace)`
 
 // inspect returns what is in the database.
 func (o *loan) inspect(ctx context.Context) (l left, err error) {
-	err = o.db.QueryRowContext(ctx, fmt.Sprintf(shapeQuery, o.db.Schema)).Scan(&l.shape, &l.tables, &l.busy)
+	err = o.db.QueryRowContext(ctx, fmt.Sprintf(shapeQuery, o.db.Schema, o.schema)).Scan(&l.shape, &l.tables, &l.busy)
 	return l, err
 }
 
@@ -182,7 +188,7 @@ func (o *loan) clean() error {
 	if err != nil {
 		return err
 	}
-	if _, err := o.db.ExecContext(ctx, fmt.Sprintf(emptyStatement, o.db.Schema)); err != nil {
+	if err := Empty(ctx, o.db.DB, o.db.Schema, o.schema); err != nil {
 		return err
 	}
 	if now.tables > 0 {
@@ -199,8 +205,15 @@ func (o *loan) clean() error {
 	return nil
 }
 
-// emptyStatement drops the tables of a schema that are not taskkit's, and removes all rows of the others but the versions of the
-// migrations. It deletes them where they are few: TRUNCATE makes new files for each table and index, and every
+// Empty drops the tables of a schema of PostgreSQL that are not taskkit's, and removes all rows of taskkit's tables, which are in
+// the second schema, or the same.
+func Empty(ctx context.Context, db *sql.DB, own, taskkit string) error {
+	_, err := db.ExecContext(ctx, fmt.Sprintf(emptyStatement, own, taskkit))
+	return err
+}
+
+// emptyStatement drops the tables of a database's own schema that are not taskkit's, and removes all rows of taskkit's but the
+// versions of the migrations. Its names are those of shapeQuery. It deletes them where they are few: TRUNCATE makes new files for each table and index, and every
 // connection must plan its statements again.
 const emptyStatement = `DO $$ DECLARE tables text[]; one text; BEGIN
   SET LOCAL lock_timeout = '5s';
@@ -208,7 +221,7 @@ const emptyStatement = `DO $$ DECLARE tables text[]; one text; BEGIN
     EXECUTE 'DROP TABLE ' || one || ' CASCADE';
   END LOOP;
   tables := (SELECT array_agg(format('%%I.%%I', schemaname, tablename)) FROM pg_tables
-    WHERE schemaname = '%[1]s' AND tablename <> 'taskkit_goose_version');
+    WHERE schemaname = '%[2]s' AND tablename <> 'taskkit_goose_version');
   IF (SELECT max(pg_relation_size(name::regclass)) FROM unnest(tables) name) > 1000000 THEN
     EXECUTE 'TRUNCATE ' || array_to_string(tables, ', ') || ' RESTART IDENTITY CASCADE';
   ELSE

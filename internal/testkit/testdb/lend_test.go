@@ -43,7 +43,7 @@ func TestLender(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := testdb.NewLender(testdb.Postgres)
+			l := testdb.NewLender("", testdb.Postgres)
 			var schemas []string
 			for range 2 {
 				t.Run("", func(t *testing.T) {
