@@ -53,10 +53,15 @@ RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,
 # them, as their parallel tests share next to nothing, and what the worker does is watched by the tests of ./taskkit. They
 # would take up to ten times as long. A test of style keeps goroutines out of them. The
 # simulation is tested both ways: its simulated machine, which has one thread, without it, and
-# the rest with it. `make test SEQUENTIAL= SEQUENTIAL_PROOF=` watches all.
+# the rest with it. `make race APART=./... SEQUENTIAL= SEQUENTIAL_PROOF=` watches all there is.
 SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
 SEQUENTIAL_PROOF := ./bucketkills ./cmd/... ./fuzz ./limitkills ./manyitems ./model ./mutants ./openapi ./prove/...
-BOTH_WAYS_PROOF := ./simulation
+
+# Watched, a package takes two to three times as long. The everyday suite, make test, watches the library's own packages: the
+# tests of ./taskkit run the whole of it, with both stores, and those of the engine and of the protocol more of it. These here, and
+# all of the proof, run the same code once more, against more databases and faults. They are tested every day
+# without the detector, and with it by make race. The gate runs both.
+APART := ./cmd/taskkit ./cmd/taskkit/internal/dev ./internal/store/dbstore ./internal/testkit/memstore
 
 # Sets the shell's variable packages to what of the packages $(2) is among the packages $(3), or
 # is not: $(1) says which, as an option of comm.
@@ -79,10 +84,13 @@ PACKAGES_AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 # The modules are tested at once and on the same servers: most tests of the proof
 # wait. What go test prints of a package comes in one piece, when it has ended.
-# PostgreSQL's own memory lies in huge pages as well, for the same reason as that of the race detector: glibc asks for them.
 .PHONY: test
-test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, with the race detector.
-	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testroot testsequential) $(if $(PROOF_PKG),testproof testproofsequential)
+test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, the library with the race detector.
+	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testwatched testunwatched) $(if $(PROOF_PKG),testproof)
+
+.PHONY: race
+race: ## Run with the race detector what make test runs without it, though it starts goroutines: stores, commands, the proof.
+	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),raceroot) $(if $(PROOF_PKG),raceproof)
 
 # The modules need the same packages at the same time, and so do the tests that run the
 # go command, in modules to which this one is a dependency, as it is to the proof. With
@@ -90,22 +98,25 @@ test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL,
 # go test does, and links nothing.
 .PHONY: compile
 compile:
-	@$(call choose,$(NOT_AMONG),./...,$(SEQUENTIAL)); $(GO) list -export -test $(RACE) $$packages > /dev/null
-	@$(GO) list -export -test $(SEQUENTIAL) ./cmd/... > /dev/null
+	@$(call choose,$(NOT_AMONG),./...,$(SEQUENTIAL) $(APART)); $(GO) list -export -test $(RACE) $$packages > /dev/null
+	@$(GO) list -export -test $(SEQUENTIAL) $(APART) ./cmd/... > /dev/null
 	@$(GO) list -C $(PROOF_MODULE) -export taskkit.dev/cmd/taskgen taskkit.dev/taskkit > /dev/null
 
 # The packages that take longest begin first, or the others would have ended
 # before they do. Without a package, go test would take that of the directory.
-.PHONY: testroot testproof testproofsequential testsequential
-testroot:
-	@$(call choose,$(NOT_AMONG),$(ROOT_PKG),$(SEQUENTIAL)); [ -z "$$packages" ] || \
-		$(TEST) $(RACE) -p $(PACKAGES_AT_ONCE) $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./internal/store/dbstore) $$packages
+.PHONY: testwatched testunwatched testproof raceroot raceproof
+testwatched:
+	@$(call choose,$(NOT_AMONG),$(ROOT_PKG),$(SEQUENTIAL) $(APART)); [ -z "$$packages" ] || \
+		$(TEST) $(RACE) -p $(PACKAGES_AT_ONCE) $(FLAGS) $(if $(filter ./...,$(PKG)),./taskkit ./taskkit/taskhttp) $$packages
+testunwatched:
+	@$(call choose,$(AMONG),$(ROOT_PKG),$(SEQUENTIAL) $(APART)); [ -z "$$packages" ] || \
+		$(TEST) $(FLAGS) $(if $(filter ./...,$(PKG)),./internal/store/dbstore ./executors ./cmd/taskkit) $$packages
 testproof:
+	@cd $(PROOF_MODULE); $(TEST) $(FLAGS) $(PROOF_PKG)
+raceroot:
+	@$(call choose,$(AMONG),$(ROOT_PKG),$(APART)); [ -z "$$packages" ] || $(TEST) $(RACE) $(FLAGS) $$packages
+raceproof:
 	@cd $(PROOF_MODULE); $(call choose,$(NOT_AMONG),$(PROOF_PKG),$(SEQUENTIAL_PROOF)); [ -z "$$packages" ] || $(TEST) $(RACE) $(FLAGS) $$packages
-testproofsequential:
-	@cd $(PROOF_MODULE); $(call choose,$(AMONG),$(PROOF_PKG),$(SEQUENTIAL_PROOF) $(BOTH_WAYS_PROOF)); [ -z "$$packages" ] || $(TEST) $(FLAGS) $$packages
-testsequential:
-	@$(call choose,$(AMONG),$(ROOT_PKG),$(SEQUENTIAL)); [ -z "$$packages" ] || $(TEST) $(FLAGS) $$packages
 
 .PHONY: short
 short: ## Run the suite without the race detector and without what takes long.

@@ -56,6 +56,21 @@ func TestPackagesWithGoroutinesAreWatched(t *testing.T) {
 	}
 }
 
+// What make test runs without the race detector although it starts goroutines, make race runs with it: a change passes
+// both before it lands.
+func TestGateWatchesEverything(t *testing.T) {
+	t.Parallel()
+	gate, err := os.ReadFile(".ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"check make test", "check make race"} {
+		if !slices.Contains(strings.Split(string(gate), "\n"), line) {
+			t.Errorf(".ci/run has no line %q", line)
+		}
+	}
+}
+
 // imports reports whether a file imports a package.
 func imports(file *ast.File, pkg string) bool {
 	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == strconv.Quote(pkg) })
