@@ -98,7 +98,8 @@ func TestSafeModeShown(t *testing.T) {
 		id := submitted(t, db, countKind, countSpec{Items: 1})
 		until(t, "the worker is shown in safe mode", func() bool {
 			workers, err := c.Workers(t.Context())
-			return err == nil && len(workers) == 1 && workers[0].SafeMode && workers[0].Alive
+			// Others see its row before it knows itself that it has registered.
+			return err == nil && len(workers) == 1 && workers[0].SafeMode && workers[0].Alive && len(r.all()) > 0
 		})
 		if text, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(text, "safe mode") {
 			t.Errorf("explain says %q, %v", text, err)
