@@ -53,7 +53,7 @@ RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,
 # them, as their parallel tests share next to nothing, and what the worker does is watched by the tests of ./taskkit. They
 # would take up to ten times as long. A test of style keeps goroutines out of them. The
 # simulation is tested both ways: its simulated machine, which has one thread, without it, and
-# the rest with it. `make race APART=./... SEQUENTIAL= SEQUENTIAL_PROOF=` watches all there is.
+# the rest with it. `make race APART=./... SEQUENTIAL_PROOF=` watches all there is.
 SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
 SEQUENTIAL_PROOF := ./bucketkills ./cmd/... ./fuzz ./limitkills ./manyitems ./model ./mutants ./openapi ./prove/...
 
@@ -89,7 +89,7 @@ test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL,
 	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testwatched testunwatched) $(if $(PROOF_PKG),testproof)
 
 .PHONY: race
-race: ## Run with the race detector what make test runs without it, though it starts goroutines: stores, commands, the proof.
+race: ## Run with the race detector what make test does not watch though it starts goroutines, or the packages of PKG.
 	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),raceroot) $(if $(PROOF_PKG),raceproof)
 
 # The modules need the same packages at the same time, and so do the tests that run the
@@ -114,9 +114,9 @@ testunwatched:
 testproof:
 	@cd $(PROOF_MODULE); $(TEST) $(FLAGS) $(PROOF_PKG)
 raceroot:
-	@$(call choose,$(AMONG),$(ROOT_PKG),$(APART)); [ -z "$$packages" ] || $(TEST) $(RACE) $(FLAGS) $$packages
+	@$(if $(filter ./...,$(PKG)),$(call choose,$(AMONG),./...,$(APART)),packages='$(ROOT_PKG)'); $(TEST) $(RACE) $(FLAGS) $$packages
 raceproof:
-	@cd $(PROOF_MODULE); $(call choose,$(NOT_AMONG),$(PROOF_PKG),$(SEQUENTIAL_PROOF)); [ -z "$$packages" ] || $(TEST) $(RACE) $(FLAGS) $$packages
+	@cd $(PROOF_MODULE); $(if $(filter ./...,$(PKG)),$(call choose,$(NOT_AMONG),./...,$(SEQUENTIAL_PROOF)),packages='$(PROOF_PKG)'); $(TEST) $(RACE) $(FLAGS) $$packages
 
 .PHONY: short
 short: ## Run the suite without the race detector and without what takes long.
