@@ -57,10 +57,9 @@ RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=taskkit.dev/...= $(patsubst %,
 SEQUENTIAL := . ./cmd/taskgen/... ./cmd/taskkit/internal/database ./docs ./executors ./executors/targets ./gen/... ./internal/classify ./internal/cmd/... ./internal/cronline ./internal/demo/caseload ./internal/dialect ./internal/lifecycle ./internal/store ./internal/store/sqlscan ./internal/taskgen/... ./internal/testkit/testdb/cluster ./taskkit/segment ./taskkit/taskjson ./taskkit/tasktest
 SEQUENTIAL_PROOF := ./bucketkills ./cmd/... ./fuzz ./limitkills ./manyitems ./model ./mutants ./openapi ./prove/...
 
-# Watched, a package takes two to three times as long. The everyday suite, make test, watches the library's own packages: the
-# tests of ./taskkit run the whole of it, with both stores, and those of the engine and of the protocol more of it. These here, and
-# all of the proof, run the same code once more, against more databases and faults. They are tested every day
-# without the detector, and with it by make race. The gate runs both.
+# Watched, a package takes two to three times as long. make test watches the tests of the library's packages, of which those of
+# ./taskkit run all of it, on both databases. The packages of this list and those of the proof run the same code once more, against
+# more databases and faults: make test runs them without the detector, make race with it, and the gate runs both.
 APART := ./cmd/taskkit ./cmd/taskkit/internal/dev ./internal/store/dbstore ./internal/testkit/memstore
 
 # Sets the shell's variable packages to what of the packages $(2) is among the packages $(3), or
@@ -85,7 +84,7 @@ PACKAGES_AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # The modules are tested at once and on the same servers: most tests of the proof
 # wait. What go test prints of a package comes in one piece, when it has ended.
 .PHONY: test
-test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, the library with the race detector.
+test: $(if $(filter ./...,$(PKG)),compile) ## Run the whole suite on PostgreSQL, PgBouncer and SQLite, most of the library with the race detector.
 	$(WITHDB) $(MAKE) --no-print-directory --keep-going -j2 $(if $(ROOT_PKG),testwatched testunwatched) $(if $(PROOF_PKG),testproof)
 
 .PHONY: race

@@ -58,7 +58,7 @@ func TestPackagesWithGoroutinesAreWatched(t *testing.T) {
 
 // What make test runs without the race detector although it starts goroutines, make race runs with it: a change passes
 // both before it lands.
-func TestGateWatchesEverything(t *testing.T) {
+func TestGateRunsTestAndRace(t *testing.T) {
 	t.Parallel()
 	gate, err := os.ReadFile(".ci/run")
 	if err != nil {

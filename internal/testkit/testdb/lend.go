@@ -212,9 +212,8 @@ func Empty(ctx context.Context, db *sql.DB, own, taskkit string) error {
 	return err
 }
 
-// emptyStatement drops the tables of a database's own schema that are not taskkit's, and removes all rows of taskkit's but the
-// versions of the migrations. Its names are those of shapeQuery. It deletes them where they are few: TRUNCATE makes new files for each table and index, and every
-// connection must plan its statements again.
+// emptyStatement is what Empty runs; its names are those of shapeQuery. The versions of the migrations stay. It deletes rows where
+// they are few: TRUNCATE makes new files for each table and index, and every connection must plan its statements again.
 const emptyStatement = `DO $$ DECLARE tables text[]; one text; BEGIN
   SET LOCAL lock_timeout = '5s';
   FOR one IN SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = '%[1]s' AND tablename NOT LIKE 'taskkit\_%%' LOOP

@@ -61,3 +61,24 @@ func TestLender(t *testing.T) {
 		})
 	}
 }
+
+// A whole database, with taskkit's tables in a schema beside that of the tests, is lent again as empty as a schema is.
+func TestLenderOfWholeDatabases(t *testing.T) {
+	t.Parallel()
+	l := testdb.NewLender("taskkit", testdb.PgBouncer)
+	var schemas []string
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			db := l.Take(t)
+			schemas = append(schemas, db.Schema)
+			if got := query[int](t, db.DB, "SELECT count(*) FROM taskkit.taskkit_queue"); got != 0 {
+				t.Errorf("there are %d rows", got)
+			}
+			exec(t, db.DB, "INSERT INTO taskkit.taskkit_queue (name) VALUES ('left')")
+			exec(t, db.DB, "CREATE TABLE box (a integer)") // an error if it is still there
+		})
+	}
+	if schemas[0] != schemas[1] {
+		t.Error("the second test has another database, want the first one again")
+	}
+}
