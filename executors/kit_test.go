@@ -19,16 +19,12 @@ import (
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
 
-// pooled lends databases behind PgBouncer, which are whole ones and not only schemas: tasktest works in the default
-// schema.
-var pooled = testdb.NewLender(taskkit.DefaultSchema, testdb.PgBouncer)
-
 // databases are what every executor is tested on. PostgreSQL is reached through PgBouncer.
 var databases = map[string]func(testing.TB) *sql.DB{
 	"sqlite": tasktest.Open,
 	"postgres": func(tb testing.TB) *sql.DB {
 		tb.Helper()
-		return pooled.Take(tb).DB
+		return testdb.Pooled(tb).DB
 	},
 }
 

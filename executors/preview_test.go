@@ -24,6 +24,7 @@ import (
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -148,7 +149,7 @@ var withoutPooler = map[string]func(testing.TB) *sql.DB{
 	"sqlite": tasktest.Open,
 	"postgres": func(tb testing.TB) *sql.DB {
 		tb.Helper()
-		db, err := sql.Open("pgx", pooled.Take(tb).Direct)
+		db, err := sql.Open("pgx", testdb.Pooled(tb).Direct)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -159,7 +159,7 @@ func TestFindsMistakes(t *testing.T) {
 	t.Parallel()
 	for database, dsn := range map[string]func(testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
-		"postgres": func(tb testing.TB) string { tb.Helper(); return tasktest.Pooled.Take(tb).Direct },
+		"postgres": func(tb testing.TB) string { tb.Helper(); return testdb.Pooled(tb).Direct },
 	} {
 		for name, m := range mistakes {
 			t.Run(database+"/"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/migrate"
 )
 
@@ -33,9 +34,19 @@ func EachMigrated(t *testing.T, f func(t *testing.T, db *DB)) {
 	})
 }
 
-// lender lends the databases of EachMigrated. It is package state, against the rule, as the servers are: tests that know
-// nothing of each other have nothing else in common.
-var lender = NewLender("", Postgres)
+// Pooled returns a database behind PgBouncer for a test, with taskkit's tables in the default schema, where package tasktest
+// works: a whole database, and lent as those of EachMigrated.
+func Pooled(tb testing.TB) *DB {
+	tb.Helper()
+	return pooled.Take(tb)
+}
+
+// lender and pooled lend the databases of EachMigrated and Pooled. They are package state, against the rule, as the servers
+// are: tests that know nothing of each other have nothing else in common.
+var (
+	lender = NewLender("", Postgres)
+	pooled = NewLender(dialect.DefaultSchema, PgBouncer)
+)
 
 // Lender lends PostgreSQL databases that have taskkit's tables. A test has one to itself, and a later test gets it again: to
 // create and drop the tables, to connect and to plan takes the server longer than most tests. The databases end after the

@@ -43,19 +43,7 @@ func TestLender(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := testdb.NewLender("", testdb.Postgres)
-			var schemas []string
-			for range 2 {
-				t.Run("", func(t *testing.T) {
-					db := l.Take(t)
-					schemas = append(schemas, db.Schema)
-					if got := query[int](t, db.DB, "SELECT count(*) FROM taskkit_queue"); got != 0 {
-						t.Errorf("there are %d rows", got)
-					}
-					c.f(t, db)
-				})
-			}
-			if again := schemas[0] == schemas[1]; again != c.again {
+			if again := lentAgain(t, testdb.NewLender("", testdb.Postgres), "taskkit_queue", c.f); again != c.again {
 				t.Errorf("the second test has the database of the first: %t, want %t", again, c.again)
 			}
 		})
@@ -66,19 +54,29 @@ func TestLender(t *testing.T) {
 func TestLenderOfWholeDatabases(t *testing.T) {
 	t.Parallel()
 	l := testdb.NewLender("taskkit", testdb.PgBouncer)
+	if !lentAgain(t, l, "taskkit.taskkit_queue", func(t *testing.T, db *testdb.DB) {
+		t.Helper()
+		exec(t, db.DB, "INSERT INTO taskkit.taskkit_queue (name) VALUES ('left')")
+		exec(t, db.DB, "CREATE TABLE box (a integer)") // an error if it is still there
+	}) {
+		t.Error("the second test has another database, want the first one again")
+	}
+}
+
+// lentAgain lets two tests borrow a database one after the other, each of which finds a table empty and calls f, and
+// reports whether they had the same one.
+func lentAgain(t *testing.T, l *testdb.Lender, table string, f func(*testing.T, *testdb.DB)) bool {
+	t.Helper()
 	var schemas []string
 	for range 2 {
 		t.Run("", func(t *testing.T) {
 			db := l.Take(t)
 			schemas = append(schemas, db.Schema)
-			if got := query[int](t, db.DB, "SELECT count(*) FROM taskkit.taskkit_queue"); got != 0 {
+			if got := query[int](t, db.DB, "SELECT count(*) FROM "+table); got != 0 {
 				t.Errorf("there are %d rows", got)
 			}
-			exec(t, db.DB, "INSERT INTO taskkit.taskkit_queue (name) VALUES ('left')")
-			exec(t, db.DB, "CREATE TABLE box (a integer)") // an error if it is still there
+			f(t, db)
 		})
 	}
-	if schemas[0] != schemas[1] {
-		t.Error("the second test has another database, want the first one again")
-	}
+	return schemas[0] == schemas[1]
 }
