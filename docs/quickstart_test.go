@@ -18,8 +18,8 @@ import (
 )
 
 // The program of the quickstart is built as a user would and prints what it
-// says, on SQLite, on PostgreSQL and through PgBouncer. With an address it serves HTTP,
-// and the three lines of the README start a job, watch it, and fetch its result. It is a
+// should, on SQLite, on PostgreSQL and through PgBouncer. With an address it serves HTTP,
+// and the three lines of http-protocol.md start a job, watch it, and fetch its result. It is a
 // module of its own, whose own tests run by `make modules`.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
@@ -30,20 +30,20 @@ func TestQuickstart(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the quickstart: %v\n%s", err, out)
 	}
-	const says = "COMPLETED: 2000 of 2000 students, 2000 changed\n"
+	const want = "COMPLETED: 2000 of 2000 students, 2000 changed\n"
 	run := func(t *testing.T, url string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Env = append(os.Environ(), "DATABASE_URL="+url)
 		var log strings.Builder
 		cmd.Stderr = &log
-		if out, err := cmd.Output(); err != nil || string(out) != says {
-			t.Errorf("printed %q, %v; want %q; its log:\n%s", out, err, says, log.String())
+		if out, err := cmd.Output(); err != nil || string(out) != want {
+			t.Errorf("printed %q, %v; want %q; its log:\n%s", out, err, want, log.String())
 		}
-		address, end := serve(t, program, url, says)
+		address, end := serve(t, program, url, want)
 		got := loop(t, address)
 		if lines := strings.Split(got, "\n"); len(lines) != 2 || !strings.Contains(lines[0], `"status":"SUCCEEDED"`) || lines[1] != `{"changed":3}` {
-			t.Errorf("the lines of the README print %q", got)
+			t.Errorf("the lines of http-protocol.md print %q", got)
 		}
 		end()
 	}
@@ -53,7 +53,7 @@ func TestQuickstart(t *testing.T) {
 	})
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
-		address, end := serve(t, program, "", says)
+		address, end := serve(t, program, "", want)
 		if out := typescript.Loop(t, "http://"+address); out != "3 changed\n" {
 			t.Errorf("the loop prints %q", out)
 		}
@@ -69,11 +69,11 @@ func TestQuickstart(t *testing.T) {
 	})
 }
 
-// documented is the address that the README has the program listen on.
+// documented is the address that http-protocol.md makes the program listen on.
 const documented = "127.0.0.1:8080"
 
 // serve lets the program serve HTTP, and returns its address and a function that ends it.
-func serve(t *testing.T, program, url, says string) (address string, end func()) {
+func serve(t *testing.T, program, url, want string) (address string, end func()) {
 	t.Helper()
 	cmd := exec.CommandContext(testdb.Within(t), program, "-listen", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+url)
@@ -92,7 +92,7 @@ func serve(t *testing.T, program, url, says string) (address string, end func())
 	second, _ := lines.ReadString('\n')
 	var ok bool
 	address, ok = strings.CutPrefix(strings.TrimSpace(second), "serving http://")
-	if first != says || !ok {
+	if first != want || !ok {
 		t.Fatalf("printed %q and %q", first, second)
 	}
 	return address, func() {
@@ -107,23 +107,23 @@ func serve(t *testing.T, program, url, says string) (address string, end func())
 	}
 }
 
-// loop runs the lines of the README as they are, but for the address, and returns what
-// they print. Without curl it makes the same requests.
+// loop runs the lines of http-protocol.md with another address, and returns what they
+// print. Without curl it makes the same requests.
 func loop(t *testing.T, address string) string {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("http-protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, lines, ok := strings.Cut(string(readme), "```sh\nJ=")
+	_, lines, ok := strings.Cut(string(page), "```sh\nJ=")
 	lines, _, end := strings.Cut(lines, "```\n")
 	if !ok || !end || !strings.Contains(lines, documented+"/students/status") {
-		t.Fatal("the README has no lines that start a job on " + documented)
+		t.Fatal("http-protocol.md has no lines that start a job on " + documented)
 	}
 	if _, err := exec.LookPath("curl"); err == nil {
 		out, err := exec.CommandContext(testdb.Within(t), "sh", "-euc", strings.ReplaceAll("J="+lines, documented, address)).CombinedOutput()
 		if err != nil {
-			t.Fatalf("the lines of the README: %v\n%s", err, out)
+			t.Fatalf("the lines of http-protocol.md: %v\n%s", err, out)
 		}
 		return string(out)
 	}
