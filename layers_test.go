@@ -42,7 +42,6 @@ var layers = []layer{
 	{"internal/cronline", nil, "the arithmetic of wall times"},
 	{"internal/engine", []string{"internal/classify", "internal/cronline", "internal/dialect", "internal/itemkey", "internal/lifecycle", "internal/store", "internal/store/txchanges", "internal/store/txguard", "internal/workrate"}, "the runtime reaches the database through the store"},
 	{"internal/migrate", []string{"internal/classify", "internal/dialect", "migrations"}, "migrations run before there is a store"},
-	{"internal/notify", nil, "it listens on a connection and knows no task"},
 	{"internal/taskgen", []string{"internal/taskgen/..."}, "the generator's pipeline runs its steps"},
 	{"internal/taskgen/model", nil, "the generator's steps pass each other plain values"},
 	{"internal/taskgen/load", []string{"internal/lifecycle", "internal/taskgen/model"}, "loading turns packages into the model, whose names lifecycle checks"},
@@ -67,7 +66,6 @@ var demonstration = []string{"internal/demo/caseload/..."}
 var unwanted = []struct{ prefix, reason string }{
 	{"modernc.org/", "the SQLite driver is linked by who uses SQLite"},
 	{"github.com/mattn/go-sqlite3", "the SQLite driver is linked by who uses SQLite"},
-	{"github.com/jackc/", "the PostgreSQL driver is linked by who uses PostgreSQL"},
 	{"github.com/lib/pq", "the PostgreSQL driver is linked by who uses PostgreSQL"},
 	{"ariga.io/", "Atlas plans migrations while developing and is not linked"},
 	{"entgo.io/ent/dialect/sql/schema", "ent's own migration is not used and brings Atlas"},

@@ -63,7 +63,7 @@ type Config struct {
 
 	// ListenDSN is a direct connection for notifications, where the worker's
 	// own pool goes through a pooler that does not deliver them. It is opened
-	// with the pool's driver. Defaults to the pool itself; when notifications do
+	// with pgx. Defaults to the pool itself; when notifications do
 	// not arrive there, the worker polls instead and has no presence lock. PostgreSQL only.
 	ListenDSN string
 

@@ -29,7 +29,7 @@ type Store struct {
 
 // Options are what a Store does not find out from its pool.
 type Options struct {
-	// ListenDSN opens a connection for the listener, with the pool's driver. It
+	// ListenDSN opens a connection of pgx for the listener. It
 	// leads past a pooler, which delivers no notifications. Default "": a
 	// connection of the pool.
 	ListenDSN string
@@ -42,7 +42,7 @@ type Options struct {
 // New returns the store of the tables in a schema. The pool stays the caller's.
 func New(db *sql.DB, schema string, o Options) *Store {
 	o.ProbeEvery = cmp.Or(o.ProbeEvery, 30*time.Second)
-	s := newSender(db)
+	s := &sender{db}
 	return &Store{
 		Base: sqlbase.New(db, schema, dialect.Postgres, s.inTx), db: db, sender: s, Options: o,
 		applies: make(map[updatePlan]string), lasts: make(map[lastPlan]string),

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/notify"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 )
@@ -26,35 +23,27 @@ const probeWithin = 2 * time.Second
 const connectWithin = 10 * time.Second
 
 // Watch implements [store.Store]. The listener has a connection of its own, from the
-// pool or from a DSN that bypasses a pooler. Behind a pooler a LISTEN would remain
-// on a connection that others use, so the listener first checks for one. It tests
+// pool or from a DSN that bypasses a pooler. It tests
 // itself by a notification that it sends on another connection, and on its own after
 // each half minute of silence. The session of the listener holds the presence lock of
 // the process.
 func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {
 	connecting, connected := context.WithTimeout(ctx, connectWithin)
 	defer connected()
-	conn, closing, err := s.listener(connecting)
+	l, err := s.newListener(connecting)
 	if err != nil {
 		return err
 	}
-	defer closing()
-	l, err := notify.On(connecting, conn)
-	if errors.Is(err, notify.ErrPooled) || errors.Is(err, notify.ErrNotPgx) {
-		err = fmt.Errorf("%w: %w", store.ErrNoWatch, err)
-	}
-	if err != nil {
-		return err
-	}
+	defer l.close()
 	channel := store.NotifyChannel(s.Schema())
 	defer func() {
 		// The connection is closed afterwards; this is for a server that has
 		// not noticed yet.
 		ctx, cancel := sqlbase.Detached(ctx, probeWithin)
 		defer cancel()
-		_, _ = conn.ExecContext(ctx, "UNLISTEN *")
+		_, _ = l.ExecContext(ctx, "UNLISTEN *")
 	}()
-	if _, err := conn.ExecContext(connecting, `LISTEN "`+channel+`"`); err != nil {
+	if _, err := l.ExecContext(connecting, `LISTEN "`+channel+`"`); err != nil {
 		return fmt.Errorf("listen on %s: %w", channel, err)
 	}
 	if err := s.probe(connecting, s.db, l, channel, w); err != nil {
@@ -63,7 +52,7 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 	connected()
 	w.Ready()
 	w.Wake() // for what came before
-	switch lock, err := s.takePresence(ctx, conn, process); {
+	switch lock, err := s.takePresence(ctx, l.Conn, process); {
 	case err == nil:
 		defer s.LosePresence(process, lock)
 		w.Present(nil)
@@ -74,7 +63,7 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 	}
 	for {
 		quiet, cancel := context.WithTimeout(ctx, s.ProbeEvery)
-		payload, err := l.Wait(quiet)
+		payload, err := l.wait(quiet)
 		silent := quiet.Err() != nil
 		cancel()
 		switch {
@@ -85,7 +74,7 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 		case silent:
 			// On the connection itself: the pool may be exhausted. It worked once, so
 			// that another connection is worth an attempt.
-			if err := s.probe(ctx, conn, l, channel, w); errors.Is(err, store.ErrNoWatch) {
+			if err := s.probe(ctx, l, l, channel, w); errors.Is(err, store.ErrNoWatch) {
 				return fmt.Errorf("%v", err) //nolint:errorlint // see above
 			} else if err != nil {
 				return err
@@ -96,39 +85,9 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 	}
 }
 
-// listener returns a connection to listen on, and how to be rid of it: closed,
-// not returned to the pool.
-func (s *Store) listener(ctx context.Context) (*sql.Conn, func(), error) {
-	if s.ListenDSN == "" {
-		if s.db.Stats().MaxOpenConnections == 1 {
-			return nil, nil, fmt.Errorf("%w: the pool has one connection, which cannot listen and work", store.ErrNoWatch)
-		}
-		conn, err := s.db.Conn(ctx)
-		if err != nil {
-			return nil, nil, fmt.Errorf("a connection to listen on: %w", err)
-		}
-		return conn, func() { sqlbase.Discard(conn) }, nil
-	}
-	d, ok := s.db.Driver().(driver.DriverContext)
-	if !ok {
-		return nil, nil, fmt.Errorf("%w: driver %T opens no DSN", store.ErrNoWatch, s.db.Driver())
-	}
-	connector, err := d.OpenConnector(s.ListenDSN)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the listener's DSN: %w", err)
-	}
-	own := sql.OpenDB(connector)
-	conn, err := own.Conn(ctx)
-	if err != nil {
-		_ = own.Close()
-		return nil, nil, fmt.Errorf("a connection to listen on: %w", err)
-	}
-	return conn, func() { sqlbase.Discard(conn); _ = own.Close() }, nil
-}
-
 // probe proves that notifications arrive that are sent on a connection. Others that come
 // meanwhile are passed on.
-func (s *Store) probe(ctx context.Context, on store.Execer, l *notify.Listener, channel string, w store.Watcher) error {
+func (s *Store) probe(ctx context.Context, on store.Execer, l *listener, channel string, w store.Watcher) error {
 	within, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	word := probePrefix + uuid.NewString()
@@ -136,7 +95,7 @@ func (s *Store) probe(ctx context.Context, on store.Execer, l *notify.Listener, 
 		return fmt.Errorf("send a notification to itself: %w", err)
 	}
 	for {
-		payload, err := l.Wait(within)
+		payload, err := l.wait(within)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
