@@ -23,12 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-const (
-	// roundTrips has a line for each operation: its name, a tab and its round trips.
-	roundTrips = "testdata/roundtrips.txt"
-	// roundTripsPage has the same in a table.
-	roundTripsPage = "../docs/performance.md"
-)
+// roundTrips has a line for each operation: its name, a tab and its round trips.
+const roundTrips = "testdata/roundtrips.txt"
 
 // TestRoundTrips compares how often each operation waits for PostgreSQL, once its statements are
 // prepared, with the golden file. Run it with -update after a change, and review the difference: a
@@ -58,29 +54,6 @@ func TestRoundTrips(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("%s differs from what was counted:\n%s\nrun TestRoundTrips with -update if that is intended", roundTrips, got)
-	}
-	m.comparePage()
-}
-
-// comparePage checks that the last column of the table in the documentation has what was counted,
-// whatever is in the columns before it.
-func (m *trips) comparePage() {
-	m.Helper()
-	page, err := os.ReadFile(roundTripsPage)
-	if err != nil {
-		m.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n## Round trips\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	var rows []string
-	for line := range strings.Lines(section) {
-		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) > 3 {
-			rows = append(rows, strings.TrimSpace(cells[1])+"\t"+strings.TrimSpace(cells[len(cells)-2])+"\n")
-		}
-	}
-	rows = rows[min(2, len(rows)):] // the head
-	if got, want := strings.Join(rows, ""), strings.Join(m.lines, ""); got != want {
-		m.Errorf("the table of round trips in %s has\n%swant\n%s", roundTripsPage, got, want)
 	}
 }
 

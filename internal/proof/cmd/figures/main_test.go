@@ -9,14 +9,6 @@ import (
 	"taskkit.dev/internal/proof/prove"
 )
 
-// The page is up to date with docs/proof and the mutants.
-func TestPageIsCurrent(t *testing.T) {
-	t.Parallel()
-	if err := run("../../../../docs/proof", "../../../../docs/reliability.md", true); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
