@@ -248,7 +248,6 @@ func (m *trips) batches() {
 			return err
 		}, tx.Rollback
 	})
-	var next store.Tx
 	ended := func(f func(tx store.Tx, t store.ClaimedTask) error) func() (func() error, func()) {
 		return func() (func() error, func()) {
 			t := m.claimed(1)[0]
@@ -259,12 +258,7 @@ func (m *trips) batches() {
 			if err != nil {
 				m.Fatal(err)
 			}
-			return func() error { return f(tx, t) }, func() {
-				tx.Rollback()
-				if next != nil {
-					next.Rollback()
-				}
-			}
+			return func() error { return f(tx, t) }, tx.Rollback
 		}
 	}
 	for _, c := range []struct {
@@ -272,7 +266,6 @@ func (m *trips) batches() {
 		change func(w *store.Write)
 	}{
 		{"checkpoint and commit of a batch", func(*store.Write) {}},
-		{"the same, and begin of the next batch", func(w *store.Write) { w.Next = &store.TxTimeouts{Idle: time.Minute} }},
 		{"the same, with the outcome of an item", func(w *store.Write) {
 			w.Progress.Taken, w.Progress.Failed = 1, 1
 			w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c", Position: 1, Attempt: 1}}
@@ -290,10 +283,6 @@ func (m *trips) batches() {
 			w.Checkpoint, w.Revision, w.State, w.Progress.Total, w.Renew = true, 1, []byte("{}"), 10, true
 			c.change(&w)
 			applied, err := tx.Commit(ctx, w)
-			next = applied.Next
-			if err == nil && (next != nil) != (w.Next != nil) {
-				err = fmt.Errorf("the next batch has begun: %v", next != nil)
-			}
 			return allApplied([]store.Applied{applied}, err)
 		}))
 	}

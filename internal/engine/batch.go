@@ -30,7 +30,7 @@ func (s *session) batch() flow {
 	defer cancel()
 	started := time.Now()
 
-	tx := s.batchTx()
+	tx := s.newTx()
 	limit := s.rate.limit(s.conditions().Limit(s.limit.size, s.progress))
 	env := s.env(tx, limit)
 	env.Targets, env.Deferred, env.LastPass = targets, deferred, s.isLastPass()
@@ -98,7 +98,7 @@ func (s *session) batch() flow {
 	s.check(&w)
 	s.measure(&w)
 	s.limit.record(int(processed), took)
-	return s.commitBatch(tx, &w, then)
+	return s.orFailed(s.commit(tx, &w, then))
 }
 
 // env is what each call is given.
@@ -258,15 +258,11 @@ func (s *session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
 	s.flusher.cancelStart(s.lease.ID)
 	sent := time.Now()
 	w.Renew = s.deadline.age() > s.config.Heartbeat/4
-	if then == continueSession {
-		s.beginNext(tx, w)
-	}
 	// The executor's time is over; the commit has a timeout of its own, and goes
 	// through even when the worker is stopped just now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.config.Call)
 	defer cancel()
 	a, err := open.Commit(ctx, *w)
-	s.nextTx = a.Next
 	if err == nil && a.OK && a.Renewed {
 		s.deadline.renew(sent)
 	}

@@ -100,7 +100,6 @@ func (s *session) releaseFor(reason string, delay time.Duration) flow {
 // write makes a write without a transaction that is meant to end the session. The
 // session continues if the write is not applied and the task is still its own.
 func (s *session) write(w *store.Write) flow {
-	s.rollBackNext()
 	a, err := s.flusher.apply(w)
 	switch {
 	case err == nil && a.OK:
@@ -131,7 +130,6 @@ var errEndNotWritten = errors.New("the end of the task was not committed")
 //
 // A task with open children waits for them first.
 func (s *session) end(e ending) flow {
-	s.rollBackNext()
 	if waits, after := s.awaitEnd(e); waits {
 		return after
 	}

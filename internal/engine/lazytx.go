@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -30,21 +29,17 @@ type LazyTx struct {
 	parent  bool               // the task may have children
 	people  [2]uuid.UUID       // the owner of the task, and as whom it runs
 	changes *txchanges.Counter // nil unless it is that of a preview
-	made    time.Time
 
 	mu        sync.Mutex
 	beginning chan struct{} // nil unless somebody begins now; closed after that
 	tx        *txguard.Tx
 	failed    error // it did not begin: the batch cannot succeed any more
-	used      bool  // a statement has asked for it
-	atOnce    bool  // see [LazyTx.usedAtOnce]
-	expired   bool  // see [LazyTx.setBegun]
 	children  bool  // see [LazyTx.SubmittedChildren]
 	closed    bool
 }
 
 func newLazyTx(s Store, lease store.Lease, l store.TxTimeouts) *LazyTx {
-	return &LazyTx{store: s, lease: lease, limits: l, made: time.Now()}
+	return &LazyTx{store: s, lease: lease, limits: l}
 }
 
 // newPreviewTx returns the transaction of a preview, which counts what its statements
@@ -252,18 +247,11 @@ func (t *LazyTx) begin(ctx context.Context) (*txguard.Tx, error) {
 		if t.closed {
 			err = errClosed
 		}
-		firstUse := !t.used
-		if firstUse {
-			t.used, t.atOnce = true, time.Since(t.made) < usedAtOnce
-		}
 		first := err == nil && tx == nil && beginning == nil
 		if first {
 			t.beginning = make(chan struct{})
 		}
 		t.mu.Unlock()
-		if firstUse {
-			growStack()
-		}
 		switch {
 		case err != nil:
 			return nil, err
@@ -279,24 +267,6 @@ func (t *LazyTx) begin(ctx context.Context) (*txguard.Tx, error) {
 		}
 	}
 }
-
-// stackOfCall is about as much stack as a statement through database/sql and pgx takes.
-const stackOfCall = 7 << 10
-
-// growStack makes room on the stack of the executor's goroutine before its first statement. Otherwise it would be copied
-// several times in the middle of that, with all its frames: that was a tenth of the client's CPU time of a drain of small
-// tasks.
-//
-//go:noinline
-func growStack() {
-	var room [stackOfCall]byte
-	used(&room)
-}
-
-// used keeps the compiler from leaving a variable out.
-//
-//go:noinline
-func used(*[stackOfCall]byte) {}
 
 // onBegun handles the result of a begin. It is rolled back when the batch has ended
 // meanwhile.

@@ -32,7 +32,6 @@ type pool struct {
 	buffer     chan store.ClaimedTask
 	ready      chan *session // that have entered beside the slots
 	draining   chan struct{} // closed when sessions must end at their next batch boundary
-	leaving    chan struct{} // full while as many sessions as may make their last COMMIT beside the slots
 	quarantine chan struct{} // full while a suspected poison task runs
 
 	sessions sync.WaitGroup // slots, and sessions beside them
@@ -56,7 +55,6 @@ func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wa
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
 		ready:    make(chan *session),
-		leaving:  make(chan struct{}, lastCommits(s.Dialect(), c.Slots)),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
 		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
@@ -219,9 +217,6 @@ func (p *pool) isBuffered(id uuid.UUID) bool {
 // running returns how many slots run a session.
 func (p *pool) running() int { return int(p.busy.Load()) }
 
-// unended returns how many sessions run in slots, or make their last COMMIT beside them.
-func (p *pool) unended() int { return p.running() + len(p.leaving) }
-
 // free returns how many slots run none.
 func (p *pool) free() int { return p.config.Slots - p.running() }
 
@@ -274,12 +269,6 @@ func (p *pool) waitingOwners(ctx context.Context) (map[uuid.UUID]int, error) {
 // turnOver reports whether a task must yield to one of another owner, see [turns].
 func (p *pool) turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool {
 	return p.free() <= 0 && p.turns.over(ctx, t, order, began, executed)
-}
-
-// mayRead implements [scheduler].
-func (p *pool) mayRead(began time.Time) bool {
-	lasted := time.Since(began)
-	return lasted > p.config.Quantum || lasted >= ownerTurn && p.free() <= 0 && p.turns.stale()
 }
 
 // processed counts items of an owner.

@@ -165,11 +165,11 @@ func (r *registration) drain(endSessions context.CancelCauseFunc, lost <-chan er
 	case err = <-lost:
 		endSessions(classify.ErrLost)
 	case <-deadline.C:
-		r.events.report(BatchesCancelled{Worker: r.process, Sessions: r.pool.unended()})
+		r.events.report(BatchesCancelled{Worker: r.process, Sessions: r.pool.running()})
 		endSessions(classify.ErrDraining)
 	}
 	if !waitFor(done, grace/2) {
-		r.events.report(SessionsAbandoned{Worker: r.process, Sessions: r.pool.unended()})
+		r.events.report(SessionsAbandoned{Worker: r.process, Sessions: r.pool.running()})
 	}
 	return err
 }

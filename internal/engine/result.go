@@ -24,7 +24,6 @@ func (s *session) onEndWritten(w *store.Write, a store.Applied, err error) {
 	// Not applied, or refused. The session continues until it knows why, on a
 	// goroutine of its own, since this one is the flusher's.
 	s.pool.detach(func() {
-		s.beside = true
 		if s.orFailed(s.handleWriteResult(w, a, err, endSession)) == continueSession {
 			s.loop()
 		}

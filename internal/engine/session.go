@@ -37,17 +37,10 @@ type scheduler interface {
 	othersWaiting(ctx context.Context) bool
 	// turnOver reports whether the task must yield to one of another owner, see [turns].
 	turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool
-	// mayRead reports whether one of these two may read from the store at the next batch boundary of a session
-	// that began some time ago and has executed.
-	mayRead(began time.Time) bool
 	// processed counts items for this.
 	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
-	// reserveBeside takes a place beside the slots, if one is free, for [scheduler.runBeside], which must follow.
-	reserveBeside() bool
-	// runBeside runs the end of a session beside the slots, and gives its place back.
-	runBeside(f func())
 	// returned says that the task was given back, and will be due.
 	returned()
 }
@@ -102,7 +95,6 @@ type session struct {
 	stalled     bool // the task was, when it was claimed
 	skip        bool // the item that the task is at is poison, and its kind allows to skip it
 	quarantined bool // the task is a suspected poison task, which runs alone
-	beside      bool // the session has left its slot: it makes each COMMIT itself
 
 	frozen  *frozenTargets // nil: the task has none
 	search  *search        // nil: the task does not find its targets, or has found them
@@ -119,11 +111,6 @@ type session struct {
 	unknownEnd *store.Write
 	// throttledBy is the indicator because of which the task is released; "": it is none.
 	throttledBy string
-	// nextTx is the transaction of the next batch, if it has begun with the commit of the last one.
-	nextTx store.Tx
-	alone  int // so many transactions begin alone now, see aloneAfter
-	// last makes the last COMMIT, see [session.commitLast]; nil: there is none left to make.
-	last func()
 	// leaveQuarantine is called when the task is no longer a suspected poison task.
 	leaveQuarantine func()
 }
@@ -221,7 +208,6 @@ func (s *session) execute() {
 	if s.start() == continueSession {
 		s.loop()
 	}
-	s.commitLast()
 }
 
 // start writes that the task is EXECUTING. At the first attempt nobody waits for
@@ -240,12 +226,8 @@ func (s *session) start() flow {
 
 // loop runs batches until the session ends.
 func (s *session) loop() {
-	defer s.rollBackNext()
 	s.restartMeasure()
 	for {
-		if s.nextTx != nil && !s.goesOn(s.progress) {
-			s.rollBackNext()
-		}
 		execute, f := s.batchBoundary()
 		if execute && s.hasChildren() {
 			execute, f = s.joinFamily()

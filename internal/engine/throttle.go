@@ -120,9 +120,6 @@ func (t *throttle) findings(ctx context.Context, k *Kind) (found []finding, wait
 	return found, max(t.config.Interval-time.Since(h.read), 0) + time.Millisecond // the next reading is made then
 }
 
-// mayRead reports whether findings may read for a kind.
-func (t *throttle) mayRead(k *Kind) bool { return t != nil && t.concerns(k) }
-
 // concerns reports whether an indicator can make tasks of a kind wait.
 func (t *throttle) concerns(k *Kind) bool {
 	return len(t.query.Tables) > 0 && len(k.Touches) > 0 ||

@@ -78,14 +78,7 @@ type Write struct {
 	// write is not applied. Otherwise, with a checkpoint: the batch has submitted children. The
 	// reaper then passes requests on to them, though the task has never waited.
 	HasChildren bool
-
-	// Next, only in [Tx.Commit] and with a checkpoint: the limits of the next batch's transaction. A store for
-	// which that saves a round trip begins it together with the commit: [Applied.Next].
-	Next *TxTimeouts
 }
-
-// NextLease is the task lease after a checkpoint.
-func (w *Write) NextLease() Lease { return Lease{ID: w.ID, Fence: w.Fence, Seq: w.Seq + 1} }
 
 // IsCheckpoint reports whether the write leaves the task as it is but for the checkpoint.
 func (w *Write) IsCheckpoint() bool {
@@ -104,7 +97,4 @@ type Applied struct {
 	Open bool
 	// Options are those of the task as they are stored, after a write with Worked; else nil.
 	Options *Options
-	// Next is the transaction of the next batch, under the task lease after the write, if it has begun: see
-	// [Write.Next]. Whoever gets it ends it.
-	Next Tx
 }

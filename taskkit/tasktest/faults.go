@@ -153,7 +153,6 @@ func (t *faultyTx) Commit(ctx context.Context, w store.Write) (store.Applied, er
 	if !w.Checkpoint {
 		return t.Tx.Commit(ctx, w)
 	}
-	w.Next = nil // the transaction of the next batch fails as planned too, so it begins by Begin
 	return t.s.commit(ctx, w, func() (store.Applied, error) {
 		return t.Tx.Commit(context.WithoutCancel(ctx), w) // a late one outlives its call
 	}, t.Rollback)

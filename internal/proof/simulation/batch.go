@@ -243,35 +243,10 @@ func (t *nodeTx) Commit(ctx context.Context, w store.Write) (store.Applied, erro
 	if err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
 	}
-	next := t.next(ctx, &w)
 	pass(back)
 	if _, err := n.gate(ctx, false); err != nil || f == silent {
 		n.count("commit unanswered")
-		if next != nil {
-			next.cut()
-		}
 		return store.Applied{}, &store.UnknownError{Err: errNetwork}
 	}
-	if next != nil {
-		n.count("begun with the commit before")
-		a.Next = next
-	}
 	return a, nil
-}
-
-// next begins the transaction that is to begin with a commit, on the same connection. It returns nil if it has not begun.
-func (t *nodeTx) next(ctx context.Context, w *store.Write) *nodeTx {
-	if w.Next == nil {
-		return nil
-	}
-	tx, err := t.n.db.Begin(ctx, w.NextLease(), *w.Next)
-	if err != nil {
-		return nil
-	}
-	next := &nodeTx{n: t.n, tx: tx.(serverTx)} //nolint:forcetypeassert,errcheck // all stores here begin such
-	if !t.n.keep(next) {
-		next.abandon()
-		return nil
-	}
-	return next
 }

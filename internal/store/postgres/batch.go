@@ -57,7 +57,15 @@ func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (s
 		sqlbase.Discard(conn)
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
-	return s.begun(ctx, c, sql.OpenDB(c))
+	own, end := context.WithCancel(context.WithoutCancel(ctx))
+	c.endWith(own)
+	b := &batchTx{store: s, conn: c, pool: sql.OpenDB(c), end: end}
+	if b.tx, err = b.pool.BeginTx(own, nil); err != nil {
+		sqlbase.Discard(c.conn)
+		b.close()
+		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+	}
+	return b, nil
 }
 
 // beginning are BEGIN and the lock.
@@ -66,28 +74,6 @@ func (s *Store) beginning(h store.Lease, l store.TxTimeouts) []sqlbase.Step {
 		Text: s.Fixed(holdQuery),
 		Args: []any{h.ID.String(), h.Fence, h.Seq, setting(l.Idle), setting(l.Statement), setting(l.Lock)},
 	}}
-}
-
-// begun returns the transaction on a connection that has begun it or begins it with its first statement. The pool is that of the connection.
-func (s *Store) begun(ctx context.Context, c *batchConn, pool *sql.DB) (*batchTx, error) {
-	own, end := context.WithCancel(context.WithoutCancel(ctx))
-	c.endWith(own)
-	b := &batchTx{store: s, conn: c, pool: pool, end: end}
-	var err error
-	if b.tx, err = pool.BeginTx(own, nil); err != nil {
-		sqlbase.Discard(c.conn)
-		b.close()
-		return nil, err
-	}
-	return b, nil
-}
-
-// hasSpareConnections reports whether half of the pool is free. A transaction that begins with the commit before it
-// has a connection while its executor may wait for another one, to read something before its first statement. If
-// all connections were taken so, nobody would get one.
-func (s *Store) hasSpareConnections() bool {
-	in := s.db.Stats()
-	return in.MaxOpenConnections == 0 || 2*in.InUse <= in.MaxOpenConnections
 }
 
 // setting is a limit as PostgreSQL takes it; "0" is none.
@@ -140,8 +126,7 @@ func (t *batchTx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return sqlbase.ReleaseSavepoint(ctx, t, name)
 }
 
-// Commit implements [store.Tx]. The last write goes together with COMMIT, if it can, and so does the
-// beginning of the next batch. An error of the latter is none of the commit.
+// Commit implements [store.Tx]. The last write is sent together with COMMIT, if it can be.
 func (t *batchTx) Commit(ctx context.Context, w store.Write) (applied store.Applied, err error) {
 	if t.over {
 		return store.Applied{}, sql.ErrTxDone
@@ -150,21 +135,11 @@ func (t *batchTx) Commit(ctx context.Context, w store.Write) (applied store.Appl
 		t.Rollback()
 		return applied, err
 	}
-	if w.Next != nil && t.store.hasSpareConnections() {
-		t.conn.then = t.store.beginning(w.NextLease(), *w.Next)
-	}
 	t.over = true
 	deadline := time.AfterFunc(commitWithin, t.end)
 	err = t.tx.Commit()
 	deadline.Stop()
-	if t.conn.begun {
-		t.end()
-		if next, failed := t.store.begun(ctx, t.conn, t.pool); failed == nil {
-			applied.Next = next
-		}
-	} else {
-		t.close()
-	}
+	t.close()
 	if err != nil {
 		return store.Applied{}, t.commitError(w.ID, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/internal/store/sqlbase"
 )
 
-// batchConn is a connection of the pool that has begun a batch's transaction, or begins it with the first statement. It is the
+// batchConn is a connection of the pool that begins a batch's transaction with the first statement. It is the
 // only connection of a pool of its own, whose *sql.Tx executors get: [sql.DB] has no other way to
 // make one, and with its own BEGIN and COMMIT a batch has two round trips more.
 //
@@ -29,16 +29,13 @@ type batchConn struct {
 	// send is [sender.send], and rollback is ROLLBACK. Both end with a context of the batch's own.
 	send     func(...sqlbase.Step) (int, error)
 	rollback func() error
-	// last are the statements that are sent together with COMMIT, before it, and then those
-	// after it: they begin the next transaction.
-	last, then []sqlbase.Step
-	done       int  // how many of last have succeeded
-	begun      bool // all of then have
+	// last are the statements that are sent together with COMMIT, before it.
+	last []sqlbase.Step
+	done int // how many of last have succeeded
 }
 
 // endWith prepares the connection for a transaction whose COMMIT and ROLLBACK end with own.
 func (c *batchConn) endWith(own context.Context) {
-	c.last, c.then, c.done, c.begun = nil, nil, 0, false
 	c.send = func(s ...sqlbase.Step) (int, error) { return c.pool.send(own, c.conn, s...) }
 	c.rollback = func() error {
 		_, err := c.conn.ExecContext(own, "ROLLBACK")
@@ -59,25 +56,17 @@ func (c *batchConn) Begin() (driver.Tx, error)                                  
 func (c *batchConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return c, nil }
 
 // Commit implements [driver.Tx]. When the server refuses one of the last statements, it
-// has not committed, and the transaction is rolled back. What comes after COMMIT has no error here.
+// has not committed, and the transaction is rolled back.
 func (c *batchConn) Commit() error {
 	if c.failed != nil {
 		return c.failed
 	}
 	// A transaction without a statement begins here.
 	c.last, c.first = slices.Concat(c.first, c.last), nil
-	n, err := c.send(slices.Concat(c.last, []sqlbase.Step{{Text: "COMMIT"}}, c.then)...)
+	n, err := c.send(append(c.last, sqlbase.Step{Text: "COMMIT"})...)
 	c.done = min(n, len(c.last))
 	switch {
 	case err == nil:
-		c.begun = len(c.then) > 0
-	case n > len(c.last): // it has committed
-		if !refused(err) {
-			sqlbase.Discard(c.conn)
-		} else {
-			_ = c.Rollback()
-		}
-		return nil
 	case refused(err): // COMMIT too may have been refused before it was executed
 		_ = c.Rollback()
 	default:

@@ -48,10 +48,6 @@ var (
 
 // Begin implements [store.Store].
 func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
-	return s.begin(ctx, h, l)
-}
-
-func (s *Store) begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (*Tx, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}
@@ -258,11 +254,6 @@ func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 	}
 	if err := t.Finish(); err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
-	}
-	if w.Next != nil {
-		if next, err := t.store.begin(ctx, w.NextLease(), *w.Next); err == nil {
-			a.Next = next
-		}
 	}
 	return a, nil
 }

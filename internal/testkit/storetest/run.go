@@ -74,7 +74,6 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"Secrets":   secrets,
 
 		"BatchCommits": batchCommits, "BatchLost": batchLost, "BatchRollsBack": batchRollsBack, "BatchKeepsTakeoverAway": batchKeepsTakeoverAway,
-		"NextBatchCommits": nextBatchCommits, "NextBatchRollsBack": nextBatchRollsBack, "NextBatchLost": nextBatchLost,
 		"BatchOutlivesItsBegin": batchOutlivesItsBegin, "BatchTxControl": batchTxControl, "BatchSavepoints": batchSavepoints,
 		"BatchInterrupted": batchInterrupted, "BatchGuardAtCommit": batchGuardAtCommit, "BatchLeaksRows": batchLeaksRows,
 		"BatchEndsUnderStatements": batchEndsUnderStatements,
