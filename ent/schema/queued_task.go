@@ -195,7 +195,7 @@ func (QueuedTask) Indexes() []ent.Index {
 		// All that a submission with the reference may be merged into. Those that were never
 		// claimed are unique: one that comes back to the queue may find that another was
 		// submitted meanwhile. So the migration has, instead of delayed, an expression that
-		// is NULL for those that were claimed. See ADR 40.
+		// is NULL for those that were claimed. See ADR 15.
 		index.Fields("execution_component_name", "reference", "delayed").Unique().
 			StorageKey("taskkit_reference").
 			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED'")),
@@ -204,7 +204,7 @@ func (QueuedTask) Indexes() []ent.Index {
 			StorageKey("taskkit_child").
 			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),
 		// One for open and for failed children: each more has a condition that every INSERT pays
-		// for. See ADR 40.
+		// for. See ADR 15.
 		index.Fields("parent_id", "workflow_status").
 			StorageKey("taskkit_child_status").
 			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),

@@ -17,7 +17,7 @@ const (
 	// includes it.
 	startDelay = 5 * time.Millisecond
 	// flushMax is the most writes that travel in one statement. A worker on two cores ends fewer tasks while the statement before
-	// is under way, so that its time decides and not this bound. See ADR 38.
+	// is under way, so that its time decides and not this bound. See ADR 28.
 	flushMax = 2000
 	// backlogMax is how many writes may wait before sessions wait too.
 	backlogMax = 8 * flushMax

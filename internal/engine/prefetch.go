@@ -8,14 +8,14 @@ import (
 const (
 	// prefetchMax bounds how many tasks a worker claims beyond its free slots. It is prefetchTime of work at 80,000 tasks
 	// a second, more than a worker on two cores ends: with a lower bound the slots have no work while a claim is
-	// under way. See ADR 38.
+	// under way. See ADR 28.
 	prefetchMax = 4000
 	// prefetchTime is how much work may wait in the buffer while claims are fast, by the average
 	// duration of the last sessions. Long tasks thus leave nothing there that
 	// another worker could run.
 	prefetchTime = 50 * time.Millisecond
 	// prefetchClaims: as much work may wait as this many claims take, if that is more. A claim passes over what others claim
-	// meanwhile, so that small claims cost more for each task where many workers share the processors. See ADR 34.
+	// meanwhile, so that small claims cost more for each task where many workers share the processors. See ADR 28.
 	prefetchClaims = 4
 	// prefetchTimeMax bounds the work that waits while claims are slow.
 	prefetchTimeMax = 300 * time.Millisecond

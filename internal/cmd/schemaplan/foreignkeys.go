@@ -26,7 +26,7 @@ func checkForeignKeys(t *schema.Table) error {
 }
 
 // foreignKeys returns the triggers that SQLite has in place of foreign keys, see
-// docs/adr/0036. They refuse a row that belongs to no task, and remove with a task what belongs to
+// docs/adr/0001. They refuse a row that belongs to no task, and remove with a task what belongs to
 // it. With foreign keys to the table of tasks, SQLite compiles for each INSERT of a task one scan of each table that has
 // one, and none of them is ever run: that took a quarter of the time in which it compiles the statement.
 func foreignKeys(owned []string) string {
