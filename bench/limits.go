@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 const (
@@ -59,7 +60,7 @@ type (
 	keyedBatch = taskkit.Batch[keyedSpec, keyedState]
 )
 
-var keyedKind = taskkit.NewKind(taskkit.Definition[keyedSpec, keyedState, struct{}]{Name: "keyed"})
+var keyedKind = taskkit.NewKind(taskkind.Definition[keyedSpec, keyedState, struct{}]{Name: "keyed"})
 
 // keyed tells that a task ran, takes its time, and writes a row if insert is a statement.
 type keyed struct {

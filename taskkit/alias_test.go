@@ -9,12 +9,13 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // renamed is the kind of oldKind under another name; its revisions continue.
 func renamed() *taskkit.Kind[newSpec, newState, string] {
-	return taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
-		Name: "renamed", Aliases: []string{"moved"}, Revision: 2, Upgrades: []taskkit.Upgrade{upgradeOld},
+	return taskkit.NewKind(taskkind.Definition[newSpec, newState, string]{
+		Name: "renamed", Aliases: []string{"moved"}, Revision: 2, Upgrades: []taskkind.Upgrade{upgradeOld},
 	})
 }
 

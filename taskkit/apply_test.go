@@ -15,13 +15,14 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // applyKind is the kind of seats at a revision, with a stop policy of its own.
 func applyKind(revision int, stopAfter string) *taskkit.Kind[seatSpec, seatState, string] {
-	return taskkit.NewKind(taskkit.Definition[seatSpec, seatState, string]{
+	return taskkit.NewKind(taskkind.Definition[seatSpec, seatState, string]{
 		Name: "seat", BatchSize: 10, MaxBatchSize: 10, Preview: true, Revision: revision, StopAfter: stopAfter,
-		Targets: taskkit.TargetsIn("seats", func(s *seatSpec) *[]int { return &s.Seats }),
+		Targets: taskkind.TargetsIn("seats", func(s *seatSpec) *[]int { return &s.Seats }),
 	})
 }
 
@@ -327,7 +328,7 @@ func (x *finder) Targets(_ context.Context, b *seatBatch) ([]int, taskkit.Next, 
 func TestApplyFoundTargets(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		k := taskkit.NewKind(taskkit.Definition[seatSpec, seatState, string]{
+		k := taskkit.NewKind(taskkind.Definition[seatSpec, seatState, string]{
 			Name: "seat", Preview: true,
 			Targets: taskkit.TargetsFoundIn[seatState]("seats", func(s *seatSpec) *[]int { return &s.Seats }),
 		})

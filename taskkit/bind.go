@@ -19,7 +19,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		report = r.Report
 	}
 	var targets targetsFunc[Spec, State]
-	if finder := k.def.Targets.finder; finder != nil {
+	if finder := k.def.Targets.Finder; finder != nil {
 		targets, _ = finder(x).(targetsFunc[Spec, State])
 	}
 	segmenter, _ := find[Segmenter[Spec, State]](x)
@@ -72,7 +72,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 			return parts, len(parts), err
 		}
 	}
-	if k.def.Targets.get != nil {
+	if k.def.Targets.Get != nil {
 		bound.DecodeTargets = func(t engine.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
 			return k.decodeTargets(t.SpecRevision, spec, field, keys)
 		}

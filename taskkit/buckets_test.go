@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // rowsSpec says how many rows the table has, and into how many buckets it is split.
@@ -35,7 +36,7 @@ type rowsState struct {
 type rowsBatch = taskkit.Batch[rowsSpec, rowsState]
 
 func rowsKind(name string) *taskkit.Kind[rowsSpec, rowsState, string] {
-	return taskkit.NewKind(taskkit.Definition[rowsSpec, rowsState, string]{Name: name, BatchSize: 10, Segments: true})
+	return taskkit.NewKind(taskkind.Definition[rowsSpec, rowsState, string]{Name: name, BatchSize: 10, Segments: true})
 }
 
 // rowsExecutor adds up the rows of a table in buckets.

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // A child cannot be deleted while its parent counts on it: a stage would be done again, and
@@ -222,7 +223,7 @@ func TestRetentionOfFailedParent(t *testing.T) {
 			}
 			return taskkit.Done, nil
 		}})
-		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "failed_parent", BatchSize: 10, Stages: true, Children: true})
+		composite := taskkit.NewKind(taskkind.Definition[familySpec, familyState, string]{Name: "failed_parent", BatchSize: 10, Stages: true, Children: true})
 		x := &listedStages{}
 		x.set([]taskkit.Stage{taskkit.NewStage("one", child, countSpec{Items: 1}), taskkit.NewStage("two", child, countSpec{Items: 2})})
 		taskkit.Register(reg, composite, x)

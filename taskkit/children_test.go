@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // familySpec says how many children a parent has.
@@ -24,7 +25,7 @@ type familyState struct {
 type familyBatch = taskkit.Batch[familySpec, familyState]
 
 func familyKind(name string) *taskkit.Kind[familySpec, familyState, string] {
-	return taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: name, BatchSize: 10, Children: true})
+	return taskkit.NewKind(taskkind.Definition[familySpec, familyState, string]{Name: name, BatchSize: 10, Children: true})
 }
 
 // family is a parent with children of one kind.

@@ -9,6 +9,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // uncheckedCodec is a codec of functions that check nothing.
@@ -38,7 +39,7 @@ func TestCodecs(t *testing.T) {
 			"generated and too large":   {uncheckedCodec(), tooLarge, taskjson.TooLarge},
 			"generated and just so big": {uncheckedCodec(), tooLarge[:taskkit.MaxJSON-1] + `"`, ""},
 		} {
-			k := taskkit.NewKind(taskkit.Definition[json.RawMessage, countState, string]{
+			k := taskkit.NewKind(taskkind.Definition[json.RawMessage, countState, string]{
 				Name: "raw", Spec: c.codec,
 			})
 			r := registered(k, &funcs[json.RawMessage, countState]{})

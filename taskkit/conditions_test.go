@@ -14,6 +14,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // numbersSpec is a list of numbers.
@@ -32,9 +33,9 @@ func below(n int) numbersSpec {
 
 // badEvery is a kind whose items are numbers, of which every n-th fails, with batches of 10.
 func badEvery(name, stopAfter string) *taskkit.Kind[numbersSpec, countState, string] {
-	return taskkit.NewKind(taskkit.Definition[numbersSpec, countState, string]{
+	return taskkit.NewKind(taskkind.Definition[numbersSpec, countState, string]{
 		Name: name, BatchSize: 10, MaxBatchSize: 10, StopAfter: stopAfter,
-		Targets: taskkit.TargetsIn("numbers", func(s *numbersSpec) *[]int { return &s.Numbers }),
+		Targets: taskkind.TargetsIn("numbers", func(s *numbersSpec) *[]int { return &s.Numbers }),
 	})
 }
 

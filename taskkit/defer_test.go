@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // errBusy is why an item is deferred.
@@ -25,9 +26,9 @@ type deferSpec struct {
 
 // deferKind tries deferred items twice again, at once.
 func deferKind(delays ...time.Duration) *taskkit.Kind[deferSpec, countState, string] {
-	return taskkit.NewKind(taskkit.Definition[deferSpec, countState, string]{
+	return taskkit.NewKind(taskkind.Definition[deferSpec, countState, string]{
 		Name: "deferring", BatchSize: 70, MaxBatchSize: 70, DeferDelays: delays,
-		Targets: taskkit.TargetsIn("numbers", func(s *deferSpec) *[]int { return &s.Numbers }),
+		Targets: taskkind.TargetsIn("numbers", func(s *deferSpec) *[]int { return &s.Numbers }),
 	})
 }
 

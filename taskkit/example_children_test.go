@@ -7,6 +7,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type (
@@ -18,8 +19,8 @@ type (
 )
 
 var (
-	courierKind = taskkit.NewKind(taskkit.Definition[courierSpec, courierState, struct{}]{Name: "courier", Children: true})
-	routeKind   = taskkit.NewKind(taskkit.Definition[routeSpec, struct{}, struct{}]{Name: "route"})
+	courierKind = taskkit.NewKind(taskkind.Definition[courierSpec, courierState, struct{}]{Name: "courier", Children: true})
+	routeKind   = taskkit.NewKind(taskkind.Definition[routeSpec, struct{}, struct{}]{Name: "route"})
 )
 
 type routeExecutor struct{}
@@ -70,7 +71,7 @@ type (
 	readingBatch = taskkit.Batch[readingSpec, readingState]
 )
 
-var readingKind = taskkit.NewKind(taskkit.Definition[readingSpec, readingState, string]{Name: "reading", Segments: true})
+var readingKind = taskkit.NewKind(taskkind.Definition[readingSpec, readingState, string]{Name: "reading", Segments: true})
 
 type readingExecutor struct{}
 

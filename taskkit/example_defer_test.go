@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // callKind tries deferred items once again, at once. taskgen writes the delays from
 // defer=30m,6h in the directive.
-var callKind = taskkit.NewKind(taskkit.Definition[callSpec, struct{}, struct{}]{
+var callKind = taskkit.NewKind(taskkind.Definition[callSpec, struct{}, struct{}]{
 	Name: "call", DeferDelays: []time.Duration{time.Millisecond},
-	Targets: taskkit.TargetsIn("numbers", func(s *callSpec) *[]int { return &s.Numbers }),
+	Targets: taskkind.TargetsIn("numbers", func(s *callSpec) *[]int { return &s.Numbers }),
 })
 
 type callSpec struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // tidy is an executor that cleans up and reports.
@@ -40,7 +41,7 @@ func ExampleAborter() {
 func ExampleReporter() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	kind := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, string]{
+	kind := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, string]{
 		Name: "greet_and_tell",
 	})
 	var r taskkit.Registry

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // billSpec has the list that the directive names, targets=customers, and what to search
@@ -20,7 +21,7 @@ type billState struct {
 }
 
 // billKind is the kind as taskgen writes it for an executor with a method Targets.
-var billKind = taskkit.NewKind(taskkit.Definition[billSpec, billState, struct{}]{
+var billKind = taskkit.NewKind(taskkind.Definition[billSpec, billState, struct{}]{
 	Name:    "bill",
 	Targets: taskkit.TargetsFoundIn[billState]("customers", func(s *billSpec) *[]int { return &s.Customers }),
 })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // enroller enrols students, but not those with an odd number, and stops its task after
@@ -70,9 +71,9 @@ func ExampleClient_Continue() {
 			fmt.Println(err)
 		}
 	}}
-	kind := taskkit.NewKind(taskkit.Definition[courseSpec, struct{}, struct{}]{
+	kind := taskkit.NewKind(taskkind.Definition[courseSpec, struct{}, struct{}]{
 		Name: "seminar", BatchSize: 3, MaxBatchSize: 3,
-		Targets: taskkit.TargetsIn("students", func(s *courseSpec) *[]int { return &s.Students }),
+		Targets: taskkind.TargetsIn("students", func(s *courseSpec) *[]int { return &s.Students }),
 	})
 	var r taskkit.Registry
 	taskkit.Register(&r, kind, x)

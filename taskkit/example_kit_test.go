@@ -9,6 +9,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // exampleDB returns a migrated SQLite database in memory.
@@ -62,7 +63,7 @@ type greetState struct {
 }
 
 // greetKind is a kind as taskgen generates it.
-var greetKind = taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+var greetKind = taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{
 	Name: "greet", BatchSize: 2,
 })
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type exitSpec struct {
@@ -16,7 +17,7 @@ type exitState struct {
 }
 
 // exitKind is the kind of //taskkit:executor exit ledger.
-var exitKind = taskkit.NewKind(taskkit.Definition[exitSpec, exitState, struct{}]{Name: "exit", BatchSize: 2, Ledger: true})
+var exitKind = taskkit.NewKind(taskkind.Definition[exitSpec, exitState, struct{}]{Name: "exit", BatchSize: 2, Ledger: true})
 
 type exitExecutor struct{}
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // statusSpec asks to set the status of people in a program.
@@ -15,7 +16,7 @@ type statusSpec struct {
 	People  []int `json:"people"`
 }
 
-var statusKind = taskkit.NewKind(taskkit.Definition[statusSpec, struct{}, struct{}]{Name: "set_status"})
+var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struct{}]{Name: "set_status"})
 
 // statusSetter is a Limiter: of each program two tasks execute at once.
 type statusSetter struct{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // inviter greets people and then submits a task that greets their friends. An
@@ -33,7 +34,7 @@ func (x *inviter) Execute(ctx context.Context, b *greetBatch) (taskkit.Next, err
 func ExampleFollows_executor() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	inviteKind := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+	inviteKind := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{
 		Name: "invite", BatchSize: 2,
 	})
 	var r taskkit.Registry

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // courseSpec has the list that the directive names: targets=students.
@@ -15,9 +16,9 @@ type courseSpec struct {
 }
 
 // courseKind is the kind as taskgen writes it.
-var courseKind = taskkit.NewKind(taskkit.Definition[courseSpec, struct{}, struct{}]{
+var courseKind = taskkit.NewKind(taskkind.Definition[courseSpec, struct{}, struct{}]{
 	Name: "course", BatchSize: 500,
-	Targets: taskkit.TargetsIn("students", func(s *courseSpec) *[]int { return &s.Students }),
+	Targets: taskkind.TargetsIn("students", func(s *courseSpec) *[]int { return &s.Students }),
 })
 
 type courseExecutor struct{}

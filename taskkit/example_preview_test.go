@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type fineSpec struct {
@@ -12,9 +13,9 @@ type fineSpec struct {
 }
 
 // fineKind is the kind of //taskkit:executor fine targets=people preview.
-var fineKind = taskkit.NewKind(taskkit.Definition[fineSpec, struct{}, struct{}]{
+var fineKind = taskkit.NewKind(taskkind.Definition[fineSpec, struct{}, struct{}]{
 	Name: "fine", Preview: true,
-	Targets: taskkit.TargetsIn("people", func(s *fineSpec) *[]string { return &s.People }),
+	Targets: taskkind.TargetsIn("people", func(s *fineSpec) *[]string { return &s.People }),
 })
 
 type fineExecutor struct{}

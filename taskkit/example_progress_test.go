@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type scanSpec struct {
@@ -26,8 +27,8 @@ func (s scanState) Progress(p taskkit.Progress) scanProgress {
 	return scanProgress{Scanned: p.Processed(), Infected: s.Infected}
 }
 
-var scanKind = taskkit.NewKind(taskkit.Definition[scanSpec, scanState, struct{}]{
-	Name: "scan", Targets: taskkit.TargetsIn("files", func(s *scanSpec) *[]string { return &s.Files }),
+var scanKind = taskkit.NewKind(taskkind.Definition[scanSpec, scanState, struct{}]{
+	Name: "scan", Targets: taskkind.TargetsIn("files", func(s *scanSpec) *[]string { return &s.Files }),
 })
 
 type scanExecutor struct{}

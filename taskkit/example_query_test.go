@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // leaveSpec selects people by their status.
@@ -19,7 +20,7 @@ type leaveState struct {
 	Last  int `json:"last"`
 }
 
-var leaveKind = taskkit.NewKind(taskkit.Definition[leaveSpec, leaveState, struct{}]{
+var leaveKind = taskkit.NewKind(taskkind.Definition[leaveSpec, leaveState, struct{}]{
 	Name: "leave", BatchSize: 2,
 })
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // A field of the spec was renamed. taskgen requires the upgrade function, and specs of
@@ -16,7 +17,7 @@ func ExampleUpgrade() {
 	defer db.Close()
 
 	// What the release before has submitted.
-	before := taskkit.NewKind(taskkit.Definition[struct {
+	before := taskkit.NewKind(taskkind.Definition[struct {
 		Names []string `json:"names"`
 	}, greetState, struct{}]{
 		Name: "greet",
@@ -25,9 +26,9 @@ func ExampleUpgrade() {
 		Names []string `json:"names"`
 	}{[]string{"Ada", "Kurt"}}, taskkit.System())
 
-	now := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+	now := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{
 		Name: "greet", Revision: 2, BatchSize: 1,
-		Upgrades: []taskkit.Upgrade{{From: 1, Spec: func(old json.RawMessage) (json.RawMessage, error) {
+		Upgrades: []taskkind.Upgrade{{From: 1, Spec: func(old json.RawMessage) (json.RawMessage, error) {
 			return bytes.Replace(old, []byte(`"names"`), []byte(`"people"`), 1), nil
 		}}},
 	})
@@ -57,7 +58,7 @@ func ExampleDefinition_aliases() {
 	defer db.Close()
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 
-	welcome := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+	welcome := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{
 		Name: "welcome", Aliases: []string{"greet"},
 	})
 	var r taskkit.Registry
@@ -81,7 +82,7 @@ func ExampleDefinition_secrets() {
 		User  string `json:"user"`
 		Token string `json:"token"` // with taskgen: `taskkit:"secret"`
 	}
-	kind := taskkit.NewKind(taskkit.Definition[spec, struct{}, struct{}]{
+	kind := taskkit.NewKind(taskkind.Definition[spec, struct{}, struct{}]{
 		Name: "login", Secrets: []string{"/spec/token"},
 	})
 	id, _ := taskkit.Submit(ctx, db, kind, spec{"ada", "hunter2"}, taskkit.System())
@@ -100,7 +101,7 @@ func ExampleDefinition_secrets() {
 func ExampleRetiredKindError() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	retired := taskkit.NewKind(taskkit.Definition[greetSpec, greetState, struct{}]{
+	retired := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{
 		Name: "greet", Retired: true,
 	})
 	_, err := taskkit.Submit(ctx, db, retired, nobody, taskkit.System())

@@ -12,17 +12,18 @@ import (
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskkind"
 )
 
-// TargetsFoundIn is [TargetsIn] for a kind whose executor is a [Targeter], with the
+// TargetsFoundIn is [taskkind.TargetsIn] for a kind whose executor is a [Targeter], with the
 // State of its batches. A task that is submitted with an empty list and without [Over]
 // finds its targets when it starts. Rules of validation for the list itself do not apply
 // to such a task. It needs a *sql.DB or a transaction as the handle, and cannot be used
 // together with [WithCoalescing]. taskgen writes the call.
-func TargetsFoundIn[State, Spec any, L ~[]T, T any](field string, list func(*Spec) *L) Targets[Spec] {
-	t := TargetsIn(field, list)
-	t.state = reflect.TypeFor[State]()
-	t.finder = func(x any) any {
+func TargetsFoundIn[State, Spec any, L ~[]T, T any](field string, list func(*Spec) *L) taskkind.Targets[Spec] {
+	t := taskkind.TargetsIn(field, list)
+	t.State = reflect.TypeFor[State]()
+	t.Finder = func(x any) any {
 		targeter, ok := find[Targeter[Spec, State, T]](x)
 		if !ok {
 			return nil
@@ -45,7 +46,7 @@ func (k *Kind[Spec, State, Result]) finds(s *submission, spec *Spec) bool {
 		return true // they are the targets of the task
 	}
 	t := k.def.Targets
-	return t.finder != nil && s.over == nil && t.length(spec) == 0
+	return t.Finder != nil && s.over == nil && t.Len(spec) == 0
 }
 
 // checkFinds refuses the options that a task which finds its targets cannot have.
@@ -55,7 +56,7 @@ func (k *Kind[Spec, State, Result]) checkFinds(s *submission, specs []Spec) erro
 	}
 	for i := range specs {
 		if k.finds(s, &specs[i]) {
-			return &OptionError{"WithCoalescing", fmt.Sprintf("used for a task that finds its targets when it starts, and a waiting task with a set of its own cannot be replaced: put targets into the list %s, or leave the option out", k.def.Targets.field)}
+			return &OptionError{"WithCoalescing", fmt.Sprintf("used for a task that finds its targets when it starts, and a waiting task with a set of its own cannot be replaced: put targets into the list %s, or leave the option out", k.def.Targets.Field)}
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // huntSpec has numbers, or lets the task find those below Below.
@@ -34,7 +35,7 @@ type huntState struct {
 type huntBatch = taskkit.Batch[huntSpec, huntState]
 
 func huntKind(name string) *taskkit.Kind[huntSpec, huntState, string] {
-	return taskkit.NewKind(taskkit.Definition[huntSpec, huntState, string]{
+	return taskkit.NewKind(taskkind.Definition[huntSpec, huntState, string]{
 		Name: name, BatchSize: 100, Preview: true, DeferDelays: []time.Duration{time.Millisecond},
 		Targets: taskkit.TargetsFoundIn[huntState]("numbers", func(s *huntSpec) *[]int { return &s.Numbers }),
 	})
@@ -412,7 +413,7 @@ func TestTargeterAcrossRevisions(t *testing.T) {
 				Numbers []string `json:"numbers"`
 				Below   int      `json:"below"`
 			}
-			older := taskkit.NewKind(taskkit.Definition[wordsSpec, huntState, string]{
+			older := taskkit.NewKind(taskkind.Definition[wordsSpec, huntState, string]{
 				Name: "revised_" + name, Targets: taskkit.TargetsFoundIn[huntState]("numbers", func(s *wordsSpec) *[]string { return &s.Numbers }),
 			})
 			upgrade := rename
@@ -422,8 +423,8 @@ func TestTargeterAcrossRevisions(t *testing.T) {
 					return bytes.ReplaceAll(renamed, []byte("number"), []byte("was")), err
 				}
 			}
-			newer := taskkit.NewKind(taskkit.Definition[numberedSpec, huntState, string]{
-				Name: "revised_" + name, Revision: 2, Upgrades: []taskkit.Upgrade{{From: 1, Spec: upgrade}},
+			newer := taskkit.NewKind(taskkind.Definition[numberedSpec, huntState, string]{
+				Name: "revised_" + name, Revision: 2, Upgrades: []taskkind.Upgrade{{From: 1, Spec: upgrade}},
 				Targets: taskkit.TargetsFoundIn[huntState]("counts", func(s *numberedSpec) *[]string { return &s.Counts }),
 			})
 			x := &wordHunter[numberedSpec]{find: c.find, list: func(s *numberedSpec) []string { return s.Counts }}

@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // followSpec has a list of targets, as elements that are larger than their keys.
@@ -32,9 +33,9 @@ type followState struct {
 	Seen int `json:"seen"`
 }
 
-var followKind = taskkit.NewKind(taskkit.Definition[followSpec, followState, string]{
+var followKind = taskkit.NewKind(taskkind.Definition[followSpec, followState, string]{
 	Name: "follow", BatchSize: 100, MaxBatchSize: 300,
-	Targets: taskkit.TargetsIn("targets", func(s *followSpec) *[]followItem { return &s.Targets }),
+	Targets: taskkind.TargetsIn("targets", func(s *followSpec) *[]followItem { return &s.Targets }),
 })
 
 // followItems are n targets, whose JSON has what must be escaped.

@@ -1,11 +1,15 @@
 package taskkit
 
-import "fmt"
+import (
+	"fmt"
+
+	"taskkit.dev/taskkit/taskkind"
+)
 
 // contradiction returns what in a definition cannot be true together with something else in
 // it, or "".
-func (d *Definition[Spec, State, Result]) contradiction() string {
-	targets := d.Targets.get != nil
+func contradiction[Spec, State, Result any](d *taskkind.Definition[Spec, State, Result]) string {
+	targets := d.Targets.Get != nil
 	switch {
 	case d.Segments && d.Stages:
 		return "it has both Segments and Stages, and a task has either buckets or stages: make a kind with buckets a stage of the other"

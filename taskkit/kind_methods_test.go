@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type (
@@ -41,7 +42,7 @@ func (stageExecutor) Stages(context.Context, *taskkit.Batch[countSpec, countStat
 
 func (w wrapping) Unwrap() any { return w.Executor }
 
-type countDefinition = taskkit.Definition[countSpec, countState, string]
+type countDefinition = taskkind.Definition[countSpec, countState, string]
 
 // TestMethodsOfKind: an executor is refused whose methods are not those that its kind says.
 func TestMethodsOfKind(t *testing.T) {
@@ -92,8 +93,8 @@ func TestContradictoryKinds(t *testing.T) {
 	type spec struct {
 		People []string `json:"people"`
 	}
-	type definition = taskkit.Definition[spec, countState, string]
-	targets := taskkit.TargetsIn("people", func(s *spec) *[]string { return &s.People })
+	type definition = taskkind.Definition[spec, countState, string]
+	targets := taskkind.TargetsIn("people", func(s *spec) *[]string { return &s.People })
 	for says, d := range map[string]definition{
 		"both Segments and Stages":   {Segments: true, Stages: true},
 		"both Segments and Targets":  {Segments: true, Targets: targets},

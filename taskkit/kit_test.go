@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // schemaOf returns the schema in which a test's taskkit lives: its own on
@@ -168,7 +169,7 @@ type countState struct {
 
 // newKind makes a kind for a test.
 func newKind[Spec, State any](name string, batch int) *taskkit.Kind[Spec, State, string] {
-	return taskkit.NewKind(taskkit.Definition[Spec, State, string]{
+	return taskkit.NewKind(taskkind.Definition[Spec, State, string]{
 		Name: name, BatchSize: batch,
 	})
 }

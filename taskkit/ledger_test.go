@@ -11,11 +11,12 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // newLedgerKind makes a kind of which tasks store what succeeded, or do not.
 func newLedgerKind(name string, batch int, ledger bool) *taskkit.Kind[countSpec, countState, string] {
-	return taskkit.NewKind(taskkit.Definition[countSpec, countState, string]{
+	return taskkit.NewKind(taskkind.Definition[countSpec, countState, string]{
 		Name: name, BatchSize: batch, MaxBatchSize: batch, Ledger: ledger, Preview: true,
 	})
 }

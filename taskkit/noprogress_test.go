@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type listSpec struct {
@@ -84,7 +85,7 @@ func TestNoProgress(t *testing.T) {
 			t.Parallel()
 			testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 				makeTouch(t, db.DB)
-				k := taskkit.NewKind(taskkit.Definition[listSpec, countState, string]{
+				k := taskkit.NewKind(taskkind.Definition[listSpec, countState, string]{
 					Name: "list", BatchSize: 2, MaxBatchSize: 2,
 				})
 				id := submitted(t, db, k, listSpec{Items: []int{0, 1, 2, 3, 4}})

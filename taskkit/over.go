@@ -23,46 +23,10 @@ const (
 	MaxTargetSize = store.MaxTargetSize
 )
 
-// Targets is the list of a spec whose elements are the targets of a task. Make it
-// with [TargetsIn].
-type Targets[Spec any] struct {
-	field string
-	elem  reflect.Type
-	get   func(s *Spec) any // a []T
-	set   func(s *Spec, list any)
-	// finder returns the method Targets of an executor, a targetsFunc, or nil if it has
-	// none. It is nil itself if the kind does not find its targets.
-	finder func(x any) any
-	state  reflect.Type // of the batches of finder
-}
-
-// TargetsIn returns the targets that are in a list of the spec. Field is its name in
-// JSON or, for a list in a struct of the spec, its path: targets.people. taskgen writes
-// the call.
-func TargetsIn[Spec any, L ~[]T, T any](field string, list func(*Spec) *L) Targets[Spec] {
-	return Targets[Spec]{
-		field: field, elem: reflect.TypeFor[T](),
-		get: func(s *Spec) any { return []T(*list(s)) },
-		set: func(s *Spec, v any) {
-			elements, _ := v.([]T)
-			*list(s) = L(elements)
-		},
-	}
-}
-
-// length returns the number of elements in the list of a spec; -1: the kind has no
-// list of targets.
-func (t Targets[Spec]) length(s *Spec) int {
-	if t.get == nil {
-		return -1
-	}
-	return reflect.ValueOf(t.get(s)).Len()
-}
-
 // emptyTargets is the name of the list of targets if the spec has none in it.
 func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
-	if k.def.Targets.length(s) == 0 {
-		return k.def.Targets.field
+	if k.def.Targets.Len(s) == 0 {
+		return k.def.Targets.Field
 	}
 	return ""
 }
@@ -132,10 +96,10 @@ func (k *Kind[Spec, State, Result]) checkOver(s *submission, specs []Spec) error
 	switch o := s.over; {
 	case o == nil:
 		return nil
-	case t.get == nil:
+	case t.Get == nil:
 		return &OptionError{"Over", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
-	case o.elem() != t.elem:
-		return &OptionError{"Over", fmt.Sprintf("the targets are of type %v, and those of kind %s, in the list %s of its spec, are of type %v", o.elem(), k.def.Name, t.field, t.elem)}
+	case o.elem() != t.Elem:
+		return &OptionError{"Over", fmt.Sprintf("the targets are of type %v, and those of kind %s, in the list %s of its spec, are of type %v", o.elem(), k.def.Name, t.Field, t.Elem)}
 	case o.none():
 		return &OptionError{"Over", "nil is no sequence: give it the targets, such as slices.Values of a list"}
 	case len(specs) > 1:
@@ -143,15 +107,15 @@ func (k *Kind[Spec, State, Result]) checkOver(s *submission, specs []Spec) error
 	case s.Reference != "":
 		return &OptionError{"WithCoalescing", "used together with Over: a waiting task with a frozen set cannot be replaced"}
 	}
-	if n := t.length(&specs[0]); n > 0 {
-		return &OptionError{"Over", fmt.Sprintf("the spec has %d targets in its list %s: leave it empty", n, t.field)}
+	if n := t.Len(&specs[0]); n > 0 {
+		return &OptionError{"Over", fmt.Sprintf("the spec has %d targets in its list %s: leave it empty", n, t.Field)}
 	}
 	return nil
 }
 
 // newTargets returns what Insert stores of the targets of a spec.
 func (k *Kind[Spec, State, Result]) newTargets(o over, spec *Spec) *store.NewTargets {
-	return &store.NewTargets{Field: k.def.Targets.field, Keys: func(yield func([]byte, error) bool) {
+	return &store.NewTargets{Field: k.def.Targets.Field, Keys: func(yield func([]byte, error) bool) {
 		e := k.targetEncoder(spec)
 		for position, page := range o.pages() {
 			keys, err := e.encode(page, position)
@@ -188,13 +152,13 @@ func (e *targetEncoder[Spec, State, Result]) encode(list any, position int) ([]b
 	if err := k.validateTargets(list, position); err != nil {
 		return nil, err
 	}
-	k.def.Targets.set(&e.whole, list)
+	k.def.Targets.Set(&e.whole, list)
 	var err error
 	if e.raw, err = k.def.Spec.Append(e.raw[:0], &e.whole); err != nil {
 		return nil, &SpecError{Kind: k.def.Name, Err: err}
 	}
 	if e.around == nil {
-		if e.around, err = membersAlong(e.raw, k.def.Targets.field); err != nil {
+		if e.around, err = membersAlong(e.raw, k.def.Targets.Field); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +169,7 @@ func (e *targetEncoder[Spec, State, Result]) encode(list any, position int) ([]b
 // at a position of the set.
 func (k *Kind[Spec, State, Result]) validateTargets(page any, position int) error {
 	t := k.def.Targets
-	rules := elementRules(reflect.TypeFor[Spec](), t.field)
+	rules := elementRules(reflect.TypeFor[Spec](), t.Field)
 	if rules == "" {
 		return nil
 	}
@@ -216,9 +180,9 @@ func (k *Kind[Spec, State, Result]) validateTargets(page any, position int) erro
 	if len(invalid) == 0 {
 		return nil
 	}
-	e := tagError(k.def.Name, k.def.Secrets, t.elem, invalid)
+	e := tagError(k.def.Name, k.def.Secrets, t.Elem, invalid)
 	for i, f := range e.Fields {
-		e.Fields[i].Path = shift(t.field, f.Path, position)
+		e.Fields[i].Path = shift(t.Field, f.Path, position)
 		if parseSecrets(k.def.Secrets).hides(e.Fields[i].Path) {
 			e.Fields[i].Value = masked
 		}
@@ -272,5 +236,5 @@ func (k *Kind[Spec, State, Result]) decodeTargets(revision int, spec []byte, fie
 	if err != nil {
 		return nil, 0, err
 	}
-	return k.def.Targets.get(&whole), k.def.Targets.length(&whole), nil
+	return k.def.Targets.Get(&whole), k.def.Targets.Len(&whole), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // nestedSpec has its list of targets two structs down, one of which is left out of the
@@ -31,9 +32,9 @@ type nestedInner struct {
 
 // nestedKind is a kind whose targets are to.group.names.
 func nestedKind() *taskkit.Kind[nestedSpec, countState, string] {
-	return taskkit.NewKind(taskkit.Definition[nestedSpec, countState, string]{
+	return taskkit.NewKind(taskkind.Definition[nestedSpec, countState, string]{
 		Name: "nested", BatchSize: 400,
-		Targets: taskkit.TargetsIn("to.group.names", func(s *nestedSpec) *[]string { return &s.To.Group.Names }),
+		Targets: taskkind.TargetsIn("to.group.names", func(s *nestedSpec) *[]string { return &s.To.Group.Names }),
 	})
 }
 

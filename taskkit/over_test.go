@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // overSpec has a list of targets of any type.
@@ -26,9 +27,9 @@ type overSpec[T any] struct {
 
 // overKind is a kind over targets of one type.
 func overKind[T any](name string) *taskkit.Kind[overSpec[T], countState, string] {
-	return taskkit.NewKind(taskkit.Definition[overSpec[T], countState, string]{
+	return taskkit.NewKind(taskkind.Definition[overSpec[T], countState, string]{
 		Name: name, BatchSize: 400,
-		Targets: taskkit.TargetsIn("targets", func(s *overSpec[T]) *[]T { return &s.Targets }),
+		Targets: taskkind.TargetsIn("targets", func(s *overSpec[T]) *[]T { return &s.Targets }),
 	})
 }
 
@@ -297,10 +298,10 @@ func TestOverIsUpgraded(t *testing.T) {
 	}
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, overKind[int]("numbers"), overSpec[int]{Remark: "old"}, taskkit.Over(slices.Values(numbers(1500))))
-		k := taskkit.NewKind(taskkit.Definition[newSpec, countState, string]{
+		k := taskkit.NewKind(taskkind.Definition[newSpec, countState, string]{
 			Name: "numbers", Revision: 2,
-			Targets: taskkit.TargetsIn("pairs", func(s *newSpec) *[]pair { return &s.Pairs }),
-			Upgrades: []taskkit.Upgrade{{From: 1, Spec: func(old json.RawMessage) (json.RawMessage, error) {
+			Targets: taskkind.TargetsIn("pairs", func(s *newSpec) *[]pair { return &s.Pairs }),
+			Upgrades: []taskkind.Upgrade{{From: 1, Spec: func(old json.RawMessage) (json.RawMessage, error) {
 				var from overSpec[int]
 				if err := json.Unmarshal(old, &from); err != nil {
 					return nil, err
@@ -344,8 +345,8 @@ func TestTargetsSetTheTotal(t *testing.T) {
 func TestTotalOfAnEmptyList(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		k := taskkit.NewKind(taskkit.Definition[lateSpec, countState, string]{
-			Name: "late", Targets: taskkit.TargetsIn("targets", func(s *lateSpec) *[]int { return &s.Targets }),
+		k := taskkit.NewKind(taskkind.Definition[lateSpec, countState, string]{
+			Name: "late", Targets: taskkind.TargetsIn("targets", func(s *lateSpec) *[]int { return &s.Targets }),
 		})
 		for n, want := range map[int]int64{0: -1, 3: 3} {
 			task, err := clientOf(db).Task(t.Context(), submitted(t, db, k, lateSpec{Targets: numbers(n)}))

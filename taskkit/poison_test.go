@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // namesSpec lists items. One whose name begins with "poison" kills its worker.
@@ -24,21 +25,21 @@ type namesBatch = taskkit.Batch[namesSpec, countState]
 
 // The kinds of the worker processes whose items may kill them.
 var (
-	skippingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+	skippingKind = taskkit.NewKind(taskkind.Definition[namesSpec, countState, string]{
 		Name: "skipping", BatchSize: 4, SkipPoison: true,
 	})
 	// From here halving does not reach 1 within the attempts of a worker.
-	skippingOf1024 = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+	skippingOf1024 = taskkit.NewKind(taskkind.Definition[namesSpec, countState, string]{
 		Name: "skipping_of_1024", BatchSize: 1024, SkipPoison: true,
 	})
-	skippingOf100 = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+	skippingOf100 = taskkit.NewKind(taskkind.Definition[namesSpec, countState, string]{
 		Name: "skipping_of_100", BatchSize: 100, SkipPoison: true,
 	})
-	skippingOver = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{
+	skippingOver = taskkit.NewKind(taskkind.Definition[namesSpec, countState, string]{
 		Name: "skipping_over", BatchSize: 4, SkipPoison: true,
-		Targets: taskkit.TargetsIn("names", func(s *namesSpec) *[]string { return &s.Names }),
+		Targets: taskkind.TargetsIn("names", func(s *namesSpec) *[]string { return &s.Names }),
 	})
-	failingKind = taskkit.NewKind(taskkit.Definition[namesSpec, countState, string]{Name: "failing", BatchSize: 4})
+	failingKind = taskkit.NewKind(taskkind.Definition[namesSpec, countState, string]{Name: "failing", BatchSize: 4})
 )
 
 // killedByItems is the executor of all. It touches its items.

@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // seatSpec has the seats to change.
@@ -31,9 +32,9 @@ type (
 
 // seatKind is a kind that can be previewed.
 func seatKind(batch int) *taskkit.Kind[seatSpec, seatState, string] {
-	return taskkit.NewKind(taskkit.Definition[seatSpec, seatState, string]{
+	return taskkit.NewKind(taskkind.Definition[seatSpec, seatState, string]{
 		Name: "seat", BatchSize: batch, MaxBatchSize: batch, Preview: true,
-		Targets: taskkit.TargetsIn("seats", func(s *seatSpec) *[]int { return &s.Seats }),
+		Targets: taskkind.TargetsIn("seats", func(s *seatSpec) *[]int { return &s.Seats }),
 	})
 }
 

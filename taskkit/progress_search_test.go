@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // seatSearch finds two seats in two batches. It stops before the second until it is let
@@ -42,7 +43,7 @@ func TestClientProgressOfSearch(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		ctx, c := testdb.Within(t), clientOf(db)
-		kind := taskkit.NewKind(taskkit.Definition[seatSpec, seatState, struct{}]{
+		kind := taskkit.NewKind(taskkind.Definition[seatSpec, seatState, struct{}]{
 			Name: "find_seats", Targets: taskkit.TargetsFoundIn[seatState]("seats", func(s *seatSpec) *[]int { return &s.Seats }),
 		})
 		id, err := taskkit.Submit(ctx, db.DB, kind, seatSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)))

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // removals keeps what workers say that they have removed.
@@ -37,7 +38,7 @@ func (r *removals) seen() taskkit.OldRemoved {
 
 // reporting returns a kind with results, and its executor.
 func reporting(name string, aliases ...string) (*taskkit.Kind[countSpec, countState, string], *aborting[countSpec, countState]) {
-	k := taskkit.NewKind(taskkit.Definition[countSpec, countState, string]{Name: name, Aliases: aliases, BatchSize: 10})
+	k := taskkit.NewKind(taskkind.Definition[countSpec, countState, string]{Name: name, Aliases: aliases, BatchSize: 10})
 	return k, &aborting[countSpec, countState]{
 		funcs: funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.Done, nil

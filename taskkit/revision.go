@@ -8,20 +8,8 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/taskkit/taskjson"
+	"taskkit.dev/taskkit/taskkind"
 )
-
-// Upgrade converts what one revision of a kind wrote to the next revision. Each
-// function takes JSON of revision From and returns JSON of the revision after it;
-// nil means that the part needs no conversion. Upgrades are chained from the
-// stored revision to the current one, and the outcome is decoded as strictly as
-// any other JSON. taskgen reports when a change needs one.
-type Upgrade struct {
-	From                int
-	Spec, State, Result UpgradeFunc
-}
-
-// UpgradeFunc converts JSON of one revision to JSON of the next.
-type UpgradeFunc func(old json.RawMessage) (json.RawMessage, error)
 
 // part is one of the stored values of a task.
 type part string
@@ -32,8 +20,8 @@ const (
 	partResult part = "result"
 )
 
-// of returns the upgrade's function for a part.
-func (u Upgrade) of(p part) UpgradeFunc {
+// of returns the function of an upgrade for the part.
+func (p part) of(u taskkind.Upgrade) taskkind.UpgradeFunc {
 	switch p {
 	case partSpec:
 		return u.Spec
@@ -48,13 +36,13 @@ func (u Upgrade) of(p part) UpgradeFunc {
 type revisions struct {
 	kind     string
 	reads    []int // ascending, the present one last
-	upgrades map[int]Upgrade
+	upgrades map[int]taskkind.Upgrade
 }
 
 // newRevisions checks the revisions of a definition. Like [NewKind] it panics when
 // they are inconsistent.
-func newRevisions(kind string, reads []int, upgrades []Upgrade) revisions {
-	r := revisions{kind: kind, reads: slices.Sorted(slices.Values(reads)), upgrades: map[int]Upgrade{}}
+func newRevisions(kind string, reads []int, upgrades []taskkind.Upgrade) revisions {
+	r := revisions{kind: kind, reads: slices.Sorted(slices.Values(reads)), upgrades: map[int]taskkind.Upgrade{}}
 	now := r.reads[len(r.reads)-1]
 	for _, u := range upgrades {
 		if _, twice := r.upgrades[u.From]; twice || u.From == now || !slices.Contains(r.reads, u.From) {
@@ -73,7 +61,7 @@ func read[T any](r *revisions, p part, revision int, stored []byte, decode func(
 	}
 	data := json.RawMessage(stored)
 	for _, from := range r.reads {
-		u := r.upgrades[from].of(p)
+		u := p.of(r.upgrades[from])
 		if from < revision || u == nil {
 			continue
 		}
@@ -96,7 +84,7 @@ func read[T any](r *revisions, p part, revision int, stored []byte, decode func(
 }
 
 // protect calls an upgrade function of the user's, which may panic.
-func protect(u UpgradeFunc, old json.RawMessage) (_ json.RawMessage, err error) {
+func protect(u taskkind.UpgradeFunc, old json.RawMessage) (_ json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = classify.Panic(v)

@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // The parts of one kind as two of its revisions write them. Between them every
@@ -43,7 +44,7 @@ func step(at *int, items int) taskkit.Next {
 
 // oldKind is the kind before.
 func oldKind() *taskkit.Kind[oldSpec, oldState, string] {
-	return taskkit.NewKind(taskkit.Definition[oldSpec, oldState, string]{
+	return taskkit.NewKind(taskkind.Definition[oldSpec, oldState, string]{
 		Name: "moved",
 	})
 }
@@ -67,8 +68,8 @@ func oldWork(hold int) *taskkit.Registry {
 }
 
 // newer is the kind at a revision, with upgrades from the one before it.
-func newer(revision int, up ...taskkit.Upgrade) *taskkit.Kind[newSpec, newState, string] {
-	return taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
+func newer(revision int, up ...taskkind.Upgrade) *taskkit.Kind[newSpec, newState, string] {
+	return taskkit.NewKind(taskkind.Definition[newSpec, newState, string]{
 		Name: "moved", Revision: revision, Upgrades: up,
 	})
 }
@@ -87,7 +88,7 @@ func newWork(k *taskkit.Kind[newSpec, newState, string]) *taskkit.Registry {
 }
 
 // upgradeOld is the upgrade from the old types to the new.
-var upgradeOld = taskkit.Upgrade{
+var upgradeOld = taskkind.Upgrade{
 	From: 1,
 	Spec: func(old json.RawMessage) (json.RawMessage, error) {
 		var was oldSpec
@@ -111,7 +112,7 @@ var upgradeOld = taskkit.Upgrade{
 }
 
 // marks is an upgrade after it, which changes the state only.
-var marks = taskkit.Upgrade{From: 2, State: func(old json.RawMessage) (json.RawMessage, error) {
+var marks = taskkind.Upgrade{From: 2, State: func(old json.RawMessage) (json.RawMessage, error) {
 	return []byte(strings.Replace(string(old), `"revision 1"`, `"revisions 1 and 2"`, 1)), nil
 }}
 
@@ -173,7 +174,7 @@ func TestUpgrade(t *testing.T) {
 func TestUpgradeFails(t *testing.T) {
 	t.Parallel()
 	bad := map[string]struct {
-		f    taskkit.UpgradeFunc
+		f    taskkind.UpgradeFunc
 		says string
 	}{
 		"error":      {func(json.RawMessage) (json.RawMessage, error) { return nil, errPlanned }, "planned"},
@@ -197,7 +198,7 @@ func TestUpgradeFails(t *testing.T) {
 				})
 				stop()
 
-				for part, u := range map[string]taskkit.Upgrade{
+				for part, u := range map[string]taskkind.Upgrade{
 					"spec": {From: 1, Spec: c.f, State: upgradeOld.State}, "state": {From: 1, Spec: upgradeOld.Spec, State: c.f},
 				} {
 					k := newer(2, u)
@@ -254,7 +255,7 @@ func TestRevisionUnknown(t *testing.T) {
 		stop()
 		waits := submitted(t, db, newer(5), newSpec{Count: 1})
 
-		between := taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
+		between := taskkit.NewKind(taskkind.Definition[newSpec, newState, string]{
 			Name: "moved", Revision: 4, Reads: []int{4, 3},
 		})
 		_, specErr := taskkit.Get(t.Context(), c, between, id)
@@ -299,13 +300,13 @@ func TestNewKindRefusesRevisions(t *testing.T) {
 	for name, c := range map[string]struct {
 		revision int
 		reads    []int
-		upgrades []taskkit.Upgrade
+		upgrades []taskkind.Upgrade
 		says     string
 	}{
-		"from a revision it does not read": {3, []int{2, 3}, []taskkit.Upgrade{{From: 1}}, "cannot upgrade from revision 1"},
-		"from the present one":             {3, nil, []taskkit.Upgrade{{From: 3}}, "cannot upgrade from revision 3"},
-		"from one to come":                 {3, nil, []taskkit.Upgrade{{From: 4}}, "cannot upgrade from revision 4"},
-		"twice":                            {3, nil, []taskkit.Upgrade{{From: 1}, {From: 2}, {From: 1}}, "cannot upgrade from revision 1"},
+		"from a revision it does not read": {3, []int{2, 3}, []taskkind.Upgrade{{From: 1}}, "cannot upgrade from revision 1"},
+		"from the present one":             {3, nil, []taskkind.Upgrade{{From: 3}}, "cannot upgrade from revision 3"},
+		"from one to come":                 {3, nil, []taskkind.Upgrade{{From: 4}}, "cannot upgrade from revision 4"},
+		"twice":                            {3, nil, []taskkind.Upgrade{{From: 1}, {From: 2}, {From: 1}}, "cannot upgrade from revision 1"},
 		"not its own":                      {3, []int{1, 2}, nil, "cannot read its own revision 3"},
 		"one to come":                      {3, []int{3, 4}, nil, "cannot read revision 4"},
 		"below the first":                  {1, []int{0, 1}, nil, "cannot read revision 0"},
@@ -317,7 +318,7 @@ func TestNewKindRefusesRevisions(t *testing.T) {
 					t.Errorf("panicked with %q, want %q in it", said, c.says)
 				}
 			}()
-			taskkit.NewKind(taskkit.Definition[newSpec, newState, string]{
+			taskkit.NewKind(taskkind.Definition[newSpec, newState, string]{
 				Name: "moved", Revision: c.revision, Reads: c.reads, Upgrades: c.upgrades,
 			})
 		})
@@ -330,7 +331,7 @@ func TestRetiredKind(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		there := submitted(t, db, countKind, countSpec{Items: 5})
-		retired := taskkit.NewKind(taskkit.Definition[countSpec, countState, struct{}]{
+		retired := taskkit.NewKind(taskkind.Definition[countSpec, countState, struct{}]{
 			Name: countKind.Name(), Retired: true,
 		})
 		r := registered(retired, counting("w"))

@@ -60,12 +60,12 @@ func (k *Kind[Spec, State, Result]) checkSample(s *submission, specs []Spec) err
 		return nil
 	case err != nil:
 		return err
-	case t.get == nil:
+	case t.Get == nil:
 		return &OptionError{"Sample", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
 	case len(specs) > 1:
 		return &OptionError{"Sample", "a set of targets is that of one task: submit the specs one by one"}
-	case s.over == nil && t.length(&specs[0]) == 0:
-		return &OptionError{"Sample", fmt.Sprintf("the spec has no targets in its list %s: put them there, or use Over; targets that the executor finds cannot be sampled", t.field)}
+	case s.over == nil && t.Len(&specs[0]) == 0:
+		return &OptionError{"Sample", fmt.Sprintf("the spec has no targets in its list %s: put them there, or use Over; targets that the executor finds cannot be sampled", t.Field)}
 	}
 	return nil
 }

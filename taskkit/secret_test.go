@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // hunter is the secret: a word that must be seen nowhere.
@@ -35,7 +36,7 @@ type (
 )
 
 func loginKind(revision int, secrets ...string) *taskkit.Kind[loginSpec, loginState, struct{}] {
-	return taskkit.NewKind(taskkit.Definition[loginSpec, loginState, struct{}]{
+	return taskkit.NewKind(taskkind.Definition[loginSpec, loginState, struct{}]{
 		Name: "login", Revision: revision, Secrets: secrets,
 	})
 }

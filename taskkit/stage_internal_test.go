@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type stageSpec struct {
@@ -16,14 +18,14 @@ type stageSpec struct {
 }
 
 var (
-	stageKind = NewKind(Definition[stageSpec, struct{}, struct{}]{
+	stageKind = NewKind(taskkind.Definition[stageSpec, struct{}, struct{}]{
 		Name: "mail_people", Revision: 2, Queue: "mails", Preview: true, Ledger: true, Secrets: []string{"/spec/people"},
-		Targets: TargetsIn("people", func(s *stageSpec) *[]string { return &s.People }),
+		Targets: taskkind.TargetsIn("people", func(s *stageSpec) *[]string { return &s.People }),
 	})
-	finderKind = NewKind(Definition[stageSpec, struct{}, struct{}]{
+	finderKind = NewKind(taskkind.Definition[stageSpec, struct{}, struct{}]{
 		Name: "find_people", Targets: TargetsFoundIn[struct{}]("people", func(s *stageSpec) *[]string { return &s.People }),
 	})
-	retiredKind = NewKind(Definition[stageSpec, struct{}, struct{}]{Name: "retired", Retired: true})
+	retiredKind = NewKind(taskkind.Definition[stageSpec, struct{}, struct{}]{Name: "retired", Retired: true})
 	person      = uuid.UUID{15: 7}
 	staged      = stageSpec{People: []string{"Ada", "Emmy"}}
 )

@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // A composite task runs its stages in their order, and those only whose turn comes.
@@ -23,7 +24,7 @@ func TestStages(t *testing.T) {
 			broken = map[string]bool{"c": true, "e": true}
 		)
 		step := newKind[stepSpec, countState]("stage_step", 10)
-		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "stage_all", BatchSize: 10, Stages: true})
+		composite := taskkit.NewKind(taskkind.Definition[familySpec, familyState, string]{Name: "stage_all", BatchSize: 10, Stages: true})
 		var reg taskkit.Registry
 		taskkit.Register(&reg, step, &funcs[stepSpec, countState]{execute: func(_ context.Context, b *taskkit.Batch[stepSpec, countState]) (taskkit.Next, error) {
 			mu.Lock()
@@ -107,7 +108,7 @@ func TestStagesRefused(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		step := newKind[stepSpec, countState]("refused_step", 10)
-		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "refused_all", BatchSize: 10, Stages: true})
+		composite := taskkit.NewKind(taskkind.Definition[familySpec, familyState, string]{Name: "refused_all", BatchSize: 10, Stages: true})
 		x := &listedStages{}
 		var reg taskkit.Registry
 		taskkit.Register(&reg, composite, x)
@@ -163,7 +164,7 @@ func TestGenericPartitions(t *testing.T) {
 			ran []string
 		)
 		step := newKind[stepSpec, countState]("part_step", 10)
-		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "part_all", BatchSize: 10, Stages: true})
+		composite := taskkit.NewKind(taskkind.Definition[familySpec, familyState, string]{Name: "part_all", BatchSize: 10, Stages: true})
 		x := &listedStages{}
 		for i := range 5 {
 			name := fmt.Sprintf("part_%d", i+1)
@@ -193,7 +194,7 @@ func TestSpecificPartitions(t *testing.T) {
 		numberTable(t, db, "hashes", 500)
 		before, after := newKind[stepSpec, countState]("reconcile_before", 10), newKind[stepSpec, countState]("reconcile_after", 10)
 		middle := rowsKind("reconcile_middle")
-		composite := taskkit.NewKind(taskkit.Definition[familySpec, familyState, string]{Name: "reconcile_all", BatchSize: 10, Stages: true})
+		composite := taskkit.NewKind(taskkind.Definition[familySpec, familyState, string]{Name: "reconcile_all", BatchSize: 10, Stages: true})
 		var reg taskkit.Registry
 		taskkit.Register(&reg, composite, &listedStages{stages: []taskkit.Stage{
 			taskkit.NewStage("operation_completion", before, stepSpec{}), taskkit.NewStage("resource_objects", middle, rowsSpec{}), taskkit.NewStage("remaining_shadows", after, stepSpec{}),

@@ -180,7 +180,7 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *sto
 	}
 	*task = s.NewTask
 	task.Spec = raw
-	task.TargetsField = k.def.Targets.field
+	task.TargetsField = k.def.Targets.Field
 	switch {
 	case s.over != nil:
 		task.Targets = k.newTargets(s.over, spec)
@@ -190,10 +190,10 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *sto
 			return public(err)
 		}
 	case finds:
-		task.Targets = &store.NewTargets{Field: k.def.Targets.field, Finding: true}
+		task.Targets = &store.NewTargets{Field: k.def.Targets.Field, Finding: true}
 	case task.Total < 0:
 		// An empty list may stand for targets that the executor finds.
-		if n := k.def.Targets.length(spec); n > 0 {
+		if n := k.def.Targets.Len(spec); n > 0 {
 			task.Total = int64(n)
 		}
 	}
@@ -205,7 +205,7 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *sto
 func (k *Kind[Spec, State, Result]) encodeSpec(spec *Spec, elsewhere bool) ([]byte, error) {
 	var except string
 	if elsewhere {
-		except = k.def.Targets.field
+		except = k.def.Targets.Field
 	}
 	if err := validateSpec(k.def.Name, k.def.Secrets, spec, except); err != nil {
 		return nil, err

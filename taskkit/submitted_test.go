@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // What WithSubmitted returns is what a read returns, but for the times of the database.
@@ -57,7 +58,7 @@ func TestWithSubmittedOfNone(t *testing.T) {
 	db := testdb.SQLite(t)
 	migrated(t, db)
 	ctx, k := t.Context(), badEvery("numbers_none", "")
-	retired := taskkit.NewKind(taskkit.Definition[numbersSpec, countState, string]{Name: "numbers_retired", Retired: true})
+	retired := taskkit.NewKind(taskkind.Definition[numbersSpec, countState, string]{Name: "numbers_retired", Retired: true})
 	var registry taskkit.Registry
 	got := taskkit.Task{}
 	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(schemaOf(db)), taskkit.WithSubmitted(&got)}

@@ -18,10 +18,11 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // touchKind is a kind whose batches write the table touch.
-var touchKind = taskkit.NewKind(taskkit.Definition[countSpec, countState, string]{Name: "touching", BatchSize: 1, MaxBatchSize: 1, Touches: []string{"touch"}})
+var touchKind = taskkit.NewKind(taskkind.Definition[countSpec, countState, string]{Name: "touching", BatchSize: 1, MaxBatchSize: 1, Touches: []string{"touch"}})
 
 // stepper does an item in each batch, and begins one when the test says so.
 type stepper struct {
@@ -442,5 +443,5 @@ func TestThrottleRefused(t *testing.T) {
 			t.Errorf("panic %v", v)
 		}
 	}()
-	taskkit.NewKind(taskkit.Definition[countSpec, countState, string]{Name: "bad", Touches: []string{"a b"}})
+	taskkit.NewKind(taskkind.Definition[countSpec, countState, string]{Name: "bad", Touches: []string{"a b"}})
 }

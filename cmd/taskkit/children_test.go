@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // numbers is the spec of the tasks of these tests.
@@ -27,9 +28,9 @@ type none struct{}
 
 // numbersKind is a kind with buckets, and familyKind one with a stage of that and another.
 var (
-	numbersKind = taskkit.NewKind(taskkit.Definition[numbers, none, struct{}]{Name: "numbers", Segments: true})
-	familyKind  = taskkit.NewKind(taskkit.Definition[numbers, none, struct{}]{Name: "family", Stages: true})
-	oneKind     = taskkit.NewKind(taskkit.Definition[numbers, none, struct{}]{Name: "one"})
+	numbersKind = taskkit.NewKind(taskkind.Definition[numbers, none, struct{}]{Name: "numbers", Segments: true})
+	familyKind  = taskkit.NewKind(taskkind.Definition[numbers, none, struct{}]{Name: "family", Stages: true})
+	oneKind     = taskkit.NewKind(taskkind.Definition[numbers, none, struct{}]{Name: "one"})
 )
 
 // numbersExecutor fails in the second bucket, if there are 3. Each bucket counts two items.

@@ -6,6 +6,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // hidden is the spec of a kind that is not compiled into the command: which of its
@@ -18,7 +19,7 @@ type hidden struct {
 // No command prints a secret, in any output format.
 func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
-	kind := taskkit.NewKind(taskkit.Definition[hidden, struct{}, struct{}]{
+	kind := taskkit.NewKind(taskkind.Definition[hidden, struct{}, struct{}]{
 		Name: "login", Secrets: []string{"/spec/token"},
 	})
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

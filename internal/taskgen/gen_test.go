@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // TestGenIsCurrent: gen/ of this module is what the executors of this module
@@ -54,7 +55,7 @@ func TestExecutorsRegister(t *testing.T) {
 	}
 	// An alias is registered with its kind.
 	var twice *taskkit.DuplicateKindError
-	taskkit.Register(&all, taskkit.NewKind(taskkit.Definition[struct{}, struct{}, struct{}]{Name: "old"}), nothing{})
+	taskkit.Register(&all, taskkit.NewKind(taskkind.Definition[struct{}, struct{}, struct{}]{Name: "old"}), nothing{})
 	if err := all.Err(); !errors.As(err, &twice) || twice.Kind != "old" {
 		t.Errorf("got %v, want a *DuplicateKindError for old", err)
 	}

@@ -226,7 +226,7 @@ func TestLoweredRevision(t *testing.T) {
 	dir := t.TempDir()
 	generated := func(pkg, kind, revisions string) {
 		write(t, filepath.Join(dir, "gen", pkg, pkg+".go"),
-			[]byte(model.Header+"\npackage "+pkg+"\n\nvar Kind = taskkit.NewKind(taskkit.Definition{\n\tName:     \""+kind+"\",\n"+revisions+"})\n"))
+			[]byte(model.Header+"\npackage "+pkg+"\n\nvar Kind = taskkit.NewKind(taskkind.Definition{\n\tName:     \""+kind+"\",\n"+revisions+"})\n"))
 	}
 	generated("enroltask", "enrol", "\tRevision: 3,\n")
 	generated("watchtask", "watch", "<<<<<<< HEAD\n\tRevision: 2,\n=======\n\tRevision: 5,\n>>>>>>> other\n")

@@ -17,6 +17,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/intake"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // panicSpec is a spec whose methods panic.
@@ -30,9 +31,9 @@ type targetSpec struct {
 }
 
 var (
-	panicKind  = taskkit.NewKind(taskkit.Definition[panicSpec, struct{}, struct{}]{Name: "panics"})
-	targetKind = taskkit.NewKind(taskkit.Definition[targetSpec, struct{}, struct{}]{
-		Name: "targets", Targets: taskkit.TargetsIn("targets", func(s *targetSpec) *[]string { return &s.Targets }),
+	panicKind  = taskkit.NewKind(taskkind.Definition[panicSpec, struct{}, struct{}]{Name: "panics"})
+	targetKind = taskkit.NewKind(taskkind.Definition[targetSpec, struct{}, struct{}]{
+		Name: "targets", Targets: taskkind.TargetsIn("targets", func(s *targetSpec) *[]string { return &s.Targets }),
 	})
 )
 

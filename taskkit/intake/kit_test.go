@@ -13,6 +13,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/intake"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -23,7 +24,7 @@ type statusSpec struct {
 	Status string `json:"status" validate:"required"`
 }
 
-var statusKind = taskkit.NewKind(taskkit.Definition[statusSpec, struct{}, struct{}]{Name: "status"})
+var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struct{}]{Name: "status"})
 
 // toTask is a handler that submits the spec that the body is.
 func toTask(_ context.Context, m intake.Message) (intake.Decision, error) {

@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // exported is the result of an export.
@@ -17,7 +18,7 @@ type exported struct {
 }
 
 // export is a kind; taskgen writes such a definition.
-var export = taskkit.NewKind(taskkit.Definition[greetSpec, struct{}, exported]{Name: "export"})
+var export = taskkit.NewKind(taskkind.Definition[greetSpec, struct{}, exported]{Name: "export"})
 
 // exporter writes the people to a file.
 type exporter struct{ Dir string }

@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // greetSpec names people to greet.
@@ -28,7 +29,7 @@ type greeted struct {
 }
 
 // greetings is a kind; taskgen writes such a definition.
-var greetings = taskkit.NewKind(taskkit.Definition[greetSpec, struct{}, greeted]{Name: "greetings", Preview: true})
+var greetings = taskkit.NewKind(taskkind.Definition[greetSpec, struct{}, greeted]{Name: "greetings", Preview: true})
 
 type greeter struct{}
 

@@ -19,6 +19,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // rollSpec is the spec of a task that writes a file.
@@ -33,7 +34,7 @@ type rollResult struct {
 }
 
 // rollKind has tasks whose results are files.
-var rollKind = taskkit.NewKind(taskkit.Definition[rollSpec, workState, rollResult]{Name: "roll", Preview: true})
+var rollKind = taskkit.NewKind(taskkind.Definition[rollSpec, workState, rollResult]{Name: "roll", Preview: true})
 
 const rollPath = "/people/roll"
 

@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -52,7 +53,7 @@ const (
 	secretMarker = "MARKER-SECRET"
 )
 
-var workKind = taskkit.NewKind(taskkit.Definition[workSpec, workState, workResult]{
+var workKind = taskkit.NewKind(taskkind.Definition[workSpec, workState, workResult]{
 	Name: "work", Secrets: []string{"/spec/token"},
 	SpecSchema:   []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"mode":{"$ref":"#/$defs/Mode"},"items":{"type":"array","items":{"type":"string"}},"token":{"type":"string"}},"required":["mode"],"additionalProperties":false,"$defs":{"Mode":{"enum":["done","fail","hold","count"]}}}`),
 	ResultSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"items":{"type":"integer"}},"required":["items"],"additionalProperties":false}`),

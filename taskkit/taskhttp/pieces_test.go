@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // piecesSpec is the spec of a task over items.
@@ -14,9 +15,9 @@ type piecesSpec struct {
 }
 
 // piecesKind has tasks with items of all outcomes.
-var piecesKind = taskkit.NewKind(taskkit.Definition[piecesSpec, workState, struct{}]{
+var piecesKind = taskkit.NewKind(taskkind.Definition[piecesSpec, workState, struct{}]{
 	Name: "pieces", BatchSize: 2, MaxBatchSize: 2,
-	Targets:    taskkit.TargetsIn("pieces", func(s *piecesSpec) *[]string { return &s.Pieces }),
+	Targets:    taskkind.TargetsIn("pieces", func(s *piecesSpec) *[]string { return &s.Pieces }),
 	SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"pieces":{"type":["array","null"],"items":{"type":"string"}}},"required":["pieces"],"additionalProperties":false}`),
 })
 

@@ -13,6 +13,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // seatsSpec is the spec of a task that takes seats.
@@ -22,9 +23,9 @@ type seatsSpec struct {
 }
 
 // seatsKind has tasks that can be previews.
-var seatsKind = taskkit.NewKind(taskkit.Definition[seatsSpec, workState, workResult]{
+var seatsKind = taskkit.NewKind(taskkind.Definition[seatsSpec, workState, workResult]{
 	Name: "seats", Preview: true, BatchSize: 2, MaxBatchSize: 2,
-	Targets:    taskkit.TargetsIn("seats", func(s *seatsSpec) *[]int { return &s.Seats }),
+	Targets:    taskkind.TargetsIn("seats", func(s *seatsSpec) *[]int { return &s.Seats }),
 	SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"seats":{"type":["array","null"],"items":{"type":"integer"}},"for":{"type":"string"}},"required":["seats"],"additionalProperties":false}`),
 })
 

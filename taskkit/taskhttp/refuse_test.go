@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // Whatever a client gets wrong has a problem, and nothing is stored.
@@ -70,7 +71,7 @@ func TestWrongRequests(t *testing.T) {
 	}
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
-		retired := taskkit.NewKind(taskkit.Definition[workSpec, workState, workResult]{Name: "old", Retired: true})
+		retired := taskkit.NewKind(taskkind.Definition[workSpec, workState, workResult]{Name: "old", Retired: true})
 		taskhttp.Start(e.jobs, "POST /retired", retired)
 		for name, c := range cases {
 			r := e.do(t, c.method, c.path, c.body, c.header...)
@@ -157,7 +158,7 @@ func TestMistakesOfTheProgramAreNotSent(t *testing.T) {
 			return taskhttp.OwnJobs(ctx, c, op, t)
 		}
 	})
-	kind := taskkit.NewKind(taskkit.Definition[panicking, workState, workResult]{Name: "panicking"})
+	kind := taskkit.NewKind(taskkind.Definition[panicking, workState, workResult]{Name: "panicking"})
 	taskhttp.Start(e.jobs, "POST /panicking", kind)
 	r := e.do(t, "POST", "/panicking", `{"Next":null,"Name":""}`)
 	check(t, "spec", r, 422, taskhttp.ErrSpec)

@@ -13,10 +13,11 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // bucketKind has tasks with buckets. No worker of the tests serves it.
-var bucketKind = taskkit.NewKind(taskkit.Definition[struct{}, workState, struct{}]{Name: "bucketed", Segments: true})
+var bucketKind = taskkit.NewKind(taskkind.Definition[struct{}, workState, struct{}]{Name: "bucketed", Segments: true})
 
 // settingsOf says what of a task can be set, and what its events say.
 func (e *env) settingsOf(tb testing.TB, id taskkit.ID) string {

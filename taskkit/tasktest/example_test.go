@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/tasktest"
 )
 
@@ -18,7 +19,7 @@ type state struct {
 	Greeted int `json:"greeted"`
 }
 
-var kind = taskkit.NewKind(taskkit.Definition[spec, state, int]{
+var kind = taskkit.NewKind(taskkind.Definition[spec, state, int]{
 	Name: "greet", BatchSize: 2,
 })
 

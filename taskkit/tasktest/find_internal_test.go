@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // seekSpec has targets, or lets the task find them.
@@ -23,7 +24,7 @@ type seekState struct {
 
 type seekBatch = taskkit.Batch[seekSpec, seekState]
 
-var seekKind = taskkit.NewKind(taskkit.Definition[seekSpec, seekState, []int]{
+var seekKind = taskkit.NewKind(taskkind.Definition[seekSpec, seekState, []int]{
 	Name: "seek", BatchSize: 2,
 	Targets: taskkit.TargetsFoundIn[seekState]("numbers", func(s *seekSpec) *[]int { return &s.Numbers }),
 })

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/tasktest"
 )
 
@@ -25,7 +26,7 @@ type visitState struct {
 
 type visitBatch = taskkit.Batch[visitSpec, visitState]
 
-var visitKind = taskkit.NewKind(taskkit.Definition[visitSpec, visitState, int]{
+var visitKind = taskkit.NewKind(taskkind.Definition[visitSpec, visitState, int]{
 	Name: "visit", BatchSize: 300,
 	Targets: taskkit.TargetsFoundIn[visitState]("rooms", func(s *visitSpec) *[]int { return &s.Rooms }),
 })

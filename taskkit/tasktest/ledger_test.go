@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/tasktest"
 )
 
 // greetedKind stores whom its tasks have greeted.
-var greetedKind = taskkit.NewKind(taskkit.Definition[spec, state, struct{}]{Name: "greeted", Ledger: true})
+var greetedKind = taskkit.NewKind(taskkind.Definition[spec, state, struct{}]{Name: "greeted", Ledger: true})
 
 // greetWalking greets the people from the position in its state on, as a walk through a
 // table does.

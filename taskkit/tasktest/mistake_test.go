@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/tasktest"
 )
 
@@ -104,7 +105,7 @@ func moreAfterAll(ctx context.Context, b *taskkit.Batch[spec, state]) (taskkit.N
 }
 
 // plainKind is a kind without a result.
-var plainKind = taskkit.NewKind(taskkit.Definition[spec, state, struct{}]{
+var plainKind = taskkit.NewKind(taskkind.Definition[spec, state, struct{}]{
 	Name: "plain", BatchSize: 2,
 })
 

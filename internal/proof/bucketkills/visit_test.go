@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // buckets is how many each task has.
@@ -29,7 +30,7 @@ type visitState struct {
 
 type visitBatch = taskkit.Batch[visitSpec, visitState]
 
-var visitKind = taskkit.NewKind(taskkit.Definition[visitSpec, visitState, int]{Name: "visit", BatchSize: 20, Segments: true})
+var visitKind = taskkit.NewKind(taskkind.Definition[visitSpec, visitState, int]{Name: "visit", BatchSize: 20, Segments: true})
 
 // visitor visits rows.
 type visitor struct{ table string }

@@ -28,6 +28,7 @@ import (
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // workerEnv makes the test binary a worker process: its value is a workerArgs.
@@ -182,9 +183,9 @@ func kindOf(other bool) *taskkit.Kind[walk, walked, struct{}] {
 	if other {
 		name = "other"
 	}
-	return taskkit.NewKind(taskkit.Definition[walk, walked, struct{}]{
+	return taskkit.NewKind(taskkind.Definition[walk, walked, struct{}]{
 		Name: name, BatchSize: 1, MaxBatchSize: 3,
-		Targets: taskkit.TargetsIn("targets", func(w *walk) *[]int64 { return &w.Targets }),
+		Targets: taskkind.TargetsIn("targets", func(w *walk) *[]int64 { return &w.Targets }),
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // lot asks for items from First on. Some fail, some are skipped and some are deferred, by
@@ -27,10 +28,10 @@ type lotPass struct {
 const lastPass = 2
 
 // lots is the kind whose tasks have stop policies, previews, deferred items and retries.
-var lots = taskkit.NewKind(taskkit.Definition[lot, lotPass, struct{}]{
+var lots = taskkit.NewKind(taskkind.Definition[lot, lotPass, struct{}]{
 	Name: "lots", BatchSize: 10, MaxBatchSize: 20, Preview: true,
 	DeferDelays: []time.Duration{20 * time.Millisecond, 50 * time.Millisecond},
-	Targets:     taskkit.TargetsIn("targets", func(l *lot) *[]int64 { return &l.Targets }),
+	Targets:     taskkind.TargetsIn("targets", func(l *lot) *[]int64 { return &l.Targets }),
 })
 
 func (l *lot) fails(item int64) bool { return (item-l.First)%3 == 1 }

@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // family asks for children, each of so many items. It has at most Window of them open.
@@ -31,7 +32,7 @@ type familyState struct {
 	AtMost    int64 `json:"at_most"`
 }
 
-var families = taskkit.NewKind(taskkit.Definition[family, familyState, struct{}]{Name: "family", BatchSize: 10, Children: true})
+var families = taskkit.NewKind(taskkind.Definition[family, familyState, struct{}]{Name: "family", BatchSize: 10, Children: true})
 
 // The codes of the permanent errors of these executors.
 const (
@@ -105,7 +106,7 @@ type divisionState struct {
 
 type dividedTask = taskkit.Batch[division, divisionState]
 
-var divided = taskkit.NewKind(taskkit.Definition[division, divisionState, divisionState]{Name: "divided", BatchSize: dividedBatch, MaxBatchSize: dividedBatch, Segments: true})
+var divided = taskkit.NewKind(taskkind.Definition[division, divisionState, divisionState]{Name: "divided", BatchSize: dividedBatch, MaxBatchSize: dividedBatch, Segments: true})
 
 // divider processes items in buckets.
 type divider struct {
@@ -202,7 +203,7 @@ const compositeParts = 3 + compositeChildren
 // compositeChildren are the children of the family of a composite task.
 const compositeChildren = 3
 
-var composites = taskkit.NewKind(taskkit.Definition[composite, struct{}, struct{}]{Name: "composite", BatchSize: 10, Stages: true})
+var composites = taskkit.NewKind(taskkind.Definition[composite, struct{}, struct{}]{Name: "composite", BatchSize: 10, Stages: true})
 
 // compositor has the stages of a composite task.
 type compositor struct{}

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/proof/workers"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // workSpec says how many items a task has, and how long each takes.
@@ -26,7 +27,7 @@ const batchSize = 10
 
 type workBatch = taskkit.Batch[workSpec, workState]
 
-var workKind = taskkit.NewKind(taskkit.Definition[workSpec, workState, struct{}]{Name: "items", BatchSize: batchSize})
+var workKind = taskkit.NewKind(taskkind.Definition[workSpec, workState, struct{}]{Name: "items", BatchSize: batchSize})
 
 // The workers have the settings of a Config of which nothing is said, but for their slots and how soon a killed one is noticed.
 func TestMain(m *testing.M) {

@@ -8,6 +8,7 @@ import (
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // familyItems of a task in buckets, and how many a bucket has: three buckets of two batches.
@@ -31,7 +32,7 @@ type familyState struct {
 
 type familyBatch = taskkit.Batch[familySpec, familyState]
 
-var familyKind = taskkit.NewKind(taskkit.Definition[familySpec, familyState, int]{
+var familyKind = taskkit.NewKind(taskkind.Definition[familySpec, familyState, int]{
 	Name: "family", BatchSize: bucketBatch, MaxBatchSize: bucketBatch, Segments: true,
 })
 

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 const (
@@ -56,7 +57,7 @@ type stepsState struct {
 	Next int64 `json:"next"`
 }
 
-var stepsKind = taskkit.NewKind(taskkit.Definition[stepsSpec, stepsState, struct{}]{
+var stepsKind = taskkit.NewKind(taskkind.Definition[stepsSpec, stepsState, struct{}]{
 	Name: "steps", BatchSize: atOnce,
 })
 

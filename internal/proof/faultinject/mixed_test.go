@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // mixedItems of a mixed task: the first fails, the second is deferred once, the third is
@@ -26,9 +27,9 @@ type mixedState struct {
 	Pass int `json:"pass"`
 }
 
-var mixedKind = taskkit.NewKind(taskkit.Definition[mixedSpec, mixedState, struct{}]{
+var mixedKind = taskkit.NewKind(taskkind.Definition[mixedSpec, mixedState, struct{}]{
 	Name: "mixed", BatchSize: atOnce, Preview: true, DeferDelays: []time.Duration{10 * time.Millisecond},
-	Targets: taskkit.TargetsIn("targets", func(s *mixedSpec) *[]int64 { return &s.Targets }),
+	Targets: taskkind.TargetsIn("targets", func(s *mixedSpec) *[]int64 { return &s.Targets }),
 })
 
 // mixed touches all items but the one that it defers.

@@ -14,6 +14,7 @@ import (
 	"taskkit.dev/internal/testkit/faultproxy"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // namesSpec has the items of a task, the first of which has killed its workers.
@@ -21,7 +22,7 @@ type namesSpec struct {
 	Names []string `json:"names"`
 }
 
-var skippingKind = taskkit.NewKind(taskkit.Definition[namesSpec, struct{}, struct{}]{
+var skippingKind = taskkit.NewKind(taskkind.Definition[namesSpec, struct{}, struct{}]{
 	Name: "skipping", BatchSize: 4, SkipPoison: true,
 })
 

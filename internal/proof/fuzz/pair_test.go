@@ -17,6 +17,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -33,7 +34,7 @@ type state struct {
 	Text string `json:"text"`
 }
 
-var kind = taskkit.NewKind(taskkit.Definition[spec, state, string]{
+var kind = taskkit.NewKind(taskkind.Definition[spec, state, string]{
 	Name: "input",
 })
 

@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // spec asks for items entities from one on, and for a case in the second batch.
@@ -47,7 +48,7 @@ var (
 )
 
 func newKind(name string) *taskkit.Kind[spec, state, struct{}] {
-	return taskkit.NewKind(taskkit.Definition[spec, state, struct{}]{Name: name, BatchSize: limit})
+	return taskkit.NewKind(taskkind.Definition[spec, state, struct{}]{Name: name, BatchSize: limit})
 }
 
 // env is a database under the oracle.

@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/internal/testkit/takeover"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // executorFunc is an executor made of a function.
@@ -122,7 +123,7 @@ func TestBeforeTheBatch(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		w := newEnv(t, db)
-		k := taskkit.NewKind(taskkit.Definition[rude, state, struct{}]{Name: "rude"})
+		k := taskkit.NewKind(taskkind.Definition[rude, state, struct{}]{Name: "rude"})
 		var r taskkit.Registry
 		taskkit.Register(&r, k, rudeFunc(func() (taskkit.Next, error) { return taskkit.Done, nil }))
 		somebody, panics, leaves := uuid.New(), uuid.New(), uuid.New()

@@ -22,6 +22,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // processEnv makes the test binary a server or a worker: its value is a processArgs.
@@ -144,7 +145,7 @@ type writtenRows struct {
 	Rows int `json:"rows"`
 }
 
-var rowsKind = taskkit.NewKind(taskkit.Definition[writeRows, writtenRows, writeRows]{Name: "rows"})
+var rowsKind = taskkit.NewKind(taskkind.Definition[writeRows, writtenRows, writeRows]{Name: "rows"})
 
 // tableIn is the table of the rows.
 func tableIn(d dialect.Name, schema string) string {

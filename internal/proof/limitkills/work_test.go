@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/proof/workers"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // limit is how many tasks with a key execute at once.
@@ -32,7 +33,7 @@ type workState struct {
 
 type workBatch = taskkit.Batch[workSpec, workState]
 
-var workKind = taskkit.NewKind(taskkit.Definition[workSpec, workState, struct{}]{Name: "limited", BatchSize: 1})
+var workKind = taskkit.NewKind(taskkind.Definition[workSpec, workState, struct{}]{Name: "limited", BatchSize: 1})
 
 func TestMain(m *testing.M) {
 	workers.Main(m, 8, func(a workers.Args, r *taskkit.Registry) taskkit.Config {

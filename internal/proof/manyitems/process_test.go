@@ -22,6 +22,7 @@ import (
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // processEnv makes the test binary a worker or a client: its value is a processArgs.
@@ -159,9 +160,9 @@ type peopleSpec struct {
 type peopleState struct{}
 
 func peopleKind(batch int) *taskkit.Kind[peopleSpec, peopleState, struct{}] {
-	return taskkit.NewKind(taskkit.Definition[peopleSpec, peopleState, struct{}]{
+	return taskkit.NewKind(taskkind.Definition[peopleSpec, peopleState, struct{}]{
 		Name: "people", BatchSize: batch, MaxBatchSize: batch,
-		Targets: taskkit.TargetsIn("people", func(s *peopleSpec) *[]int64 { return &s.People }),
+		Targets: taskkind.TargetsIn("people", func(s *peopleSpec) *[]int64 { return &s.People }),
 	})
 }
 

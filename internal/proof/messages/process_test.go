@@ -19,6 +19,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/intake"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // processEnv makes the test binary a consumer: its value is a processArgs.
@@ -52,7 +53,7 @@ type statusSpec struct {
 	Message string `json:"message" validate:"required"`
 }
 
-var statusKind = taskkit.NewKind(taskkit.Definition[statusSpec, struct{}, struct{}]{Name: "status"})
+var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struct{}]{Name: "status"})
 
 // exiting is a source whose process exits instead of acknowledging.
 type exiting struct{ intake.Source }

@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -48,9 +49,9 @@ type fuzzResult struct {
 	Items int `json:"items"`
 }
 
-var fuzzKind = taskkit.NewKind(taskkit.Definition[fuzzSpec, fuzzState, fuzzResult]{
+var fuzzKind = taskkit.NewKind(taskkind.Definition[fuzzSpec, fuzzState, fuzzResult]{
 	Name: "fuzz", Preview: true, Secrets: []string{"/spec/token"},
-	Targets: taskkit.TargetsIn("items", func(s *fuzzSpec) *[]string { return &s.Items }),
+	Targets: taskkind.TargetsIn("items", func(s *fuzzSpec) *[]string { return &s.Items }),
 	SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$ref":"#/$defs/Spec","$defs":{"Spec":{"type":"object","properties":{
 		"mode":{"enum":["done","fail","panic","later"]},"items":{"type":["array","null"],"items":{"type":"string"}},"share":{"type":"number"},
 		"count":{"type":"integer","minimum":-128,"maximum":127},"yes":{"type":["boolean","null"]},
@@ -87,7 +88,7 @@ func (fuzzed) Report(_ context.Context, b *taskkit.Batch[fuzzSpec, fuzzState]) (
 }
 
 // fileKind has tasks whose results are files.
-var fileKind = taskkit.NewKind(taskkit.Definition[struct{}, fuzzState, fuzzResult]{Name: "file"})
+var fileKind = taskkit.NewKind(taskkind.Definition[struct{}, fuzzState, fuzzResult]{Name: "file"})
 
 // filed is the executor of fileKind.
 type filed struct{}

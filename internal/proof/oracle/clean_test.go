@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // A life that keeps every promise is no violation.
@@ -69,7 +70,7 @@ type workState struct {
 }
 
 func workKind() *taskkit.Kind[workSpec, workState, struct{}] {
-	return taskkit.NewKind(taskkit.Definition[workSpec, workState, struct{}]{
+	return taskkit.NewKind(taskkind.Definition[workSpec, workState, struct{}]{
 		Name: "work", BatchSize: 20,
 	})
 }

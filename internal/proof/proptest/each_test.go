@@ -16,6 +16,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // What is wrong with an item. An item whose fate has none of these is good.
@@ -93,7 +94,7 @@ func (p *database) checkEach(t *rapid.T) {
 		s.Flaky[rapid.IntRange(1, 40).Draw(t, "call")] = true
 	}
 	name := "e" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	k := taskkit.NewKind(taskkit.Definition[itemsSpec, struct{}, struct{}]{
+	k := taskkit.NewKind(taskkind.Definition[itemsSpec, struct{}, struct{}]{
 		Name: name, Queue: name, BatchSize: rapid.IntRange(1, 60).Draw(t, "batch"),
 	})
 	id, err := taskkit.Submit(t.Context(), p.db, k, s, taskkit.System(), taskkit.WithSchema(p.schema))

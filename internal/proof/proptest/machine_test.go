@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/internal/testkit/takeover"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 const maxAttempts = 3
@@ -117,7 +118,7 @@ func newMachine(p *database) *machine {
 	name := fmt.Sprintf("p%x", id[:8])
 	return &machine{
 		database: p, owner: id, client: taskkit.NewClient(p.db, taskkit.WithSchema(p.schema)), tried: make(map[string]int),
-		kind: taskkit.NewKind(taskkit.Definition[spec, state, struct{}]{
+		kind: taskkit.NewKind(taskkind.Definition[spec, state, struct{}]{
 			Name: name, Queue: name,
 		}),
 	}

@@ -61,6 +61,7 @@ type writer struct {
 func (w *writer) parse() (err error) {
 	w.t, err = template.New("").Funcs(template.FuncMap{
 		"taskkit": func() string { return "«" + model.RuntimePath + "|taskkit»" },
+		"taskkind": func() string { return "«" + model.RuntimePath + "/taskkind|taskkind»" },
 		"import":  func(path string) string { return "«" + path + "|_»" },
 		"quote":   func(s string) string { return fmt.Sprintf("%q", s) },
 		"raw": func(s string) string {
@@ -163,7 +164,7 @@ func tagSource(tag string) string {
 	}
 }
 
-// upgradeFields returns the fields of a taskkit.Upgrade for each revision that
+// upgradeFields returns the fields of a taskkind.Upgrade for each revision that
 // Has upgrade functions.
 func upgradeFields(x *model.Executor) (out []string) {
 	last := 0

@@ -10,8 +10,9 @@ import (
 	"taskkit.dev/taskkit/tasktest"
 )
 
-// TestSpecimens decodes everything that a database may contain of kind shapes:
-// a minimal and a full value of every revision, through the upgrade functions.
+// TestSpecimens decodes values as a database may contain them of kind shapes. For
+// every revision there is one with the required fields only, one with all fields, ones
+// with null, and one for each value of an enum. Upgrade functions are called.
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
 	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
