@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 )
 
-// Classification is what an error means for a task.
+// Classification is how the runtime treats an error of a task.
 type Classification struct {
 	Class  lifecycle.Class
 	Code   string        // never empty
@@ -22,14 +22,14 @@ type Classification struct {
 	// TooLarge: a statement exceeded a limit of the database, so a smaller batch
 	// may succeed. The same batch cannot: the class is permanent.
 	TooLarge bool
-	// OfItem: the error is of what the batch worked on, so the same batch without
-	// the item that caused it may succeed. The class is permanent.
+	// OfItem: a value or a row was refused, so the same batch without the item that
+	// caused it may succeed. The class is permanent.
 	OfItem bool
 }
 
 // Classify classifies an error that a batch returned under ctx. The order is: a
-// [MarkedError]; the cause of a cancelled context, except that a statement that was
-// too large stays so after the batch's timeout; SQLSTATE; SQLite's result code;
+// [MarkedError]; the cause of a cancelled context, except that a statement which was
+// too large remains so after the batch's timeout; SQLSTATE; SQLite's result code;
 // decoding and validation. Everything else, including timeouts and network
 // errors, is transient: the limit on attempts bounds it.
 func Classify(ctx context.Context, err error) Classification {
@@ -74,7 +74,7 @@ func classify(ctx context.Context, err error) Classification {
 	}
 	if AbortedTransaction(err) {
 		// The statement that failed first was not reported: a new try would end
-		// in the same way, and say as little.
+		// in the same way.
 		return Classification{Class: lifecycle.Permanent, Code: CodeSpoiledTransaction}
 	}
 	if LimitExceeded(err) {
@@ -89,8 +89,8 @@ func classify(ctx context.Context, err error) Classification {
 	return Classification{Class: lifecycle.Transient, Code: CodeError}
 }
 
-// Unclassified reports whether nothing in an error says what it means, so that
-// [Classify] takes it for transient.
+// Unclassified reports whether [Classify] treats an error as transient only because it
+// has no mark and no known code.
 func Unclassified(ctx context.Context, err error) bool {
 	_, marked := errors.AsType[*MarkedError](err)
 	return !marked && classify(ctx, err).Code == CodeError
@@ -103,8 +103,8 @@ func orCode(code, otherwise string) string {
 	return Clean(code)
 }
 
-// undecodable reports whether err is that of JSON that does not fit its type or
-// of a value that breaks its rules.
+// undecodable reports whether err is caused by JSON that does not fit its type, or by
+// a value that breaks its rules.
 func undecodable(err error) bool {
 	var (
 		syntax  *json.SyntaxError

@@ -12,8 +12,8 @@ import (
 	"taskkit.dev/internal/lifecycle"
 )
 
-// condition is what an error code of a database says besides its class, as a
-// set of bits.
+// condition is a set of bits with the properties of a database's error code other than
+// its class.
 type condition uint16
 
 const (
@@ -26,7 +26,7 @@ const (
 	abortedTransaction                       // an earlier statement of the transaction failed
 	limitExceeded                            // the statement is larger than the database allows
 	lostConnection                           // the session has ended or cannot be started
-	refusedLogin                             // the server knows neither the role nor its password, or not the database
+	refusedLogin                             // the role, its password or the database does not exist or is not accepted
 	data                                     // a value or a row was refused, not the statement: with other data it may succeed
 )
 
@@ -74,9 +74,9 @@ var sqlStates = map[string]meaning{
 	"P0001": {lifecycle.Permanent, data},           // RAISE: a rule of the user's, as in a trigger
 }
 
-// replannedStatement is the text of the 0A000 that a connection gets whose prepared
-// statement another session's ALTER TABLE has changed. The drivers prepare it anew the
-// next time.
+// replannedStatement is the text of the error 0A000 after another session's ALTER TABLE
+// has changed the result of a prepared statement. Drivers prepare the statement again
+// the next time.
 const replannedStatement = "cached plan must not change result type"
 
 // sqliteResults is the table of SQLite's result codes: an extended code, or its
@@ -110,7 +110,7 @@ var sqliteMessages = []struct {
 	{"has no column named", undefinedColumn},
 	{"too many SQL variables", limitExceeded},
 	{"variable number must be between", limitExceeded},
-	// What functions of SQL say of their arguments, where PostgreSQL has class 22.
+	// Errors of SQL functions about their arguments, which have class 22 on PostgreSQL.
 	{"integer overflow", data},
 	{"malformed JSON", data},
 	{"JSON cannot hold BLOB values", data},
@@ -123,8 +123,7 @@ var sqliteMessages = []struct {
 // SQLSTATE.
 var tooManyParameters = []string{"extended protocol limited to", "parameters but PostgreSQL only supports"}
 
-// UniqueViolation reports whether err is that of a unique index or a primary
-// key.
+// UniqueViolation reports whether a unique index or a primary key has refused a row.
 func UniqueViolation(err error) bool { return is(err, uniqueViolation) }
 
 // UndefinedTable reports whether a statement failed because a table that it
@@ -153,8 +152,8 @@ func LimitExceeded(err error) bool {
 	return slices.ContainsFunc(tooManyParameters, func(s string) bool { return strings.Contains(text, s) })
 }
 
-// ConcurrentMigration reports whether err is one that another process causes by
-// migrating the same schema at the same time.
+// ConcurrentMigration reports whether err can be the effect of another process that
+// migrates the same schema at the same time.
 func ConcurrentMigration(err error) bool {
 	return is(err, busy|conflict|uniqueViolation|alreadyExists)
 }
@@ -169,8 +168,8 @@ func LostConnection(err error) bool {
 	return network
 }
 
-// DatabaseError reports whether err is the answer of the database to a statement,
-// and not that of a connection that was lost: such a statement had no effect.
+// DatabaseError reports whether the database has answered a statement with err, which
+// then had no effect. It is false for a lost connection.
 func DatabaseError(err error) bool {
 	_, ok := databaseMeaning(err)
 	return ok && !LostConnection(err)
@@ -178,8 +177,8 @@ func DatabaseError(err error) bool {
 
 // TransientDatabase reports whether the database or the connection to it failed in
 // a way that passes, so that the same statement can succeed later. Unlike
-// [Classify] it does not take unknown errors for transient, nor a refused login, which
-// an operator has to mend.
+// [Classify] it does not treat unknown errors as transient, nor a refused login, which
+// an operator has to correct.
 func TransientDatabase(err error) bool {
 	m, ok := databaseMeaning(err)
 	return ok && m.class == lifecycle.Transient && m.is&refusedLogin == 0 || LostConnection(err)

@@ -35,7 +35,7 @@ func (m *MarkedError) Unwrap() error { return m.Err }
 // of the goroutine that panicked. Call it in the deferred function.
 func Panic(v any) error {
 	if m, ok := v.(*MarkedError); ok {
-		return m // of a method that returns no error, such as Take
+		return m // from a method without an error result, such as Take
 	}
 	return &MarkedError{Class: lifecycle.Permanent, Code: CodePanic, Err: fmt.Errorf("%v\n%s", v, debug.Stack())}
 }

@@ -20,7 +20,7 @@ const (
 	CodeLost          = "lost"                             // another worker has the task
 	CodeMaxChanges    = "max_changes"                      // a preview would change more rows than it may
 	CodeMisuse        = "misuse"                           // the executor did what none may, such as ending its transaction
-	CodeNoProgress    = "no_progress"                      // the executor asks for batches in which it does nothing
+	CodeNoProgress    = "no_progress"                      // the executor returns More without doing anything
 	CodePanic         = "panic"                            // the executor panicked
 	CodePoison        = "poison"                           // the item killed its worker each time, and was skipped
 	CodeRevision      = "revision"                         // the kind has a new revision since the preview that the task applies

@@ -1,11 +1,10 @@
 // Package cronline reads cron expressions and computes the wall times at which they fire,
-// and the instants that these stand for. It is pure: it knows no database and no task, and
-// the present time is an argument.
+// and the corresponding instants. It has no I/O but the database of time zones, and the
+// present time is an argument.
 //
-// A wall time is what a clock on a wall shows, to the minute. It is a [time.Time] in UTC
-// whose date and clock are those of the wall. All matching is done on wall times; only then
-// [Instant] looks for the instant in the zone. So no rule of a zone can make a line skip a
-// day or fire twice:
+// A wall time is a date and the time on a clock, to the minute. It is a [time.Time] in UTC.
+// All matching is done on wall times; only then [Instant] finds the instant in the zone. So
+// no rule of a zone can make a line skip a day or fire twice:
 //
 //   - A wall time that occurs twice, when clocks are set back, stands for the first of the
 //     two instants.

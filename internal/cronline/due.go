@@ -2,7 +2,7 @@ package cronline
 
 import "time"
 
-// Fire is a wall time at which a schedule fires, and the instant for which it stands.
+// Fire is a wall time at which a schedule fires, and its instant.
 type Fire struct{ Wall, At time.Time }
 
 // Clock is a line in a zone. A line with an interval is in UTC.
@@ -39,13 +39,13 @@ func (c Clock) firstFrom(wall, after time.Time) (f Fire, ok bool) {
 	return f, ok
 }
 
-// Misfire says what becomes of fires that are late: nobody was there to make them, or the
+// Misfire is the policy for late fires, after a time without workers or in which the
 // schedule was paused.
 type Misfire string
 
 // The policies.
 const (
-	RunOnce Misfire = "once"   // the latest of them is made, unless one that is not late stands for it
+	RunOnce Misfire = "once"   // only the latest is made, and none if another one is on time
 	RunAll  Misfire = "all"    // each is made
 	Forget  Misfire = "forget" // none is made
 )
@@ -53,20 +53,20 @@ const (
 // Valid reports whether there is such a policy.
 func (m Misfire) Valid() bool { return m == RunOnce || m == RunAll || m == Forget }
 
-// Grace is how late a fire may be before it is one that was missed.
+// Grace is how late a fire may be before it counts as missed.
 const Grace = time.Minute
 
-// Due is what is to be done about a schedule that is due.
+// Due has the fires of a schedule that is due.
 type Due struct {
 	Fires []Fire // to be made, in their order
-	// Missed are the first and the last fire that were late; nil: none was.
+	// Missed are the first and the last late fire; nil without one.
 	Missed *[2]Fire
 	Next   Fire
 	Ended  bool // there is no next fire
 }
 
-// Due returns what is to be done at an instant about a schedule whose next wall time was
-// this one. At most limit fires are to be made at once; what is left is due then.
+// Due returns the fires that are due at now for a schedule whose next wall time is next.
+// It has at most limit fires; the others remain due.
 func (c Clock) Due(next, now time.Time, m Misfire, limit int) (d Due) {
 	at, _ := Instant(next, c.Zone)
 	f, ok := Fire{next, at}, true
@@ -96,8 +96,8 @@ func (c Clock) Due(next, now time.Time, m Misfire, limit int) (d Due) {
 	return d
 }
 
-// latest returns the last fire, from this one on, that is not after an instant. It begins to
-// look shortly before that, and not at a fire that was years ago.
+// latest returns the last fire at or after from that is not after until. It searches from
+// shortly before until, since from may be years ago.
 func (c Clock) latest(from Fire, until time.Time) Fire {
 	for back := time.Hour; ; back *= 8 {
 		wall := WallTime(until, c.Zone).Add(-back)
@@ -110,7 +110,7 @@ func (c Clock) latest(from Fire, until time.Time) Fire {
 	}
 }
 
-// lastFrom returns the last fire, from this one on, that is not after an instant.
+// lastFrom returns the last fire at or after f that is not after until.
 func (c Clock) lastFrom(f Fire, until time.Time) Fire {
 	for {
 		next, ok := c.After(f.Wall)

@@ -2,9 +2,9 @@ package cronline
 
 import "time"
 
-// searchYears is how far the next wall time is looked for. What repeats least is 29
-// February on one day of the week, as in "0 0 29 2 */7", with 40 years between two of them if a
-// year such as 2100 is among these: a line that has no wall time in 40 years has none.
+// searchYears is how far the next wall time is searched. The rarest one is 29 February on
+// one day of the week, as in "0 0 29 2 */7", which can be 40 years apart around a year such
+// as 2100. A line without a wall time in 40 years has none.
 const searchYears = 40
 
 // lastYear is the last year in which something fires: both databases store it.

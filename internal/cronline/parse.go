@@ -18,7 +18,7 @@ const (
 	longest  = 366 * 24 * time.Hour
 )
 
-// SyntaxError is an expression that is none, and why.
+// SyntaxError is an invalid expression, and the reason.
 type SyntaxError struct {
 	Expr    string
 	Problem string

@@ -36,8 +36,8 @@ func WallTime(at time.Time, zone *time.Location) time.Time {
 // around is more than clocks have ever been set by, and further than any zone is from UTC.
 const around = 26 * time.Hour
 
-// Instant returns the instant for which a wall time stands in a zone, and whether clocks there
-// show it at all. Of two it is the first. If there is none it is the first one after the gap.
+// Instant returns the instant of a wall time in a zone, and whether clocks there show it at
+// all. It is the first of two instants, and the first one after a gap.
 func Instant(wall time.Time, zone *time.Location) (at time.Time, exists bool) {
 	var gap time.Time
 	for t := wall.Add(-around).In(zone); !t.After(wall.Add(around)); {

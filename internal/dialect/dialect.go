@@ -1,11 +1,11 @@
 // Package dialect writes SQL text that PostgreSQL and SQLite read differently,
 // and finds out which of the two is at the other end of a handle.
 //
-// Submit is given a handle that can execute and nothing else: it cannot ask
-// what database it talks to without a round trip, and an attempt that fails
-// would spoil the caller's transaction. The two databases differ in one lexical
-// rule that both document and keep: PostgreSQL nests /* */ comments, as the SQL
-// standard says, and SQLite does not. One text can thus say both.
+// Submit gets a handle that can only execute statements. To query the database would
+// be a round trip, and a statement that fails would abort the caller's transaction.
+// The two databases differ in one documented lexical rule: PostgreSQL nests /* */
+// comments, as the SQL standard requires, and SQLite does not. One text can thus
+// contain both forms.
 package dialect
 
 import (
@@ -23,17 +23,17 @@ const (
 	SQLite   Name = "sqlite3"
 )
 
-// SQLiteNow is the SQL of the present time on SQLite, as its columns store times:
-// UTC and of a fixed width, so that times compare as text.
+// SQLiteNow is the SQL for the present time on SQLite in the format of the columns:
+// UTC with a fixed width, so that times compare as text.
 const SQLiteNow = "datetime('now', 'subsec')"
 
-// Querier is the part of a handle that asks.
+// Querier is the part of a handle that runs queries.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Either returns SQL that is pg for PostgreSQL and lite for SQLite. Neither may
-// hold a comment, a line break or a parameter that the other does not use.
+// Either returns SQL that PostgreSQL reads as pg and SQLite as lite. Neither may
+// contain a comment, a line break or a parameter that the other does not use.
 //
 // PostgreSQL reads the first part as one comment up to the "--*/", because the
 // second "/*" nests; SQLite closes the comment at the first "*/". The second
@@ -42,7 +42,7 @@ func Either(pg, lite string) string {
 	return "/*/**/ " + lite + " --*/\n/*/**/--*/ " + pg + "\n"
 }
 
-// Detect asks the handle which database it is. It is safe in a transaction.
+// Detect queries which database a handle uses. It is safe in a transaction.
 func Detect(ctx context.Context, q Querier) (Name, error) {
 	rows, err := q.QueryContext(ctx, "SELECT "+Either("'postgres'", "'sqlite3'"))
 	if err != nil {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// DefaultSchema is the PostgreSQL schema of taskkit's tables where none is named.
+// DefaultSchema is the default PostgreSQL schema of taskkit's tables.
 const DefaultSchema = "taskkit"
 
-// schemaName is what a schema may be called. "taskkit_" before it makes the name
-// of a notification channel, and PostgreSQL truncates names after 63 bytes: hence
-// at most 55.
+// schemaName matches valid names. A notification channel is named "taskkit_" and the
+// schema, and PostgreSQL truncates names after 63 bytes, hence at most 55.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,54}$`)
 
 // Schema returns the schema to use on a dialect: [DefaultSchema] for "", "" on
@@ -29,15 +28,14 @@ func Schema(d Name, schema string) (string, error) {
 	return schema, nil
 }
 
-// SchemaNameError: no schema of taskkit may have this name.
+// SchemaNameError reports an invalid name of a schema.
 type SchemaNameError struct{ Name string }
 
 func (e *SchemaNameError) Error() string {
 	return fmt.Sprintf("schema name %q: use at most 55 lower case letters, digits and underscores, not beginning with a digit or pg_", e.Name)
 }
 
-// CheckSchema returns a *[SchemaNameError] for a name that no schema of taskkit may
-// have.
+// CheckSchema returns a *[SchemaNameError] for an invalid name.
 func CheckSchema(schema string) error {
 	if !schemaName.MatchString(schema) || strings.HasPrefix(schema, "pg_") {
 		return &SchemaNameError{schema}

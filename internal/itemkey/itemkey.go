@@ -1,5 +1,5 @@
-// Package itemkey defines by what an item of a task is identified: a JSON text,
-// its key. Two items with the same key are the same item.
+// Package itemkey defines the key of an item of a task, a JSON text that identifies it.
+// Two items with the same key are the same item.
 package itemkey
 
 import (
@@ -42,7 +42,7 @@ func Text(key string) string {
 	return key
 }
 
-// exact returns the JSON of an item, and whether the item can be read from it.
+// exact returns the JSON of an item, and whether it decodes to the same item.
 func exact(item any) (string, bool) {
 	v := reflect.ValueOf(item)
 	if v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
@@ -65,7 +65,7 @@ func exact(item any) (string, bool) {
 	}
 }
 
-// ofText returns the key of a text, with a hash in the place of what is missing.
+// ofText returns the key of a text, with a hash if it is cut or not valid UTF-8.
 func ofText(s string) string {
 	if utf8.ValidString(s) {
 		if key := quote(s); len(key) <= Max {

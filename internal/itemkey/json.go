@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// OfJSON returns the key of an item of which the JSON is known. Its escapes become those
-// of [Encode], and it is never cut.
+// OfJSON returns the key of an item from its JSON, with the escapes of [Encode]. It is
+// never cut.
 func OfJSON(raw []byte) string {
 	raw = bytes.TrimSpace(raw)
 	if bytes.Contains(raw, []byte("\u2028")) || bytes.Contains(raw, []byte("\u2029")) {

@@ -35,7 +35,7 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantChecks := 14
-			if name == "postgres" { // there those of a task are triggers
+			if name == "postgres" { // where the checks of a task are triggers
 				wantChecks = 7
 				for _, table := range tables {
 					if table.Name == "taskkit_queued_task" {

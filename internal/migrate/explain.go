@@ -8,9 +8,8 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
-// Explain returns a *[SchemaError] when err, of a statement through the handle h,
-// shows that the database does not have the tables that this version needs, and
-// otherwise err.
+// Explain returns a *[SchemaError] if the error err of a statement on the handle h
+// shows that the database lacks the tables of this version, and otherwise err.
 func Explain(ctx context.Context, h any, schema string, err error) error {
 	table, column := classify.UndefinedTable(err), classify.UndefinedColumn(err)
 	if !table && !column {

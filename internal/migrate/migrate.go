@@ -18,8 +18,8 @@ import (
 	"taskkit.dev/migrations"
 )
 
-// tries bounds how often a step is repeated that failed because another process
-// was migrating.
+// tries bounds the repetitions of a step that failed because another process was
+// migrating.
 const tries = 20
 
 // SchemaError reports a database whose schema is not the one this version needs.

@@ -92,7 +92,7 @@ func TestMigrateOnOneConnection(t *testing.T) {
 	}
 }
 
-// A schema that is newer than the program is told from an older one.
+// The error distinguishes a schema that is newer than the program from an older one.
 func TestCheckAhead(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *testdb.DB) {
@@ -112,7 +112,7 @@ func TestCheckAhead(t *testing.T) {
 	})
 }
 
-// A failure is said at once, and leaves nothing half done.
+// A failure is returned at once, and leaves nothing half done.
 func TestMigrateFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

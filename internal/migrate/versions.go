@@ -10,9 +10,9 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
-// versions is goose's version table: in the schema of the tables, with a quoted
-// name, and with each version at most once. Its columns are those of goose, so
-// that goose's own command can read it.
+// versions is goose's version table, in the schema of the tables, with a quoted name
+// and each version at most once. It has goose's columns, so that goose's own command
+// can read it.
 type versions struct {
 	dialect dialect.Name
 	schema  string

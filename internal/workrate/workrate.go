@@ -1,6 +1,6 @@
-// Package workrate says how fast a task has processed its items, and how long the
-// rest of them takes. It is pure. All times are working time: waits, pauses and
-// batches that failed do not count.
+// Package workrate computes how fast a task has processed its items, and how long the
+// remaining ones will take. It is pure. All times are working time: waits, pauses and
+// failed batches do not count.
 package workrate
 
 import (
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// MaxSamples is how many samples a history has, the newest ones.
+	// MaxSamples is the largest number of samples in a history. Older ones are dropped.
 	MaxSamples = 24
-	// recently is the working time that the rate is of, at least.
+	// recently is the least working time from which a rate is computed.
 	recently = time.Minute
 )
 
@@ -24,7 +24,7 @@ type Sample struct {
 	Took  time.Duration `json:"t"`
 }
 
-// valid reports whether a sample says something.
+// valid reports whether a sample has items and a duration.
 func (s Sample) valid() bool { return s.Items > 0 && s.Took > 0 }
 
 // History is how fast a task has processed its items so far.
@@ -46,8 +46,8 @@ func (h History) Add(s Sample) History {
 	return h
 }
 
-// PerSecond returns the items in a second of the last minute of work. It is 0 while
-// nothing is known.
+// PerSecond returns the items per second in the last minute of work, and 0 without
+// samples.
 func (h History) PerSecond() float64 {
 	var sum Sample
 	for _, s := range slices.Backward(h.Samples) {
@@ -71,8 +71,8 @@ func (h History) Longest() (longest time.Duration) {
 	return longest
 }
 
-// Left returns the range of times that a number of items takes, as the samples
-// suggest. It is not known without a sample or an item.
+// Left estimates the time for a number of items as a range. It is unknown without a
+// sample or an item.
 //
 // The middle is the mean time of an item. The range is as wide as the samples differ
 // from it: their standard deviation, relative to the time of a sample. It does not

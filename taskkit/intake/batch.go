@@ -21,21 +21,21 @@ type item struct {
 	Delivery
 	key      string // its id in the table
 	decision *Decision
-	used     bool // the decision is of a transaction that has failed
+	used     bool // the decision was used by a transaction that has failed
 	refused  *RefusedError
 	tries    int // of the handler
 	task     uuid.UUID
 	paused   *taskkit.PausedError // the task is paused, and the message was merged into it
-	// tried: a commit with it had no answer, so that its row may be of that commit.
+	// tried: a commit with the message had no answer, so its row may be from that commit.
 	tried     bool
 	duplicate bool
-	// dead: it was refused, now or when it was delivered before.
+	// dead: the message was refused, now or at an earlier delivery.
 	dead bool
 	done bool // its row is committed
 }
 
-// takeIn takes a batch in and settles it. It returns when that is done or ctx has ended; the
-// broker delivers again what is not settled.
+// takeIn takes a batch in and settles it. It returns when that is done or ctx has ended. The
+// broker delivers the unsettled messages again.
 func (c *Consumer) takeIn(ctx context.Context, ds []Delivery) {
 	began := time.Now()
 	items := c.items(ds)
@@ -83,10 +83,10 @@ func (c *Consumer) refuse(it *item, code Code, err error) {
 	it.refused = &RefusedError{Source: c.config.Name, ID: clip(it.ID), Code: code, Err: err}
 }
 
-// errAgain: what is known of the batch has changed, so it is tried again at once.
+// errAgain: the state of the batch has changed, so it is tried again at once.
 var errAgain = errors.New("try the batch again")
 
-// try takes in what has not been taken in of a batch. When ctx ends, a transaction that has begun
+// try takes in the remaining messages of a batch. When ctx ends, a transaction that has begun
 // goes on.
 func (c *Consumer) try(ctx context.Context, items []*item) error {
 	if err := c.recognise(ctx, items); err != nil {
@@ -117,7 +117,7 @@ func (c *Consumer) try(ctx context.Context, items []*item) error {
 	return failed
 }
 
-// explained is the function of that name on the consumer's database.
+// explained calls explained with the consumer's database.
 func (c *Consumer) explained(ctx context.Context, err error) error {
 	ctx, cancel := c.call(ctx)
 	defer cancel()
@@ -154,7 +154,7 @@ func (c *Consumer) recognise(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// decide asks the handler about a message. The error is why it has to be asked again.
+// decide calls the handler for a message. With an error it must be called again.
 func (c *Consumer) decide(ctx context.Context, it *item) error {
 	d, err := c.handle(ctx, it.Message)
 	if err == nil && d.submit == nil && d.reason == "" {
@@ -182,20 +182,20 @@ type panicError struct{ err error }
 
 func (e *panicError) Error() string { return e.err.Error() }
 
-// recovered makes a panic the error of a call.
+// recovered turns a panic into the error of a call.
 func recovered(err *error) {
 	if v := recover(); v != nil {
 		*err = &panicError{classify.Panic(v)}
 	}
 }
 
-// handle calls the handler, and recovers its panic, or that of its error.
+// handle calls the handler, and recovers a panic of it or of the method Error.
 func (c *Consumer) handle(ctx context.Context, m Message) (d Decision, err error) {
 	defer recovered(&err)
 	ctx, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
 	defer cancel()
 	if d, err = c.config.Handler(ctx, m); err != nil {
-		_ = err.Error() // that of a nil pointer in an error panics
+		_ = err.Error() // panics for some nil pointers
 	}
 	return d, err
 }
@@ -242,11 +242,11 @@ func (c *Consumer) store(ctx context.Context, items []*item) (err error) {
 		}
 		rows = append(rows, c.row(it))
 	}
-	// Others may take in the same messages at the same time, in another order.
+	// Other consumers may take in the same messages at the same time, in another order.
 	slices.SortFunc(rows, func(a, b *store.Message) int { return strings.Compare(a.Message, b.Message) })
 	if err := c.sql.RecordMessages(ctx, tx, rows); err != nil {
 		if classify.UniqueViolation(err) {
-			return errAgain // another consumer has one of them
+			return errAgain // another consumer has taken in one of them
 		}
 		return err
 	}
@@ -262,8 +262,8 @@ func (c *Consumer) store(ctx context.Context, items []*item) (err error) {
 	return nil
 }
 
-// submit submits the task of a message. A message that can never become a task is refused;
-// unless that was found before a statement the whole transaction must begin again.
+// submit submits the task of a message. A message that can never become a task is refused.
+// If a statement was executed before that, the whole transaction must begin again.
 func (c *Consumer) submit(ctx context.Context, tx *statements, it *item) error {
 	first := []taskkit.SubmitOption{taskkit.WithReason("message: source=" + c.config.Name + " id=" + clip(it.ID))}
 	if c.config.Schema != taskkit.DefaultSchema {
@@ -290,7 +290,7 @@ func (c *Consumer) submit(ctx context.Context, tx *statements, it *item) error {
 	return nil
 }
 
-// row returns what is recorded of a message.
+// row returns the record of a message.
 func (c *Consumer) row(it *item) *store.Message {
 	m := &store.Message{ID: store.NewID(), Source: c.config.Name, Message: it.key}
 	switch {
@@ -305,8 +305,8 @@ func (c *Consumer) row(it *item) *store.Message {
 	return m
 }
 
-// acknowledge tells the broker of a batch whose rows are committed, and counts it. What the
-// broker is not told, it delivers again.
+// acknowledge acknowledges or rejects the messages of a batch whose rows are committed, and
+// counts them. After an error the broker delivers them again.
 func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Time) {
 	e := Received{Source: c.config.Name, Messages: len(items)}
 	var accepted, rejected []Delivery

@@ -28,22 +28,22 @@ type Config struct {
 	// DB is where the tasks are. The consumer uses at most two connections.
 	DB *sql.DB
 
-	// DeadLetter gives refused messages to the broker as dead letters. Otherwise they are
-	// acknowledged, and what is left of them is their row, see [Refused].
+	// DeadLetter returns refused messages to the broker as dead letters. Otherwise they are
+	// acknowledged, and only their row remains, see [Refused].
 	DeadLetter bool
 
-	// Handler says what a message means.
+	// Handler decides what to do with a message.
 	Handler Handler
 
-	// Log gets what happens. Defaults to slog.Default.
+	// Log is the log of the consumer. Defaults to slog.Default.
 	Log *slog.Logger
 
 	// MaxBody is the largest body of a message in bytes; larger ones are refused.
 	// Defaults to 1 MiB.
 	MaxBody int
 
-	// MaxTries is how often the handler is asked about one message if it fails for
-	// now. Defaults to 10.
+	// MaxTries is how often the handler is called for one message while it returns
+	// transient errors. Defaults to 10.
 	MaxTries int
 
 	// Name identifies the source. Messages of different names may have the same ids;
@@ -62,8 +62,8 @@ type Config struct {
 	// the broker may deliver it again, and the same for all consumers of the source. Defaults to 14 days.
 	Remember time.Duration
 
-	// Retry is the pause before the first repetition of what has failed for now; it
-	// doubles each time, up to 30 s. Defaults to 200 ms.
+	// Retry is the pause before the first repetition after a transient error. It doubles
+	// each time, up to 30 s. Defaults to 200 ms.
 	Retry time.Duration
 
 	// Schema is the PostgreSQL schema of taskkit's tables. Defaults to
@@ -74,7 +74,7 @@ type Config struct {
 	Source Source
 }
 
-// retryMax is the longest pause before something that has failed for now is tried again.
+// retryMax is the longest pause after a transient error.
 const retryMax = 30 * time.Second
 
 // withDefaults returns the configuration with its defaults.
@@ -91,7 +91,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check returns what is wrong with the configuration, joined.
+// check returns the mistakes in the configuration, joined.
 func (c Config) check() error {
 	var errs []error
 	bad := func(field, problem string, args ...any) {

@@ -83,7 +83,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return nil
 }
 
-// prepare finds out which database it is, and whether the tables are there.
+// prepare detects the database, and checks that the tables exist.
 func (c *Consumer) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
 	defer cancel()
@@ -122,7 +122,7 @@ func (c *Consumer) observe(ctx context.Context, e Event) {
 	}
 }
 
-// prune removes rows that need not be remembered any more, until ctx ends.
+// prune removes rows older than Config.Remember, until ctx ends.
 func (c *Consumer) prune(ctx context.Context) {
 	t := time.NewTimer(rand.N(pruneEvery))
 	defer t.Stop()

@@ -18,7 +18,7 @@ import (
 	"taskkit.dev/taskkit/intake"
 )
 
-// Each message becomes one task, whoever delivers it again.
+// Each message becomes one task, also if it is delivered again.
 func TestOneTaskForEachMessage(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
@@ -46,7 +46,7 @@ func TestOneTaskForEachMessage(t *testing.T) {
 	})
 }
 
-// Whatever a message has become, its repetition is recognised in a later batch, and no handler is asked.
+// The repetition of a message is recognised in a later batch, without a call of the handler.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
@@ -100,7 +100,7 @@ func TestConsumersShareAQueue(t *testing.T) {
 	})
 }
 
-// Bad messages are refused by a code, recorded, and stop nothing.
+// Invalid messages are refused with a code and recorded, and the others become tasks.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	registry := &taskkit.Registry{}
@@ -306,7 +306,7 @@ func TestDatabaseFails(t *testing.T) {
 	})
 }
 
-// All mistakes in a configuration are told at once, and those of the tables at the start.
+// New returns all mistakes in a configuration at once, and Run an error about the tables.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := intake.New(intake.Config{BatchSize: -1, Remember: -time.Second, Schema: "Not A Schema"})

@@ -6,24 +6,24 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Handler says what a message means: that a task is submitted ([Submit], [SubmitJSON]) or that nothing
-// is to be done ([Drop]). The consumer calls it from one goroutine, before its transaction
-// begins. Its context ends after [Config.CallTimeout]. It is called again for the same message after a
-// failure, so it must neither do anything that lasts nor change the message.
+// Handler decides whether a message becomes a task ([Submit], [SubmitJSON]) or is dropped ([Drop]).
+// The consumer calls it from one goroutine, before its transaction begins. Its context ends after
+// [Config.CallTimeout]. It is called again for the same message after a failure, so it must have no
+// lasting effects and must not change the message.
 //
 // With an error the message is refused: by its code if it is a [taskkit.Permanent] one, otherwise as
-// [CodeRefused]. An error that [taskkit.Transient] or [taskkit.RetryAfter] marks, or
-// of a database or network that fails for now, is not final: the handler is asked
-// again later, [Config.MaxTries] times in all.
+// [CodeRefused]. An error that [taskkit.Transient] or [taskkit.RetryAfter] marks, and a transient
+// error of a database or network, is not final: the handler is called again later,
+// [Config.MaxTries] times in all.
 type Handler func(ctx context.Context, m Message) (Decision, error)
 
-// Decision is what a handler has decided about a message.
+// Decision is the decision of a handler about a message.
 type Decision struct {
 	submit func(ctx context.Context, tx taskkit.ExecQuerier, opts []taskkit.SubmitOption) (taskkit.ID, error)
 	reason string
 }
 
-// call submits the task, and recovers a panic, such as one of a method of the spec.
+// call submits the task, and recovers a panic, for example in a method of the spec.
 func (d *Decision) call(ctx context.Context, tx taskkit.ExecQuerier, first []taskkit.SubmitOption) (id taskkit.ID, err error) {
 	defer recovered(&err)
 	return d.submit(ctx, tx, first)
@@ -31,20 +31,20 @@ func (d *Decision) call(ctx context.Context, tx taskkit.ExecQuerier, first []tas
 
 // Submit decides that a task is submitted. The options must name the owner, as for
 // [taskkit.Submit]. Before them the consumer sets a reason that names the source and the message, and the
-// earliest start that the message asks for.
+// earliest start from [Message.NotBefore].
 func Submit[Spec, State, Result any](k *taskkit.Kind[Spec, State, Result], spec Spec, opts ...taskkit.SubmitOption) Decision {
 	return Decision{submit: func(ctx context.Context, tx taskkit.ExecQuerier, first []taskkit.SubmitOption) (taskkit.ID, error) {
 		return taskkit.Submit(ctx, tx, k, spec, append(first, opts...)...)
 	}}
 }
 
-// SubmitJSON decides, as [Submit] does, for a handler that learns the kind from the message.
+// SubmitJSON is [Submit] for a handler that reads the name of the kind from the message.
 func SubmitJSON(r *taskkit.Registry, kind string, spec []byte, opts ...taskkit.SubmitOption) Decision {
 	return Decision{submit: func(ctx context.Context, tx taskkit.ExecQuerier, first []taskkit.SubmitOption) (taskkit.ID, error) {
 		return r.SubmitJSON(ctx, tx, kind, spec, append(first, opts...)...)
 	}}
 }
 
-// Drop decides that nothing is to be done with a message. It is recorded with this reason and
+// Drop decides that a message becomes no task. It is recorded with this reason and
 // acknowledged. The reason must not be empty.
 func Drop(reason string) Decision { return Decision{reason: reason} }

@@ -7,33 +7,33 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Event is something that a consumer has done: one of the types of this file.
+// Event is an event of a consumer: one of the types of this file.
 type Event interface{ event() }
 
 // Received: a batch of messages was settled.
 type Received struct {
 	Source     string
-	Messages   int // that were delivered
+	Messages   int // delivered
 	Submitted  int // became a task, or were merged into one that waits
-	Paused     int // of those submitted: were merged into a task that is paused
+	Paused     int // counted in Submitted: merged into a paused task
 	Dropped    int // by the handler
 	Refused    int
-	Duplicates int // had been taken in before
+	Duplicates int // taken in before
 	Duration   time.Duration
 }
 
 // MessageRefused: a message was refused and recorded.
 type MessageRefused struct{ Err *RefusedError }
 
-// MergedIntoPaused: a message was merged into a task that is paused, as [taskkit.WithCoalescing] asked for, so
-// nothing is done about it until somebody resumes the task.
+// MergedIntoPaused: a message was merged into a paused task by [taskkit.WithCoalescing], and is
+// not processed until somebody resumes the task.
 type MergedIntoPaused struct {
 	Source, ID string // of the message
 	Err        *taskkit.PausedError
 }
 
-// Waiting: the broker or the database cannot be used for now, or the handler has failed for now. Nothing is
-// received until that is over.
+// Waiting: the broker, the database or the handler has failed with a transient error. The consumer
+// receives nothing until a repetition succeeds.
 type Waiting struct {
 	Source  string
 	Try     int
@@ -46,19 +46,19 @@ func (MessageRefused) event()   {}
 func (MergedIntoPaused) event() {}
 func (Waiting) event()          {}
 
-// Stats are what a consumer has counted since it was made.
+// Stats are the counts of a consumer since it was made.
 type Stats struct {
 	Received, Submitted, Dropped, Refused, Duplicates int64
-	Paused                                            int64 // of those submitted, see [MergedIntoPaused]
+	Paused                                            int64 // counted in Submitted, see [MergedIntoPaused]
 	Waits                                             int64 // see [Waiting]
 }
 
-// counters are those of Stats.
+// counters are the counters behind Stats.
 type counters struct {
 	received, submitted, dropped, refused, duplicates, paused, waits atomic.Int64
 }
 
-// Stats returns what the consumer has counted. It is safe for concurrent use.
+// Stats returns the counts of the consumer. It is safe for concurrent use.
 func (c *Consumer) Stats() Stats {
 	return Stats{
 		Received: c.counts.received.Load(), Submitted: c.counts.submitted.Load(), Dropped: c.counts.dropped.Load(),

@@ -25,7 +25,7 @@ type panicSpec struct{}
 
 func (panicSpec) Validate() error { panic("no rule") }
 
-// targetSpec is one with a list of targets.
+// targetSpec is a spec with a list of targets.
 type targetSpec struct {
 	Targets []string `json:"targets"`
 }
@@ -61,7 +61,7 @@ func overTargets(n, bad int) intake.Decision {
 	return intake.Submit(targetKind, targetSpec{}, taskkit.System(), taskkit.Over(once))
 }
 
-// hostile is a handler that does by the id of a message what no handler should do.
+// hostile is a handler that misbehaves, in a way that the id of the message names.
 func hostile(ctx context.Context, m intake.Message) (intake.Decision, error) {
 	switch m.ID {
 	case "nil error":
@@ -90,7 +90,7 @@ func hostile(ctx context.Context, m intake.Message) (intake.Decision, error) {
 	return toTask(ctx, m)
 }
 
-// Whatever the handler does and whatever a message holds, the others become tasks.
+// Messages become tasks beside others whose content or handler is at fault.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	want := map[string]intake.Code{
@@ -200,7 +200,7 @@ func TestRunWithEndedContext(t *testing.T) {
 	})
 }
 
-// After a transaction that failed the handler is asked again, since its decision may have been
+// After a failed transaction the handler is called again, since its decision may have been
 // used up.
 func TestDecisionIsUsedOnce(t *testing.T) {
 	t.Parallel()
@@ -231,8 +231,7 @@ func TestDecisionIsUsedOnce(t *testing.T) {
 	})
 }
 
-// An error of the database that says nothing of a message refuses none; one that
-// refuses a value does.
+// An error of the database refuses a message only if it refuses a value.
 func TestDatabaseRefuses(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
@@ -300,7 +299,7 @@ func (b *broken) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 	return b.queue.Receive(ctx, limit)
 }
 
-// After each failure of the source the consumer waits and asks it again.
+// After each failure of the source the consumer waits and calls Receive again.
 func TestSourceFails(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {

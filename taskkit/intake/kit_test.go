@@ -26,7 +26,7 @@ type statusSpec struct {
 
 var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struct{}]{Name: "status"})
 
-// toTask is a handler that submits the spec that the body is.
+// toTask is a handler that submits the body as the spec.
 func toTask(_ context.Context, m intake.Message) (intake.Decision, error) {
 	var spec statusSpec
 	if err := json.Unmarshal(m.Body, &spec); err != nil {
@@ -35,12 +35,12 @@ func toTask(_ context.Context, m intake.Message) (intake.Decision, error) {
 	return intake.Submit(statusKind, spec, taskkit.System()), nil
 }
 
-// message is one with this id for a person.
+// message returns a message with this id for a person.
 func message(id string, person int) intake.Message {
 	return intake.Message{ID: id, Body: fmt.Appendf(nil, `{"person":%d,"status":"left"}`, person)}
 }
 
-// queue is a source in memory, which delivers again what is not settled.
+// queue is a source in memory, which delivers unsettled messages again.
 type queue struct {
 	mu       sync.Mutex
 	waiting  []intake.Message
@@ -129,7 +129,7 @@ func (q *queue) Close() error {
 	return nil
 }
 
-// errConnection is that of a broker.
+// errConnection is an error of a broker.
 var errConnection = errors.New("connection reset")
 
 // running is a consumer that runs, and the events that it sends.
@@ -141,7 +141,7 @@ type running struct {
 	stop   func()
 }
 
-// config is that of a test's consumer.
+// config returns the configuration of a test's consumer.
 func config(tb testing.TB, db *testdb.DB, s intake.Source) intake.Config {
 	tb.Helper()
 	return intake.Config{
@@ -193,7 +193,7 @@ func run(t *testing.T, c intake.Config) *running {
 	return r
 }
 
-// until waits until the consumer has counted what is asked for.
+// until waits until the counts of the consumer meet a condition.
 func (r *running) until(what string, reached func(intake.Stats) bool) {
 	r.t.Helper()
 	late := time.After(testdb.Patience(r.t))
@@ -206,7 +206,7 @@ func (r *running) until(what string, reached func(intake.Stats) bool) {
 	}
 }
 
-// received is the condition that so many messages were settled.
+// received is the condition that n messages were settled.
 func received(n int64) func(intake.Stats) bool {
 	return func(s intake.Stats) bool { return s.Received >= n }
 }

@@ -13,20 +13,20 @@ import (
 
 // Message is a message of a broker.
 type Message struct {
-	// ID identifies the message within its source: a message that is delivered again has
-	// the same. It is at most [MaxID] bytes of UTF-8.
+	// ID identifies the message within its source, and is the same for each delivery. It is at
+	// most [MaxID] bytes of UTF-8.
 	ID      string
 	Body    []byte
 	Headers map[string]string
-	// NotBefore is the earliest start of the task, by the header that
+	// NotBefore is the earliest start of the task, from the header that
 	// [Config.NotBeforeHeader] names. Zero: at once. The consumer sets it.
 	NotBefore time.Time
 }
 
-// MaxID is the most bytes that the id of a message may have.
+// MaxID is the largest length of the id of a message, in bytes.
 const MaxID = 255
 
-// check returns why a message is refused whatever it means, and sets its earliest start.
+// check returns why a message is refused before it is handled, and sets its earliest start.
 func (c *Consumer) check(m *Message) (Code, error) {
 	switch {
 	case m.ID == "":
@@ -54,8 +54,8 @@ func (c *Consumer) check(m *Message) (Code, error) {
 	return "", nil
 }
 
-// hashed is what stands for the id of a message that has no usable one, so that a repetition
-// is recognised.
+// hashed returns a substitute for the id of a message without a usable one, so that a
+// repetition is recognised.
 func hashed(d Delivery) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d:%s", len(d.ID), d.ID)
@@ -63,7 +63,7 @@ func hashed(d Delivery) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// clip bounds a text that a message brings into an error.
+// clip bounds a text from a message in an error.
 func clip(s string) string {
 	if len(s) > 100 {
 		s = s[:100] + "..."

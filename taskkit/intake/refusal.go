@@ -10,28 +10,28 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Code says why a message was refused, for programs.
+// Code is the reason why a message was refused, for programs.
 type Code string
 
 // The codes of this package. A handler may have others.
 const (
-	// CodeNoID: the message has no id, so a repetition of it could not be recognised.
+	// CodeNoID: the message has no id, so a repetition could not be recognised.
 	CodeNoID Code = "no_id"
 	// CodeInvalidID: the id is longer than [MaxID], or is not UTF-8, or has a NUL byte.
 	CodeInvalidID Code = "invalid_id"
 	// CodeTooLarge: the body is larger than [Config.MaxBody].
 	CodeTooLarge Code = "too_large"
-	// CodeInvalidNotBefore: the header of the earliest start holds no time.
+	// CodeInvalidNotBefore: the header of the earliest start has no valid time.
 	CodeInvalidNotBefore Code = "invalid_not_before"
 	// CodeUndecodable: the handler could not decode the message.
 	CodeUndecodable Code = "undecodable"
 	// CodeRefused: the handler has refused the message without a code.
 	CodeRefused Code = "refused"
-	// CodePanic: the handler panicked, or a method of the spec.
+	// CodePanic: the handler or a method of the spec panicked.
 	CodePanic Code = "panic"
-	// CodeGaveUp: the handler has failed for now as often as [Config.MaxTries] says.
+	// CodeGaveUp: the handler has returned transient errors [Config.MaxTries] times.
 	CodeGaveUp Code = "gave_up"
-	// CodeUnknownKind: no such kind is registered, or it takes no tasks any more.
+	// CodeUnknownKind: no such kind is registered, or it is retired.
 	CodeUnknownKind Code = "unknown_kind"
 	// CodeInvalidSpec: the spec breaks the rules of its kind.
 	CodeInvalidSpec Code = "invalid_spec"
@@ -56,7 +56,7 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// ofHandler returns the code of a handler's error, or "" if the handler should be asked
+// ofHandler returns the code of a handler's error, or "" if the handler should be called
 // again.
 func ofHandler(ctx context.Context, err error) Code {
 	class := classify.Classify(ctx, err)
@@ -80,7 +80,7 @@ func ofHandler(ctx context.Context, err error) Code {
 	}
 }
 
-// ofSubmission returns the code of an error of a submission, or "" if it may work later.
+// ofSubmission returns the code of an error of a submission, or "" if it may succeed later.
 func ofSubmission(ctx context.Context, err error) Code {
 	switch {
 	case is[*panicError](err):
@@ -98,8 +98,8 @@ func ofSubmission(ctx context.Context, err error) Code {
 	}
 }
 
-// ofDatabase returns the code of an error of the database, or "" if it says nothing of the message: a
-// missing permission fails for every message, and an operator will mend it.
+// ofDatabase returns the code of an error of the database, or "" if the message is not the cause: a
+// missing permission fails for every message, until an operator grants it.
 func ofDatabase(class classify.Classification) Code {
 	if taskkit.Class(class.Class) == taskkit.ClassPermanent && (class.OfItem || class.TooLarge) {
 		return CodeDatabase

@@ -16,7 +16,7 @@ import (
 type RefusedMessage struct {
 	Row     uuid.UUID // of the table, for the next page of [Refused]
 	Source  string
-	ID      string // of one without a usable id a hash of it and the body
+	ID      string // without a usable id, a hash of it and the body
 	Created time.Time
 	Code    Code
 	Detail  string // for operators
@@ -24,7 +24,7 @@ type RefusedMessage struct {
 }
 
 // Refused returns the messages of a source that were refused, the newest first, at most limit.
-// After is the last one of the page before; the zero UUID begins with the newest. The schema may
+// After is the row of the last message of the previous page; the zero UUID begins with the newest. The schema may
 // be "", for [taskkit.DefaultSchema]. For a database without the tables it returns a
 // *[taskkit.SchemaError].
 func Refused(ctx context.Context, db taskkit.ExecQuerier, schema, source string, after uuid.UUID, limit int) ([]RefusedMessage, error) {

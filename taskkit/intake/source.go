@@ -2,28 +2,26 @@ package intake
 
 import "context"
 
-// Delivery is a message that a source has delivered, and by what the source knows that
-// delivery.
+// Delivery is a message that a source has delivered, with a receipt for its acknowledgement.
 type Delivery struct {
 	Message
-	Receipt any // of the source alone
+	Receipt any // for the source only
 }
 
 // Source delivers the messages of a queue, a stream or a topic. A consumer calls its methods from
 // one goroutine. A message that was neither acknowledged nor rejected is delivered again,
 // at the latest after Close.
 type Source interface {
-	// Receive waits until there is a message, and returns those that are there, at most
-	// limit and in their order. It connects if that is needed, also after an error, and returns
-	// when ctx ends.
+	// Receive waits for a message, and returns all available messages in their order, at most
+	// limit. It connects if necessary, also after an error, and returns when ctx ends.
 	Receive(ctx context.Context, limit int) ([]Delivery, error)
-	// Ack tells the broker that messages have been taken in. Those of a connection that was
-	// lost are left out: the broker delivers them again. The consumer has settled whatever
-	// Receive has returned before it calls Receive again.
+	// Ack acknowledges messages that have been taken in. It omits messages of a lost
+	// connection, which the broker delivers again. The consumer settles all messages of a
+	// Receive before it calls Receive again.
 	Ack(ctx context.Context, ds []Delivery) error
-	// Reject gives messages to the broker as dead letters, or drops them where it knows
-	// none. It leaves out those of a lost connection as well. The consumer rejects before it acknowledges.
+	// Reject returns messages to the broker as dead letters, or drops them if the broker has
+	// none. It omits messages of a lost connection as well. The consumer rejects before it acknowledges.
 	Reject(ctx context.Context, ds []Delivery) error
-	// Close closes the connection. The source may be used no more.
+	// Close closes the connection. The source must not be used afterwards.
 	Close() error
 }

@@ -1,7 +1,7 @@
 // Package segment divides the rows of a table into segments by the values of one
 // column, so that many workers can process one table side by side.
 //
-// A division says how: [Numeric], [Strings], [UUID] and [Time] compute their
+// A division defines the segments: [Numeric], [Strings], [UUID] and [Time] compute their
 // boundaries, [Explicit] lists its segments, and [Even] samples the table for
 // boundaries with about equal numbers of rows between them. Each makes a [Plan],
 // which computes its segments and stores none of them: a plan of [MaxSegments]
@@ -11,14 +11,13 @@
 // # Coverage
 //
 // Every row must be in exactly one segment. [Plan.Verify] proves that from the
-// segments themselves, and not from the parameters that they were made of. Call it
+// segments themselves, and not from the parameters of the division. Call it
 // before a plan is used: it returns a [CoverageError] with the values of the gap or
 // of the overlap.
 //
 // An interval includes its lower end and excludes its upper end. The first interval
-// of a plan is open below and the last is open above, so that a row that came later,
-// or that nobody expected, is in a segment too. NULL is in the segment that is open
-// below, unless another segment has it: see [Null] and [Segment.OrNull].
+// of a plan is open below and the last is open above, so that later and unexpected rows
+// are in a segment too. NULL is in the segment that is open below, unless another segment has it: see [Null] and [Segment.OrNull].
 //
 // Prefixes, exact values and ranges with two ends leave rows out. They need the field
 // Partial, which states that the remaining rows are not meant.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ParameterError: a division or a segment cannot be as it was described.
+// ParameterError reports an invalid division or segment.
 type ParameterError struct {
 	Type    string // Numeric, Strings, UUID, Time, Explicit, Even, Segment or Plan
 	Field   string // such as Characters[1]; empty for several fields together
@@ -24,7 +24,7 @@ func refuse(typ, field, format string, args ...any) error {
 	return &ParameterError{Type: typ, Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// UnsupportedError: a database cannot keep the predicate of a segment.
+// UnsupportedError reports a segment whose predicate a database cannot represent.
 type UnsupportedError struct {
 	Dialect string
 	Segment Segment
@@ -35,18 +35,18 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("segment: the segment %s on %s: %s", e.Segment, e.Dialect, e.Problem)
 }
 
-// CoverageError: a plan leaves values out, or has values in two segments.
+// CoverageError reports values that are in no segment or in two segments of a plan.
 type CoverageError struct {
 	// Overlap: the values are in two segments. If false, they are in none.
 	Overlap bool
-	// Null: it is about NULL, and there are no From and To.
+	// Null: the error concerns NULL, and From and To are not set.
 	Null bool
 	// From and To are the values; a zero Value is an open end. From is included unless
 	// FromExcluded, and To is excluded unless ToIncluded.
 	From, To                 Value
 	FromExcluded, ToIncluded bool
-	// Segments are the numbers, for [Plan.At], of the two segments that overlap, or of
-	// those beside the gap.
+	// Segments are the numbers, for [Plan.At], of the two segments that overlap or that
+	// are beside the gap.
 	Segments []int
 }
 

@@ -34,13 +34,13 @@ const (
 // long gaps, it is more. There are fewer segments than Count if the table has few different
 // values, since equal values are in one segment.
 type Even struct {
-	// Table and Column are SQL, such as "person" and "last_name", and are written as they are:
-	// they must not come from a user. The table is no view; on SQLite it has rowids.
+	// Table and Column are SQL, such as "person" and "last_name", and are not escaped:
+	// they must not come from a user. The table must not be a view; on SQLite it must have rowids.
 	Table, Column string
 	Type          Type // of the column
 	Count         int  // how many segments are wanted: 1 to MaxEven
-	// Reads bounds the sample. 0 is 100 for each segment, at least 2,000 and at most
-	// 100,000, which is also the largest.
+	// Reads bounds the sample, at most 100,000. Defaults to 100 for each segment, but at
+	// least 2,000.
 	Reads int
 }
 
@@ -155,8 +155,8 @@ func (e Even) quantiles(name dialect.Name, sample string) string {
 		) AS sorted WHERE r > 1 AND (r - 1) * %[4]d / n > (r - 2) * %[4]d / n ORDER BY r`, result, order, sample, e.Count)
 }
 
-// explicit returns the segments between boundaries. What is no boundary is left out:
-// NULL, a value that is there twice, and one of another form.
+// explicit returns the segments between boundaries. It omits NULL, repeated values, and
+// values of another form.
 func (e Even) explicit(values []*string) Explicit {
 	var starts []Value
 	for _, text := range values {

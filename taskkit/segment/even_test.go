@@ -270,7 +270,7 @@ func TestEvenRefuses(t *testing.T) {
 	})
 }
 
-// TestPredicatesUseIndexes asks both databases for their plans.
+// TestPredicatesUseIndexes checks the plans of both databases.
 func TestPredicatesUseIndexes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

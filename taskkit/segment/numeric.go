@@ -2,16 +2,16 @@ package segment
 
 import "math/big"
 
-// Numeric divides by a number: into intervals of one size, of which the last takes what
-// remains.
+// Numeric divides by a number into intervals of one size. The last one has the
+// remainder.
 //
 // Two of To, Size and Count are given, or Size and Count alone. With To and Count, the
 // size is the whole part of (To - From) / Count and the last interval is the larger for it.
 // With To and Size, the last interval is the smaller. With Size and Count, the end is
 // From + Size * Count. All three are accepted if they agree.
 //
-// From and To say where the values are expected: the first interval has all lower
-// values and NULL too, and the last has all greater ones, unless Partial is set.
+// From and To are the range of the expected values. Unless Partial is set, the first
+// interval also has all lower values and NULL, and the last one all greater values.
 type Numeric struct {
 	From  *big.Int `json:"from,omitempty"`  // included; nil is 0
 	To    *big.Int `json:"to,omitempty"`    // not included; nil is From + Size * Count

@@ -8,9 +8,9 @@ import (
 // MaxSegments is the largest number of segments of a plan.
 const MaxSegments = 1_000_000
 
-// Plan is the segments of a division. It computes them when they are asked for. A plan
-// is made by the method Plan of a division, does not change, and can be used by several
-// goroutines. The zero Plan has no segments.
+// Plan is the segments of a division. It computes each segment when it is read. The method
+// Plan of a division returns it. A plan does not change, and is safe for concurrent use. The
+// zero Plan has no segments.
 type Plan struct {
 	count   int
 	at      func(i int) Segment
@@ -60,8 +60,8 @@ func boundaries(count int, at func(i int) Value) *Plan {
 	}}
 }
 
-// ranges returns the plan of count intervals, of which the one of number i is from at(i)
-// to below at(i+1).
+// ranges returns the plan of count intervals, where interval i is from at(i) to below
+// at(i+1).
 func ranges(count int, partial bool, at func(i int) Value) *Plan {
 	if partial {
 		return &Plan{count: count, partial: true, at: func(i int) Segment { return Between(at(i), at(i+1)) }}

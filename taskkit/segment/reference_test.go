@@ -24,7 +24,7 @@ type reference struct {
 	segments []meaning
 }
 
-// meaning is what the JSON of one segment says. A bound that it has not is nil.
+// meaning is the decoded JSON of one segment. A missing bound is nil.
 type meaning struct {
 	form, of        string
 	from, to, value *operand

@@ -1,8 +1,8 @@
 package segment
 
 // Segment is one part of a plan: the rows whose value of the column is in an interval,
-// has a prefix, or equals a value, and perhaps those without a value. Segments can be
-// compared with ==. The zero Segment is none.
+// has a prefix, or equals a value, and optionally the rows with NULL. Segments can be
+// compared with ==. The zero Segment is not a segment.
 type Segment struct {
 	form form
 	// from and to are the ends of an interval, which includes from; a zero Value is an
@@ -11,7 +11,7 @@ type Segment struct {
 	null     bool // rows with NULL too
 }
 
-// form is what a segment holds besides NULL.
+// form is the kind of values of a segment, besides NULL.
 type form string
 
 const (
@@ -46,13 +46,13 @@ func (s Segment) OrNull() Segment {
 	return s
 }
 
-// IsZero reports whether it is the zero Segment, which is none.
+// IsZero reports whether s is the zero Segment.
 func (s Segment) IsZero() bool { return s == Segment{} }
 
 // HasNull reports whether the rows with NULL are in the segment.
 func (s Segment) HasNull() bool { return s.null }
 
-// String says which rows are meant, for people.
+// String describes the rows of the segment for people.
 func (s Segment) String() string {
 	text := s.values()
 	switch {
@@ -89,7 +89,7 @@ func (s Segment) values() string {
 	return "from " + s.from.String() + " to below " + s.to.String()
 }
 
-// valueType is the type of the segment's values; none for those without any.
+// valueType returns the type of the segment's values, and "" without any.
 func (s Segment) valueType() Type {
 	if s.from.typ != "" {
 		return s.from.typ
@@ -97,7 +97,7 @@ func (s Segment) valueType() Type {
 	return s.to.typ
 }
 
-// problem tells what is wrong with a segment by itself; empty if nothing is.
+// problem describes what is wrong with the segment itself, and is empty if it is valid.
 func (s Segment) problem() string {
 	for _, v := range []Value{s.from, s.to} {
 		if v.problem != "" {

@@ -14,12 +14,12 @@ import (
 // an AND: it has parentheses where it needs them.
 //
 // The dialect is "postgres" or "sqlite3", as ent calls them. The column is SQL, such as
-// p.last_name, and is written as it is: it must not come from a user. Parameters are numbered
+// p.last_name, and is not escaped: it must not come from a user. Parameters are numbered
 // from first, which is 1 plus the number of arguments before: $1 on PostgreSQL, ?1 on
 // SQLite.
 //
-// It returns an [UnsupportedError] if the database cannot keep the predicate, and a
-// [ParameterError] for a segment that is none.
+// It returns an [UnsupportedError] if the database cannot represent the predicate, and a
+// [ParameterError] for an invalid segment.
 func (s Segment) SQL(dialect, column string, first int) (text string, args []any, err error) {
 	if strings.TrimSpace(column) == "" {
 		return "", nil, refuse("Segment", "", "its predicate needs a column")
@@ -48,7 +48,7 @@ func (s Segment) SQL(dialect, column string, first int) (text string, args []any
 //
 //	client.Person.Query().Where(predicate.Person(s.Where(person.FieldLastName)))
 //
-// An error of [Segment.SQL] becomes the error of the query, of which ent keeps the text alone.
+// An error of [Segment.SQL] becomes the error of the query. ent keeps only its text.
 func (s Segment) Where(column string) func(*entsql.Selector) {
 	return func(sel *entsql.Selector) {
 		tokens, err := s.tokens(sel.Dialect(), sel.C(column))
@@ -74,8 +74,8 @@ type token struct {
 	arg any
 }
 
-// supported returns an error if the segment is none, or if the database cannot keep its
-// predicate.
+// supported returns an error if the segment is invalid, or if the database cannot
+// represent its predicate.
 func (s Segment) supported(database string) error {
 	if p := s.problem(); p != "" {
 		return refuse("Segment", "", "%s", p)
@@ -173,7 +173,7 @@ func (w *writer) compare(op string, v Value) {
 	switch v.typ {
 	case TypeNumber:
 		// A cast to the smallest type that fits keeps an index on a column of another
-		// integer type. On SQLite it makes numbers of a column with numbers as text.
+		// integer type. On SQLite it converts a column with numbers as text.
 		n, fits := v.int64()
 		if fits {
 			arg = n
@@ -220,7 +220,7 @@ func sigil(database string) string {
 	return "?"
 }
 
-// bare returns an expression in parentheses, and a column as it is.
+// bare returns an expression in parentheses, and a column unchanged.
 func bare(column string) string {
 	for _, r := range column {
 		if r == ' ' || r == '(' || strings.ContainsRune("+-*/|:<>=,", r) {

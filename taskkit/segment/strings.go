@@ -29,8 +29,8 @@ type Strings struct {
 	Depth int `json:"depth,omitempty"`
 	// Method is Intervals if empty.
 	Method Method `json:"method,omitempty"`
-	// Partial states that texts without one of the boundaries as prefix, or equal to none of
-	// them, and NULL are not meant. [Prefixes] and [Exact] need it, [Intervals] excludes it.
+	// Partial states that NULL, and texts that match none of the boundaries, are not meant.
+	// [Prefixes] and [Exact] require it, [Intervals] excludes it.
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -108,8 +108,8 @@ func (s Strings) Plan() (*Plan, error) {
 // maxPositions is the largest number of characters of a boundary.
 const maxPositions = 1000
 
-// positions returns the characters of each position, and refuses what would make
-// empty or overlapping segments.
+// positions returns the characters of each position, and refuses characters that would
+// make empty or overlapping segments.
 func (s Strings) positions() ([][]rune, error) {
 	const typ = "Strings"
 	if len(s.Characters) == 0 {

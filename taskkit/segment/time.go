@@ -2,12 +2,11 @@ package segment
 
 import "time"
 
-// Time divides by a time: into steps of one length, of which the last takes what
-// remains. A step is a duration: months and years differ in length, and are listed by
-// [Explicit].
+// Time divides by a time into steps of one length. The last one has the remainder. A step
+// is a duration; list months and years, which differ in length, in [Explicit].
 //
-// From and To say where the values are expected: the first segment has all earlier
-// times and NULL too, and the last has all later ones, unless Partial is set.
+// From and To are the range of the expected times. Unless Partial is set, the first
+// segment also has all earlier times and NULL, and the last one all later times.
 type Time struct {
 	From time.Time     `json:"from"` // included
 	To   time.Time     `json:"to"`   // not included

@@ -22,7 +22,7 @@ const (
 )
 
 // Value is a value of a column at which a segment begins or ends. Values can be
-// compared with ==. The zero Value is none: an open end.
+// compared with ==. The zero Value is an open end.
 type Value struct {
 	typ     Type
 	text    string // canonical, so that equal values have equal text
@@ -71,7 +71,7 @@ const (
 )
 
 // Instant returns a time. It must be in the years 1 to 9999 and a whole number of
-// microseconds, which is what PostgreSQL keeps.
+// microseconds, the precision of PostgreSQL.
 func Instant(t time.Time) Value {
 	return Value{typ: TypeTime, text: t.UTC().Format(valueLayout), problem: timeProblem(t)}
 }
@@ -120,7 +120,7 @@ func (v Value) time() time.Time {
 	return t
 }
 
-// parseValue reads the text of a value of a type and tells what is wrong with it.
+// parseValue reads the text of a value of a type. The value has a problem if it is invalid.
 func parseValue(typ Type, text string) Value {
 	v := Value{typ: typ, text: text}
 	switch typ {
@@ -174,7 +174,7 @@ func afterPrefix(prefix string) (string, bool) {
 		r, size := utf8.DecodeLastRuneInString(prefix)
 		prefix = prefix[:len(prefix)-size]
 		switch r++; {
-		case r == 0xD800: // the first surrogate, which UTF-8 cannot have
+		case r == 0xD800: // the first surrogate, which is not valid in UTF-8
 			return prefix + "\uE000", true
 		case r <= utf8.MaxRune:
 			return prefix + string(r), true

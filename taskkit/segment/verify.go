@@ -20,7 +20,7 @@ func comparePoints(a, b point) int {
 	return -1
 }
 
-// begin is where the values of the segment begin.
+// begin returns the lower end of the values of the segment.
 func (s Segment) begin() point {
 	if s.from == (Value{}) {
 		return point{open: -1}
@@ -28,7 +28,7 @@ func (s Segment) begin() point {
 	return point{at: s.from}
 }
 
-// end is where the values of the segment end.
+// end returns the upper end of the values of the segment.
 func (s Segment) end() point {
 	switch s.form {
 	case exact:
@@ -47,12 +47,11 @@ func (s Segment) end() point {
 }
 
 // Verify proves that every row is in exactly one segment of the plan, and that the
-// database of the dialect, "postgres" or "sqlite3", can keep all of the predicates. It
-// reads every segment once, about 1 µs each, so call it once and before the plan is
-// used.
+// database of the dialect, "postgres" or "sqlite3", can represent all predicates. It
+// reads every segment once, about 1 µs each, so call it once, before the plan is used.
 //
 // It returns a [CoverageError] with the first gap or overlap. A partial plan may have
-// gaps. It returns an [UnsupportedError] for a predicate that the database cannot keep.
+// gaps. It returns an [UnsupportedError] for a predicate that the database cannot represent.
 func (p *Plan) Verify(dialect string) error {
 	if p.count == 0 {
 		return refuse("Plan", "", "it has no segments")
@@ -120,7 +119,7 @@ func (v *verifier) finish() error {
 	return nil
 }
 
-// coverage is the error about the values between two points.
+// coverage returns the error for the values between two points.
 func coverage(overlap bool, from, to point, segments ...int) error {
 	e := &CoverageError{
 		Overlap: overlap, From: from.at, FromExcluded: from.after, To: to.at, ToIncluded: to.after,

@@ -62,8 +62,8 @@ type batchOptions struct {
 }
 
 // WithTargets gives the task a frozen set of targets, as [taskkit.Over] does. The type
-// must be that of the kind's list, which is empty in the spec. For [Run], pass
-// taskkit.Over to [WithSubmitOptions].
+// must match the kind's list, which is empty in the spec. For [Run], pass taskkit.Over to
+// [WithSubmitOptions].
 func WithTargets[T any](targets ...T) BatchOption {
 	return batchOption(func(o *batchOptions) {
 		o.targets = &engine.Targets{Total: len(targets), Lists: []any{targets}}
@@ -74,8 +74,8 @@ func WithTargets[T any](targets ...T) BatchOption {
 // rolls it back. Without it, each use of b.Tx is an error.
 func WithTx(tx *sql.Tx) BatchOption { return batchOption(func(o *batchOptions) { o.tx = tx }) }
 
-// WithTaken says that former batches took the first n elements of the list in the
-// spec. [taskkit.Take] continues after them.
+// WithTaken sets the position in the list: former batches took the first n elements, and
+// [taskkit.Take] continues after them.
 func WithTaken(n int) BatchOption { return batchOption(func(o *batchOptions) { o.taken = n }) }
 
 // WithAttempt sets b.Attempt. Defaults to 1.
@@ -93,8 +93,8 @@ func WithPeople(owner, runAs uuid.UUID) BatchOption {
 	return batchOption(func(o *batchOptions) { o.owner, o.runAs = owner, runAs })
 }
 
-// NewBatch returns a batch of a task of a kind, with which a unit test can call an
-// executor once. Take, Fail, Skip, Try and the other methods work as in a worker.
+// NewBatch returns a batch of a task of a kind, so that a unit test can call an executor
+// once. Take, Fail, Skip, Try and the other methods work as in a worker.
 // Neither a worker nor, without [WithTx], a database is needed.
 func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Result], spec Spec, state State, opts ...BatchOption) *Batch[Spec, State] {
 	tb.Helper()
@@ -139,7 +139,7 @@ func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, Stat
 	return &Batch[Spec, State]{Batch: c.batch, step: step}
 }
 
-// captured keeps the batch that it is given.
+// captured stores the batch of its call.
 type captured[Spec, State any] struct{ batch *taskkit.Batch[Spec, State] }
 
 // Execute implements [taskkit.Executor].
@@ -148,7 +148,7 @@ func (c *captured[Spec, State]) Execute(_ context.Context, b *taskkit.Batch[Spec
 	return taskkit.More, nil
 }
 
-// txStore begins batches in one transaction of the test's. It implements only what
+// txStore begins batches in one transaction of the test. It implements only the methods that
 // [engine.NewStandaloneStep] calls.
 type txStore struct {
 	store.Store
@@ -199,7 +199,7 @@ func (t testTx) exec(ctx context.Context, query string) error {
 	return err
 }
 
-// Commit implements [store.Tx]. No worker calls it.
+// Commit implements [store.Tx]. It is not called.
 func (testTx) Commit(context.Context, store.Write) (store.Applied, error) {
 	return store.Applied{}, errors.New("tasktest: the test ends the transaction")
 }

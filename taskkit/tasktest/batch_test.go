@@ -126,7 +126,7 @@ func TestNewBatchWithTargets(t *testing.T) {
 	}
 }
 
-// A Batch that was not made by the runtime says what to use instead.
+// The panic of a Batch that the runtime has not made names NewBatch.
 func TestBatchByHand(t *testing.T) {
 	t.Parallel()
 	b := &taskkit.Batch[spec, state]{Spec: spec{People: []string{"Ada"}}, Limit: 1}

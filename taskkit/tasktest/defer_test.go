@@ -43,8 +43,8 @@ func triesOf(ctx context.Context, tx taskkit.ExecQuerier, person string) (n int,
 	return n, errors.Join(err, rows.Err())
 }
 
-// Whatever happens to a worker in or between the passes, each deferred item is tried
-// once in each pass, and no other item is.
+// Under each fault in or between rounds, each deferred item is tried once in each round, and
+// no other item is.
 func TestDeferUnderFaults(t *testing.T) {
 	t.Parallel()
 	var people []string

@@ -4,8 +4,7 @@
 // in memory. [TestExecutor] runs the same task again and again under the faults
 // that must not change its results (a crash after every batch, a commit whose
 // response is lost, an error at the end of every batch, batches of one item) and
-// compares the final contents of the executor's own tables with those of an
-// uninterrupted run. It also stops the task in the middle. After a crash a new
+// compares the final contents of the executor's own tables with an uninterrupted run. It also stops the task in the middle. After a crash a new
 // executor continues, as in a new process. A task that makes no progress fails the
 // test.
 //

@@ -34,8 +34,8 @@ func setupRefusing(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// Whatever interrupts a batch with Each, its bad items are failed once and the others
-// are written once.
+// Under each fault in a batch with Each, its bad items fail once and the others are
+// written once.
 func TestEachUnderFaults(t *testing.T) {
 	t.Parallel()
 	tasktest.TestExecutor(t, tasktest.Case[spec, state, struct{}]{

@@ -20,8 +20,8 @@ type Case[Spec, State, Result any] struct {
 	Kind *taskkit.Kind[Spec, State, Result]
 	// New makes an executor for a database, as the start of a process does. It
 	// is called once for each worker: after a crash a new executor continues on
-	// the same database, so what the old one kept in its fields is lost. What
-	// outlives a process, such as a fake mail server, is made in Open.
+	// the same database, and the fields of the old one are lost. Make what outlives a
+	// process, such as a fake mail server, in Open.
 	New func(tb testing.TB, db *sql.DB) taskkit.Executor[Spec, State]
 	// Setup creates and fills the executor's own tables, in the same way on every
 	// call. It may be nil.
@@ -30,8 +30,8 @@ type Case[Spec, State, Result any] struct {
 	Spec Spec
 	// Limit fixes b.Limit. Defaults to the kind's batch size.
 	Limit int
-	// Snapshot reads what the executor has done, in a form that
-	// reflect.DeepEqual can compare: without random ids and times.
+	// Snapshot reads the effects of the executor in a form that reflect.DeepEqual can
+	// compare: without random ids and times.
 	Snapshot func(ctx context.Context, db *sql.DB) (any, error)
 	// Part checks, after the task was stopped, that the partial snapshot is a part
 	// of the whole one. It may be nil.
@@ -126,8 +126,7 @@ func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limi
 // errPlanned is the error at the end of a batch.
 var errPlanned = errors.New("tasktest: planned error after the executor had finished the batch")
 
-// failing makes the first attempt of every batch fail after the executor has done
-// its work.
+// failing makes the first attempt of every batch fail after the executor's work.
 type failing struct{ engine.Call }
 
 // openFailing returns an Open of a kind whose calls are failing.

@@ -7,7 +7,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// Databases opens a migrated database of each kind, that of PostgreSQL through PgBouncer.
+// Databases opens a migrated SQLite database, and a PostgreSQL database through PgBouncer.
 var Databases = map[string]func(testing.TB) *sql.DB{
 	"sqlite": Open,
 	"postgres": func(tb testing.TB) *sql.DB {

@@ -15,13 +15,13 @@ import (
 type faults struct {
 	crash      bool // the worker dies after every commit of a batch
 	lostAnswer bool // every commit happens and its answer is lost
-	lostCommit bool // the first commit of every batch does not happen, and nobody knows
-	lateCommit bool // the first commit of every batch happens after the worker has looked whether it had
-	stopAfter  int  // somebody stops the task after so many commits, of a divided task those of its buckets; 0: never
-	maxBatches int  // the test fails after so many commits; 0: no bound
+	lostCommit bool // the first commit of every batch does not happen, without an answer
+	lateCommit bool // the first commit of every batch happens after the worker has read the row back
+	stopAfter  int  // the task is stopped after this number of commits, of its buckets if it is divided; 0: never
+	maxBatches int  // the test fails after this number of commits; 0: no bound
 }
 
-// errCut is what a driver says of a connection that was cut during a COMMIT.
+// errCut is the error of a driver whose connection was cut during a COMMIT.
 var errCut = errors.New("tasktest: connection cut during commit")
 
 // faultyStore is a store whose batch writes fail as planned.
@@ -30,7 +30,7 @@ type faultyStore struct {
 	faults faults
 	client *taskkit.Client
 	task   taskkit.ID
-	// divided says that the task has buckets.
+	// divided: the task has buckets.
 	divided bool
 	crash   context.CancelFunc
 
@@ -38,7 +38,7 @@ type faultyStore struct {
 	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped or is late
 
 	mu     sync.Mutex
-	late   func() // the commit that is still under way, as in a server that was slow
+	late   func() // the delayed commit, as on a slow server
 	guard  progressGuard
 	failed error // why the test must not go on
 }

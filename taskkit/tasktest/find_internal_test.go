@@ -29,7 +29,7 @@ var seekKind = taskkit.NewKind(taskkind.Definition[seekSpec, seekState, []int]{
 	Targets: taskkit.TargetsFoundIn[seekState]("numbers", func(s *seekSpec) *[]int { return &s.Numbers }),
 })
 
-// seeker finds five numbers at once. Report returns those that are next.
+// seeker finds five numbers at once. Report returns the next ones.
 type seeker struct {
 	mu     sync.Mutex
 	again  int // calls of Targets after a failed attempt
@@ -103,7 +103,7 @@ func TestStopAfterUnansweredSearch(t *testing.T) {
 	}
 }
 
-// The first attempt of a batch of a search fails as that of any other.
+// The first attempt of each batch of a search fails as well.
 func TestFailedSearch(t *testing.T) {
 	t.Parallel()
 	x := &seeker{}

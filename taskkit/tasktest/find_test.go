@@ -31,11 +31,11 @@ var visitKind = taskkit.NewKind(taskkind.Definition[visitSpec, visitState, int]{
 	Targets: taskkit.TargetsFoundIn[visitState]("rooms", func(s *visitSpec) *[]int { return &s.Rooms }),
 })
 
-// visitor finds its rooms in a table, and writes those that it visits into another.
+// visitor finds its rooms in one table, and writes the visited ones into another.
 type visitor struct{}
 
-// Targets finds rooms in descending order. Each batch begins with those with which the
-// one before it has ended.
+// Targets finds rooms in descending order. Each batch begins with the last rooms of the
+// previous one.
 func (visitor) Targets(ctx context.Context, b *visitBatch) (rooms []int, next taskkit.Next, err error) {
 	const again = 3
 	rows, err := b.Tx.QueryContext(ctx, "SELECT id FROM room WHERE id < $1 ORDER BY id DESC LIMIT $2", b.Spec.Count-b.State.From+again, b.Limit+again)
@@ -111,8 +111,8 @@ func columnOf[T any](ctx context.Context, db *sql.DB, query string) (all []T, er
 	return all, rows.Err()
 }
 
-// Whatever happens to a worker in or between the batches of a search, each target that was
-// found is taken once, in the order of the search.
+// Under each fault in or between the batches of a search, each found target is taken once, in
+// the order of the search.
 func TestTargetsUnderFaults(t *testing.T) {
 	t.Parallel()
 	for name, open := range tasktest.Databases {

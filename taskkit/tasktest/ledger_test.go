@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/taskkit/tasktest"
 )
 
-// greetedKind stores whom its tasks have greeted.
+// greetedKind has a ledger of the greeted people.
 var greetedKind = taskkit.NewKind(taskkind.Definition[spec, state, struct{}]{Name: "greeted", Ledger: true})
 
 // greetWalking greets the people from the position in its state on, as a walk through a
@@ -35,7 +35,7 @@ func greetWalking(ctx context.Context, b *taskkit.Batch[spec, state]) (taskkit.N
 	return taskkit.More, nil
 }
 
-// Whatever happens to a worker or to a commit, the ledger has whom the transactions of
+// Under each fault of a worker or a commit, the ledger has the people whom the transactions of
 // the batches have greeted.
 func TestLedgerUnderFaults(t *testing.T) {
 	t.Parallel()
@@ -59,8 +59,8 @@ func TestLedgerUnderFaults(t *testing.T) {
 	}
 }
 
-// ledgerAndTable returns whom the only task has greeted, in order, and an error unless
-// its ledger says the same.
+// ledgerAndTable returns the people whom the only task has greeted, in order, and an error
+// if its ledger differs.
 func ledgerAndTable(ctx context.Context, db *sql.DB) (any, error) {
 	client := taskkit.NewClient(db)
 	tasks, err := client.Tasks(ctx, taskkit.Filter{})

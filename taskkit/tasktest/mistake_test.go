@@ -21,7 +21,7 @@ type mistake struct {
 	newExecutor func() taskkit.Executor[spec, state]
 	mode        string // a subtest that finds it, or "" for the run without a fault
 	only        bool   // no other subtest finds it
-	says        string // what the failing test says
+	says        string // part of the output of the failing test
 }
 
 var mistakes = map[string]mistake{
@@ -155,7 +155,7 @@ func emptied(tb testing.TB, dsn string) *sql.DB {
 	return db
 }
 
-// TestExecutor fails on each mistake, in the mode that shows it, and says why.
+// TestExecutor fails on each mistake, in the expected mode and with the reason.
 func TestFindsMistakes(t *testing.T) {
 	t.Parallel()
 	for database, dsn := range map[string]func(testing.TB) string{

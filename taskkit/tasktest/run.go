@@ -77,7 +77,7 @@ func (l LimitOption) applyBatch(o *batchOptions) { o.limit = l.limit }
 
 // Run submits a task, runs it to its end and returns the outcome. It fails the test
 // when the task does not end. Deferred items are tried again at once, as often as the
-// kind says.
+// kind allows.
 func Run[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Result], x taskkit.Executor[Spec, State], spec Spec, opts ...Option) *Outcome[Spec, State, Result] {
 	tb.Helper()
 	o := options{tries: 3}
@@ -94,15 +94,14 @@ func Run[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Re
 	return h.run(spec, faults{})
 }
 
-// Open returns a fresh, migrated SQLite database in memory, closed with the
-// test.
+// Open returns a fresh, migrated SQLite database in memory. The end of the test closes it.
 func Open(tb testing.TB) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open("sqlite", "file:/"+uuid.NewString()+"?vfs=memdb&_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)")
 	if err != nil {
 		tb.Fatalf("open SQLite in memory: %v", err)
 	}
-	// A database in memory is gone with its last connection.
+	// The database exists as long as a connection to it.
 	db.SetMaxIdleConns(4)
 	db.SetConnMaxLifetime(0)
 	keep, err := db.Conn(tb.Context())
@@ -202,7 +201,7 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 	})
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	_, _ = client.Wait(ctx, id, nil) // ends with a crash as well
+	_, _ = client.Wait(ctx, id, nil) // a crash ends it too
 	cancel()
 	if err := <-done; err != nil {
 		h.tb.Fatalf("worker: %v", err)
@@ -236,7 +235,7 @@ func (h *harness[Spec, State, Result]) outcome(ctx context.Context, client *task
 	}
 }
 
-// logger writes the runtime's log to the test's.
+// logger writes the log of the runtime to the log of the test.
 func logger(tb testing.TB) *slog.Logger {
 	tb.Helper()
 	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))

@@ -1,8 +1,8 @@
 // Package jetstream is a source of messages from a stream of NATS JetStream.
 //
 // The consumer should be durable, with explicit acknowledgement and without a limit of
-// deliveries (MaxDeliver -1): such a limit counts each time that a consumer dies with
-// messages that it has not acknowledged.
+// deliveries (MaxDeliver -1), since each death of a consumer with unacknowledged messages
+// counts towards such a limit.
 package jetstream
 
 import (
@@ -20,14 +20,14 @@ import (
 
 // Config configures a [Source]. URL, Stream and Consumer are required.
 type Config struct {
-	// ConnectTimeout bounds the time to connect, and that of a request to the server. Defaults to 10 s.
+	// ConnectTimeout bounds the connection and each request to the server. Defaults to 10 s.
 	ConnectTimeout time.Duration
 
 	// Consumer is the name of the durable consumer. It must exist, or Setup must make it.
 	Consumer string
 
-	// ID returns the id of a message. Defaults to the header Nats-Msg-Id, and without one to the
-	// name of the stream and the number of the message in it.
+	// ID returns the id of a message. Defaults to the header Nats-Msg-Id, and without that header to
+	// the name of the stream and the number of the message in it.
 	ID func(m js.Msg) string
 
 	// Options are further options of the connection, such as credentials.
@@ -48,15 +48,15 @@ type Config struct {
 	URL string
 }
 
-// Source is a consumer of a stream. It connects when it is first asked for messages, and
-// again after each failure.
+// Source is a consumer of a stream. The first Receive connects, and the next one after a
+// failure connects again.
 type Source struct {
 	config   Config
 	conn     *nats.Conn
 	messages js.MessagesContext
 }
 
-// linger is how long the source waits for one more message before it returns those that it has.
+// linger is how long Receive waits for one more message.
 const linger = 2 * time.Millisecond
 
 // New returns a source. It does not connect. Mistakes in the configuration are
@@ -121,7 +121,7 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 			if len(ds) == 0 && ctx.Err() == nil {
 				return nil, errors.Join(fmt.Errorf("consume stream %s: %w", s.config.Stream, err), s.Close())
 			}
-			break // a failure that lasts comes again at the next call
+			break // a lasting failure occurs again at the next call
 		}
 		if len(ds) == 0 {
 			until = time.Now().Add(linger)
@@ -167,13 +167,13 @@ func (s *Source) Ack(ctx context.Context, ds []intake.Delivery) error {
 	return s.each(ctx, ds, "acknowledge", js.Msg.Ack)
 }
 
-// Reject implements [intake.Source]. JetStream has no dead letters: the server says in an
-// advisory that the message was terminated, and delivers it no more.
+// Reject implements [intake.Source]. JetStream has no dead letters: the server publishes an
+// advisory that the message was terminated, and does not deliver it again.
 func (s *Source) Reject(ctx context.Context, ds []intake.Delivery) error {
 	return s.each(ctx, ds, "terminate", js.Msg.Term)
 }
 
-// each settles messages, and waits until the server has read that.
+// each settles messages, and waits until the server has received the answers.
 func (s *Source) each(ctx context.Context, ds []intake.Delivery, what string, answer func(js.Msg) error) error {
 	if s.conn == nil {
 		return nil

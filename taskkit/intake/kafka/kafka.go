@@ -22,7 +22,7 @@ type Config struct {
 	// Brokers are the first addresses, such as host:9092.
 	Brokers []string
 
-	// DeadLetterTopic gets refused records, if intake.Config.DeadLetter is set. Defaults to none: they
+	// DeadLetterTopic receives refused records, if intake.Config.DeadLetter is set. Without it they
 	// are skipped.
 	DeadLetterTopic string
 
@@ -39,13 +39,12 @@ type Config struct {
 	Topics []string
 }
 
-// Source is a group's share of topics. It connects when it is first asked for messages; the client reconnects
-// by itself.
+// Source is a group's share of topics. The first Receive connects; the client reconnects by itself.
 type Source struct {
 	config Config
 	client *kgo.Client
-	dead   []*kgo.Record // were rejected, and are no dead letters yet
-	// taken are those of the present batch whose offsets may be committed.
+	dead   []*kgo.Record // rejected, and not yet produced as dead letters
+	// taken are the records of the present batch whose offsets may be committed.
 	taken []*kgo.Record
 }
 
@@ -117,15 +116,15 @@ func (s *Source) Ack(ctx context.Context, ds []intake.Delivery) error {
 	return s.commit(ctx)
 }
 
-// Reject implements [intake.Source]. Dead letters that could not be produced are produced before more is
-// received.
+// Reject implements [intake.Source]. Dead letters that could not be produced are produced before the next
+// Receive.
 func (s *Source) Reject(ctx context.Context, ds []intake.Delivery) error {
 	s.dead = append(s.dead, records(ds)...)
 	return s.commit(ctx)
 }
 
-// commit produces dead letters, and then commits the offsets of all of the batch: the later of
-// two commits decides, also if its offset is lower.
+// commit produces dead letters, and then commits the offsets of the whole batch at once, since
+// the last commit holds even if its offset is lower.
 func (s *Source) commit(ctx context.Context) error {
 	if s.config.DeadLetterTopic != "" && len(s.dead) > 0 {
 		dead := make([]*kgo.Record, 0, len(s.dead))

@@ -1,10 +1,9 @@
 // Package rabbit is a source of messages from a queue of RabbitMQ.
 //
 // The queue should be a quorum queue without a delivery limit (x-delivery-limit: -1 on RabbitMQ
-// 4, where the default is 20). The limit counts each time that a consumer dies with messages
-// that it has not acknowledged, for all that it had prefetched, and then drops or dead-letters messages
-// that nothing is wrong with. What can never become a task the consumer of package intake
-// refuses by itself.
+// 4, where the default is 20). Each death of a consumer counts as a delivery of all messages that
+// it had prefetched, so a limit would drop or dead-letter valid messages. The consumer of package
+// intake refuses messages that can never become a task.
 package rabbit
 
 import (
@@ -25,8 +24,8 @@ type Config struct {
 	// ConnectTimeout bounds the time to connect. Defaults to 10 s.
 	ConnectTimeout time.Duration
 
-	// Heartbeat is the interval of the protocol's heartbeats: a broker that is silent
-	// for longer is taken for gone. Defaults to 10 s.
+	// Heartbeat is the interval of the protocol's heartbeats. The connection ends when the
+	// broker is silent for longer. Defaults to 10 s.
 	Heartbeat time.Duration
 
 	// ID returns the id of a message. Defaults to its property message_id.
@@ -47,8 +46,8 @@ type Config struct {
 	URL string
 }
 
-// Source is a queue of RabbitMQ. It connects when it is first asked for messages, and again
-// after each failure.
+// Source is a queue of RabbitMQ. The first Receive connects, and the next one after a failure
+// connects again.
 type Source struct {
 	config     Config
 	conn       *amqp.Connection
@@ -58,13 +57,13 @@ type Source struct {
 	generation int // of the connection
 }
 
-// receipt is by what the source knows a delivery.
+// receipt identifies a delivery.
 type receipt struct {
 	generation int
 	tag        uint64
 }
 
-// linger is how long the source waits for one more message before it returns those that it has.
+// linger is how long Receive waits for one more message.
 const linger = 2 * time.Millisecond
 
 // New returns a source. It does not connect. Mistakes in the configuration are
@@ -139,10 +138,10 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 	return ds, nil
 }
 
-// errClosed: the broker has closed the connection and not said why.
+// errClosed: the broker has closed the connection without a reason.
 var errClosed = errors.New("the broker has closed the connection or deleted the queue")
 
-// lost drops a connection that can be used no more, and returns why.
+// lost drops a broken connection, and returns the reason.
 func (s *Source) lost() error {
 	err := errClosed
 	select {
@@ -156,8 +155,8 @@ func (s *Source) lost() error {
 	return err
 }
 
-// connect connects and begins to consume. The library's calls have no timeout, and a queue that
-// is being recovered does not answer for a while: so the connection is closed under them.
+// connect connects and begins to consume. The library's calls have no timeout, and a queue in
+// recovery does not answer for a while, so a timer closes the connection.
 func (s *Source) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.ConnectTimeout)
 	defer cancel()
@@ -222,7 +221,7 @@ func (s *Source) disconnect() error {
 	return conn.CloseDeadline(time.Now().Add(s.config.ConnectTimeout))
 }
 
-// delivery returns a message as the consumer sees it.
+// delivery converts a message for the consumer.
 func (s *Source) delivery(d *amqp.Delivery) intake.Delivery {
 	headers := make(map[string]string, len(d.Headers))
 	for name, v := range d.Headers {
@@ -241,8 +240,8 @@ func (s *Source) delivery(d *amqp.Delivery) intake.Delivery {
 	}
 }
 
-// Ack implements [intake.Source]. What was delivered before the last of these was settled by the
-// calls before or is among these, so one answer is for all.
+// Ack implements [intake.Source]. All deliveries before the last of these are settled or among
+// them, so one acknowledgement is enough.
 func (s *Source) Ack(_ context.Context, ds []intake.Delivery) error {
 	tags := s.tags(ds)
 	if len(tags) == 0 {
