@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // A running task of a paused queue ends, a waiting one waits, one that is to end does, and all goes
@@ -105,7 +106,7 @@ func TestSafeModeShown(t *testing.T) {
 			t.Errorf("explain says %q, %v", text, err)
 		}
 		stop()
-		if e, ok := r.all()[0].(taskkit.WorkerStarted); !ok || !e.SafeMode {
+		if e, ok := r.all()[0].(taskevent.WorkerStarted); !ok || !e.SafeMode {
 			t.Errorf("the first event is %#v", r.all()[0])
 		}
 		if task, err := c.Task(t.Context(), id); err != nil || task.Fence != 0 {

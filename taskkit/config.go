@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // Config configures a [Worker]. The zero Config is ready to use.
@@ -71,7 +72,7 @@ type Config struct {
 	// Defaults to 5 s. PostgreSQL only.
 	LockTimeout time.Duration
 
-	// Logger receives the runtime's log, a line for each event that [Observer] names.
+	// Logger receives the runtime's log, a line for each event of package taskevent.
 	// Claims, batches, checkpoints and COMPLETED tasks have the level DEBUG. Defaults to
 	// slog.Default().
 	Logger *slog.Logger
@@ -82,7 +83,7 @@ type Config struct {
 	MaxAttempts int
 
 	// Observer receives the events of the worker, besides the log. Defaults to none.
-	Observer Observer
+	Observer taskevent.Observer
 
 	// Poll is the interval of polls for tasks where notifications do not arrive.
 	// Defaults to 1 s.
@@ -165,8 +166,11 @@ func (c Config) engine() engine.Config {
 		Call:             or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
 		MaxAttempts: or(c.MaxAttempts, 10),
 		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
-		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()), Observe: observe(c.Observer),
+		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()),
 		Throttle: c.Throttle.engine(),
+	}
+	if c.Observer != nil {
+		e.Observe = c.Observer.Observe
 	}
 	if len(e.Queues) == 0 {
 		e.Queues = []string{DefaultQueue}

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // A delete that was accepted removes the task, however its last batch ends it
@@ -62,8 +63,8 @@ func TestAcceptedDeleteIsNeverLost(t *testing.T) {
 				t.Errorf("%s: the task is %+v, %v; want %v", tc.name, task, err, taskkit.ErrNotFound)
 			}
 			removed := func() bool {
-				return slices.ContainsFunc(r.of(id), func(e taskkit.WorkerEvent) bool {
-					ended, ok := e.(taskkit.TaskEnded)
+				return slices.ContainsFunc(r.of(id), func(e taskevent.Event) bool {
+					ended, ok := e.(taskevent.TaskEnded)
 					return ok && ended.Removed
 				})
 			}
@@ -110,7 +111,7 @@ func TestStopThatComesTooLate(t *testing.T) {
 		}
 		stop()
 		for _, e := range r.all() {
-			if e, ok := e.(taskkit.TaskEnded); ok && e.Removed {
+			if e, ok := e.(taskevent.TaskEnded); ok && e.Removed {
 				t.Errorf("%+v: the task was not removed", e)
 			}
 		}

@@ -9,30 +9,31 @@ import (
 	"sync"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // endCounter counts the ended tasks of a worker by their status, as a metric would.
 type endCounter struct {
 	mu    sync.Mutex
-	ended map[taskkit.Status]int
+	ended map[string]int
 	items int64
 }
 
-// Observe implements [taskkit.Observer]. Events that it does not know are none of
-// its concern.
-func (c *endCounter) Observe(_ context.Context, e taskkit.WorkerEvent) {
+// Observe implements [taskevent.Observer]. It ignores all other
+// events.
+func (c *endCounter) Observe(_ context.Context, e taskevent.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch e := e.(type) {
-	case taskkit.TaskEnded:
+	case taskevent.TaskEnded:
 		c.ended[e.Status]++
-	case taskkit.BatchDone:
+	case taskevent.BatchDone:
 		c.items += e.Done + e.Failed + e.Skipped
 	}
 }
 
 // Config.Observer receives what happens in a worker. This one counts.
-func ExampleObserver() {
+func ExampleConfig_observer() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -47,7 +48,7 @@ func ExampleObserver() {
 		id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: people}, taskkit.System())
 		ids = append(ids, id)
 	}
-	counter := &endCounter{ended: make(map[taskkit.Status]int)}
+	counter := &endCounter{ended: make(map[string]int)}
 	for _, id := range ids {
 		runToEnd(db, r, id, taskkit.Config{Observer: counter, Slots: 1})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // A batch waits while an indicator of the application says why, and continues by itself.
@@ -52,16 +53,16 @@ func ExampleThrottle() {
 // throttleObserver prints why the first task waits, and then does something about it.
 func throttleObserver(remedy func()) observerFunc {
 	var seen atomic.Bool
-	return func(e taskkit.WorkerEvent) {
-		if e, ok := e.(taskkit.TaskThrottled); ok && !seen.Swap(true) {
+	return func(e taskevent.Event) {
+		if e, ok := e.(taskevent.TaskThrottled); ok && !seen.Swap(true) {
 			fmt.Println(e.Reason)
 			remedy()
 		}
 	}
 }
 
-// observerFunc is a function as a [taskkit.Observer].
-type observerFunc func(e taskkit.WorkerEvent)
+// observerFunc is a function as a [taskevent.Observer].
+type observerFunc func(e taskevent.Event)
 
-// Observe implements [taskkit.Observer].
-func (f observerFunc) Observe(_ context.Context, e taskkit.WorkerEvent) { f(e) }
+// Observe implements [taskevent.Observer].
+func (f observerFunc) Observe(_ context.Context, e taskevent.Event) { f(e) }

@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // LaterAt and Later leave the attempts as they were before the claim (CER-20).
@@ -63,7 +64,7 @@ func checkReleases(t *testing.T, r *recorder, id taskkit.ID) {
 	delays := make(map[string]time.Duration)
 	until(t, "the last release is observed", func() bool {
 		for _, e := range r.of(id) {
-			if e, ok := e.(taskkit.TaskReleased); ok {
+			if e, ok := e.(taskevent.TaskReleased); ok {
 				delays[e.Reason] = e.Delay
 			}
 		}

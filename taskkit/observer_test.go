@@ -14,37 +14,38 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // recorder is an observer that keeps all events.
 type recorder struct {
 	mu     sync.Mutex
-	events []taskkit.WorkerEvent
+	events []taskevent.Event
 }
 
-// Observe implements [taskkit.Observer].
-func (r *recorder) Observe(_ context.Context, e taskkit.WorkerEvent) {
+// Observe implements [taskevent.Observer].
+func (r *recorder) Observe(_ context.Context, e taskevent.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 }
 
 // all returns the events so far.
-func (r *recorder) all() []taskkit.WorkerEvent {
+func (r *recorder) all() []taskevent.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
 // of returns the events of a task so far, by fence and then in their order.
-func (r *recorder) of(id taskkit.ID) []taskkit.WorkerEvent {
-	var found []taskkit.WorkerEvent
+func (r *recorder) of(id taskkit.ID) []taskevent.Event {
+	var found []taskevent.Event
 	for _, e := range r.all() {
 		if ref, ok := taskOf(e); ok && ref.Task == id {
 			found = append(found, e)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b taskkit.WorkerEvent) int {
+	slices.SortStableFunc(found, func(a, b taskevent.Event) int {
 		ta, _ := taskOf(a)
 		tb, _ := taskOf(b)
 		return int(ta.Fence - tb.Fence)
@@ -53,28 +54,28 @@ func (r *recorder) of(id taskkit.ID) []taskkit.WorkerEvent {
 }
 
 // taskOf returns the task of an event, if it has one.
-func taskOf(e taskkit.WorkerEvent) (taskkit.TaskRef, bool) {
+func taskOf(e taskevent.Event) (taskevent.TaskRef, bool) {
 	f := reflect.ValueOf(e).FieldByName("TaskRef")
 	if !f.IsValid() {
-		return taskkit.TaskRef{}, false
+		return taskevent.TaskRef{}, false
 	}
-	return f.Interface().(taskkit.TaskRef), true //nolint:forcetypeassert,errcheck // the field has that type
+	return f.Interface().(taskevent.TaskRef), true //nolint:forcetypeassert,errcheck // the field has that type
 }
 
 // describe writes an event of a task without what differs from run to run.
-func describe(e taskkit.WorkerEvent) string {
+func describe(e taskevent.Event) string {
 	switch e := e.(type) {
-	case taskkit.TaskClaimed:
+	case taskevent.TaskClaimed:
 		return fmt.Sprintf("claimed: fence %d, attempt %d, queue %s", e.Fence, e.Attempt, e.Queue)
-	case taskkit.BatchDone:
+	case taskevent.BatchDone:
 		return fmt.Sprintf("batch: limit %d, %d done, %d failed, %d skipped, code %q", e.Limit, e.Done, e.Failed, e.Skipped, e.Code)
-	case taskkit.TaskRetried:
+	case taskevent.TaskRetried:
 		return fmt.Sprintf("retried: attempt %d, code %s, detail %s", e.Attempt, e.Code, e.Detail)
-	case taskkit.CheckpointWritten:
+	case taskevent.CheckpointWritten:
 		return fmt.Sprintf("checkpoint %d: %+v", e.Checkpoint, e.Progress)
-	case taskkit.TaskEnded:
+	case taskevent.TaskEnded:
 		return fmt.Sprintf("ended: %s after checkpoint %d, code %q: %+v", e.Status, e.Checkpoint, e.Code, e.Progress)
-	case taskkit.TaskReleased:
+	case taskevent.TaskReleased:
 		return "released: " + e.Reason
 	default:
 		return fmt.Sprintf("%T", e)
@@ -139,10 +140,10 @@ func TestObserverSeesTaskInOrder(t *testing.T) {
 		}
 		all := r.all()
 		first, last := all[0], all[len(all)-1]
-		if e, ok := first.(taskkit.WorkerStarted); !ok || e.Slots != 4 || e.Worker == "" {
+		if e, ok := first.(taskevent.WorkerStarted); !ok || e.Slots != 4 || e.Worker == "" {
 			t.Errorf("the first event is %#v, want WorkerStarted", first)
 		}
-		if e, ok := last.(taskkit.WorkerEnded); !ok || e.Err != nil {
+		if e, ok := last.(taskevent.WorkerEnded); !ok || e.Err != nil {
 			t.Errorf("the last event is %#v, want WorkerEnded", last)
 		}
 	})
@@ -190,9 +191,9 @@ func TestObserverSeesTakeover(t *testing.T) {
 		var released, claimed bool
 		for _, e := range r.all() {
 			switch e := e.(type) {
-			case taskkit.TasksTakenOver:
+			case taskevent.TasksTakenOver:
 				released = released || slices.Contains(e.Tasks, id) && len(e.Dead) == 1 && strings.HasPrefix(e.Dead[0], "first-")
-			case taskkit.TaskClaimed:
+			case taskevent.TaskClaimed:
 				claimed = claimed || e.Task == id && e.Fence == 2 && e.TakenOver
 			}
 		}
@@ -205,8 +206,8 @@ func TestObserverSeesTakeover(t *testing.T) {
 // panicking is an observer that always panics.
 type panicking struct{}
 
-// Observe implements [taskkit.Observer].
-func (panicking) Observe(context.Context, taskkit.WorkerEvent) { panic("an observer of the user's") }
+// Observe implements [taskevent.Observer].
+func (panicking) Observe(context.Context, taskevent.Event) { panic("an observer of the user's") }
 
 // An observer that panics harms nothing, and the log says so once.
 func TestObserverPanicIsContained(t *testing.T) {

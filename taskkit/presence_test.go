@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // presences runs two workers until both have presence or have said that they cannot, and returns
@@ -34,12 +35,12 @@ func presences(t *testing.T, db *testdb.DB, wantUnknown int, change func(*taskki
 		}
 		for _, e := range r.all() {
 			switch e := e.(type) {
-			case taskkit.PresenceMissing:
+			case taskevent.PresenceMissing:
 				missing++
 				if e.Err == nil || e.DeadAfter != time.Minute {
 					t.Errorf("%+v", e)
 				}
-			case taskkit.PresenceUnknown:
+			case taskevent.PresenceUnknown:
 				unknown++
 				if e.Err == nil {
 					t.Errorf("%+v", e)

@@ -11,16 +11,17 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // removals keeps what workers say that they have removed.
 type removals struct {
 	mu  sync.Mutex
-	sum taskkit.OldRemoved
+	sum taskevent.OldRemoved
 }
 
-func (r *removals) Observe(_ context.Context, e taskkit.WorkerEvent) {
-	if e, ok := e.(taskkit.OldRemoved); ok {
+func (r *removals) Observe(_ context.Context, e taskevent.Event) {
+	if e, ok := e.(taskevent.OldRemoved); ok {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.sum.Results += e.Results
@@ -30,7 +31,7 @@ func (r *removals) Observe(_ context.Context, e taskkit.WorkerEvent) {
 	}
 }
 
-func (r *removals) seen() taskkit.OldRemoved {
+func (r *removals) seen() taskevent.OldRemoved {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sum
@@ -82,7 +83,7 @@ func TestResultsExpire(t *testing.T) {
 		if raw, err := client.Result(t.Context(), other); err != nil || string(raw) != `"result"` {
 			t.Errorf("the result that nobody fetched: %s, %v", raw, err)
 		}
-		until(t, "the worker has said so", func() bool { return removed.seen() == taskkit.OldRemoved{Results: 1} })
+		until(t, "the worker has said so", func() bool { return removed.seen() == taskevent.OldRemoved{Results: 1} })
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 var nightlyKind = newKind[countSpec, countState]("nightly_count", 1)
@@ -66,20 +67,20 @@ func overdue(tb testing.TB, db *testdb.DB, name string, at time.Time) {
 // scheduleEvents keeps the events of workers.
 type scheduleEvents struct {
 	mu     sync.Mutex
-	fired  []taskkit.ScheduleFired
-	missed []taskkit.ScheduleMissed
-	failed []taskkit.ScheduleFailed
+	fired  []taskevent.ScheduleFired
+	missed []taskevent.ScheduleMissed
+	failed []taskevent.ScheduleFailed
 }
 
-func (o *scheduleEvents) Observe(_ context.Context, e taskkit.WorkerEvent) {
+func (o *scheduleEvents) Observe(_ context.Context, e taskevent.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e := e.(type) {
-	case taskkit.ScheduleFired:
+	case taskevent.ScheduleFired:
 		o.fired = append(o.fired, e)
-	case taskkit.ScheduleMissed:
+	case taskevent.ScheduleMissed:
 		o.missed = append(o.missed, e)
-	case taskkit.ScheduleFailed:
+	case taskevent.ScheduleFailed:
 		o.failed = append(o.failed, e)
 	}
 }

@@ -147,6 +147,11 @@ func fromStore(t store.Task) *Task {
 	}
 }
 
+// progress returns the progress of a task as users see it.
+func progress(p lifecycle.Progress) Progress {
+	return Progress{Total: p.Total, Done: p.Done, Failed: p.Failed, Skipped: p.Skipped}
+}
+
 // Attempt is a failed attempt of a batch.
 type Attempt struct {
 	Created    time.Time `json:"created"`

@@ -20,7 +20,7 @@ import (
 // ([Definition].Touches, in the directive touches=people,enrolments), on PostgreSQL. They are
 // "vacuum", "replicas", "wal" and "locks"; "health" stands for a database that does not answer.
 // An indicator that the server does not have, or that the role of the worker may not read, makes no task wait, and is
-// reported once, as [IndicatorUnreadable]. Kinds without tables and indicators cost nothing.
+// reported once, as [taskevent.IndicatorUnreadable]. Kinds without tables and indicators cost nothing.
 type Throttle struct {
 	// Off reads no indicator, and lets no batch wait, also not for Indicators. Defaults to false.
 	Off bool

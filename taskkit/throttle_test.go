@@ -19,6 +19,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // touchKind is a kind whose batches write the table touch.
@@ -108,16 +109,16 @@ func waits(t *testing.T, db *testdb.DB, c taskkit.Config, r *recorder, cause fun
 	began, over, of := 0, 0, 0
 	for _, e := range r.all() {
 		switch e := e.(type) {
-		case taskkit.ThrottleBegan:
+		case taskevent.ThrottleBegan:
 			began++
-		case taskkit.ThrottleEnded:
+		case taskevent.ThrottleEnded:
 			over++
-		case taskkit.TaskThrottled:
+		case taskevent.TaskThrottled:
 			of++
 			if e.Task != id || e.Delay <= 0 || !strings.HasPrefix(e.Reason, "throttled: ") {
 				t.Errorf("%+v", e)
 			}
-		case taskkit.TaskRetried, taskkit.IndicatorUnreadable:
+		case taskevent.TaskRetried, taskevent.IndicatorUnreadable:
 			t.Errorf("%+v", e)
 		}
 	}
@@ -400,7 +401,7 @@ func TestThrottleWithoutRights(t *testing.T) {
 	}
 	var said []string
 	for _, e := range r.all() {
-		if e, ok := e.(taskkit.IndicatorUnreadable); ok {
+		if e, ok := e.(taskevent.IndicatorUnreadable); ok {
 			said = append(said, fmt.Sprint(e.Indicator, ": ", e.Err))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // A task that is due ends when no worker has known its kind for Config.UnknownKindAfter, and is a dead letter, which
@@ -74,11 +75,11 @@ func TestUnknownKindAfter(t *testing.T) {
 			unknown, over = 0, 0
 			for _, e := range r.all() {
 				switch e := e.(type) {
-				case taskkit.KindUnknown:
+				case taskevent.KindUnknown:
 					if unknown++; e.Kind != "unknown" || e.Queue != taskkit.DefaultQueue || e.Tasks != 1 {
 						t.Errorf("%+v", e)
 					}
-				case taskkit.UnknownKindsEnded:
+				case taskevent.UnknownKindsEnded:
 					over += e.Tasks
 				}
 			}
@@ -143,7 +144,7 @@ func TestUnknownKindForgotten(t *testing.T) {
 		})
 		reported := make(map[string]int)
 		for _, e := range r.all() {
-			if e, ok := e.(taskkit.KindUnknown); ok {
+			if e, ok := e.(taskevent.KindUnknown); ok {
 				reported[e.Kind]++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // batch runs one batch: the executor, and the write of its checkpoint.
@@ -175,7 +176,7 @@ func (s *session) callExecutor(ctx context.Context, step *Step, f func(context.C
 		case err = <-returned:
 		case <-grace.C:
 			step.close()
-			s.events.report(ExecutorAbandoned{TaskRef: s.ref(), Err: context.Cause(ctx)})
+			s.events.report(taskevent.ExecutorAbandoned{TaskRef: s.ref(), Err: context.Cause(ctx)})
 			return context.Cause(ctx)
 		}
 	}

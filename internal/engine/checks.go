@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // checks wake tasks that wait for something else than a time: parents whose children have ended, by their
@@ -67,7 +69,7 @@ func (c *checks[K]) run(ctx context.Context) {
 			try = 1
 			continue
 		}
-		c.events.report(CallFailed{Worker: c.events.worker, Call: c.name, Try: try, Err: err})
+		c.events.report(taskevent.CallFailed{Worker: c.events.worker, Call: c.name, Try: try, Err: err})
 		sleep(ctx, min(time.Duration(try)*100*time.Millisecond, time.Second))
 		try++
 		wake(c.signal)

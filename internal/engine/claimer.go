@@ -7,6 +7,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 const (
@@ -88,7 +89,7 @@ func (c *claimer) run(ctx context.Context) {
 			return
 		case err != nil:
 			failures++
-			c.events.report(ClaimFailed{Worker: c.events.worker, Try: failures, Err: err})
+			c.events.report(taskevent.ClaimFailed{Worker: c.events.worker, Try: failures, Err: err})
 			c.lost.responseLost()
 			wait(min(time.Duration(failures)*200*time.Millisecond, 5*time.Second) + rand.N(50*time.Millisecond))
 			continue
@@ -168,19 +169,19 @@ func (c *claimer) pollInterval() time.Duration {
 // releaseUnstarted gives back a task that no session has started, without
 // spending an attempt. Nobody waits for the write: if it fails, the task is found
 // as a lost claim.
-func (c *claimer) releaseUnstarted(t TaskRef, h store.Lease, reason string) {
+func (c *claimer) releaseUnstarted(t taskevent.TaskRef, h store.Lease, reason string) {
 	c.pool.removeFromBuffer(h.ID)
 	w := store.Write{Lease: h, To: lifecycle.Queued, Attempts: lifecycle.Unspent(t.Attempt), Delay: -1, Reason: reason}
 	c.flusher.add(&w, func(a store.Applied, err error) {
 		if err == nil && a.OK {
-			reportFrequent(c.events, TaskReleased{TaskRef: t, Reason: reason})
+			reportFrequent(c.events, taskevent.TaskReleased{TaskRef: t, Reason: reason})
 		}
 	})
 }
 
 // reportClaimed reports a claimed task, before its session can begin.
 func (c *claimer) reportClaimed(t store.ClaimedTask) {
-	reportFrequent(c.events, TaskClaimed{
+	reportFrequent(c.events, taskevent.TaskClaimed{
 		TaskRef: c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), Queue: t.Queue, Submitted: t.Created, TakenOver: t.Stalled,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // A page is removed in one transaction. The pages of tasks that nothing is removed from
@@ -49,7 +50,7 @@ func (c *cleaner) run(ctx context.Context) {
 		}
 		workers, err := c.pass(ctx)
 		if err != nil && ctx.Err() == nil {
-			c.events.report(CallFailed{Worker: c.events.worker, Call: CallClean, Try: 1, Err: err})
+			c.events.report(taskevent.CallFailed{Worker: c.events.worker, Call: taskevent.CallClean, Try: 1, Err: err})
 		}
 		wait := every * time.Duration(max(workers, 1))
 		t.Reset(wait - wait/8 + rand.N(wait/4+1))
@@ -58,9 +59,9 @@ func (c *cleaner) run(ctx context.Context) {
 
 // pass removes what is old, and returns how many workers there are.
 func (c *cleaner) pass(ctx context.Context) (workers int, err error) {
-	found := OldRemoved{Worker: c.events.worker}
+	found := taskevent.OldRemoved{Worker: c.events.worker}
 	defer func() {
-		if found != (OldRemoved{Worker: c.events.worker}) {
+		if found != (taskevent.OldRemoved{Worker: c.events.worker}) {
 			c.events.report(found)
 		}
 	}()
@@ -99,7 +100,7 @@ func (c *cleaner) unknownKinds(ctx context.Context) error {
 		kinds, found, err := c.store.SeeUnknownKinds(ctx)
 		some = found
 		for _, k := range kinds {
-			c.events.report(KindUnknown{Worker: c.events.worker, Kind: k.Kind, Revision: k.Revision, Queue: k.Queue, Tasks: k.Tasks, Since: k.First})
+			c.events.report(taskevent.KindUnknown{Worker: c.events.worker, Kind: k.Kind, Revision: k.Revision, Queue: k.Queue, Tasks: k.Tasks, Since: k.First})
 		}
 		return err
 	})
@@ -112,7 +113,7 @@ func (c *cleaner) unknownKinds(ctx context.Context) error {
 		return len(ids), err
 	})
 	if ended > 0 {
-		c.events.report(UnknownKindsEnded{Worker: c.events.worker, Tasks: ended})
+		c.events.report(taskevent.UnknownKindsEnded{Worker: c.events.worker, Tasks: ended})
 	}
 	return err
 }
@@ -133,7 +134,7 @@ func (c *cleaner) pages(ctx context.Context, removed *int, page func(ctx context
 }
 
 // tasks removes tasks.
-func (c *cleaner) tasks(ctx context.Context, found *OldRemoved) error {
+func (c *cleaner) tasks(ctx context.Context, found *taskevent.OldRemoved) error {
 	for idle := 0; idle < cleanIdlePages; {
 		var r store.RemovedTasks
 		err := c.call(ctx, func(ctx context.Context) (err error) {

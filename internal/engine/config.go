@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // Config is a worker's configuration with every value set: package taskkit
@@ -64,7 +65,7 @@ type Config struct {
 	Log      *slog.Logger
 	// Observe is called with each event, on the goroutine that it happens on. Nil:
 	// events are only logged.
-	Observe func(ctx context.Context, e Event)
+	Observe func(ctx context.Context, e taskevent.Event)
 }
 
 // limits are the server's limits of a batch's transaction: the server ends it a

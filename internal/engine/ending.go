@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // abortTries is how often Abort and Report may fail before the task ends
@@ -60,7 +61,7 @@ func (s *session) react(ctx context.Context, err error, limit int) flow {
 // shrink halves the limit after a statement that was too large.
 func (s *session) shrink(limit int, c classify.Classification) {
 	s.limit.lowerMax(limit / 2)
-	s.events.report(BatchShrunk{TaskRef: s.ref(), Limit: limit, NewLimit: s.limit.size, Detail: c.Detail})
+	s.events.report(taskevent.BatchShrunk{TaskRef: s.ref(), Limit: limit, NewLimit: s.limit.size, Detail: c.Detail})
 }
 
 // verifyLease reads the task back after the database has said that it is not where
@@ -112,7 +113,7 @@ func (s *session) write(w *store.Write) flow {
 	case errors.Is(err, classify.ErrLost):
 		s.reportLost(reasonWorkerEnded)
 	default:
-		s.events.report(WriteRefused{TaskRef: s.ref(), Err: err})
+		s.events.report(taskevent.WriteRefused{TaskRef: s.ref(), Err: err})
 	}
 	return endSession
 }
@@ -156,7 +157,7 @@ func (s *session) end(e ending) flow {
 			continue
 		}
 		delay := time.Duration(try) * s.config.Backoff.Delay(1) / 10
-		s.events.report(EndingFailed{TaskRef: s.ref(), Try: try, RetryIn: delay, Err: err})
+		s.events.report(taskevent.EndingFailed{TaskRef: s.ref(), Try: try, RetryIn: delay, Err: err})
 		if s.ctx.Err() != nil || c.Class == lifecycle.Permanent {
 			break
 		}

@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // familyPage is how many children one statement changes.
@@ -166,7 +167,7 @@ func (s *session) endLater(err error) flow {
 	if s.ctx.Err() != nil || errors.Is(err, store.ErrLost) {
 		return s.verifyLease(c.Detail)
 	}
-	s.events.report(EndingFailed{TaskRef: s.ref(), Try: s.tries, RetryIn: s.config.Backoff.Delay(1), Err: err})
+	s.events.report(taskevent.EndingFailed{TaskRef: s.ref(), Try: s.tries, RetryIn: s.config.Backoff.Delay(1), Err: err})
 	return s.write(&store.Write{
 		Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: s.config.Backoff.Delay(1),
 		Reason: classify.Clean("its end waits until its children can be read: " + c.Code),

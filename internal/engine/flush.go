@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 const (
@@ -200,7 +201,7 @@ func (f *flusher) flush(ctx context.Context, batch []queued) {
 			}
 			return
 		}
-		f.events.report(GroupCommitFailed{Worker: f.process, Writes: len(batch), Try: n, Err: err})
+		f.events.report(taskevent.GroupCommitFailed{Worker: f.process, Writes: len(batch), Try: n, Err: err})
 		batch = f.reconcile(ctx, batch)
 		if len(batch) > 0 && classify.Classify(ctx, err).Class == lifecycle.Permanent {
 			batch = f.applyEach(ctx, batch)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // heartbeatDeadline is until when this worker may assume that nobody has taken
@@ -90,7 +91,7 @@ func (h *heartbeat) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		default:
-			h.events.report(HeartbeatFailed{Worker: h.process, DeadlineIn: h.deadline.left(), Err: err})
+			h.events.report(taskevent.HeartbeatFailed{Worker: h.process, DeadlineIn: h.deadline.left(), Err: err})
 			next.Reset(min(h.every/4, 500*time.Millisecond))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // listener wakes the claimer when the database says that tasks may be waiting, and gives
@@ -33,7 +34,7 @@ func (l *listener) run(ctx context.Context) {
 	)
 	present := func(err error) {
 		if err != nil && !missing {
-			l.events.report(PresenceMissing{Worker: l.process, DeadAfter: l.deadAfter, Err: err})
+			l.events.report(taskevent.PresenceMissing{Worker: l.process, DeadAfter: l.deadAfter, Err: err})
 		}
 		missing = err != nil
 	}
@@ -41,7 +42,7 @@ func (l *listener) run(ctx context.Context) {
 		Ready: func() {
 			failures, listened = 0, true
 			l.wakeups.setListening(true)
-			l.events.report(WorkerListening{Worker: l.process})
+			l.events.report(taskevent.WorkerListening{Worker: l.process})
 		},
 		Present: func(err error) {
 			wake(l.heartbeat) // it may have been declared dead meanwhile
@@ -72,7 +73,7 @@ func (l *listener) run(ctx context.Context) {
 		}
 		// Of attempts that follow each other closely the first is enough to tell.
 		if failures <= 1 || failures > soonest {
-			l.events.report(WorkerPolling{Worker: l.process, Every: l.poll, RetryIn: retry, Err: err})
+			l.events.report(taskevent.WorkerPolling{Worker: l.process, Every: l.poll, RetryIn: retry, Err: err})
 		}
 		sleep(ctx, retry-retry/4+rand.N(retry/4))
 	}

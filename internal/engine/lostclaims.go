@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // lostClaims finds tasks that the database assigned to this worker in a claim whose
@@ -45,7 +47,7 @@ func (c *claimer) checkLostClaims(ctx context.Context) time.Duration {
 	defer cancel()
 	found, err := c.store.Unstarted(cctx, c.claim.Process)
 	if err != nil && ctx.Err() == nil {
-		c.events.report(CallFailed{Worker: c.events.worker, Call: CallCheckClaims, Try: 1, Err: err})
+		c.events.report(taskevent.CallFailed{Worker: c.events.worker, Call: taskevent.CallCheckClaims, Try: 1, Err: err})
 	}
 	seen := make(map[uuid.UUID]int64)
 	for id, p := range found {
@@ -53,7 +55,7 @@ func (c *claimer) checkLostClaims(ctx context.Context) time.Duration {
 		case c.pool.isBuffered(id):
 		case again && fence == p.Fence:
 			task := c.events.task(id, "", p.Fence, p.Attempts)
-			c.events.report(ClaimLost{task})
+			c.events.report(taskevent.ClaimLost{task})
 			c.releaseUnstarted(task, p.Lease, "the response to its claim was lost")
 		default:
 			seen[id] = p.Fence

@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // observer passes the events of a worker to its log and to [Config.Observe]. It is
@@ -16,9 +17,9 @@ import (
 type observer struct {
 	ctx      context.Context //nolint:containedctx // it carries the values of Run's context, and never ends
 	log      *slog.Logger
-	user     func(ctx context.Context, e Event) // nil: none
-	worker   string                             // the process ID
-	panicked *sync.Once                         // the first panic of user is logged
+	user     func(ctx context.Context, e taskevent.Event) // nil: none
+	worker   string                                       // the process ID
+	panicked *sync.Once                                   // the first panic of user is logged
 }
 
 func newObserver(ctx context.Context, c Config) *observer {
@@ -33,20 +34,21 @@ func (o *observer) as(process string) *observer {
 }
 
 // task returns the reference to a task of this worker.
-func (o *observer) task(id uuid.UUID, kind string, fence int64, attempt int) TaskRef {
-	return TaskRef{Worker: o.worker, Task: id, Kind: kind, Fence: fence, Attempt: attempt}
+func (o *observer) task(id uuid.UUID, kind string, fence int64, attempt int) taskevent.TaskRef {
+	return taskevent.TaskRef{Worker: o.worker, Task: id, Kind: kind, Fence: fence, Attempt: attempt}
 }
 
 // report passes on an event.
-func (o *observer) report(e Event) {
+func (o *observer) report(e taskevent.Event) {
 	level, message, args := line(e)
 	o.log.Log(o.ctx, level, message, args...)
 	o.callUser(e)
 }
 
 // reportFrequent is report for the events of every batch and every task, whose
-// lines have the level DEBUG. While nobody receives those it allocates nothing.
-func reportFrequent[E Event](o *observer, e E) {
+// lines have the level DEBUG. It allocates nothing while neither the log nor an
+// observer receives them.
+func reportFrequent[E taskevent.Event](o *observer, e E) {
 	switch {
 	case o.log.Enabled(o.ctx, slog.LevelDebug):
 		o.report(e)
@@ -57,7 +59,7 @@ func reportFrequent[E Event](o *observer, e E) {
 
 // callUser calls the user's observer, if there is one. Its panics must not harm the
 // worker.
-func (o *observer) callUser(e Event) {
+func (o *observer) callUser(e taskevent.Event) {
 	if o.user == nil {
 		return
 	}
@@ -73,58 +75,58 @@ func (o *observer) callUser(e Event) {
 
 // line returns the line of an event in the log. The lines of a task begin with the
 // keys "task" and "kind", and the log of a worker has the key "worker".
-func line(e Event) (level slog.Level, message string, args []any) {
+func line(e taskevent.Event) (level slog.Level, message string, args []any) {
 	switch e := e.(type) {
-	case WorkerStarted:
+	case taskevent.WorkerStarted:
 		if e.SafeMode {
 			return slog.LevelWarn, "worker started in safe mode and claims nothing", []any{"slots", e.Slots, "queues", e.Queues}
 		}
 		return slog.LevelInfo, "worker started", []any{"slots", e.Slots, "queues", e.Queues}
-	case WorkerEnded:
+	case taskevent.WorkerEnded:
 		if e.Err != nil {
 			return slog.LevelError, "worker lost its identity and ends under this ID", []any{"error", e.Err}
 		}
 		return slog.LevelInfo, "worker ended", nil
-	case WorkerListening:
+	case taskevent.WorkerListening:
 		return slog.LevelDebug, "listening for new tasks", nil
-	case WorkerPolling:
+	case taskevent.WorkerPolling:
 		return slog.LevelInfo, "cannot listen for new tasks; polling", []any{"poll", e.Every, "retry_in", e.RetryIn, "error", e.Err}
-	case PresenceMissing:
+	case taskevent.PresenceMissing:
 		return slog.LevelWarn, "no presence lock; others notice the end of this worker by its heartbeat alone", []any{"dead_after", e.DeadAfter, "error", e.Err}
-	case PresenceUnknown:
+	case taskevent.PresenceUnknown:
 		return slog.LevelWarn, "cannot read the presence of other workers; their ends are noticed by their heartbeats alone", []any{"error", e.Err}
-	case DeclaredDead:
+	case taskevent.DeclaredDead:
 		return slog.LevelWarn, "declared dead although it runs; others may have taken its tasks over, and what it has not committed is undone", nil
-	case HeartbeatFailed:
+	case taskevent.HeartbeatFailed:
 		return slog.LevelWarn, "cannot renew the heartbeat", []any{"deadline_in", e.DeadlineIn, "error", e.Err}
-	case ClaimFailed:
+	case taskevent.ClaimFailed:
 		return slog.LevelWarn, "cannot claim", []any{"try", e.Try, "error", e.Err}
-	case GroupCommitFailed:
+	case taskevent.GroupCommitFailed:
 		return slog.LevelWarn, "group commit failed; reading the tasks back", []any{"writes", e.Writes, "try", e.Try, "error", e.Err}
-	case CallFailed:
+	case taskevent.CallFailed:
 		return lineOfCall(e)
-	case BatchesCancelled:
+	case taskevent.BatchesCancelled:
 		return slog.LevelWarn, "cancelling batches", []any{"sessions", e.Sessions}
-	case SessionsAbandoned:
+	case taskevent.SessionsAbandoned:
 		return slog.LevelError, "abandoning sessions that ignore their context", []any{"sessions", e.Sessions}
-	case OldRemoved:
+	case taskevent.OldRemoved:
 		return slog.LevelInfo, "removed what was kept for long enough", []any{"results", e.Results, "tasks", e.Tasks, "idle", e.Idle, "events", e.Events}
-	case ThrottleBegan:
+	case taskevent.ThrottleBegan:
 		if e.Err != nil {
 			return slog.LevelWarn, "batches wait because an indicator cannot be read", []any{"indicator", e.Indicator, "error", e.Err}
 		}
 		return slog.LevelInfo, "batches wait", []any{"indicator", e.Indicator, "reason", e.Reason}
-	case ThrottleEnded:
+	case taskevent.ThrottleEnded:
 		return slog.LevelInfo, "batches run again", []any{"indicator", e.Indicator, "duration", e.Duration}
-	case IndicatorUnreadable:
+	case taskevent.IndicatorUnreadable:
 		return slog.LevelWarn, "cannot read an indicator; no batch waits for it", []any{"indicator", e.Indicator, "error", e.Err}
-	case KindUnknown:
+	case taskevent.KindUnknown:
 		return slog.LevelWarn, "tasks wait whose kind or revision no live worker of their queue knows", []any{"kind", e.Kind, "revision", e.Revision, "queue", e.Queue, "tasks", e.Tasks, "since", e.Since}
-	case UnknownKindsEnded:
+	case taskevent.UnknownKindsEnded:
 		return slog.LevelWarn, "ended tasks whose kind or revision has been unknown for too long", []any{"tasks", e.Tasks}
-	case TasksTakenOver:
+	case taskevent.TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
-	case ScheduleFired, ScheduleMissed, ScheduleFailed:
+	case taskevent.ScheduleFired, taskevent.ScheduleMissed, taskevent.ScheduleFailed:
 		return lineOfSchedule(e)
 	default:
 		return lineOfTask(e)
@@ -132,17 +134,17 @@ func line(e Event) (level slog.Level, message string, args []any) {
 }
 
 // lineOfSchedule is line for the events of a schedule.
-func lineOfSchedule(e Event) (level slog.Level, message string, args []any) {
+func lineOfSchedule(e taskevent.Event) (level slog.Level, message string, args []any) {
 	switch e := e.(type) {
-	case ScheduleMissed:
+	case taskevent.ScheduleMissed:
 		return slog.LevelWarn, "schedule fires late", []any{"schedule", e.Schedule, "kind", e.Kind, "first", e.First, "last", e.Last, "misfire", e.Policy, "submitted", e.Submitted}
-	case ScheduleFailed:
+	case taskevent.ScheduleFailed:
 		args = []any{"schedule", e.Schedule, "kind", e.Kind, "error", e.Err}
 		if e.Wall == "" {
 			return slog.LevelWarn, "cannot fire a schedule here; another worker may", args
 		}
 		return slog.LevelError, "a schedule cannot submit its task; it goes on with its next wall time", append(args, "wall", e.Wall)
-	case ScheduleFired:
+	case taskevent.ScheduleFired:
 		return slog.LevelInfo, "schedule fired", []any{"schedule", e.Schedule, "kind", e.Kind, "wall", e.Wall, "triggered", e.Triggered, "tasks", len(e.Tasks)}
 	default:
 		return slog.LevelError, noLine, []any{"event", e}
@@ -150,24 +152,26 @@ func lineOfSchedule(e Event) (level slog.Level, message string, args []any) {
 }
 
 // lineOfCall is line for a call of the runtime that failed.
-func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
+func lineOfCall(e taskevent.CallFailed) (level slog.Level, message string, args []any) {
 	switch e.Call {
-	case CallRegister:
+	case taskevent.CallRegister:
 		return slog.LevelError, "cannot register", []any{"try", e.Try, "retry_in", e.RetryIn, "error", e.Err}
-	case CallDeregister:
+	case taskevent.CallDeregister:
 		return slog.LevelError, "cannot deregister; other workers will take the tasks over", []any{"error", e.Err}
-	case CallPresence:
+	case taskevent.CallPresence:
 		return slog.LevelWarn, "cannot read the presence of other workers", []any{"error", e.Err}
-	case CallFoundAlive:
+	case taskevent.CallFoundAlive:
 		return slog.LevelWarn, "cannot record that this worker ran", []any{"error", e.Err}
-	case CallCheckClaims:
+	case taskevent.CallCheckClaims:
 		return slog.LevelWarn, "cannot check for lost claims", []any{"error", e.Err}
-	case CallSchedules:
+	case taskevent.CallSchedules:
 		return slog.LevelWarn, "cannot fire schedules", []any{"error", e.Err}
-	case CallClean:
+	case taskevent.CallClean:
 		return slog.LevelWarn, "cannot remove what was kept for long enough", []any{"error", e.Err}
-	case CallWakeParents:
+	case taskevent.CallWakeParents:
 		return slog.LevelWarn, "cannot wake parents whose children have ended", []any{"try", e.Try, "error", e.Err}
+	case taskevent.CallWakeWaiting:
+		return slog.LevelWarn, "cannot wake tasks under limits", []any{"try", e.Try, "error", e.Err}
 	default:
 		return slog.LevelWarn, "cannot " + e.Call, []any{"error", e.Err}
 	}
@@ -177,36 +181,36 @@ func lineOfCall(e CallFailed) (level slog.Level, message string, args []any) {
 const noLine = "an event without a line"
 
 // lineOfTask is line for the events of a task.
-func lineOfTask(e Event) (level slog.Level, message string, args []any) {
-	of := func(r TaskRef, more ...any) []any {
+func lineOfTask(e taskevent.Event) (level slog.Level, message string, args []any) {
+	of := func(r taskevent.TaskRef, more ...any) []any {
 		return append([]any{"task", r.Task, "kind", r.Kind}, more...)
 	}
 	switch e := e.(type) {
-	case TaskClaimed:
+	case taskevent.TaskClaimed:
 		return slog.LevelDebug, "task claimed", of(e.TaskRef, "fence", e.Fence, "try", e.Attempt, "taken_over", e.TakenOver)
-	case ClaimLost:
+	case taskevent.ClaimLost:
 		return slog.LevelWarn, "releasing a task whose claim was lost", of(e.TaskRef)
-	case BatchDone:
+	case taskevent.BatchDone:
 		args = of(e.TaskRef, "try", e.Attempt, "limit", e.Limit, "duration", e.Duration, "done", e.Done, "failed", e.Failed, "skipped", e.Skipped)
 		if e.Code != "" {
 			args = append(args, "code", e.Code, "error", e.Detail)
 		}
 		return slog.LevelDebug, "batch done", args
-	case BatchShrunk:
+	case taskevent.BatchShrunk:
 		return slog.LevelWarn, "batch too large for the database", of(e.TaskRef, "limit", e.Limit, "new_limit", e.NewLimit, "error", e.Detail)
-	case ItemSkipped:
+	case taskevent.ItemSkipped:
 		return slog.LevelWarn, "skipped a poison item", of(e.TaskRef, "item", e.Item, "position", e.Position)
-	case CheckpointWritten:
+	case taskevent.CheckpointWritten:
 		return slog.LevelDebug, "checkpoint written", of(e.TaskRef, append([]any{"checkpoint", e.Checkpoint}, counters(e.Progress)...)...)
-	case TaskRetried:
+	case taskevent.TaskRetried:
 		return slog.LevelWarn, "batch failed", of(e.TaskRef, "try", e.Attempt, "retry_in", e.RetryIn, "code", e.Code, "error", e.Detail)
-	case TaskReleased:
+	case taskevent.TaskReleased:
 		return slog.LevelDebug, "task released", of(e.TaskRef, "reason", e.Reason, "delay", e.Delay)
-	case TaskThrottled:
+	case taskevent.TaskThrottled:
 		return slog.LevelDebug, "task throttled", of(e.TaskRef, "indicator", e.Indicator, "reason", e.Reason, "delay", e.Delay)
-	case TaskEnded:
+	case taskevent.TaskEnded:
 		level, args = slog.LevelDebug, of(e.TaskRef, append([]any{"status", e.Status}, counters(e.Progress)...)...)
-		if e.Status != lifecycle.Completed {
+		if e.Status != string(lifecycle.Completed) {
 			level = slog.LevelWarn
 		}
 		if e.Removed {
@@ -216,24 +220,29 @@ func lineOfTask(e Event) (level slog.Level, message string, args []any) {
 			args = append(args, "code", e.Code, "error", e.Detail)
 		}
 		return level, "task ended", args
-	case TaskLost:
+	case taskevent.TaskLost:
 		return slog.LevelWarn, "task lost", of(e.TaskRef, "reason", e.Reason)
-	case ExecutorAbandoned:
+	case taskevent.ExecutorAbandoned:
 		return slog.LevelError, "abandoning an executor that ignores its context", of(e.TaskRef, "error", e.Err)
-	case CommitReadBack:
+	case taskevent.CommitReadBack:
 		return slog.LevelWarn, "read back after an uncertain commit", of(e.TaskRef, "committed", e.Committed, "checkpoint", e.Checkpoint)
-	case ReadBackFailed:
+	case taskevent.ReadBackFailed:
 		return slog.LevelWarn, "cannot read back after an uncertain commit", of(e.TaskRef, "try", e.Try, "retry_in", e.RetryIn, "error", e.Err)
-	case EndingFailed:
+	case taskevent.EndingFailed:
 		return slog.LevelWarn, "cannot end the task", of(e.TaskRef, "try", e.Try, "retry_in", e.RetryIn, "error", e.Err)
-	case WriteRefused:
+	case taskevent.WriteRefused:
 		return slog.LevelError, "the database refuses a write; the task is released when this worker ends", of(e.TaskRef, "error", e.Err)
 	default:
 		return slog.LevelError, noLine, []any{"event", e}
 	}
 }
 
+// progressOf returns the progress of a task for an event.
+func progressOf(p lifecycle.Progress) taskevent.Progress {
+	return taskevent.Progress{Total: p.Total, Done: p.Done, Failed: p.Failed, Skipped: p.Skipped}
+}
+
 // counters are the keys of a task's progress.
-func counters(p lifecycle.Progress) []any {
+func counters(p taskevent.Progress) []any {
 	return []any{"done", p.Done, "failed", p.Failed, "skipped", p.Skipped}
 }

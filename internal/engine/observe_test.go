@@ -10,10 +10,11 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // observedSession is a session that reports to an observer.
-func observedSession(ctx context.Context, log *slog.Logger, user func(context.Context, Event)) *session {
+func observedSession(ctx context.Context, log *slog.Logger, user func(context.Context, taskevent.Event)) *session {
 	o := newObserver(ctx, Config{Log: log, Observe: user}).as("w")
 	return newSession(ctx, &sessionDeps{events: o}, &Kind{Name: "demo", Limit: 10}, store.ClaimedTask{Kind: "demo"})
 }
@@ -34,9 +35,9 @@ func TestEventsOfABatchAllocateNothing(t *testing.T) { //nolint:paralleltest // 
 }
 
 func BenchmarkEventsOfABatch(b *testing.B) {
-	for name, user := range map[string]func(context.Context, Event){
+	for name, user := range map[string]func(context.Context, taskevent.Event){
 		"log":      nil,
-		"observer": func(context.Context, Event) {},
+		"observer": func(context.Context, taskevent.Event) {},
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := observedSession(b.Context(), slog.New(slog.DiscardHandler), user)
@@ -53,50 +54,50 @@ func BenchmarkEventsOfABatch(b *testing.B) {
 // DEBUG.
 func TestLines(t *testing.T) {
 	t.Parallel()
-	frequent := []Event{TaskClaimed{}, BatchDone{}, CheckpointWritten{}, TaskReleased{}, TaskThrottled{}, TaskEnded{Status: lifecycle.Completed}}
-	rare := []Event{
-		WorkerStarted{},
-		WorkerStarted{SafeMode: true},
-		WorkerEnded{},
-		WorkerPolling{},
-		PresenceMissing{},
-		PresenceUnknown{},
-		ThrottleBegan{},
-		ThrottleEnded{},
-		IndicatorUnreadable{},
-		DeclaredDead{},
-		HeartbeatFailed{},
-		ClaimFailed{},
-		GroupCommitFailed{},
-		CallFailed{Call: CallRegister},
-		CallFailed{Call: CallDeregister},
-		CallFailed{Call: CallReap},
-		CallFailed{Call: CallPresence},
-		CallFailed{Call: CallFoundAlive},
-		CallFailed{Call: CallCheckClaims},
-		CallFailed{Call: CallSchedules},
-		ScheduleFired{},
-		ScheduleMissed{},
-		ScheduleFailed{},
-		ScheduleFailed{Wall: "2026-03-29 02:30"},
-		BatchesCancelled{},
-		SessionsAbandoned{},
-		TasksTakenOver{},
-		KindUnknown{},
-		UnknownKindsEnded{},
-		ClaimLost{},
-		BatchShrunk{},
-		ItemSkipped{},
-		TaskRetried{},
-		TaskLost{},
-		ExecutorAbandoned{},
-		CommitReadBack{},
-		ReadBackFailed{},
-		EndingFailed{},
-		WriteRefused{},
+	frequent := []taskevent.Event{taskevent.TaskClaimed{}, taskevent.BatchDone{}, taskevent.CheckpointWritten{}, taskevent.TaskReleased{}, taskevent.TaskThrottled{}, taskevent.TaskEnded{Status: string(lifecycle.Completed)}}
+	rare := []taskevent.Event{
+		taskevent.WorkerStarted{},
+		taskevent.WorkerStarted{SafeMode: true},
+		taskevent.WorkerEnded{},
+		taskevent.WorkerPolling{},
+		taskevent.PresenceMissing{},
+		taskevent.PresenceUnknown{},
+		taskevent.ThrottleBegan{},
+		taskevent.ThrottleEnded{},
+		taskevent.IndicatorUnreadable{},
+		taskevent.DeclaredDead{},
+		taskevent.HeartbeatFailed{},
+		taskevent.ClaimFailed{},
+		taskevent.GroupCommitFailed{},
+		taskevent.CallFailed{Call: taskevent.CallRegister},
+		taskevent.CallFailed{Call: taskevent.CallDeregister},
+		taskevent.CallFailed{Call: taskevent.CallReap},
+		taskevent.CallFailed{Call: taskevent.CallPresence},
+		taskevent.CallFailed{Call: taskevent.CallFoundAlive},
+		taskevent.CallFailed{Call: taskevent.CallCheckClaims},
+		taskevent.CallFailed{Call: taskevent.CallSchedules},
+		taskevent.ScheduleFired{},
+		taskevent.ScheduleMissed{},
+		taskevent.ScheduleFailed{},
+		taskevent.ScheduleFailed{Wall: "2026-03-29 02:30"},
+		taskevent.BatchesCancelled{},
+		taskevent.SessionsAbandoned{},
+		taskevent.TasksTakenOver{},
+		taskevent.KindUnknown{},
+		taskevent.UnknownKindsEnded{},
+		taskevent.ClaimLost{},
+		taskevent.BatchShrunk{},
+		taskevent.ItemSkipped{},
+		taskevent.TaskRetried{},
+		taskevent.TaskLost{},
+		taskevent.ExecutorAbandoned{},
+		taskevent.CommitReadBack{},
+		taskevent.ReadBackFailed{},
+		taskevent.EndingFailed{},
+		taskevent.WriteRefused{},
 	}
 	messages := make(map[string]bool)
-	check := func(e Event, debug bool) {
+	check := func(e taskevent.Event, debug bool) {
 		level, message, args := line(e)
 		if (level == slog.LevelDebug) != debug {
 			t.Errorf("%T has the level %v", e, level)
@@ -119,12 +120,12 @@ func TestObserverPanics(t *testing.T) {
 	t.Parallel()
 	calls := 0
 	log := &countingHandler{Handler: slog.DiscardHandler}
-	o := newObserver(t.Context(), Config{Log: slog.New(log), Observe: func(context.Context, Event) {
+	o := newObserver(t.Context(), Config{Log: slog.New(log), Observe: func(context.Context, taskevent.Event) {
 		calls++
 		panic(fmt.Sprintf("call %d", calls))
 	}})
 	for range 3 {
-		o.report(HeartbeatFailed{DeadlineIn: time.Second})
+		o.report(taskevent.HeartbeatFailed{DeadlineIn: time.Second})
 	}
 	if calls != 3 || log.errors != 1 {
 		t.Errorf("%d calls and %d errors logged, want 3 and 1", calls, log.errors)

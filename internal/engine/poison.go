@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // isPoison reports whether the task ends in ERROR instead of being executed. When
@@ -115,7 +116,7 @@ func (s *session) commitSkip(step *Step) flow {
 	s.limit.alone = 0 // the item that killed its workers is found
 	a, err := s.flusher.apply(&w)
 	if err == nil && a.OK {
-		s.events.report(ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: lifecycle.PassesOf(w.Progress.Taken).Position})
+		s.events.report(taskevent.ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: lifecycle.PassesOf(w.Progress.Taken).Position})
 	}
 	return s.orFailed(s.handleWriteResult(&w, a, err, continueSession))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // presence notices that other workers are gone before they have been silent for long, see
@@ -69,12 +70,12 @@ func (p *presence) read(ctx context.Context) time.Duration {
 	switch {
 	case errors.Is(err, store.ErrNoPresence):
 		if !p.told {
-			p.events.report(PresenceUnknown{Worker: p.process, Err: err})
+			p.events.report(taskevent.PresenceUnknown{Worker: p.process, Err: err})
 		}
 		p.told = true
 		return presenceRetry
 	case err != nil && ctx.Err() == nil:
-		p.events.report(CallFailed{Worker: p.process, Call: CallPresence, Try: 1, Err: err})
+		p.events.report(taskevent.CallFailed{Worker: p.process, Call: taskevent.CallPresence, Try: 1, Err: err})
 	}
 	if len(r.Absent) > 0 {
 		p.reaper.pass(ctx, r.Absent)

@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // blind is a store that cannot tell who is present.
@@ -32,8 +33,8 @@ func TestPresenceUnknownIsSaidOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		said := 0
-		events := newObserver(ctx, Config{Log: slog.New(slog.DiscardHandler), Observe: func(_ context.Context, e Event) {
-			if _, ok := e.(PresenceUnknown); ok {
+		events := newObserver(ctx, Config{Log: slog.New(slog.DiscardHandler), Observe: func(_ context.Context, e taskevent.Event) {
+			if _, ok := e.(taskevent.PresenceUnknown); ok {
 				said++
 			}
 		}})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // reaper declares workers dead that are silent or absent, and releases abandoned tasks. Every
@@ -39,9 +41,9 @@ func (r *reaper) pass(ctx context.Context, absent []int64) {
 	found, err := r.store.Reap(cctx, absent)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		r.events.report(CallFailed{Worker: r.events.worker, Call: CallReap, Try: 1, Err: err})
+		r.events.report(taskevent.CallFailed{Worker: r.events.worker, Call: taskevent.CallReap, Try: 1, Err: err})
 	case err == nil && len(found.Dead)+len(found.Released)+len(found.Ended) > 0:
-		r.events.report(TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
+		r.events.report(taskevent.TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
 		r.wakeups.taskWaiting()
 	case len(found.Woken)+len(found.Passed) > 0:
 		r.wakeups.taskWaiting()

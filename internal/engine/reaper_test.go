@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // failingReaps is a store that fails the first calls of Reap.
@@ -35,8 +35,8 @@ func TestReaperGoesOnAfterErrors(t *testing.T) {
 		s := &failingReaps{Store: memstore.New(), fail: errs}
 		id := abandoned(t, s.Store)
 		c, said := config(t), 0
-		c.Observe = func(_ context.Context, e engine.Event) {
-			if e, ok := e.(engine.CallFailed); ok && e.Call == engine.CallReap {
+		c.Observe = func(_ context.Context, e taskevent.Event) {
+			if e, ok := e.(taskevent.CallFailed); ok && e.Call == taskevent.CallReap {
 				said++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // registration is a worker under one process ID: it starts the parts of the
@@ -44,8 +45,8 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	deadline := newHeartbeatDeadline(c.heartbeatDeadline(), sent)
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()
-	parents := newChecks(CallWakeParents, w.store.WakeParents, c.Call, wakeups, events)
-	places := newChecks(CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
+	parents := newChecks(taskevent.CallWakeParents, w.store.WakeParents, c.Call, wakeups, events)
+	places := newChecks(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
 	admissions := newAdmissions(w.store, c.Call)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
 		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, places: places, admissions: admissions,
@@ -165,11 +166,11 @@ func (r *registration) drain(endSessions context.CancelCauseFunc, lost <-chan er
 	case err = <-lost:
 		endSessions(classify.ErrLost)
 	case <-deadline.C:
-		r.events.report(BatchesCancelled{Worker: r.process, Sessions: r.pool.running()})
+		r.events.report(taskevent.BatchesCancelled{Worker: r.process, Sessions: r.pool.running()})
 		endSessions(classify.ErrDraining)
 	}
 	if !waitFor(done, grace/2) {
-		r.events.report(SessionsAbandoned{Worker: r.process, Sessions: r.pool.running()})
+		r.events.report(taskevent.SessionsAbandoned{Worker: r.process, Sessions: r.pool.running()})
 	}
 	return err
 }
@@ -181,7 +182,7 @@ func (r *registration) deregister(ctx context.Context, end time.Time) {
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(left, r.config.Call))
 	defer cancel()
 	if err := r.store.Deregister(cctx, r.process); err != nil {
-		r.events.report(CallFailed{Worker: r.process, Call: CallDeregister, Try: 1, Err: err})
+		r.events.report(taskevent.CallFailed{Worker: r.process, Call: taskevent.CallDeregister, Try: 1, Err: err})
 	}
 }
 

@@ -7,16 +7,17 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
-// Why a session no longer has its task, for [TaskLost].
+// Why a session no longer has its task, for [taskevent.TaskLost].
 const (
 	reasonWorkerEnded = "its worker ended, or lost its identity, before the task could be written"
 	reasonLeaseGone   = "another worker has it, or it has ended"
 )
 
 // ref is the session's task as events name it.
-func (s *session) ref() TaskRef {
+func (s *session) ref() taskevent.TaskRef {
 	return s.events.task(s.task.ID, s.task.Kind, s.lease.Fence, s.tries)
 }
 
@@ -42,38 +43,38 @@ func (s *session) reportWritten(w *store.Write, control lifecycle.Control) {
 	}
 	switch {
 	case w.To.Terminal():
-		e := TaskEnded{
-			TaskRef: s.ref(), Status: w.To, Partial: w.Partial, Removed: control == lifecycle.Delete, Code: c.Code, Detail: c.Detail,
-			Checkpoint: seq, Progress: progress, Duration: time.Since(s.began),
+		e := taskevent.TaskEnded{
+			TaskRef: s.ref(), Status: string(w.To), Partial: w.Partial, Removed: control == lifecycle.Delete, Code: c.Code, Detail: c.Detail,
+			Checkpoint: seq, Progress: progressOf(progress), Duration: time.Since(s.began),
 		}
-		if e.Status == lifecycle.Completed {
+		if w.To == lifecycle.Completed {
 			reportFrequent(s.events, e)
 			return
 		}
 		s.events.report(e)
 	case w.To == lifecycle.Queued && w.Attempt != nil:
-		s.events.report(TaskRetried{TaskRef: s.ref(), RetryIn: w.Delay, Code: c.Code, Detail: c.Detail})
+		s.events.report(taskevent.TaskRetried{TaskRef: s.ref(), RetryIn: w.Delay, Code: c.Code, Detail: c.Detail})
 	case w.To == lifecycle.Queued:
 		delay := w.Delay
 		if !w.At.IsZero() {
 			delay = time.Until(w.At)
 		}
-		reportFrequent(s.events, TaskReleased{TaskRef: s.ref(), Reason: w.Reason, Delay: max(delay, 0)})
+		reportFrequent(s.events, taskevent.TaskReleased{TaskRef: s.ref(), Reason: w.Reason, Delay: max(delay, 0)})
 		if s.throttledBy != "" {
-			reportFrequent(s.events, TaskThrottled{TaskRef: s.ref(), Indicator: s.throttledBy, Reason: w.Reason, Delay: max(delay, 0)})
+			reportFrequent(s.events, taskevent.TaskThrottled{TaskRef: s.ref(), Indicator: s.throttledBy, Reason: w.Reason, Delay: max(delay, 0)})
 		}
 	}
 }
 
 // reportCheckpoint reports a checkpoint that is committed.
 func (s *session) reportCheckpoint(seq int64, p lifecycle.Progress) {
-	reportFrequent(s.events, CheckpointWritten{TaskRef: s.ref(), Checkpoint: seq, Progress: p})
+	reportFrequent(s.events, taskevent.CheckpointWritten{TaskRef: s.ref(), Checkpoint: seq, Progress: progressOf(p)})
 }
 
 // reportBatch reports that the executor of a batch has returned, and the progress
 // of the task if the batch is committed.
 func (s *session) reportBatch(step *Step, took time.Duration, after lifecycle.Progress, c classify.Classification) {
-	reportFrequent(s.events, BatchDone{
+	reportFrequent(s.events, taskevent.BatchDone{
 		TaskRef: s.ref(), Limit: step.Limit, Duration: took, Code: c.Code, Detail: c.Detail,
 		Done: after.Done - s.progress.Done, Failed: after.Failed - s.progress.Failed, Skipped: after.Skipped - s.progress.Skipped,
 	})
@@ -110,5 +111,5 @@ func (s *session) reportGone(w *store.Write, found lifecycle.Position) {
 
 // reportLost reports that the session no longer has its task.
 func (s *session) reportLost(reason string) {
-	s.events.report(TaskLost{TaskRef: s.ref(), Reason: reason})
+	s.events.report(taskevent.TaskLost{TaskRef: s.ref(), Reason: reason})
 }

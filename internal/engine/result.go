@@ -9,6 +9,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // onEndWritten handles the result of an end that no slot waited for.
@@ -132,7 +133,7 @@ func (s *session) reconcile(w *store.Write) flow {
 				s.reportGone(w, found)
 				return endSession
 			}
-			s.events.report(CommitReadBack{TaskRef: s.ref(), Committed: p.Seq != w.Seq, Checkpoint: p.Seq})
+			s.events.report(taskevent.CommitReadBack{TaskRef: s.ref(), Committed: p.Seq != w.Seq, Checkpoint: p.Seq})
 			if p.Seq != s.lease.Seq {
 				s.reportCheckpoint(p.Seq, p.Progress)
 				// It was this session's own: nobody else writes under this fence.
@@ -153,7 +154,7 @@ func (s *session) reconcile(w *store.Write) flow {
 			return endSession
 		}
 		delay := s.config.Backoff.Delay(1) / 10
-		s.events.report(ReadBackFailed{TaskRef: s.ref(), Try: n, RetryIn: delay, Err: err})
+		s.events.report(taskevent.ReadBackFailed{TaskRef: s.ref(), Try: n, RetryIn: delay, Err: err})
 		sleep(s.ctx, delay)
 	}
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"taskkit.dev/taskkit/taskevent"
 )
 
 const (
@@ -53,7 +55,7 @@ func (c *claimer) claimRequested(ctx context.Context) {
 	found, err := c.store.Claim(cctx, claim)
 	if err != nil {
 		c.lost.responseLost()
-		c.events.report(ClaimFailed{Worker: c.events.worker, Try: 1, Err: err})
+		c.events.report(taskevent.ClaimFailed{Worker: c.events.worker, Try: 1, Err: err})
 		return
 	}
 	for _, t := range found.Tasks {

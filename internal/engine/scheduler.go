@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/cronline"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 const (
@@ -60,7 +61,7 @@ func (s *Scheduler) run(ctx context.Context) {
 		}
 		next, err := s.Pass(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.events.report(CallFailed{Worker: s.events.worker, Call: CallSchedules, Try: 1, Err: err})
+			s.events.report(taskevent.CallFailed{Worker: s.events.worker, Call: taskevent.CallSchedules, Try: 1, Err: err})
 		}
 		wait := s.every - rand.N(s.every/4+1)
 		if next >= 0 {
@@ -130,7 +131,7 @@ func (s *Scheduler) fire(ctx context.Context, now time.Time, sc *store.Schedule)
 	due, err := s.due(now, &f)
 	if err != nil {
 		// Another worker may know the zone, or read the expression.
-		s.events.report(ScheduleFailed{Worker: s.events.worker, Schedule: sc.Name, Kind: sc.Kind, Err: err})
+		s.events.report(taskevent.ScheduleFailed{Worker: s.events.worker, Schedule: sc.Name, Kind: sc.Kind, Err: err})
 		return stuck, nil //nolint:nilerr // it is reported, and no failure of the database
 	}
 	// Types of the user are decoded and encoded, which may panic.
@@ -161,7 +162,7 @@ func (s *Scheduler) fire(ctx context.Context, now time.Time, sc *store.Schedule)
 	case !done:
 		return raced, nil
 	}
-	s.events.report(ScheduleFailed{Worker: s.events.worker, Schedule: sc.Name, Kind: sc.Kind, Wall: sc.NextWall, Err: err})
+	s.events.report(taskevent.ScheduleFailed{Worker: s.events.worker, Schedule: sc.Name, Kind: sc.Kind, Wall: sc.NextWall, Err: err})
 	return fired, nil
 }
 
@@ -239,7 +240,7 @@ func (s *Scheduler) tasks(f *store.ScheduleFire, due cronline.Due) error {
 // report reports a fire that is committed.
 func (s *Scheduler) report(f *store.ScheduleFire, due cronline.Due, before *store.Schedule) {
 	if m := due.Missed; m != nil {
-		e := ScheduleMissed{
+		e := taskevent.ScheduleMissed{
 			Worker: s.events.worker, Schedule: f.Name, Kind: f.Kind, Policy: f.Misfire,
 			First: m[0].Wall.Format(cronline.Format), Last: m[1].Wall.Format(cronline.Format),
 		}
@@ -253,7 +254,7 @@ func (s *Scheduler) report(f *store.ScheduleFire, due cronline.Due, before *stor
 	if len(f.Tasks) == 0 {
 		return
 	}
-	e := ScheduleFired{Worker: s.events.worker, Schedule: f.Name, Kind: f.Kind, Wall: f.LastWall, Triggered: before.Triggered}
+	e := taskevent.ScheduleFired{Worker: s.events.worker, Schedule: f.Name, Kind: f.Kind, Wall: f.LastWall, Triggered: before.Triggered}
 	for i := range f.Tasks {
 		e.Tasks = append(e.Tasks, f.Tasks[i].ID)
 	}

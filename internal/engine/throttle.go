@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // ThrottleConfig says when batches wait because the database, or what else an indicator of the
@@ -218,13 +219,13 @@ func (t *throttle) report(found []finding) {
 		unwell[f.indicator] = true
 		if _, ok := t.began[f.indicator]; !ok {
 			t.began[f.indicator] = now
-			t.events.report(ThrottleBegan{Worker: t.events.worker, Indicator: f.indicator, Reason: classify.Clean(f.reason), Err: f.err})
+			t.events.report(taskevent.ThrottleBegan{Worker: t.events.worker, Indicator: f.indicator, Reason: classify.Clean(f.reason), Err: f.err})
 		}
 	}
 	for name, since := range t.began {
 		if !unwell[name] {
 			delete(t.began, name)
-			t.events.report(ThrottleEnded{Worker: t.events.worker, Indicator: name, Duration: now.Sub(since)})
+			t.events.report(taskevent.ThrottleEnded{Worker: t.events.worker, Indicator: name, Duration: now.Sub(since)})
 		}
 	}
 }

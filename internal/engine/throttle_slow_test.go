@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // A reading is as old as what was read first, and one that takes longer than an interval still serves all sessions that
@@ -70,7 +71,7 @@ func TestThrottleSlowIndicatorOfOthers(t *testing.T) {
 		submit(t, e.s.Store)
 		e.run(1, func() {
 			pass(10 * time.Minute)
-			if of := seen[engine.TaskThrottled](e); len(of) > 0 {
+			if of := seen[taskevent.TaskThrottled](e); len(of) > 0 {
 				t.Errorf("the task was throttled %d times: %+v", len(of), of[0])
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // healthy is a store whose health a test sets, and that counts the readings and the claims of tasks.
@@ -107,7 +108,7 @@ type throttled struct {
 	s      *healthy
 	call   *stepping
 	config engine.Config
-	events []engine.Event
+	events []taskevent.Event
 	mu     sync.Mutex
 }
 
@@ -117,7 +118,7 @@ func newThrottled(t *testing.T, batches int) *throttled {
 	t.Helper()
 	e := &throttled{T: t, s: &healthy{Store: memstore.New()}, call: &stepping{batches: batches}, config: config(t)}
 	e.config.Throttle = engine.ThrottleConfig{Interval: interval, Vacuum: true}
-	e.config.Observe = func(_ context.Context, ev engine.Event) {
+	e.config.Observe = func(_ context.Context, ev taskevent.Event) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.events = append(e.events, ev)
@@ -165,7 +166,7 @@ func (e *throttled) task(id uuid.UUID) store.Task {
 }
 
 // seen returns the events of a type.
-func seen[E engine.Event](e *throttled) (found []E) {
+func seen[E taskevent.Event](e *throttled) (found []E) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range e.events {
@@ -224,11 +225,11 @@ func TestThrottleWaits(t *testing.T) {
 			if n, _ := e.call.begun(time.Time{}); n != 20 {
 				t.Errorf("%d batches, want 20", n)
 			}
-			begins, ends := seen[engine.ThrottleBegan](e), seen[engine.ThrottleEnded](e)
+			begins, ends := seen[taskevent.ThrottleBegan](e), seen[taskevent.ThrottleEnded](e)
 			if len(begins) != 1 || begins[0].Indicator != "vacuum" || begins[0].Err != nil || len(ends) != 1 || ends[0].Duration < time.Hour || ends[0].Duration > time.Since(began) {
 				t.Errorf("began %+v, ended %+v", begins, ends)
 			}
-			of := seen[engine.TaskThrottled](e)
+			of := seen[taskevent.TaskThrottled](e)
 			if len(of) < 700 || of[0].Task != id || of[0].Indicator != "vacuum" || of[0].Delay <= 0 || of[0].Delay > interval+time.Millisecond {
 				t.Errorf("%d events of the task: %+v", len(of), of[:min(len(of), 1)])
 			}
@@ -376,13 +377,13 @@ func TestThrottleUnreadable(t *testing.T) {
 				t.Errorf("%s %q", task.Status, task.WaitingReason)
 			}
 			var said []string
-			for _, u := range seen[engine.IndicatorUnreadable](e) {
+			for _, u := range seen[taskevent.IndicatorUnreadable](e) {
 				said = append(said, u.Indicator+": "+u.Err.Error())
 			}
 			if len(said) != 2 || said[0] != "replicas: no right" || !strings.Contains(said[1], "touches the table people, which does not exist") {
 				t.Errorf("%q", said)
 			}
-			if b := seen[engine.ThrottleBegan](e); len(b) != 1 || b[0].Indicator != engine.IndicatorHealth || b[0].Err == nil {
+			if b := seen[taskevent.ThrottleBegan](e); len(b) != 1 || b[0].Indicator != engine.IndicatorHealth || b[0].Err == nil {
 				t.Errorf("%+v", b)
 			}
 		})
@@ -444,7 +445,7 @@ func TestThrottleIndicators(t *testing.T) {
 					if task := e.task(id); task.Status != lifecycle.Completed {
 						t.Errorf("%s: %q", task.Status, task.WaitingReason)
 					}
-					b, n := seen[engine.ThrottleBegan](e), seen[engine.ThrottleEnded](e)
+					b, n := seen[taskevent.ThrottleBegan](e), seen[taskevent.ThrottleEnded](e)
 					if len(b) != 1 || len(n) != 1 || (b[0].Err == nil) != (name == "reason") {
 						t.Errorf("began %+v, ended %+v", b, n)
 					}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // walGap is how far apart two readings may lie for the rate of WAL between them to be one of now.
@@ -79,7 +80,7 @@ func (t *throttle) reportUnreadable(r store.HealthReading) {
 	tell := func(what string, i store.HealthIndicator, err error) {
 		if !t.told[what] {
 			t.told[what] = true
-			t.events.report(IndicatorUnreadable{Worker: t.events.worker, Indicator: string(i), Err: err})
+			t.events.report(taskevent.IndicatorUnreadable{Worker: t.events.worker, Indicator: string(i), Err: err})
 		}
 	}
 	for _, i := range []store.HealthIndicator{store.HealthVacuum, store.HealthReplicas, store.HealthWAL, store.HealthLocks} {

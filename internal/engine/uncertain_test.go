@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // unanswered is a store in which the response to every commit is lost. The first one
@@ -72,21 +73,21 @@ func TestUncertainCommitIsReportedOnceReadBack(t *testing.T) {
 		c := config(t)
 		var got []string
 		var mu sync.Mutex
-		c.Observe = func(_ context.Context, e engine.Event) {
+		c.Observe = func(_ context.Context, e taskevent.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch e := e.(type) {
-			case engine.TaskClaimed:
+			case taskevent.TaskClaimed:
 				got = append(got, "claimed")
-			case engine.BatchDone:
+			case taskevent.BatchDone:
 				got = append(got, fmt.Sprintf("batch done=%d", e.Done))
-			case engine.CommitReadBack:
+			case taskevent.CommitReadBack:
 				got = append(got, fmt.Sprintf("read back committed=%t", e.Committed))
-			case engine.CheckpointWritten:
+			case taskevent.CheckpointWritten:
 				got = append(got, fmt.Sprintf("checkpoint %d done=%d", e.Checkpoint, e.Progress.Done))
-			case engine.TaskEnded:
+			case taskevent.TaskEnded:
 				got = append(got, fmt.Sprintf("%s done=%d", e.Status, e.Progress.Done))
-			case engine.TaskLost, engine.TaskRetried, engine.TaskReleased:
+			case taskevent.TaskLost, taskevent.TaskRetried, taskevent.TaskReleased:
 				got = append(got, fmt.Sprintf("%#v", e))
 			}
 		}

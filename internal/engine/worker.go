@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // Worker is one running process of the runtime.
@@ -77,15 +78,15 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, before str
 			return p.ID, fmt.Errorf("register worker %s: %w", p.ID, err)
 		}
 		delay := w.config.Backoff.Delay(n)
-		events.report(CallFailed{Worker: p.ID, Call: CallRegister, Try: n, RetryIn: delay, Err: err})
+		events.report(taskevent.CallFailed{Worker: p.ID, Call: taskevent.CallRegister, Try: n, RetryIn: delay, Err: err})
 		sleep(ctx, delay)
 		sent = time.Now()
 	}
 	w.foundAlive(ctx, former)
 	r := newRegistration(w, p, sent, events)
-	events.report(WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
+	events.report(taskevent.WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
 	err = r.run(ctx)
-	events.report(WorkerEnded{Worker: p.ID, Err: err})
+	events.report(taskevent.WorkerEnded{Worker: p.ID, Err: err})
 	return p.ID, err
 }
 
@@ -99,9 +100,9 @@ func (w *Worker) foundAlive(ctx context.Context, events *observer) {
 	defer cancel()
 	switch declaredDead, err := w.store.FoundAlive(cctx, events.worker); {
 	case err != nil && ctx.Err() == nil:
-		events.report(CallFailed{Worker: events.worker, Call: CallFoundAlive, Try: 1, Err: err})
+		events.report(taskevent.CallFailed{Worker: events.worker, Call: taskevent.CallFoundAlive, Try: 1, Err: err})
 	case declaredDead:
-		events.report(DeclaredDead{Worker: events.worker})
+		events.report(taskevent.DeclaredDead{Worker: events.worker})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -94,8 +95,8 @@ func (e *ends) make(id taskkit.ID) chan struct{} {
 }
 
 // Observe implements [taskkit.Observer].
-func (e *ends) Observe(_ context.Context, event taskkit.WorkerEvent) {
-	ended, ok := event.(taskkit.TaskEnded)
+func (e *ends) Observe(_ context.Context, event taskevent.Event) {
+	ended, ok := event.(taskevent.TaskEnded)
 	if !ok {
 		return
 	}

@@ -27,6 +27,7 @@ import (
 	"taskkit.dev/internal/store/dbstore"
 	"taskkit.dev/internal/testkit/memstore"
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // sqliteClock is the time of all SQLite databases of this process that are in a simulation.
@@ -248,11 +249,11 @@ func (*simulation) kinds() map[string]*engine.Kind {
 }
 
 func (s *simulation) config() engine.Config {
-	return engine.Config{Call: time.Minute, Log: slog.New(slog.DiscardHandler), Observe: func(_ context.Context, e engine.Event) {
+	return engine.Config{Call: time.Minute, Log: slog.New(slog.DiscardHandler), Observe: func(_ context.Context, e taskevent.Event) {
 		switch e.(type) {
-		case engine.ScheduleMissed:
+		case taskevent.ScheduleMissed:
 			s.missed.Add(1)
-		case engine.ScheduleFailed:
+		case taskevent.ScheduleFailed:
 			s.failed.Add(1)
 		}
 	}}

@@ -1,0 +1,239 @@
+package taskevent
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// WorkerStarted: a worker has registered. It may do so again under another ID, after
+// a [WorkerEnded] with an error.
+type WorkerStarted struct {
+	Worker string
+	Slots  int
+	Queues []string // not to be modified
+	// SafeMode: it claims nothing, see Config.SafeMode.
+	SafeMode bool
+}
+
+// KindUnknown: tasks are due whose kind or revision no live worker knows that serves their queue. One
+// worker reports it once a day.
+type KindUnknown struct {
+	Worker   string
+	Kind     string
+	Revision int
+	Queue    string
+	Tasks    int64     // that were due, or a part of them
+	Since    time.Time // when that was first seen
+}
+
+// UnknownKindsEnded: tasks have ended in ERROR with the code unknown_kind, see
+// taskkit.Config.UnknownKindAfter.
+type UnknownKindsEnded struct {
+	Worker string
+	Tasks  int
+}
+
+// WorkerEnded: a worker does nothing more under its ID. It no longer has any task,
+// with or without a last event of them.
+type WorkerEnded struct {
+	Worker string
+	// Err is nil if the context of Run ended. Otherwise its heartbeat could not be
+	// renewed in time or it was declared dead, and it registers under a new ID.
+	Err error
+}
+
+// WorkerListening: the worker receives notifications of new tasks.
+type WorkerListening struct{ Worker string }
+
+// WorkerPolling: the worker cannot receive notifications, and polls instead.
+type WorkerPolling struct {
+	Worker  string
+	Every   time.Duration // between polls, Config.Poll
+	RetryIn time.Duration // until the worker tries to listen again
+	Err     error
+}
+
+// PresenceMissing: the worker cannot hold a presence lock, for the reason in Err. It is
+// sent once, and again only if the worker has held one since. Other workers then notice that it
+// was killed after DeadAfter only.
+type PresenceMissing struct {
+	Worker    string
+	DeadAfter time.Duration // Config.DeadAfter
+	Err       error
+}
+
+// PresenceUnknown: the worker cannot tell which others are present, for the reason in
+// Err. It notices that one was killed after that one's DeadAfter, and asks again every
+// few minutes. It is sent once.
+type PresenceUnknown struct {
+	Worker string
+	Err    error
+}
+
+// DeclaredDead: others have declared the worker dead although it runs, because it had lost
+// its presence lock or could not renew its heartbeat, and may have taken its tasks over. What it
+// had not committed is undone, and it registers under a new ID.
+type DeclaredDead struct{ Worker string }
+
+// HeartbeatFailed: the worker could not renew its heartbeat. It tries again.
+type HeartbeatFailed struct {
+	Worker     string
+	DeadlineIn time.Duration // until the worker gives up its tasks
+	Err        error
+}
+
+// ClaimFailed: a claim failed, or its response was lost. The worker tries again.
+type ClaimFailed struct {
+	Worker string
+	Try    int // claims in a row that failed
+	Err    error
+}
+
+// GroupCommitFailed: the outcome of a group of writes is unknown. The worker reads
+// their tasks back.
+type GroupCommitFailed struct {
+	Worker string
+	Writes int
+	Try    int // for these writes, from 1
+	Err    error
+}
+
+// CallFailed: another call of the runtime to the database failed.
+type CallFailed struct {
+	Worker  string
+	Call    string        // one of the constants, such as [CallRegister]
+	Try     int           // from 1
+	RetryIn time.Duration // zero unless Call is "register"
+	Err     error
+}
+
+// The calls of [CallFailed].
+const (
+	CallRegister    = "register"
+	CallDeregister  = "deregister"
+	CallReap        = "reap"          // release the tasks of lost workers
+	CallPresence    = "read_presence" // of other workers
+	CallFoundAlive  = "found_alive"   // record that a worker that was declared dead runs
+	CallClean       = "remove_old"
+	CallWakeParents = "wake_parents" // whose children have ended
+	CallWakeWaiting = "wake_waiting" // tasks that wait for a concurrency limit
+	CallCheckClaims = "check_claims" // for claims whose response was lost
+	CallSchedules   = "fire_schedules"
+)
+
+// BatchesCancelled: the worker ends, and cancels the batches that did not finish
+// within Config.Drain.
+type BatchesCancelled struct {
+	Worker   string
+	Sessions int // tasks whose batches are cancelled
+}
+
+// SessionsAbandoned: the worker ends without waiting any longer for batches that it
+// has cancelled.
+type SessionsAbandoned struct {
+	Worker   string
+	Sessions int // tasks whose batches still run
+}
+
+// OldRemoved: the worker has removed what was kept for long enough, see taskkit.Retention.
+type OldRemoved struct {
+	Worker  string
+	Results int // erased
+	Tasks   int // that had ended
+	Idle    int // tasks that had not
+	Events  int
+}
+
+// ThrottleBegan: an indicator has ceased to be well, and batches of this worker wait for it, see
+// taskkit.Throttle. It is sent once, and again after a [ThrottleEnded].
+type ThrottleBegan struct {
+	Worker    string
+	Indicator string // such as "vacuum", or the name of an indicator of the program
+	Reason    string // the first
+	Err       error  // why the indicator could not be read; nil: it was read
+}
+
+// ThrottleEnded: an indicator is well again, or can be read again. A worker finds out when one of its
+// tasks is about to run a batch; without such a task it does not read.
+type ThrottleEnded struct {
+	Worker    string
+	Indicator string
+	Duration  time.Duration // since ThrottleBegan
+}
+
+// IndicatorUnreadable: the worker cannot read an indicator of the database, for the reason in Err: its
+// role has no right to, the server does not have it, or a kind touches a table that does not exist. No
+// batch waits for what is not read. It is sent once for each.
+type IndicatorUnreadable struct {
+	Worker    string
+	Indicator string
+	Err       error
+}
+
+// ScheduleFired: the worker has submitted tasks of a schedule, in the transaction that sets its
+// next fire.
+type ScheduleFired struct {
+	Worker    string
+	Schedule  string
+	Kind      string
+	Wall      string      // the last wall time, such as 2026-03-29 02:30; empty: it was only triggered
+	Triggered bool        // one of the tasks was asked for by a person
+	Tasks     []uuid.UUID // not to be modified
+}
+
+// ScheduleMissed: fires of a schedule were more than a minute late. What became of them was
+// decided by its policy.
+type ScheduleMissed struct {
+	Worker    string
+	Schedule  string
+	Kind      string
+	Policy    string // such as "once", see taskkit.Misfire
+	First     string // the first wall time that was missed
+	Last      string // the last one
+	Submitted int    // tasks for these wall times
+}
+
+// ScheduleFailed: a schedule cannot submit its task.
+type ScheduleFailed struct {
+	Worker   string
+	Schedule string
+	Kind     string
+	// Wall is the wall time that has no task for this reason. If it is empty the schedule
+	// stays due: another worker may know its time zone.
+	Wall string
+	Err  error
+}
+
+// TasksTakenOver: the worker has declared others dead, and released tasks that no
+// live worker had. Any worker may claim them; see [TaskClaimed].
+type TasksTakenOver struct {
+	Worker string
+	Dead   []string    // IDs of workers
+	Tasks  []uuid.UUID // queued again
+	Ended  []uuid.UUID // ended or removed, as had been requested
+}
+
+func (WorkerStarted) event()       {}
+func (OldRemoved) event()          {}
+func (WorkerEnded) event()         {}
+func (WorkerListening) event()     {}
+func (WorkerPolling) event()       {}
+func (PresenceMissing) event()     {}
+func (PresenceUnknown) event()     {}
+func (DeclaredDead) event()        {}
+func (HeartbeatFailed) event()     {}
+func (ClaimFailed) event()         {}
+func (GroupCommitFailed) event()   {}
+func (CallFailed) event()          {}
+func (BatchesCancelled) event()    {}
+func (SessionsAbandoned) event()   {}
+func (ThrottleBegan) event()       {}
+func (ThrottleEnded) event()       {}
+func (IndicatorUnreadable) event() {}
+func (TasksTakenOver) event()      {}
+func (KindUnknown) event()         {}
+func (UnknownKindsEnded) event()   {}
+func (ScheduleFired) event()       {}
+func (ScheduleMissed) event()      {}
+func (ScheduleFailed) event()      {}
