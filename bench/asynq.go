@@ -9,9 +9,8 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// asynqPeer is asynq under measurement, on a Redis that keeps nothing: what it
-// has acknowledged is lost with the server. It is here for scale, not as an
-// equal.
+// asynqPeer measures asynq on a Redis without persistence, which loses acknowledged
+// tasks when the server ends. It shows the scale, and is not an equal.
 type asynqPeer struct {
 	opt       asynq.RedisClientOpt
 	client    *asynq.Client
@@ -19,7 +18,7 @@ type asynqPeer struct {
 	slots     int
 }
 
-// openAsynq returns an opener of asynq with so many slots, or its default.
+// openAsynq returns an opener of asynq with a number of slots, or its default.
 func openAsynq(slots int) opener {
 	return func(_ context.Context, h *host, s setup) (peer, error) {
 		if s.insert || s.pooler || s.template != "" || h.redis == nil {

@@ -14,8 +14,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// updatePeople is the domain work of a batch, the same for every side: the less
-// there is of it, the more of a framework is seen beside it.
+// updatePeople is the domain work of a batch, the same for every side. It is small, so
+// that the cost of a framework is visible.
 const updatePeople = "UPDATE people SET status = $1 WHERE id > $2 AND id <= $3"
 
 // makePeople makes the table and its people.
@@ -36,8 +36,7 @@ const (
 // itemsPerSecond is a metric.
 const itemsPerSecond = "items/s"
 
-// bulk is scenario 1, the main one: from the request that everybody's status be
-// changed until all is done.
+// bulk is scenario 1, the main one: the time to change the status of all people.
 func bulk(h *host, o options) ([]contest, error) {
 	n := o.scaled(1_000_000, 10_000)
 	few := max(n/20, 1000)
@@ -85,7 +84,7 @@ func bulk(h *host, o options) ([]contest, error) {
 	return cs, nil
 }
 
-// bulkAction prepares on a database with people, and returns what is measured.
+// bulkAction prepares a database with people, and returns the action to measure.
 type bulkAction func(ctx context.Context, d *database, n int) (act func() error, end func() error, err error)
 
 // bulkOn measures an action on n people.

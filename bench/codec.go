@@ -20,8 +20,8 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// What it costs to write and to read a value: processor time, that of the garbage
-// collector included, which hardly moves when the machine is busy.
+// The metrics of writing and reading a value: processor time, including the garbage
+// collector, which hardly varies when the machine is busy.
 const (
 	encodeTime   = "encode CPU us"
 	decodeTime   = "decode CPU us"
@@ -29,15 +29,14 @@ const (
 	decodeAllocs = "decode allocations"
 )
 
-// codecGoal is how many times faster than any other codec ours is to be, at least.
+// codecGoal is the least ratio of our speed to the speed of any other codec.
 const codecGoal = 1 / 1.1
 
 // codecTime is the processor time of one measurement at full size.
 const codecTime = 500 * time.Millisecond
 
-// codecs is the comparison of JSON codecs: no other one is to be faster by more
-// than 1.1 times. Each runs as it comes; sonic also as it is compatible with
-// encoding/json.
+// codecs compares JSON codecs. No other one may be more than 1.1 times as fast. Each runs
+// with its defaults, and sonic also in its mode compatible with encoding/json.
 func codecs(_ *host, o options) ([]contest, error) {
 	least := max(time.Duration(float64(codecTime)*o.scale), time.Millisecond)
 	spec, state, result := shapeValues()
@@ -109,7 +108,7 @@ func codecContest[T any](title string, least time.Duration, v *T, own taskjson.C
 	}
 }
 
-// codecSide measures a codec with a value, after it has shown that it is right.
+// codecSide measures a codec with a value, after a check of its correctness.
 func codecSide[T any](name string, least time.Duration, v *T, encode func(*T) ([]byte, error), decode func(*T, []byte) error) side {
 	return side{name, func(context.Context) (sample, error) {
 		data, err := encode(v)
@@ -145,8 +144,8 @@ func codecSide[T any](name string, least time.Duration, v *T, encode func(*T) ([
 	}}
 }
 
-// perCall calls a function for at least that processor time, and returns the
-// microseconds and the allocations of a call.
+// perCall calls a function until at least the given processor time is used, and returns
+// the microseconds and the allocations of a call.
 func perCall(least time.Duration, f func() error) (us, allocations float64, err error) {
 	var before, after runtime.MemStats
 	for calls := 1; ; calls *= 2 {

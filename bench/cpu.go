@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// What a task or an item costs in processor time. Unlike a rate, it hardly moves
-// when the machine is busy with something else.
+// The metrics of processor time for a task or an item. Unlike a rate, it hardly varies
+// when the machine is busy with other work.
 const (
 	cpuPerTask    = "client CPU us/task"
 	serverPerTask = "server CPU us/task"
@@ -24,14 +24,14 @@ const (
 // used is processor time: of this process, and of PostgreSQL's processes.
 type used struct{ client, server time.Duration }
 
-// used returns what has been used so far. Where there is no /proc the server's
-// is 0, and what is computed of it is not shown.
+// used returns the processor time so far. Without /proc the server's time is 0, and its
+// metrics are not shown.
 func (h *host) used(ctx context.Context) (used, error) {
 	server, err := h.serverTime(ctx)
 	return used{cpuTime(), server}, err
 }
 
-// since adds to a sample what each of n has cost since before.
+// since adds to a sample the processor time since before, for each of n.
 func (h *host) since(ctx context.Context, before used, n int, to sample, client, server string) error {
 	now, err := h.used(ctx)
 	if err != nil {
@@ -61,8 +61,7 @@ func cpuTime() time.Duration {
 // tick is the unit of processor times in Linux's /proc/PID/stat.
 const tick = 10 * time.Millisecond
 
-// serverTime returns the processor time of PostgreSQL's processes, those that
-// have ended included.
+// serverTime returns the processor time of PostgreSQL's processes, including ended ones.
 func (h *host) serverTime(ctx context.Context) (time.Duration, error) {
 	if h.postmaster == "" {
 		var dir string
@@ -85,7 +84,7 @@ func (h *host) serverTime(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			continue // it has ended, and is counted by its parent
 		}
-		// The name stands in parentheses and may hold spaces.
+		// The name is in parentheses and may contain spaces.
 		i := bytes.LastIndexByte(text, ')')
 		f := strings.Fields(string(text[i+1:])) // state, ppid, ... utime, stime, cutime, cstime
 		if len(f) < 15 {

@@ -11,13 +11,13 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// What the write-ahead log tells about a task.
+// The metrics from the write-ahead log.
 const (
 	entriesPerTask  = "index entries/task"
 	versionsPerTask = "row versions/task"
 )
 
-// curve is scenario 7: what more processes bring, and what a task costs.
+// curve is scenario 7: the gain of more processes, and the costs of a task.
 func curve(h *host, o options) ([]contest, error) {
 	if !o.postgres {
 		return nil, nil
@@ -79,7 +79,7 @@ func processDrain(h *host, open opener, kind string, n, processes int) func(cont
 	}
 }
 
-// worked lets processes work on a peer's database until it is done.
+// worked runs processes on a peer's database until all tasks are done.
 func worked(ctx context.Context, p peer, kind, dsn string, processes int) (took, cpu time.Duration, err error) {
 	c, err := startProcesses(ctx, kind, dsn, processes)
 	if err != nil {

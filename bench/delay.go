@@ -14,9 +14,8 @@ import (
 // networkCommand is the kind of the process that delays, and its first argument.
 const networkCommand = "network"
 
-// networkProxy listens on loopback, says where, and passes each connection on to a server. What is
-// sent on it arrives [oneWay] later, either way, until in ends. What comes in that time is on its way
-// as well: the rate is not limited.
+// networkProxy listens on loopback, prints its address, and forwards each connection to a server until
+// in ends. Data arrives [oneWay] later in both directions. The rate is not limited.
 func networkProxy(ctx context.Context, server string, in io.Reader, out io.Writer) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -42,21 +41,21 @@ func networkProxy(ctx context.Context, server string, in io.Reader, out io.Write
 	}
 }
 
-// chunk is what arrives on a connection at a time.
+// chunk is the data of one read of a connection.
 type chunk struct {
 	at   time.Time
 	to   chan<- []byte
 	data []byte // nil: the sender has closed
 }
 
-// delayer keeps the chunks of all connections in the order in which they came, which is that in
-// which they arrive, since all are delayed by the same time.
+// delayer keeps the chunks of all connections in the order of their receipt. All are delayed by
+// the same time, so they are sent in the same order.
 type delayer struct {
 	chunks chan chunk
 }
 
-// run passes on what is due, on a thread of its own: the timers of Go are those of epoll, in whole
-// milliseconds, when a process has nothing else to do.
+// run sends the chunks that are due, on a thread of its own: in an idle process Go's timers have the
+// resolution of epoll, whole milliseconds.
 func (d *delayer) run() {
 	runtime.LockOSThread()
 	sleepExactly()
@@ -68,7 +67,7 @@ func (d *delayer) run() {
 	}
 }
 
-// link passes a client's connection on until both ends have closed.
+// link forwards a client's connection until both ends have closed.
 func (d *delayer) link(ctx context.Context, client net.Conn, server string) {
 	defer client.Close()
 	var dialer net.Dialer
@@ -83,9 +82,9 @@ func (d *delayer) link(ctx context.Context, client net.Conn, server string) {
 	both.Wait()
 }
 
-// pass carries one direction. Both ends have TCP_NODELAY, as Go's connections do.
+// pass forwards one direction. Both ends have TCP_NODELAY, as Go's connections do.
 func (d *delayer) pass(from, to net.Conn) {
-	// So many chunks wait for a reader that is slow before all others wait as well.
+	// The number of chunks that may wait for a slow reader before all others wait as well.
 	due := make(chan []byte, 1<<10)
 	var writer sync.WaitGroup
 	writer.Go(func() {

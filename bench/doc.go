@@ -1,6 +1,5 @@
 // Command bench runs taskkit and its peers on the same database server in the
-// same run and prints ratios: absolute figures are the machine's, ratios carry
-// over.
+// same run and prints ratios, which carry over to other machines, unlike absolute figures.
 //
 //	make bench                                  # all scenarios, full size
 //	make bench ARGS='-scenario drain,submit'    # some
@@ -11,19 +10,19 @@
 // full_page_writes on.
 //
 // Each scenario is a few contests. In a contest every side measures once a
-// round, in an order that shifts by one from round to round, so that what
-// disturbs the machine disturbs all. What is printed is the median of the
-// rounds with the smallest and the largest, and for each peer how many times
-// better taskkit is: above 1 taskkit wins, whether more or less is better.
+// round, in an order that shifts by one from round to round, so that disturbances
+// of the machine affect all sides. The output has the median of the rounds with the
+// smallest and the largest figure, and for each peer how many times better taskkit
+// is: above 1 taskkit wins, whether more or less is better.
 //
-// Taskkit runs on its default Config, always. River runs on its defaults and on
-// the best that was found for it; asynq on Redis without persistence; plain is
-// SQL written by hand with no framework about it, the physical limit.
+// Taskkit always runs with its default Config. River runs with its defaults and with
+// the best configuration that was found; asynq on Redis without persistence; plain is
+// SQL written by hand without a framework, the physical limit.
 //
-// The scenario network measures bulk, drain and submit once more, for all sides by a
-// proxy in a process of its own, which keeps what is sent for half a millisecond each
-// way and does not limit the rate. What a round trip really took stands beside the
-// figures. The scenario horizon drains beside a reader with an old snapshot, and
+// The scenario network measures bulk, drain and submit again, for all sides through a
+// proxy in a process of its own, which delays data by half a millisecond in each
+// direction and does not limit the rate. The figures include the measured round trip.
+// The scenario horizon drains beside a reader with an old snapshot, and
 // processes by up to 8 worker processes:
 //
 //	make bench ARGS='-scenario network,horizon,processes -db postgres'

@@ -14,8 +14,7 @@ const (
 // riverCompleteTx is the name of a side.
 const riverCompleteTx = "River tuned, JobCompleteTx"
 
-// drain is scenario 2: tasks that wait are run until the database says all are
-// done.
+// drain is scenario 2: waiting tasks are run until all are done in the database.
 func drain(h *host, o options) ([]contest, error) {
 	var cs []contest
 	metrics := []metric{
@@ -29,7 +28,7 @@ func drain(h *host, o options) ([]contest, error) {
 			sides: []side{
 				{us, drainOf(h, openTaskkit, setup{}, n)},
 				{"River tuned", drainOf(h, openRiver(riverTuned), setup{}, n)},
-				// A thousand a second, whatever the size: less of it tells the same.
+				// A thousand a second at any size: a smaller drain has the same rate.
 				{"River default", drainOf(h, openRiver(riverConfig{}), setup{}, max(n/5, 1000))},
 				{"asynq 50 slots, not durable", drainOf(h, openAsynq(50), setup{}, max(n/5, 1000))},
 				{"plain SQL, 2 connections", drainOf(h, openPlain, setup{}, n)},

@@ -11,10 +11,10 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// callsPerBatch is a metric: the most that a batch took.
+// callsPerBatch is a metric: the largest number of calls for a batch.
 const callsPerBatch = "calls a batch"
 
-// makeChecked makes the table for rows of which some are refused.
+// makeChecked makes the table, which refuses some rows.
 const makeChecked = "CREATE TABLE checked (id bigint PRIMARY KEY, value integer NOT NULL CHECK (value > 0))"
 
 // each is scenario 8: one bad row in each batch, found by taskkit.Each, against a

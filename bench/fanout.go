@@ -28,8 +28,8 @@ const (
 // plainTasks is the side that buckets are compared with.
 const plainTasks = "taskkit, as many plain tasks"
 
-// fanout is scenario 12: what buckets cost beside the same work as plain tasks, what a second
-// process gains, what very many buckets need, and how long requests on a parent take.
+// fanout is scenario 12: buckets against the same work as plain tasks, the gain of a second
+// process, the memory of very many buckets, and the time of requests on a parent.
 func fanout(h *host, o options) ([]contest, error) {
 	var cs []contest
 	add := func(database string, open opener) {
@@ -117,9 +117,9 @@ func inBuckets(h *host, open opener, title string, n, slots, ms int, least float
 	}
 }
 
-// shortBuckets are so many that the last ones, which leave some slots empty, take little of the time: a process has
-// 12 slots by default, and of 96 buckets the two fill, at best, four rounds, so that one slot that is
-// empty in one of them costs a fifth of the time.
+// shortBuckets is large, so that the last buckets, which leave some slots empty, take little of the time: two
+// processes with 12 slots each fill four rounds with 96 buckets, and one empty slot costs a fifth of
+// the time.
 const shortBuckets = 1600
 
 // inProcesses measures shortBuckets buckets of calls in worker processes.
@@ -149,7 +149,7 @@ func inProcesses(h *host, processes, items int) func(context.Context) (sample, e
 }
 
 // manyBuckets measures a task with very many buckets that do nothing, the memory of this
-// process meanwhile, and how long another task waits that is submitted every half second.
+// process, and how long other tasks wait, which are submitted every half second.
 func manyBuckets(h *host, open opener, n int) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, setup{}, func(p peer) (got sample, err error) {

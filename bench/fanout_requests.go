@@ -11,8 +11,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// requested measures a request on a task with n open buckets, or for a retry failed ones,
-// until all of them follow: what is seen of them by a query.
+// requested measures a request on a task with n open buckets, or failed ones for a retry,
+// until a query finds that all of them have followed.
 func requested(h *host, open opener, what string, n int) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, setup{}, func(p peer) (got sample, err error) {
@@ -78,7 +78,7 @@ func (r *request) measure(ctx context.Context, what string) (sample, error) {
 	return sample{seconds: time.Since(began).Seconds()}, err
 }
 
-// until waits until a query of the parent says so.
+// until waits until a query of the parent returns true.
 func (r *request) until(ctx context.Context, query string) error {
 	return untilEvery(ctx, 10*time.Millisecond, func(ctx context.Context) (is bool, err error) {
 		err = r.k.db.QueryRowContext(ctx, r.k.sql(query), r.id.String()).Scan(&is)

@@ -22,8 +22,8 @@ import (
 // idsPerSecond is a metric.
 const idsPerSecond = "ids/s"
 
-// frozen is scenario 9: what a set of targets that is stored beside its task costs,
-// to run over and to submit.
+// frozen is scenario 9: the costs of a frozen set of targets, of its submission and of a run
+// over it.
 func frozen(h *host, o options) ([]contest, error) {
 	n := o.scaled(400_000, 10*batchSize) // a list in a spec has at most 4 MiB
 	over := contest{
@@ -68,7 +68,7 @@ func frozen(h *host, o options) ([]contest, error) {
 	return cs, nil
 }
 
-// bulkListed runs one task over people who are named one by one.
+// bulkListed runs one task over a list of people.
 func bulkListed(frozen bool) bulkAction {
 	return func(ctx context.Context, d *database, n int) (func() error, func() error, error) {
 		k, err := attachTaskkit(ctx, d, setup{}, false)

@@ -12,7 +12,7 @@ import (
 // tasks that have run.
 const horizonMost = 10 * time.Minute
 
-// horizon is the scenario of a reader that keeps the snapshot from before the first task: no version
+// horizon is the scenario with a reader whose snapshot is older than the first task: no version
 // of a row and no index entry can be removed while the tasks are drained.
 func horizon(h *host, o options) ([]contest, error) {
 	if !o.postgres {
@@ -62,8 +62,7 @@ func besideReader(h *host, open opener, n int, reads bool) func(context.Context)
 	}
 }
 
-// drainedWithin drains n tasks as drained does, and gives up after a time. It returns how many have
-// run.
+// drainedWithin is drained with a time limit. It returns how many tasks have run.
 func drainedWithin(ctx context.Context, p peer, n int, most time.Duration) (int, time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 // that run at once; with them, submits by eight goroutines were 1.5 % slower.
 const connections = "max_connections = 300"
 
-// debian sets back what else a cluster for tests has otherwise than Debian's packages.
+// debian resets the other settings of a cluster for tests to the defaults of Debian's packages.
 var debian = []string{
 	"ALTER SYSTEM SET checkpoint_timeout = '5min'",
 	"ALTER SYSTEM SET max_wal_size = '1GB'",
@@ -43,7 +43,7 @@ type host struct {
 	network  *network
 	dir      string // for SQLite files and built programs
 	lite     builder
-	// postmaster is the process of PostgreSQL from which the others come.
+	// postmaster is the parent of PostgreSQL's processes.
 	postmaster string
 	last       atomic.Int64
 }
@@ -134,7 +134,7 @@ type database struct {
 	far  string // through the network, or ""
 }
 
-// sideDSN is the DSN by which what is measured connects.
+// sideDSN is the DSN of the measured side.
 func (d *database) sideDSN() string { return cmp.Or(d.far, d.dsn) }
 
 // database makes a new one, as a copy of another unless template is "".
@@ -183,13 +183,13 @@ func (d *database) pooled() (string, error) {
 	return u.String(), nil
 }
 
-// quiesce brings the server to rest before the clock starts: statistics are
-// fresh, and the pages that the setup wrote are on the disk.
+// quiesce brings the server to rest before the measurement: statistics are fresh, and
+// the pages of the setup are on the disk.
 func (d *database) quiesce(ctx context.Context) error {
 	return execute(ctx, d.dsn, "ANALYZE", "CHECKPOINT")
 }
 
-// one asks for one number.
+// one queries one number.
 func (d *database) one(ctx context.Context, query string) (int64, error) {
 	conn, err := pgx.Connect(ctx, d.dsn)
 	if err != nil {
@@ -203,8 +203,7 @@ func (d *database) one(ctx context.Context, query string) (int64, error) {
 	return n, errors.Join(err, conn.Close(ctx))
 }
 
-// drop removes the database. Its end takes a checkpoint's time and belongs to
-// nobody's figure.
+// drop removes the database, which waits for a checkpoint. It is not part of a figure.
 func (d *database) drop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -238,7 +237,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// redisServer is a Redis that keeps nothing: asynq's best case.
+// redisServer is a Redis without persistence, asynq's best case.
 type redisServer struct {
 	addr string
 	cmd  *exec.Cmd
@@ -285,6 +284,6 @@ func (r *redisServer) stop() error {
 	if err := r.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("end redis-server: %w", err)
 	}
-	_ = r.cmd.Wait() // killed: its status says so and nothing else
+	_ = r.cmd.Wait() // the status is that it was killed
 	return nil
 }

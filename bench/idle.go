@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// idle is scenario 5: what a worker with nothing to do costs the database.
+// idle is scenario 5: the transactions of an idle worker.
 func idle(h *host, o options) ([]contest, error) {
 	if !o.postgres {
 		return nil, nil
@@ -38,8 +38,8 @@ func idle(h *host, o options) ([]contest, error) {
 	return all, nil
 }
 
-// idleOf measures the transactions of a window, for each of these workers. Without an opener nobody works:
-// what is seen then is the server's own.
+// idleOf measures the transactions of a window, for each of the workers. Without an opener no worker runs,
+// and it measures the server itself.
 func idleOf(h *host, open opener, workers int, window time.Duration) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (got sample, err error) {
 		var name string
@@ -75,8 +75,8 @@ func idleOf(h *host, open opener, workers int, window time.Duration) func(contex
 			d := &database{host: h, dsn: h.postgres.DSN}
 			return d.one(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+name+"'")
 		}
-		// An idle backend tells its statistics ten seconds late at most; before
-		// that, what it did to begin would count.
+		// An idle backend reports its statistics up to ten seconds late, and its first
+		// transactions must not count.
 		if err := pause(ctx, 11*time.Second); err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func idleOf(h *host, open opener, workers int, window time.Duration) func(contex
 	}
 }
 
-// pause waits for a time: what is measured here is time going by.
+// pause waits, since the measurement is of a period of time.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -16,11 +16,11 @@ import (
 	"taskkit.dev/taskkit/intake/rabbit"
 )
 
-// byHand is the loop that a service has without package intake: it inserts a row for each message
+// byHand is the loop of a service without package intake: it inserts a row for each message
 // and acknowledges it.
 const byHand = "consume, INSERT, acknowledge"
 
-// messagesPerSecond is how fast messages are taken in.
+// messagesPerSecond is a metric.
 const messagesPerSecond = "messages/s"
 
 // intakePrefetch is how many messages the broker sends ahead, to both sides.

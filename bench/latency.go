@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// latency is scenario 4: from the commit of a submission to the first line of
-// the task, at 50 a second, with what is configured by default.
+// latency is scenario 4: the time from the commit of a submission to the first line of
+// the task, at 50 a second, with default configurations.
 func latency(h *host, o options) ([]contest, error) {
 	if !o.postgres {
 		return []contest{latencySQLite(h, o)}, nil

@@ -17,7 +17,7 @@ const (
 	// limitKeys is how many keys the tasks of a drain with limits have, and limitAtMost how many of a key
 	// may run at once.
 	limitKeys, limitAtMost = 1000, 2
-	// unlimited is the same drain, of the same kind, without them.
+	// unlimited is the side that drains the same kind without limits.
 	unlimited = "taskkit without limits"
 )
 
@@ -50,7 +50,7 @@ func limits(h *host, o options) ([]contest, error) {
 	return cs, nil
 }
 
-// keyedSpec says which key a task has.
+// keyedSpec has the key of a task.
 type keyedSpec struct {
 	Key int `json:"key"`
 }
@@ -62,7 +62,7 @@ type (
 
 var keyedKind = taskkit.NewKind(taskkind.Definition[keyedSpec, keyedState, struct{}]{Name: "keyed"})
 
-// keyed tells that a task ran, takes its time, and writes a row if insert is a statement.
+// keyed reports that a task ran, sleeps, and writes a row if insert is a statement.
 type keyed struct {
 	insert string
 	take   time.Duration

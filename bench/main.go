@@ -19,7 +19,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	scenarios []string
 	scale     float64
@@ -92,7 +92,7 @@ func run(args []string) error {
 	return command(ctx, args, os.Stdout, os.Stderr)
 }
 
-// command reads the command line and runs what it says: tables to stdout,
+// command reads the command line and runs the scenarios. It writes tables to stdout, and
 // progress to progress.
 func command(ctx context.Context, args []string, stdout, progress io.Writer) (err error) {
 	o := options{sqlite: true, postgres: true}
@@ -137,7 +137,7 @@ func command(ctx context.Context, args []string, stdout, progress io.Writer) (er
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	outcomes, failed := measure(ctx, o, progress) // what was measured before a failure is of use
+	outcomes, failed := measure(ctx, o, progress) // outcomes before a failure are useful
 	tables := []string{head(o)}
 	for _, out := range outcomes {
 		tables = append(tables, out.table())
@@ -152,8 +152,7 @@ func command(ctx context.Context, args []string, stdout, progress io.Writer) (er
 	return failed
 }
 
-// measure runs the scenarios. With an error it returns what it has measured so
-// far.
+// measure runs the scenarios. With an error it returns the outcomes so far.
 func measure(ctx context.Context, o options, progress io.Writer) (outcomes []outcome, err error) {
 	needs := make(map[string]bool)
 	var chosen []scenario
@@ -205,7 +204,7 @@ func only(c contest, words string) contest {
 	return c
 }
 
-// head says how the tables came about.
+// head describes the run of the tables.
 func head(o options) string {
 	load := ""
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {

@@ -25,8 +25,7 @@ type metric struct {
 	info bool // no ratio: it explains the others
 }
 
-// side is a contender of a contest: measure does all it takes to get a sample,
-// on a fresh database.
+// side is a contender of a contest. Its measure returns a sample, from a fresh database.
 type side struct {
 	name    string
 	measure func(ctx context.Context) (sample, error)
@@ -35,7 +34,7 @@ type side struct {
 // anyPeer stands in a goal for the best of all peers.
 const anyPeer = "the best of the others"
 
-// goal is what a contest is to show. Without a peer it bounds our own median.
+// goal is the goal of a contest. Without a peer it bounds our own median.
 type goal struct {
 	peer   string
 	metric string
@@ -55,17 +54,17 @@ type contest struct {
 	sides    []side
 	goals    []goal
 	goalsOf  []sideGoal
-	rounds   int  // instead of what the command line says, if not 0
+	rounds   int  // replaces the option of the command line, if not 0
 	together bool // the sides of a round run at once: they hardly load the machine
 }
 
-// outcome is a contest with what was measured: samples by side, one a round.
+// outcome is a contest with its samples by side, one a round.
 type outcome struct {
 	contest
 	samples map[string][]sample
 }
 
-// run measures rounds of the contest and tells progress to w.
+// run measures rounds of the contest and writes progress to w.
 func (c contest) run(ctx context.Context, rounds int, w io.Writer) (outcome, error) {
 	if c.rounds != 0 {
 		rounds = c.rounds
@@ -171,7 +170,7 @@ func (c contest) metric(name string) metric {
 	return metric{name: name}
 }
 
-// reached says what a goal asks and whether it is met.
+// reached describes a goal and whether it is met.
 func (o outcome) reached(g goal) (what string, have float64, ok bool) {
 	m := o.metric(g.metric)
 	if g.peer == "" {
@@ -193,7 +192,7 @@ func (o outcome) reached(g goal) (what string, have float64, ok bool) {
 	return fmt.Sprintf("%s against %s at least %s", g.metric, g.peer, figure(g.value)), have, have >= g.value
 }
 
-// reachedBySide says what a goal of another side asks and whether it is met.
+// reachedBySide describes a goal of another side and whether it is met.
 func (o outcome) reachedBySide(g sideGoal) (what string, have float64, ok bool) {
 	have = o.timesOf(g.side, g.peer, o.metric(g.metric))
 	return fmt.Sprintf("%s: %s against %s at least %s", g.side, g.metric, g.peer, figure(g.value)), have, have >= g.value

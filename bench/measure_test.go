@@ -18,8 +18,8 @@ func fixed(name, metric string, order *[]string, figures ...float64) side {
 	}}
 }
 
-// Sides are interleaved, and medians, spreads and ratios are those of all
-// rounds, whichever direction is better.
+// Sides are interleaved, and medians, spreads and ratios are computed over all rounds,
+// whichever direction is better.
 func TestContest(t *testing.T) {
 	t.Parallel()
 	var order []string

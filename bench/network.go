@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// oneWay is how long the network keeps what is sent, each way.
+// oneWay is the delay of the network in each direction.
 const oneWay = 500 * time.Microsecond
 
 // roundTrip is a metric: how long a statement that does nothing took just before a measurement.
 const roundTrip = "SELECT 1 ms"
 
-// network is a process between the sides and PostgreSQL that delays both directions: a process of
-// its own, so that no side's processor time has its.
+// network is a process between the sides and PostgreSQL that delays both directions. It is a process of
+// its own, so that its processor time counts for no side.
 type network struct {
 	member  *member
 	server  string // the DSN of the server behind it
@@ -87,7 +87,7 @@ func (n *network) roundTrip(ctx context.Context) (float64, error) {
 	return quantile(times, 0.5), conn.Close(ctx)
 }
 
-// far adds to what a side measures how far away the server is.
+// far adds the round trip to the server to the sample of a side.
 func (h *host) far(measure func(context.Context) (sample, error)) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		ms, err := h.network.roundTrip(ctx)
@@ -102,8 +102,8 @@ func (h *host) far(measure func(context.Context) (sample, error)) func(context.C
 	}
 }
 
-// overNetwork is the scenario of a server that is a millisecond away: what is measured elsewhere
-// beside the server, for all sides through the same network.
+// overNetwork is the scenario of a server that is a millisecond away: other scenarios with all sides
+// behind the same network.
 func overNetwork(h *host, o options) ([]contest, error) {
 	if !o.postgres {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // peer is a task queue under measurement, on a database of its own that close
-// removes. Its tasks do nothing but tell that they ran; opened with insert, they
-// write a row in the transaction that ends them.
+// removes. Its tasks only report that they ran; opened with insert, they write a row in
+// the transaction that ends them.
 type peer interface {
 	// fill queues n tasks in bulk, the fastest way there is for a user.
 	fill(ctx context.Context, n int) error
@@ -23,7 +23,7 @@ type peer interface {
 	// work starts a worker that calls ran as the first thing in each task. Stop
 	// returns when it has ended.
 	work(ctx context.Context, ran func(stamp int64)) (stop func() error, err error)
-	// done reports whether the database says that no task waits or runs.
+	// done reports whether no task waits or runs in the database.
 	done(ctx context.Context) (bool, error)
 	// quiesce brings the database to rest before the clock starts.
 	quiesce(ctx context.Context) error
@@ -42,7 +42,7 @@ type setup struct {
 // opener opens a peer on a database of its own.
 type opener func(ctx context.Context, h *host, s setup) (peer, error)
 
-// errNotOffered is what a peer returns for what it has no way to do.
+// errNotOffered: a peer does not support a call.
 var errNotOffered = errors.New("the peer offers no way to do this")
 
 // pagesOf cuts n tasks into calls of at most pageSize.
@@ -58,15 +58,15 @@ func pagesOf(n int, f func(n int) error) error {
 // pageSize is how many tasks a bulk call queues.
 const pageSize = 1000
 
-// pollEvery is how often the database is asked whether all is done, once all
-// tasks have run.
+// pollEvery is the interval of the polls after all tasks have run, until all are done in the
+// database.
 const pollEvery = 2 * time.Millisecond
 
 // stuckAfter is when a measurement without progress is given up.
 const stuckAfter = 2 * time.Minute
 
-// drained starts a worker and waits until n tasks have run and, if all is set,
-// the database says that they are done. It returns how long that took.
+// drained starts a worker and waits until n tasks have run and, if all is set, are done in
+// the database. It returns the duration.
 func drained(ctx context.Context, p peer, n int, all bool) (time.Duration, error) {
 	var ran atomic.Int64
 	enough := make(chan struct{})

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// plainPeer is a queue of two statements written by hand on the leanest table
-// that can be one: an id, a status, a payload, and an index of what waits. It
-// knows no failures, kinds, deaths or times: it is the limit that a queue with
-// two durable updates a task has on this database, not a way to live.
+// plainPeer is a queue of two statements written by hand on a minimal table: an id, a
+// status, a payload, and an index of the waiting tasks. It has no failures, kinds,
+// takeovers or times. It shows the limit of a queue with two durable updates for a task
+// on this database.
 type plainPeer struct {
 	db      *sql.DB
 	sqlite  bool
@@ -214,7 +214,7 @@ func (p *plainPeer) each(ctx context.Context, ids []int64, complete string) erro
 	return nil
 }
 
-// run reads what was claimed.
+// run reads the claimed tasks.
 func (p *plainPeer) run(rows *sql.Rows, ran func(int64)) ([]int64, error) {
 	defer rows.Close()
 	var ids []int64

@@ -17,7 +17,7 @@ import (
 const realRun = "taskkit, the real run"
 
 // preview is scenario 10: a preview against the run of the same task. A preview may take
-// 1.1 times as long. No row of the domain may be another afterwards.
+// 1.1 times as long, and must not change a row of the domain.
 func preview(h *host, o options) ([]contest, error) {
 	n := o.scaled(400_000, 10*batchSize)
 	var cs []contest
@@ -52,8 +52,7 @@ func makePeoplePostgres(ctx context.Context, k *kit, n int) error {
 	return k.quiesce(ctx)
 }
 
-// previewed measures a task over a frozen set of all people, and checks what it has
-// changed.
+// previewed measures a task over a frozen set of all people, and checks its changes.
 func previewed(h *host, open opener, makeThem func(context.Context, *kit, int) error, n int, opts []taskkit.SubmitOption) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, setup{}, func(p peer) (sample, error) {
@@ -95,8 +94,8 @@ func previewed(h *host, open opener, makeThem func(context.Context, *kit, int) e
 	}
 }
 
-// checkChanged returns an error unless a task has changed all people, or as a preview
-// none, which it must report as all.
+// checkChanged returns an error unless a task has changed all people, or a preview has
+// changed none and reported all.
 func checkChanged(ctx context.Context, k *kit, id taskkit.ID, n int, before string, preview bool) error {
 	changed := int64(0)
 	err := k.db.QueryRowContext(ctx, "SELECT count(*) FROM people WHERE status = 'paused'").Scan(&changed)

@@ -14,8 +14,8 @@ import (
 // childCommand is the first argument of a worker process.
 const childCommand = "worker"
 
-// child is a worker process: it says that it is ready, begins when it is told
-// to, and works until its input ends.
+// child is a worker process: it prints that it is ready, begins after a line of its input,
+// and works until its input ends.
 //
 //	bench worker taskkit|river DSN
 //	bench worker web DSN, see webServer
@@ -67,7 +67,7 @@ func child(ctx context.Context, args []string, in io.Reader, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	for lines.Scan() { // nothing more is said
+	for lines.Scan() { // no more lines come
 	}
 	return errors.Join(lines.Err(), stop())
 }
@@ -127,10 +127,10 @@ func startProcesses(ctx context.Context, kind, dsn string, n int) (*processes, e
 	return c, nil
 }
 
-// ignore keeps the error of stopping processes and drops the figure.
+// ignore returns only the error of stop.
 func ignore(_ time.Duration, err error) error { return err }
 
-// begin lets them work.
+// begin starts their work.
 func (c *processes) begin() error {
 	for _, m := range c.members {
 		if _, err := fmt.Fprintln(m.in, "go"); err != nil {
@@ -140,7 +140,7 @@ func (c *processes) begin() error {
 	return nil
 }
 
-// stop ends them and returns the processor time that all have used.
+// stop ends them and returns their total processor time.
 func (c *processes) stop() (cpu time.Duration, err error) {
 	var errs []error
 	for _, m := range c.members {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// inManyProcesses is the scenario of more worker processes than the machine has processors: they must not
-// hinder each other.
+// inManyProcesses is the scenario with more worker processes than processors, which must not hinder each
+// other.
 func inManyProcesses(h *host, o options) ([]contest, error) {
 	if !o.postgres {
 		return nil, nil

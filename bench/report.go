@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// figure writes a number with three digits that matter, and no more.
+// figure writes a number with three significant digits.
 func figure(v float64) string {
 	if math.Abs(v) >= 1000 {
 		digits := fmt.Sprintf("%.0f", v)

@@ -32,8 +32,8 @@ SELECT {id}, {id}, '{"items":4}', {then}, CASE WHEN i % 2 = 0 THEN {then} END, {
 SELECT {id}, {nobody}, {then}, 'pause', 'QUEUED' FROM {numbers}`
 )
 
-// retention is scenario 11: how fast each period removes a million rows, and what the drain of
-// tasks loses to a worker that removes.
+// retention is scenario 11: how fast each period removes a million rows, and how much slower the
+// drain of tasks is beside a worker that removes.
 func retention(h *host, o options) ([]contest, error) {
 	old, n := o.scaled(1_000_000, 10_000), o.scaled(100_000, 1000)
 	var cs []contest
@@ -67,7 +67,7 @@ func retention(h *host, o options) ([]contest, error) {
 	return cs, nil
 }
 
-// makePast stores a past in a database. The triggers would, rightly, refuse it.
+// makePast stores a past in a database, without the triggers, which would refuse it.
 func makePast(ctx context.Context, k *kit, n int, statements ...string) error {
 	words := []string{
 		"{s}", "", "{nobody}", "'00000000-0000-4000-8000-000000000000'", "{then}", "'2020-01-01 00:00:00.000'",
@@ -179,7 +179,7 @@ func removed(h *host, open opener, what string, n int) func(context.Context) (sa
 }
 
 // besideCleaner measures a drain of n tasks beside a worker that runs none of them and removes
-// what is old.
+// old rows.
 func besideCleaner(h *host, open opener, n, old int, keep taskkit.Retention) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, setup{}, func(p peer) (got sample, err error) {

@@ -14,14 +14,14 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// riverConfig is how River is run. The zero value is River's defaults, with the
+// riverConfig is a configuration of River. The zero value is River's defaults, with the
 // 100 workers of its documentation.
 type riverConfig struct {
 	workers        int
 	cooldown, poll time.Duration
 }
 
-// riverTuned is the best that was found for River's drain on two cores.
+// riverTuned is the best configuration that was found for River's drain on two cores.
 var riverTuned = riverConfig{workers: 2000, cooldown: 2 * time.Millisecond, poll: 20 * time.Millisecond}
 
 // riverTiny is a job that does nothing.

@@ -42,7 +42,7 @@ type builder struct {
 	err  error
 }
 
-// riverlite builds the program beside this one's sources and returns its path.
+// riverlite builds the program riverlite and returns its path.
 func (h *host) riverlite(ctx context.Context) (string, error) {
 	h.lite.once.Do(func() {
 		h.lite.path = filepath.Join(h.dir, "riverlite")

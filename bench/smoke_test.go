@@ -20,13 +20,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// margin is what the smoke test asks of a comparison in which taskkit is far
-// ahead on a quiet machine. It says "not slower", with room for a machine that
-// is doing something else.
+// margin is the least ratio in the smoke test for a comparison in which taskkit is far
+// ahead on a quiet machine. It tests "not slower", with room for a busy machine.
 const margin = 1.0
 
-// tries is how often a comparison may be repeated before it is called lost. On
-// two busy cores one round of a second proves nothing against us.
+// tries is how often a comparison may be repeated before it is lost. On two busy cores
+// one round of a second proves nothing.
 const tries = 3
 
 // The harness works, and taskkit is not slower than River where it is ahead by
@@ -115,7 +114,7 @@ func TestOtherScenarios(t *testing.T) {
 	}
 }
 
-// What the command line says is checked before a server starts.
+// The command line is checked before a server starts.
 func TestCommandRefuses(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{

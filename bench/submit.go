@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// submit is scenario 3: what a service pays to queue tasks.
+// submit is scenario 3: the costs of a service that submits tasks.
 func submit(h *host, o options) ([]contest, error) {
 	var cs []contest
 	for _, c := range []struct {
@@ -86,14 +86,14 @@ func (c submitCall) do(ctx context.Context, p peer) (int, error) {
 // executions of a statement on a connection anew.
 const warmCalls = 10
 
-// submitsOf measures calls from so many goroutines.
+// submitsOf measures calls from a number of goroutines.
 func submitsOf(h *host, open opener, s setup, goroutines, calls int, call submitCall) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, s, func(p peer) (sample, error) {
 			if err := p.quiesce(ctx); err != nil {
 				return nil, err
 			}
-			// After that, since PostgreSQL plans anew what was planned before its ANALYZE.
+			// After the warm calls, since PostgreSQL plans again after an ANALYZE.
 			warm := slices.Repeat([]func() error{func() error {
 				_, err := call.do(ctx, p)
 				return err

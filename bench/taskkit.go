@@ -46,7 +46,7 @@ func pgDB(dsn string, t *tracer) (*sql.DB, error) {
 	return db, nil
 }
 
-// kit is taskkit under measurement, on its default Config.
+// kit measures taskkit with its default Config.
 type kit struct {
 	db     *sql.DB
 	name   string                // of the database
@@ -54,7 +54,7 @@ type kit struct {
 	source string                // the DSN of both
 	insert string                // the statement of tasks that write, or ""
 	rows   func(rows int) string // the statement that inserts rows
-	left   string                // asks whether a task waits or runs
+	left   string                // the query whether a task waits or runs
 	rest   func(ctx context.Context) error
 	drop   func() error
 }
@@ -219,7 +219,7 @@ func (k *kit) quiesce(ctx context.Context) error { return k.rest(ctx) }
 
 func (k *kit) close() error { return k.drop() }
 
-// quiet is a log that nobody reads: what is measured is not the terminal.
+// quiet discards the log, so that no terminal is measured.
 func quiet() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tracer takes the time of the statements that claim tasks: on the client, from
-// the request to the last row.
+// tracer measures the statements that claim tasks, on the client, from the request to
+// the last row.
 type tracer struct {
 	mu     sync.Mutex
 	claims []time.Duration
@@ -46,7 +46,7 @@ func (t *tracer) p99() float64 {
 	return quantile(t.claims, 0.99)
 }
 
-// reset forgets what was measured.
+// reset removes the measured times.
 func (t *tracer) reset() {
 	t.mu.Lock()
 	t.claims = nil

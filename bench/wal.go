@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// walPosition is where the write-ahead log has got to.
+// walPosition is a position in the write-ahead log.
 type walPosition struct {
 	lsn   string
 	bytes int64
 }
 
-// walPosition asks the server, and what is written so far is on the disk.
+// walPosition returns the present position, after a flush of the log to the disk.
 func (h *host) walPosition(ctx context.Context) (walPosition, error) {
 	var p walPosition
 	err := h.queryRow(ctx, "SELECT pg_current_wal_insert_lsn()::text, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint", &p.lsn, &p.bytes)
@@ -48,8 +48,8 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// walTold adds to a sample what the log since before tells about each of n
-// tasks. Without pg_waldump it is the bytes alone.
+// walTold adds the figures of the log since before to a sample, for each of n tasks.
+// Without pg_waldump these are only the bytes.
 func (h *host) walTold(ctx context.Context, before walPosition, n int, to sample) error {
 	after, err := h.walPosition(ctx)
 	if err != nil {

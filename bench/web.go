@@ -31,7 +31,7 @@ const webCommand = "web"
 // webPath starts a job.
 const webPath = "/tiny"
 
-// webUsage is what a server says of itself.
+// webUsage is the usage that a server reports.
 type webUsage struct {
 	Queries int64 `json:"queries"` // and other statements, since it began
 	RSS     int64 `json:"rss"`     // resident memory, in bytes
@@ -87,7 +87,7 @@ func webServer(ctx context.Context, dsn string, in io.Reader, out io.Writer) err
 	return err
 }
 
-// residentMemory is that of this process.
+// residentMemory returns the resident memory of this process.
 func residentMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -132,7 +132,7 @@ func startWeb(ctx context.Context, k *kit) (*webProcess, error) {
 	return w, nil
 }
 
-// usage asks the process for its usage.
+// usage requests the usage of the process.
 func (w *webProcess) usage() (u webUsage, err error) {
 	if _, err := fmt.Fprintln(w.in); err != nil {
 		return u, fmt.Errorf("ask a process that serves jobs: %w", err)
@@ -148,7 +148,7 @@ func (w *webProcess) stop() error {
 	return errors.Join(w.in.Close(), w.wait())
 }
 
-// connectorOf returns how the database of a DSN is reached.
+// connectorOf returns a connector for the database of a DSN.
 func connectorOf(dsn string) (connector, error) {
 	if strings.HasPrefix(dsn, "file:") {
 		return &sqliteConnector{dsn, &sqlite.Driver{}}, nil

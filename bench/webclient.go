@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// webClient makes requests on one connection. It does little more than a load generator in C, so that what
-// is measured is the server.
+// webClient makes requests on one connection. It does little more than a load generator in C, so that
+// mostly the server is measured.
 type webClient struct {
 	conn net.Conn
 	in   *bufio.Reader

@@ -40,7 +40,7 @@ func (c *countedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &countedConn{whole, c.n}, nil
 }
 
-// wholeConn is what both drivers' connections are. That of pgx has a NamedValueChecker too.
+// wholeConn is the interface of both drivers' connections. A connection of pgx has a NamedValueChecker too.
 type wholeConn interface {
 	driver.Conn
 	driver.ConnBeginTx

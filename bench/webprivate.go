@@ -21,8 +21,8 @@ var privateCalls = []struct{ method, below, body string }{
 	{"PATCH", "", `{"priority":1}`}, {"DELETE", "", ""},
 }
 
-// private is scenario 15: whether the time of an answer tells that another person's job exists. Each figure is the
-// median time of an answer about such a job, divided by that of one about no job; they take turns.
+// private is scenario 15: whether the time of an answer reveals that another person's job exists. Each figure is the
+// median time of an answer about such a job, divided by the median time of an answer about no job. They alternate.
 func private(h *host, o options) ([]contest, error) {
 	n := o.scaled(200, 20)
 	var metrics []metric

@@ -47,7 +47,7 @@ func watch(h *host, o options) ([]contest, error) {
 	return cs, nil
 }
 
-// stopEvery is the time between two changes. All at once would measure how fast the machine can answer.
+// stopEvery is the time between two changes. Simultaneous changes would measure the speed of the machine.
 const stopEvery = 10 * time.Millisecond
 
 // watchers are requests that wait.
@@ -60,7 +60,7 @@ type watchers struct {
 	seen []time.Duration // from before the change to the answer
 }
 
-// watchedJob is a job, and whose it is.
+// watchedJob is a job and its owner.
 type watchedJob struct {
 	id      taskkit.ID
 	person  string
@@ -70,8 +70,8 @@ type watchedJob struct {
 	changed chan struct{}
 }
 
-// watchedBy measures so many watchers of each job: what they cost while nothing changes, and how long a change
-// takes to reach them.
+// watchedBy measures a number of watchers of each job: their costs while nothing changes, and the delay of a
+// change.
 func watchedBy(h *host, open opener, jobs, each int) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		return with(ctx, h, open, setup{}, func(p peer) (got sample, err error) {
@@ -130,15 +130,15 @@ func watchedBy(h *host, open opener, jobs, each int) func(context.Context) (samp
 	}
 }
 
-// runBy makes a worker that never dies, and lets it run all tasks. The triggers would, rightly, refuse that.
+// runBy assigns all tasks to a worker that never dies, without the triggers, which would refuse it.
 var runBy = []string{
 	`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots) VALUES ('bench', 'bench', 3600000, '{"tiny":[1]}', '["default"]', 1000)`,
 	`UPDATE {s}taskkit_queued_task SET workflow_status = 'EXECUTING', fence = 1, checkpoint_seq = 1, scheduled_by_process = 'bench',
   execution_started_date = created_date`,
 }
 
-// submit makes the jobs, each of a person of its own. They are made RUNNING by hand: to run so many at once takes
-// many workers, and what the watchers cost does not depend on them.
+// submit makes the jobs, each with its own owner. An UPDATE makes them RUNNING: to execute them at once would
+// take many workers, and does not affect the costs of the watchers.
 func (w *watchers) submit(ctx context.Context, k *kit) error {
 	for i := range w.jobs {
 		person := uuid.New()
@@ -178,7 +178,7 @@ func (w *watchers) read(ctx context.Context, of *watchedJob) (*taskhttp.Job, err
 	return &j, err
 }
 
-// begin lets the watchers wait.
+// begin starts the watchers.
 func (w *watchers) begin(ctx context.Context, each int) error {
 	for i := range w.jobs {
 		job := &w.jobs[i]

@@ -13,10 +13,9 @@ import (
 // claimP99 is a metric.
 const claimP99 = "claim p99 ms"
 
-// finishedTasks and queuedTasks fill taskkit's table without going through it:
-// the triggers would, rightly, refuse a task that begins as COMPLETED. The
-// queued ones are of a queue that no worker of the benchmark serves, or of the
-// one it does.
+// finishedTasks and queuedTasks fill taskkit's table without the triggers, which would
+// refuse a new task that is COMPLETED. The queued tasks are in a queue that no worker of
+// the benchmark serves, or in the worker's own.
 const (
 	finishedTasks = `INSERT INTO taskkit.taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id,
   execution_component_name, execution_spec, workflow_status, scheduling_started_date, execution_started_date, workflow_stopped_date, fence)
@@ -29,7 +28,7 @@ SELECT (lpad(to_hex(1600000000000 + i), 12, '0') || '70008000000000000001')::uui
 FROM (SELECT i, md5((i %% 1000)::text)::uuid AS o FROM generate_series(1::bigint, %d) i) s`
 )
 
-// weight is scenario 6: what a table full of the past costs.
+// weight is scenario 6: the costs of a table full of old tasks.
 func weight(h *host, o options) ([]contest, error) {
 	if !o.postgres {
 		return nil, nil
@@ -109,8 +108,8 @@ func (p *prepared) make(ctx context.Context) (string, error) {
 		"CHECKPOINT")
 }
 
-// weighed measures a drain of n tasks, and its claims, beside a past. When the
-// past has tasks for the worker's queue, the first n that run are measured.
+// weighed measures a drain of n tasks and its claims beside a past. If the past has
+// tasks in the worker's queue, it measures the first n that run.
 func weighed(h *host, open opener, past *prepared, n int) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		template, err := past.template(ctx)
@@ -128,7 +127,7 @@ func weighed(h *host, open opener, past *prepared, n int) func(context.Context) 
 			if err := h.admin(ctx, "CHECKPOINT"); err != nil {
 				return nil, err
 			}
-			// Until the last has run: beside others, done would wait for those as well.
+			// Until the last has run: done would also wait for other tasks.
 			took, err := drained(ctx, p, n, false)
 			if err != nil {
 				return nil, err

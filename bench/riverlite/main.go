@@ -52,7 +52,7 @@ func (w *worker) Work(_ context.Context, job *river.Job[tiny]) error {
 	return nil
 }
 
-// run measures what the arguments say.
+// run measures the mode of the arguments.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) != 3 {
 		return errors.New("usage: riverlite drain|submit|submitmany|latency N FILE")
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", args[2], err)
 	}
-	db.SetMaxOpenConns(1) // as River's driver asks for
+	db.SetMaxOpenConns(1) // as River's driver requires
 	defer db.Close()
 	log := slog.New(slog.DiscardHandler)
 	m, err := rivermigrate.New(riversqlite.New(db), &rivermigrate.Config{Logger: log})
@@ -124,8 +124,8 @@ func insert(ctx context.Context, c *river.Client[*sql.Tx], n int) error {
 	return nil
 }
 
-// drain measures until the database says that n jobs are completed, with the
-// best configuration that was found.
+// drain measures until n jobs are completed in the database, with the best configuration
+// that was found.
 func drain(ctx context.Context, db *sql.DB, n int) (map[string]float64, error) {
 	var (
 		mu  sync.Mutex
