@@ -102,7 +102,7 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]s
 		applied, err = s.applyReport(ctx, s.db, writes[0])
 	default:
 		applied = make([]store.Applied, len(writes))
-		err = s.sender.inTx(ctx, func(q store.Querier) error {
+		err = s.pool.InTx(ctx, func(q store.Querier) error {
 			for _, r := range rs {
 				part := make([]*store.Write, len(r))
 				for i, n := range r {

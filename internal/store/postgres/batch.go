@@ -11,23 +11,15 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/pgtx"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlscan"
 )
 
-// commitWithin bounds a COMMIT, whose context is nobody's but its own: the
-// batch's may end while the answer is on its way.
-const commitWithin = 15 * time.Second
-
 // batchTx is a batch's transaction.
 type batchTx struct {
+	*pgtx.Tx
 	store *Store
-	tx    *sql.Tx
-	conn  *batchConn
-	pool  *sql.DB // has the one connection
-	// end ends the context that COMMIT and ROLLBACK run under.
-	end  context.CancelFunc
-	over bool
 }
 
 // holdQuery locks the row of a task against takeover, or raises an error if the task lease is lost, so that nothing that
@@ -42,38 +34,22 @@ SELECT coalesce((SELECT '' FROM limits, {s}taskkit_queued_task q
 WHERE q.id = $1 AND q.fence = $2 AND q.checkpoint_seq = $3 AND q.workflow_status` + sqlbase.AsExpression + ` IN ('SCHEDULING', 'EXECUTING')
 FOR KEY SHARE OF q), {s}taskkit_unapplied($1, $2, $3, false))`
 
-// Begin implements [store.Store]. BEGIN and the lock are sent with the first statement of the transaction, in one round trip: that the
-// task lease is lost is the error of this statement.
+// Begin implements [store.Store]. The lock is sent with the first statement of the transaction, which returns the error that
+// the task lease is lost.
 func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		if cause := ctx.Err(); cause != nil {
-			err = cause
+	tx, err := s.pool.Begin(ctx, func(err error) error {
+		if pgtx.SQLState(err) == leaseLost {
+			err = store.ErrLost
 		}
-		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
-	}
-	c := &batchConn{pool: s.sender, task: h.ID, first: s.beginning(h, l)}
-	if err := c.use(conn); err != nil {
-		sqlbase.Discard(conn)
-		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
-	}
-	own, end := context.WithCancel(context.WithoutCancel(ctx))
-	c.endWith(own)
-	b := &batchTx{store: s, conn: c, pool: sql.OpenDB(c), end: end}
-	if b.tx, err = b.pool.BeginTx(own, nil); err != nil {
-		sqlbase.Discard(c.conn)
-		b.close()
-		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
-	}
-	return b, nil
-}
-
-// beginning are BEGIN and the lock.
-func (s *Store) beginning(h store.Lease, l store.TxTimeouts) []sqlbase.Step {
-	return []sqlbase.Step{{Text: "BEGIN"}, {
+		return fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+	}, sqlbase.Step{
 		Text: s.Fixed(holdQuery),
 		Args: []any{h.ID.String(), h.Fence, h.Seq, setting(l.Idle), setting(l.Statement), setting(l.Lock)},
-	}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &batchTx{tx, s}, nil
 }
 
 // setting is a limit as PostgreSQL takes it; "0" is none.
@@ -87,7 +63,7 @@ func (t *batchTx) Handle(query string) (store.Querier, error) {
 	if err := sqlscan.RejectTxControl(t.store.Dialect(), query); err != nil {
 		return nil, err
 	}
-	return t.tx, nil
+	return t.Tx.Tx, nil
 }
 
 // ExecContext implements [store.Querier].
@@ -95,7 +71,7 @@ func (t *batchTx) ExecContext(ctx context.Context, query string, args ...any) (s
 	if err := sqlscan.RejectTxControl(t.store.Dialect(), query); err != nil {
 		return nil, err
 	}
-	return t.tx.ExecContext(ctx, query, args...)
+	return t.Tx.ExecContext(ctx, query, args...)
 }
 
 // QueryContext implements [store.Querier].
@@ -103,7 +79,7 @@ func (t *batchTx) QueryContext(ctx context.Context, query string, args ...any) (
 	if err := sqlscan.RejectTxControl(t.store.Dialect(), query); err != nil {
 		return nil, err
 	}
-	return t.tx.QueryContext(ctx, query, args...)
+	return t.Tx.QueryContext(ctx, query, args...)
 }
 
 // Insert implements [store.Tx].
@@ -128,82 +104,49 @@ func (t *batchTx) ReleaseSavepoint(ctx context.Context, name string) error {
 
 // Commit implements [store.Tx]. The last write is sent together with COMMIT, if it can be.
 func (t *batchTx) Commit(ctx context.Context, w store.Write) (applied store.Applied, err error) {
-	if t.over {
-		return store.Applied{}, sql.ErrTxDone
-	}
-	if ready, err := t.prepareLast(ctx, &w, &applied); !ready {
+	last, err := t.prepareLast(ctx, &w, &applied)
+	if err != nil || len(last) == 0 {
 		t.Rollback()
 		return applied, err
 	}
-	t.over = true
-	deadline := time.AfterFunc(commitWithin, t.end)
-	err = t.tx.Commit()
-	deadline.Stop()
-	t.close()
-	if err != nil {
-		return store.Applied{}, t.commitError(w.ID, err)
+	switch err := t.Tx.Commit(last...); {
+	case err == nil:
+		applied.OK = true
+		return applied, nil
+	case store.Unknown(err), errors.Is(err, sql.ErrTxDone):
+		return store.Applied{}, err
+	case pgtx.SQLState(err) == leaseLost, errors.Is(err, store.ErrLost):
+		return store.Applied{}, nil
+	default:
+		return store.Applied{}, lastWriteFailed(w.ID, err)
 	}
-	applied.OK = true
-	return applied, nil
 }
 
-// prepareLast prepares the last write for the commit, or makes it when that takes several steps. It reports whether to commit.
-// The outcome is in applied, but for what the commit finds.
-func (t *batchTx) prepareLast(ctx context.Context, w *store.Write, applied *store.Applied) (ready bool, err error) {
+// prepareLast returns the statements to send with COMMIT. When the last write takes several steps it is made here. None: the
+// batch is not to be committed. What the last write has found by then is in applied.
+func (t *batchTx) prepareLast(ctx context.Context, w *store.Write, applied *store.Applied) ([]sqlbase.Step, error) {
 	if err := ctx.Err(); err != nil {
-		return false, lastWriteFailed(w.ID, err)
+		return nil, lastWriteFailed(w.ID, err)
 	}
-	t.conn.last, err = t.store.lastStatements(ctx, w, &applied.Control)
-	if err != nil || len(t.conn.last) > 0 {
-		return err == nil, err
+	last, err := t.store.lastStatements(ctx, w, &applied.Control)
+	if err != nil || len(last) > 0 {
+		return last, err
 	}
-	all, err := t.store.apply(ctx, t.tx, []*store.Write{w})
+	all, err := t.store.apply(ctx, t.Tx, []*store.Write{w})
 	if errors.Is(err, store.ErrLost) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, lastWriteFailed(w.ID, err)
+		return nil, lastWriteFailed(w.ID, err)
 	}
-	*applied = all[0]
+	if *applied = all[0]; !applied.OK {
+		return nil, nil
+	}
 	// In a transaction in which a statement has failed meanwhile, PostgreSQL answers COMMIT with ROLLBACK and no error.
-	t.conn.last = []sqlbase.Step{{Text: "SELECT 1"}}
-	return applied.OK, nil
-}
-
-// commitError is the error of a commit that has failed; nil: the task lease is lost.
-func (t *batchTx) commitError(task uuid.UUID, err error) error {
-	switch {
-	case errors.Is(err, store.ErrLost):
-		return nil
-	case t.conn.failed != nil: // it never began
-		return err
-	case !t.conn.refusedLast(err):
-		return &store.UnknownError{Err: err}
-	case sqlState(err) == leaseLost:
-		return nil
-	}
-	return lastWriteFailed(task, err)
+	return []sqlbase.Step{{Text: "SELECT 1"}}, nil
 }
 
 // lastWriteFailed is the error of a last write, which was not committed.
 func lastWriteFailed(task uuid.UUID, err error) error {
 	return fmt.Errorf("write the end of a batch of task %s: %w", task, err)
-}
-
-// Rollback implements [store.Tx].
-func (t *batchTx) Rollback() {
-	if t.over {
-		return
-	}
-	t.over = true
-	deadline := time.AfterFunc(sqlbase.RollbackWithin, t.end)
-	_ = t.tx.Rollback()
-	deadline.Stop()
-	t.close()
-}
-
-// close gives the connection back.
-func (t *batchTx) close() {
-	t.end()
-	_ = t.pool.Close()
 }

@@ -3,10 +3,10 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/pgtx"
 	"taskkit.dev/internal/store/sqlbase"
 )
 
@@ -34,11 +34,10 @@ func (s *Store) ReadPresence(ctx context.Context, process string) (store.Presenc
 	return r, err
 }
 
-// denied reports whether a role may not do what was asked.
+// denied reports whether the role lacks a right.
 func denied(err error) bool {
 	const insufficientPrivilege = "42501"
-	var state interface{ SQLState() string }
-	return errors.As(err, &state) && state.SQLState() == insufficientPrivilege
+	return pgtx.SQLState(err) == insufficientPrivilege
 }
 
 // takePresence takes a presence lock on the connection of the listener, which must not

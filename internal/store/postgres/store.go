@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/pgtx"
 	"taskkit.dev/internal/store/sqlbase"
 )
 
@@ -16,8 +17,8 @@ import (
 // connections: locks and settings end with the transaction.
 type Store struct {
 	*sqlbase.Base
-	db     *sql.DB
-	sender *sender
+	db   *sql.DB
+	pool *pgtx.Pool
 	Options
 
 	floors floors
@@ -42,9 +43,9 @@ type Options struct {
 // New returns the store of the tables in a schema. The pool stays the caller's.
 func New(db *sql.DB, schema string, o Options) *Store {
 	o.ProbeEvery = cmp.Or(o.ProbeEvery, 30*time.Second)
-	s := &sender{db}
+	p := pgtx.NewPool(db)
 	return &Store{
-		Base: sqlbase.New(db, schema, dialect.Postgres, s.inTx), db: db, sender: s, Options: o,
+		Base: sqlbase.New(db, schema, dialect.Postgres, p.InTx), db: db, pool: p, Options: o,
 		applies: make(map[updatePlan]string), lasts: make(map[lastPlan]string),
 	}
 }

@@ -1,4 +1,4 @@
-package postgres
+package pgtx
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func insertStep(n int64) sqlbase.Step {
 
 // add adds steps to a transaction.
 func add(q store.Querier, steps ...sqlbase.Step) {
-	q.(sqlbase.Queue).Add(steps...) //nolint:errcheck,forcetypeassert // each transaction of inTx is a queue
+	q.(sqlbase.Queue).Add(steps...) //nolint:errcheck,forcetypeassert // each transaction of InTx is a queue
 }
 
 // However a transaction ends, all of it is stored or nothing, and no connection of the pool stays inside one.
@@ -112,7 +112,7 @@ func TestTransactionsEnd(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			err := (&sender{db.DB}).inTx(ctx, func(q store.Querier) error { return c.f(ctx, cancel, q) })
+			err := (&Pool{db.DB}).InTx(ctx, func(q store.Querier) error { return c.f(ctx, cancel, q) })
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got the error %v, want %q", err, c.want)
 			}
@@ -174,7 +174,7 @@ type oneByOneConn interface {
 func TestTransactionHasLimit(t *testing.T) {
 	t.Parallel()
 	db := withNumbers(t)
-	if err := (&sender{db.DB}).inTx(t.Context(), func(q store.Querier) error {
+	if err := (&Pool{db.DB}).InTx(t.Context(), func(q store.Querier) error {
 		_, err := sqlrows.Query(t.Context(), q, "SHOW idle_in_transaction_session_timeout", nil, func(rows *sql.Rows) error {
 			var limit string
 			err := rows.Scan(&limit)
@@ -196,7 +196,7 @@ func TestTransactionOfPanicEnds(t *testing.T) {
 	db := withNumbers(t)
 	func() {
 		defer func() { _ = recover() }()
-		_ = (&sender{db.DB}).inTx(t.Context(), func(q store.Querier) error {
+		_ = (&Pool{db.DB}).InTx(t.Context(), func(q store.Querier) error {
 			_, err := q.ExecContext(t.Context(), "INSERT INTO numbers (n) VALUES (1)")
 			panic(err)
 		})
@@ -222,7 +222,7 @@ func TestTransactionOnLostConnection(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), "SELECT pg_terminate_backend($1, 10000)", pid); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&sender{pool}).inTx(t.Context(), func(q store.Querier) error { add(q, insertStep(1)); return nil }); err != nil {
+	if err := (&Pool{pool}).InTx(t.Context(), func(q store.Querier) error { add(q, insertStep(1)); return nil }); err != nil {
 		t.Error(err)
 	}
 	outside(t, db, true)

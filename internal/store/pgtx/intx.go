@@ -1,4 +1,4 @@
-package postgres
+package pgtx
 
 import (
 	"context"
@@ -11,16 +11,16 @@ import (
 	"taskkit.dev/internal/store/sqlbase"
 )
 
-// setIdleTimeout bounds the silence of a client inside a transaction of the
-// runtime's own. Its rows are locked until the server ends it, and reapers skip
+// setIdleTimeout bounds the silence of a client inside a transaction of
+// the store. Its rows are locked until the server ends it, and reapers skip
 // locked rows: nothing could be taken over from a process that could not be
 // declared dead.
 const setIdleTimeout = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
-// inTx runs f in a transaction of the runtime's own. No connection returns to the pool before its transaction has ended. An error
+// InTx runs f in a transaction. No connection returns to the pool before its transaction has ended. An error
 // of the COMMIT does not say whether the transaction was committed.
-func (s *sender) inTx(ctx context.Context, f func(store.Querier) error) error {
-	t := &tx{pool: s}
+func (p *Pool) InTx(ctx context.Context, f func(store.Querier) error) error {
+	t := &tx{pool: p}
 	done := false
 	defer func() {
 		if !done {
@@ -38,7 +38,7 @@ func (s *sender) inTx(ctx context.Context, f func(store.Querier) error) error {
 // tx is a transaction that begins with its first statement. BEGIN, the steps that wait and COMMIT are one
 // round trip if nothing comes between them.
 type tx struct {
-	pool   *sender
+	pool   *Pool
 	conn   *sql.Conn // nil: it has not begun
 	steps  []sqlbase.Step
 	failed error // of a statement: the server would answer COMMIT with ROLLBACK, which is no error
@@ -123,7 +123,7 @@ func (t *tx) ready(ctx context.Context) error {
 	return t.send(ctx)
 }
 
-// note notes that a statement has failed, and returns why. A driver may call the connection bad if the context has ended before
+// note records the error of a statement and returns it. A driver may call the connection bad if the context has ended before
 // it sent the statement.
 func (t *tx) note(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil && errors.Is(err, driver.ErrBadConn) {

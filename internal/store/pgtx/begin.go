@@ -1,55 +1,51 @@
-package postgres
+package pgtx
 
 import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 )
 
-// use makes conn the connection of the batch.
-func (c *batchConn) use(conn *sql.Conn) error {
-	c.conn = conn
-	return conn.Raw(func(inner any) error {
+// use makes a connection of the pool the connection of the transaction.
+func (c *conn) use(reserved *sql.Conn) error {
+	c.reserved = reserved
+	return reserved.Raw(func(inner any) error {
 		c.inner = inner
 		return nil
 	})
 }
 
-// begin sends BEGIN and the lock, and then more steps in the same round trip. It reports whether the transaction
-// has begun; the error may then be one of more. If it has not begun and there is no error, nothing was executed, as when one of
-// them cannot be prepared or encoded: then it is to be begun alone. After any other error, and after a panic, the batch has no
-// connection, and all that follows has the same error.
-func (c *batchConn) begin(ctx context.Context, more ...sqlbase.Step) (began bool, err error) {
+// begin sends the first steps, and then more in the same round trip. It reports whether the transaction
+// has begun; the error may then be that of a further step. If it has not begun and there is no error, nothing was executed, as when
+// a step cannot be prepared or encoded: then begin is to be called without more. After any other error, and after a panic, the
+// transaction has no connection, and every statement returns the same error.
+func (c *conn) begin(ctx context.Context, more ...sqlbase.Step) (began bool, err error) {
 	c.failed = errPanicked // until it has returned
 	begun := func(n int) bool { return n >= len(c.first) }
 	nothing := func(n int) bool { return n == 0 && len(more) > 0 && ctx.Err() == nil }
-	conn, n, err := c.pool.sendFirst(ctx, c.conn, slices.Concat(c.first, more), func(n int) bool { return begun(n) || nothing(n) })
-	if conn != nil && conn != c.conn { // it has been replaced
-		if lost := c.use(conn); lost != nil {
-			sqlbase.Discard(conn)
-			conn, err = nil, lost
+	used, n, err := c.pool.sendFirst(ctx, c.reserved, slices.Concat(c.first, more), func(n int) bool { return begun(n) || nothing(n) })
+	if used != nil && used != c.reserved {
+		if lost := c.use(used); lost != nil {
+			sqlbase.Discard(used)
+			used, err = nil, lost
 		}
 	}
 	switch cause := ctx.Err(); {
-	case conn != nil && begun(n):
+	case used != nil && begun(n):
 		c.first, c.failed = nil, nil
 		return true, err
-	case conn != nil:
+	case used != nil:
 		c.failed = nil
 		return false, nil
 	case cause != nil:
 		err = cause
-	case sqlState(err) == leaseLost:
-		err = store.ErrLost
 	}
-	c.failed = fmt.Errorf("begin a batch of task %s: %w", c.task, err)
+	c.failed = c.beginError(err)
 	return false, c.failed
 }
 
@@ -57,10 +53,10 @@ func (c *batchConn) begin(ctx context.Context, more ...sqlbase.Step) (began bool
 var errPanicked = errors.New("the batch's transaction could not begin: a parameter of its first statement panicked")
 
 // hasBegun reports whether the transaction has begun.
-func (c *batchConn) hasBegun() bool { return len(c.first) == 0 && c.failed == nil }
+func (c *conn) hasBegun() bool { return len(c.first) == 0 && c.failed == nil }
 
 // ready begins the transaction, if it has not begun.
-func (c *batchConn) ready(ctx context.Context) error {
+func (c *conn) ready(ctx context.Context) error {
 	if c.failed == nil && len(c.first) > 0 {
 		_, err := c.begin(ctx)
 		return err
@@ -68,9 +64,9 @@ func (c *batchConn) ready(ctx context.Context) error {
 	return c.failed
 }
 
-// execFirst runs the statement with which the transaction begins. It reports false if that must be sent by itself, after the beginning:
-// its text may be several statements, or pgx may do something special with a parameter.
-func (c *batchConn) execFirst(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, done bool, err error) {
+// execFirst runs the statement with which the transaction begins. It reports false if the statement must be sent by itself
+// after the beginning: when its text may be several statements, or pgx treats a parameter specially.
+func (c *conn) execFirst(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, done bool, err error) {
 	if values, plain := plainValues(args); plain {
 		var affected int64
 		began, err := c.begin(ctx, sqlbase.Step{Text: query, Args: values, Affected: &affected})
@@ -82,8 +78,8 @@ func (c *batchConn) execFirst(ctx context.Context, query string, args []driver.N
 	return nil, err != nil, err
 }
 
-// maxFirstValues is how many parameters a statement has at most that is sent with the beginning. For a larger one a round trip
-// is little.
+// maxFirstValues is the largest number of parameters of a statement that is sent with the beginning. For a larger one a round
+// trip costs little.
 const maxFirstValues = 1000
 
 // plainValues returns the values of parameters, and whether there are any, not too many, and all are of types of

@@ -1,4 +1,4 @@
-package postgres
+package pgtx
 
 import (
 	"cmp"
@@ -14,12 +14,15 @@ import (
 	"taskkit.dev/internal/store/sqlbase"
 )
 
-// sender sends statements on connections of a pool. It is safe for concurrent use.
-type sender struct{ db *sql.DB }
+// Pool runs transactions on the connections of a *sql.DB. It is safe for concurrent use.
+type Pool struct{ db *sql.DB }
+
+// NewPool returns the Pool of a *sql.DB, which stays the caller's.
+func NewPool(db *sql.DB) *Pool { return &Pool{db} }
 
 // send runs steps one after another and stops at the first that fails. It returns how many have succeeded. On a
 // connection of pgx they take one round trip, on one of another driver one each.
-func (s *sender) send(ctx context.Context, conn *sql.Conn, steps ...sqlbase.Step) (n int, err error) {
+func (p *Pool) send(ctx context.Context, conn *sql.Conn, steps ...sqlbase.Step) (n int, err error) {
 	var (
 		pipelined bool
 		failed    error
@@ -83,8 +86,8 @@ func readResult(results pgx.BatchResults, s sqlbase.Step) error {
 	return rows.Err()
 }
 
-// sqlState returns the code of an error that the server has returned, or "".
-func sqlState(err error) string {
+// SQLState returns the SQLSTATE of an error that the server has returned, or "".
+func SQLState(err error) string {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
 		return state.SQLState()
@@ -92,10 +95,10 @@ func sqlState(err error) string {
 	return ""
 }
 
-// refused reports whether an error is the server's answer to a statement, after which the connection can be used. It is not one
-// that ends the connection: operator intervention (class 57, but for the end of one statement), and connection exceptions (08).
+// refused reports whether the server has refused a statement and kept the connection. Errors that end the connection are
+// operator intervention (class 57, except the cancellation of one statement) and connection exceptions (class 08).
 func refused(err error) bool {
-	state := sqlState(err)
+	state := SQLState(err)
 	return state != "" && !strings.HasPrefix(state, "08") && (!strings.HasPrefix(state, "57") || state == queryCanceled)
 }
 

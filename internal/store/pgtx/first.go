@@ -1,4 +1,4 @@
-package postgres
+package pgtx
 
 import (
 	"context"
@@ -14,9 +14,9 @@ const connectTries = 3
 
 // sendFirst sends the steps with which a transaction begins. A connection that was lost while it was idle is replaced by
 // another one of the pool, as database/sql does. It returns how many steps have succeeded, and the connection that the
-// transaction has, also after an error for whose number of steps keeps is true. After any other error, and after a panic, the connection
-// has been given back, and what is returned is nil.
-func (s *sender) sendFirst(
+// transaction has. After an error the transaction has a connection only if keeps is true for the number of steps; otherwise,
+// and after a panic, the connection has been returned to the pool or closed, and nil is returned.
+func (p *Pool) sendFirst(
 	ctx context.Context, conn *sql.Conn, steps []sqlbase.Step, keeps func(n int) bool,
 ) (used *sql.Conn, n int, err error) {
 	returned := false
@@ -26,14 +26,14 @@ func (s *sender) sendFirst(
 		}
 	}()
 	for tries := 1; ; tries++ {
-		n, err = s.send(ctx, conn, steps...)
+		n, err = p.send(ctx, conn, steps...)
 		if err == nil || keeps(n) {
 			returned = true
 			return conn, n, err
 		}
 		giveBack(ctx, conn, err)
 		if tries < connectTries && n == 0 && unsent(err) {
-			if conn, err = s.db.Conn(ctx); err == nil {
+			if conn, err = p.db.Conn(ctx); err == nil {
 				continue
 			}
 		}
@@ -42,13 +42,13 @@ func (s *sender) sendFirst(
 	}
 }
 
-// unsent reports whether an error says that nothing was sent.
+// unsent reports whether nothing was sent before an error.
 func unsent(err error) bool {
 	var safe interface{ SafeToRetry() bool }
 	return errors.Is(err, driver.ErrBadConn) || errors.As(err, &safe) && safe.SafeToRetry()
 }
 
-// giveBack returns a connection to the pool whose transaction could not begin, or closes it.
+// giveBack rolls back what a transaction has begun and returns its connection to the pool, or closes it.
 func giveBack(ctx context.Context, conn *sql.Conn, err error) {
 	if refused(err) {
 		ctx, cancel := sqlbase.Detached(ctx, sqlbase.RollbackWithin)
