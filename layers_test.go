@@ -37,8 +37,9 @@ var layers = []layer{
 	{"internal/dialect", nil, "the names of the databases"},
 	{"internal/cmd/schemaplan", []string{"internal/lifecycle", "ent/...", "migrations"}, "the planner reads the ent schema to write migrations"},
 	{"internal/cmd/withdb", []string{"internal/testkit/..."}, "it starts the servers of the tests"},
+	{"internal/cmd/suite", nil, "it runs the go command"},
 	{"internal/demo/caseload/...", nil, "the demonstration domain is the user's side: it knows nothing of taskkit"},
-	{"internal/demo/mailserver", nil, "the demonstration's mail server knows nothing of taskkit"},
+	{"cmd/taskkit/internal/mailserver", nil, "the demonstration's mail server knows nothing of taskkit"},
 	{"internal/itemkey", nil, "the identity of items"},
 	{"internal/workrate", nil, "the arithmetic of rates"},
 	{"internal/cronline", nil, "the arithmetic of wall times"},
@@ -55,9 +56,6 @@ var layers = []layer{
 	{"internal/...", []string{"internal/...", "migrations"}, "internal never imports taskkit, and reaches the tables through internal/store"},
 	{"cmd/...", []string{"cmd/...", "executors/...", "gen/...", "internal/...", "migrations", "taskkit/..."}, "a command may use all but ent"},
 }
-
-// modules are the directories of the modules whose packages have a layer.
-var modules = []string{".", "internal/proof"}
 
 // demonstration are internal packages that stand on the user's side of the
 // library: nothing but executors and commands may use them.
@@ -229,20 +227,11 @@ type listedPackage struct {
 	Imports, TestImports, XTestImports []string
 }
 
+// listPackages lists the packages of taskkit.dev of all modules in go.work.
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
 	// -e: a package that does not build is the compiler's to report.
-	var packages []listedPackage
-	for _, dir := range modules {
-		packages = append(packages, listModule(t, dir)...)
-	}
-	return packages
-}
-
-func listModule(t *testing.T, dir string) []listedPackage {
-	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(run(t, "go", "list", "-C", dir, "-e",
-		"-json=ImportPath,Imports,TestImports,XTestImports", "./...")))
+	dec := json.NewDecoder(strings.NewReader(run(t, "go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "work")))
 	var packages []listedPackage
 	for {
 		var p listedPackage
@@ -251,6 +240,50 @@ func listModule(t *testing.T, dir string) []listedPackage {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		packages = append(packages, p)
+		if p.ImportPath == module || strings.HasPrefix(p.ImportPath, module+"/") {
+			packages = append(packages, p)
+		}
+	}
+}
+
+// brought are beginnings of module paths that no module of a user may get by taskkit.
+var brought = []string{
+	"github.com/rabbitmq/", "github.com/nats-io/", "github.com/twmb/", "github.com/brianvoe/", "github.com/emersion/", "github.com/wneessen/",
+	"github.com/xuri/", "github.com/spf13/", "github.com/jedib0t/", "github.com/vbauerster/",
+}
+
+// TestWhatUsersRequire checks that the module at the root names no broker, no command line and nothing else that belongs
+// to the demonstration: what it names is in the module graph of every user.
+func TestWhatUsersRequire(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text := string(read(t, name))
+		for _, path := range brought {
+			if strings.Contains(text, path) {
+				t.Errorf("%s names %s: give the package that needs it a module of its own", name, path)
+			}
+		}
+	}
+}
+
+// TestModulesAreInAWorkspace checks that each module is in the workspace that the go command finds in its directory: the
+// commands of the README and make vet, test and lint work on the modules of go.work. The modules of the benchmarks have
+// workspaces of their own, so that what they compare with has no say in the versions of the others.
+func TestModulesAreInAWorkspace(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, name := range tracked(t) {
+		dir, ok := strings.CutSuffix(name, "go.mod")
+		if !ok || strings.Contains(name, "testdata/") || dir == "tools/" {
+			continue
+		}
+		found++
+		this := strings.Fields(strings.SplitN(string(read(t, name)), "\n", 2)[0])[1]
+		if all := strings.Fields(run(t, "go", "list", "-C", "./"+dir, "-m")); !slices.Contains(all, this) {
+			t.Errorf("%s: go.work does not use this module: its packages would not be vetted, tested and linted", name)
+		}
+	}
+	if found < 8 {
+		t.Errorf("%d modules are found", found)
 	}
 }

@@ -2,4 +2,4 @@
 // ent/schema. Only internal/store may import it.
 package ent
 
-//go:generate go run -mod=mod ./internal/generate
+//go:generate go run ./internal/generate

@@ -195,7 +195,7 @@ func previewMails(t *testing.T, db *sql.DB, c *ent.Client, people int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	previewThenRun(t, db, sendemailtask.Kind, x, sendemail.Spec{Targets: targets.Targets{People: all}, Letter: hello}, func() {
+	previewThenRun(t, db, sendemailtask.Kind, x, sendemail.Spec{Targets: targets.Targets{People: all}, Letter: sendemail.Letter{Subject: "Hello {first_name}", Body: "Dear {first_name}.\n"}}, func() {
 		if n := m.mails.Load(); n != 0 {
 			t.Errorf("the preview has sent %d mails", n)
 		}

@@ -91,7 +91,7 @@ func initModule(ctx context.Context, dir, modulePath string, log io.Writer) erro
 	if err := module.CheckImportPath(modulePath); err != nil {
 		return fmt.Errorf("%w: give the module's path with -module", err)
 	}
-	edits := []string{"mod", "edit", "-tool=taskkit.dev/cmd/taskgen", "-tool=taskkit.dev/cmd/taskkit"}
+	edits := []string{"mod", "edit", "-tool=taskkit.dev/cmd/taskgen"}
 	needs := !slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == taskkitModule })
 	var checkout string
 	if needs {
@@ -213,6 +213,7 @@ func (c *commands) run(args ...string) {
 	fmt.Fprintln(c.log, "go", strings.Join(args, " "))
 	cmd := exec.CommandContext(c.ctx, "go", args...)
 	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "GOWORK=off") // a workspace around the directory does not have the module yet
 	if out, err := cmd.CombinedOutput(); err != nil {
 		c.err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}

@@ -38,6 +38,14 @@ func TestReadmeStartsAModule(t *testing.T) {
 	}
 	shell(dir, "go vet ./... && go test ./... && go run . && (cd executors && go tool taskgen -check -o ../gen ./...)")
 
+	// The tool brings no broker, no mail server and no command line.
+	mod, sum := read(t, filepath.Join(dir, "go.mod")), read(t, filepath.Join(dir, "go.sum"))
+	for _, library := range []string{"gofakeit", "go-smtp", "go-mail", "excelize", "amqp091", "nats", "franz-go", "cobra"} {
+		if strings.Contains(mod+sum, library) {
+			t.Errorf("go.mod or go.sum names %s:\n%s", library, mod)
+		}
+	}
+
 	// A second start overwrites nothing.
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/taskgen", "init", dir)
 	cmd.Dir = root

@@ -10,6 +10,7 @@ package exportcaseload
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/google/uuid"
 
@@ -65,6 +66,9 @@ type Executor struct {
 	Caseload *ent.Client
 	// Dir is where the files go. All workers must see the same. Required.
 	Dir string
+	// Workbook writes the rows that a function hands over, one after another, as a workbook to w.
+	// Without it an export as "xlsx" fails.
+	Workbook func(w io.Writer, rows func(row func(cells []string) error) error) error
 	// BucketSize is about how many people a bucket has. Defaults to [targets.BucketSize].
 	BucketSize int
 }

@@ -1,9 +1,7 @@
 package exportcaseload
 
 import (
-	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -14,14 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/xuri/excelize/v2"
-
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
 )
-
-// sheet is the one sheet of a workbook.
-const sheet = "Sheet1"
 
 // path is where a task's file goes: always the same, so that a repeat replaces
 // it.
@@ -49,7 +42,7 @@ func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 	}()
 	write := writeCSV
 	if b.Spec.Format == XLSX {
-		write = writeXLSX
+		write = x.writeXLSX
 	}
 	parts, rows := 0, 0
 	err = write(f, func(each func([]byte) error) error {
@@ -160,58 +153,30 @@ func writeCSV(w io.Writer, parts each) error {
 	})
 }
 
-// writeXLSX writes a workbook in memory that does not grow with it. excelize
-// keeps rows in a temporary file once they are more than 16 MiB, but would
-// collect the compressed workbook in a buffer, and so it is given a zip writer
-// that goes to w. It compresses fast rather than well: this is one batch, and a
-// batch has a time limit.
-func writeXLSX(w io.Writer, parts each) (err error) {
-	book := excelize.NewFile()
-	defer func() { err = errors.Join(err, book.Close()) }()
-	book.SetZipWriter(func(io.Writer) excelize.ZipWriter {
-		z := zip.NewWriter(w)
-		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-			return flate.NewWriter(w, flate.BestSpeed)
+// writeXLSX writes the header and the rows of the parts as a workbook.
+func (x *Executor) writeXLSX(w io.Writer, parts each) error {
+	if x.Workbook == nil {
+		return taskkit.Permanent("no_workbooks", errors.New("this worker writes no workbooks: set Executor.Workbook"))
+	}
+	return x.Workbook(w, func(row func(cells []string) error) error {
+		if err := row(caseload.ExportHeader()); err != nil {
+			return err
+		}
+		return parts(func(part []byte) error {
+			r := csv.NewReader(bytes.NewReader(part))
+			r.ReuseRecord = true
+			for {
+				cells, err := r.Read()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err == nil {
+					err = row(cells)
+				}
+				if err != nil {
+					return err
+				}
+			}
 		})
-		return z
 	})
-	s, err := book.NewStreamWriter(sheet)
-	if err != nil {
-		return err
-	}
-	line := 0
-	row := func(cells []string) error {
-		line++
-		values := make([]any, len(cells))
-		for i, c := range cells {
-			values[i] = c
-		}
-		return s.SetRow(fmt.Sprint("A", line), values)
-	}
-	if err := row(caseload.ExportHeader()); err != nil {
-		return err
-	}
-	err = parts(func(part []byte) error {
-		r := csv.NewReader(bytes.NewReader(part))
-		r.ReuseRecord = true
-		for {
-			cells, err := r.Read()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err == nil {
-				err = row(cells)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.Flush(); err != nil {
-		return err
-	}
-	return book.Write(io.Discard) // its buffer, which stays empty
 }

@@ -69,6 +69,15 @@ require (
 	modernc.org/libc v1.77.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
+	taskkit.dev/taskkit/intake/jetstream v0.0.0
+	taskkit.dev/taskkit/intake/kafka v0.0.0
+	taskkit.dev/taskkit/intake/rabbit v0.0.0
 )
 
 replace taskkit.dev => ../..
+
+replace taskkit.dev/taskkit/intake/rabbit => ../../taskkit/intake/rabbit
+
+replace taskkit.dev/taskkit/intake/jetstream => ../../taskkit/intake/jetstream
+
+replace taskkit.dev/taskkit/intake/kafka => ../../taskkit/intake/kafka

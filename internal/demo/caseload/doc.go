@@ -19,4 +19,4 @@
 // and the SMTP server keeps a log of its own.
 package caseload
 
-//go:generate go run -mod=mod ./internal/generate
+//go:generate go run ./internal/generate

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/brianvoe/gofakeit/v7"
 	"github.com/google/uuid"
 )
 
@@ -55,9 +54,9 @@ func Generate(ctx context.Context, db *sql.DB, people int, seed uint64) (Generat
 		return Generated{}, fmt.Errorf("caseload: generate %d people: ask for one at least", people)
 	}
 	made := Generated{People: people, Coaches: (people + perCoach - 1) / perCoach}
-	g := &generator{rand: rand.New(rand.NewPCG(seed, 0)), fake: gofakeit.NewFaker(rand.NewPCG(seed, 1), false)}
+	g := &generator{rand: rand.New(rand.NewPCG(seed, 0))}
 	for range made.Coaches {
-		g.coaches = append(g.coaches, strings.ToLower(g.fake.FirstName()[:1]+"."+g.fake.LastName())+fmt.Sprint(len(g.coaches)+1))
+		g.coaches = append(g.coaches, strings.ToLower(g.oneOf(firstNames)[:1]+"."+g.oneOf(lastNames))+fmt.Sprint(len(g.coaches)+1))
 	}
 	err := load(ctx, db, Programs(), func(yield func(Person) bool) {
 		for i := range people {
@@ -79,20 +78,33 @@ func Generate(ctx context.Context, db *sql.DB, people int, seed uint64) (Generat
 // generator makes up people.
 type generator struct {
 	rand    *rand.Rand
-	fake    *gofakeit.Faker
 	coaches []string
 }
+
+// The names of the people.
+var (
+	firstNames = strings.Fields(`Aaliyah Adam Aisha Alice Amara Andre Anna Ben Camila Carlos Chloe Daniel David Diego Elena Elif Emma Ethan
+		Fatima Felix Grace Hana Hugo Ines Isaac Ivan Jada Jamal Jana Jorge Kai Karim Laura Leila Liam Lucia Malik Maria Mateo Mei Mila
+		Nadia Naomi Noah Nora Olga Omar Oscar Paula Pedro Priya Rosa Samir Sara Sofia Theo Tomas Vera Wei Yara Yusuf Zoe`)
+	lastNames = strings.Fields(`Adams Ahmed Alvarez Baker Bauer Begum Brown Campbell Carter Chen Cohen Costa Davis Diaz Dubois Evans Fischer
+		Flores Garcia Green Gupta Hall Hassan Hughes Ivanova Jackson Johansson Jones Kaya Khan Kim Kowalski Lee Lopez Martin Mendoza
+		Meyer Miller Moreau Murphy Nguyen Novak Okafor Oliveira Park Patel Perez Reed Rivera Rossi Sato Schmidt Silva Singh Smith
+		Tanaka Taylor Torres Turner Walker Weber Williams Wilson Wood Yang Young`)
+)
+
+// oneOf returns one of some names.
+func (g *generator) oneOf(names []string) string { return names[g.rand.IntN(len(names))] }
 
 // person makes up the person with a number from 0.
 func (g *generator) person(i int) Person {
 	created := epoch.Add(time.Duration(i) * time.Second)
 	p := Person{
 		ID: g.id(created), SchoolID: fmt.Sprintf("S%07d", i+1),
-		FirstName: g.fake.FirstName(), LastName: g.fake.LastName(),
+		FirstName: g.oneOf(firstNames), LastName: g.oneOf(lastNames),
 		Coach: g.coaches[g.rand.IntN(len(g.coaches))], Created: created,
 		Enrolled: map[string]string{Success: g.status()},
 	}
-	mailbox := strings.ToLower(strings.ReplaceAll(p.FirstName+"."+p.LastName, " ", "")) + fmt.Sprint(i+1)
+	mailbox := strings.ToLower(p.FirstName+"."+p.LastName) + fmt.Sprint(i+1)
 	switch chance := g.rand.IntN(1000); {
 	case chance < 5: // nobody has asked them yet
 	case chance == 5:

@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/jszwec/csvutil"
 )
 
 const (
@@ -61,15 +60,25 @@ func (e *ImportError) Error() string {
 	return b.String()
 }
 
+// columns are the columns that a file may have.
+var columns = []struct {
+	name     string
+	field    func(*row) *string
+	required bool
+	most     int // characters
+}{
+	{"school_id", func(r *row) *string { return &r.SchoolID }, true, 100},
+	{"first_name", func(r *row) *string { return &r.FirstName }, true, 200},
+	{"last_name", func(r *row) *string { return &r.LastName }, true, 200},
+	{"email", func(r *row) *string { return &r.Email }, false, 320},
+	{"coach", func(r *row) *string { return &r.Coach }, true, 200},
+	{"program", func(r *row) *string { return &r.Program }, false, 100},
+	{"status", func(r *row) *string { return &r.Status }, false, 20},
+}
+
 // row is one line of a file.
 type row struct {
-	SchoolID  string `csv:"school_id"`
-	FirstName string `csv:"first_name"`
-	LastName  string `csv:"last_name"`
-	Email     string `csv:"email,omitempty"`
-	Coach     string `csv:"coach"`
-	Program   string `csv:"program,omitempty"`
-	Status    string `csv:"status,omitempty"`
+	SchoolID, FirstName, LastName, Email, Coach, Program, Status string
 }
 
 // Import enters the people of a CSV file with the columns school_id, first_name,
@@ -137,13 +146,8 @@ func (m *importer) read(ctx context.Context, r io.Reader) error {
 	if err := checkHeader(header); err != nil {
 		return err
 	}
-	d, err := csvutil.NewDecoder(lines, header...)
-	if err != nil {
-		return wrap("read the file", err)
-	}
 	for {
-		var w row
-		err := d.Decode(&w)
+		cells, err := lines.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -158,6 +162,12 @@ func (m *importer) read(ctx context.Context, r io.Reader) error {
 		}
 		if len(m.people) == importMost {
 			return &ImportError{Problems: []Problem{{Line: line, What: fmt.Sprintf("more than %d people: split the file", importMost)}}}
+		}
+		var w row
+		for _, c := range columns {
+			if i := slices.Index(header, c.name); i >= 0 {
+				*c.field(&w) = cells[i]
+			}
 		}
 		m.add(line, w)
 		if err := ctx.Err(); err != nil {
@@ -199,7 +209,10 @@ func unwrapAll(err error) error {
 // checkHeader finds columns that are missing, unknown or there twice.
 func checkHeader(header []string) error {
 	e := &ImportError{}
-	known := []string{"school_id", "first_name", "last_name", "email", "coach", "program", "status"}
+	var known []string
+	for _, c := range columns {
+		known = append(known, c.name)
+	}
 	for i, column := range header {
 		switch {
 		case !slices.Contains(known, column):
@@ -208,9 +221,9 @@ func checkHeader(header []string) error {
 			e.Problems = append(e.Problems, Problem{1, column, "there twice"})
 		}
 	}
-	for _, column := range []string{"school_id", "first_name", "last_name", "coach"} {
-		if !slices.Contains(header, column) {
-			e.Problems = append(e.Problems, Problem{1, column, "this column is missing"})
+	for _, c := range columns {
+		if c.required && !slices.Contains(header, c.name) {
+			e.Problems = append(e.Problems, Problem{1, c.name, "this column is missing"})
 		}
 	}
 	if len(e.Problems) > 0 {
@@ -222,28 +235,16 @@ func checkHeader(header []string) error {
 // add checks a line and adds its person, or a program to one there is.
 func (m *importer) add(line int, w row) {
 	before := len(m.err.Problems) + m.err.More
-	for _, f := range []struct {
-		column   string
-		value    *string
-		required bool
-		most     int
-	}{
-		{"school_id", &w.SchoolID, true, 100},
-		{"first_name", &w.FirstName, true, 200},
-		{"last_name", &w.LastName, true, 200},
-		{"email", &w.Email, false, 320},
-		{"coach", &w.Coach, true, 200},
-		{"program", &w.Program, false, 100},
-		{"status", &w.Status, false, 20},
-	} {
-		*f.value = strings.TrimSpace(*f.value)
-		switch v := *f.value; {
-		case v == "" && f.required:
-			m.problem(line, f.column, "empty")
+	for _, c := range columns {
+		value := c.field(&w)
+		*value = strings.TrimSpace(*value)
+		switch v := *value; {
+		case v == "" && c.required:
+			m.problem(line, c.name, "empty")
 		case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
-			m.problem(line, f.column, "not UTF-8: save the file as UTF-8")
-		case utf8.RuneCountInString(v) > f.most:
-			m.problem(line, f.column, "longer than %d characters", f.most)
+			m.problem(line, c.name, "not UTF-8: save the file as UTF-8")
+		case utf8.RuneCountInString(v) > c.most:
+			m.problem(line, c.name, "longer than %d characters", c.most)
 		}
 	}
 	if w.Email != "" {

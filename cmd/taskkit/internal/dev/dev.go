@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"taskkit.dev/cmd/taskkit/internal/database"
+	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/cmd/taskkit/internal/screen"
-	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/taskkit"
 )
 

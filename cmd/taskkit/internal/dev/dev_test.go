@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/cmd/taskkit/internal/database"
+	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/touch"
-	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"

@@ -12,9 +12,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/google/uuid"
 
+	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/gen/exportcaseloadtask"
 	"taskkit.dev/internal/demo/caseload"
-	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/taskkit"
 )
 
@@ -183,7 +183,7 @@ func (r *run) audit(ctx context.Context, a *action, failed map[uuid.UUID]bool) (
 		return caseload.Findings{}, fmt.Errorf("open the exported file: %w", err)
 	}
 	defer f.Close()
-	return caseload.AuditFile(f, "csv", want)
+	return caseload.AuditFile(f, caseload.ReadCSV, want)
 }
 
 // auditMail compares the mail server's log with the addresses of the people who

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"taskkit.dev/cmd/taskkit/internal/adapters"
 	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/exportcaseload"
@@ -121,13 +122,13 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	mailer, err := sendemail.NewSMTP(o.Mail, sender)
+	mailer, err := adapters.NewSMTP(o.Mail, sender)
 	if err != nil {
 		return err
 	}
 	var registry taskkit.Registry
 	gen.Executors{
-		ExportCaseload: holding(h, &exportcaseload.Executor{Caseload: domain, Dir: o.Files, BucketSize: o.Bucket}),
+		ExportCaseload: holding(h, &exportcaseload.Executor{Caseload: domain, Dir: o.Files, BucketSize: o.Bucket, Workbook: adapters.WriteWorkbook}),
 		ProgramStatus:  holding(h, &programstatus.Executor{}),
 		Watch:          holding(h, &watch.Executor{}),
 		SendEmail:      holding(h, &sendemail.Executor{Caseload: domain, Mailer: mailer}),

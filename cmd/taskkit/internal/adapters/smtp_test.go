@@ -1,4 +1,4 @@
-package sendemail_test
+package adapters_test
 
 import (
 	"context"
@@ -10,15 +10,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/cmd/taskkit/internal/adapters"
+	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/executors/sendemail"
-	"taskkit.dev/internal/demo/mailserver"
-	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
 
-func TestMain(m *testing.M) { testdb.LeakMain(m) }
-
-func serve(t *testing.T, c mailserver.Config) (*mailserver.Server, *sendemail.SMTP) {
+func serveSMTP(t *testing.T, c mailserver.Config) (*mailserver.Server, *adapters.SMTP) {
 	t.Helper()
 	s, err := mailserver.Start(c)
 	if err != nil {
@@ -29,7 +27,7 @@ func serve(t *testing.T, c mailserver.Config) (*mailserver.Server, *sendemail.SM
 			t.Error(err)
 		}
 	})
-	m, err := sendemail.NewSMTP(s.Addr(), "Student Success <success@college.example.edu>")
+	m, err := adapters.NewSMTP(s.Addr(), "Student Success <success@college.example.edu>")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +66,7 @@ func count(errs []error) (sent, refused, throttled, other int) {
 
 func TestSendKeepsToAHundredMailsAConnection(t *testing.T) {
 	t.Parallel()
-	s, m := serve(t, mailserver.Config{})
+	s, m := serveSMTP(t, mailserver.Config{})
 	all := mails(1000)
 	if sent, _, _, _ := count(m.Send(t.Context(), all)); sent != 1000 {
 		t.Errorf("%d sent, want all", sent)
@@ -89,7 +87,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 	t.Parallel()
 	t.Run("one refused", func(t *testing.T) {
 		t.Parallel()
-		_, m := serve(t, mailserver.Config{Refuse: func(a string) bool { return a == "p7@example.org" }})
+		_, m := serveSMTP(t, mailserver.Config{Refuse: func(a string) bool { return a == "p7@example.org" }})
 		errs := m.Send(t.Context(), mails(50))
 		if sent, refused, _, _ := count(errs); sent != 49 || refused != 1 || !errors.Is(errs[7], sendemail.ErrRefused) {
 			t.Errorf("%d sent, %d refused, the 8th: %v", sent, refused, errs[7])
@@ -97,7 +95,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 	})
 	t.Run("throttled", func(t *testing.T) {
 		t.Parallel()
-		s, m := serve(t, mailserver.Config{ThrottleEvery: 20})
+		s, m := serveSMTP(t, mailserver.Config{ThrottleEvery: 20})
 		sent, refused, throttled, other := count(m.Send(t.Context(), mails(500)))
 		// Those that send beside the one that was throttled may get some more
 		// through before they hear of it: how many is the scheduler's affair.
@@ -110,7 +108,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 	})
 	t.Run("sender refused", func(t *testing.T) {
 		t.Parallel()
-		_, m := serve(t, mailserver.Config{RefuseSender: true})
+		_, m := serveSMTP(t, mailserver.Config{RefuseSender: true})
 		errs := m.Send(t.Context(), mails(9))
 		if _, _, _, other := count(errs); other != 9 || taskkit.Classify(t.Context(), errs[0]) != taskkit.ClassPermanent {
 			t.Errorf("%v, want a permanent error and not one mail refused", errs[0])
@@ -118,7 +116,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 	})
 	t.Run("answer lost", func(t *testing.T) {
 		t.Parallel()
-		s, m := serve(t, mailserver.Config{DropEvery: 1})
+		s, m := serveSMTP(t, mailserver.Config{DropEvery: 1})
 		errs := m.Send(t.Context(), mails(1))
 		if _, _, _, other := count(errs); other != 1 || taskkit.Classify(t.Context(), errs[0]) != taskkit.ClassTransient {
 			t.Errorf("%v, want a transient error", errs[0])
@@ -134,7 +132,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = l.Close()
-		m, err := sendemail.NewSMTP(l.Addr().String(), "a@example.org")
+		m, err := adapters.NewSMTP(l.Addr().String(), "a@example.org")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +143,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
-		_, m := serve(t, mailserver.Config{})
+		_, m := serveSMTP(t, mailserver.Config{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for i, err := range m.Send(ctx, mails(20)) {
@@ -163,16 +161,8 @@ func TestNewSMTPRefuses(t *testing.T) {
 		{"localhost:smtp", "a@example.org", "number"},
 		{"localhost:25", "nobody", "no mail address"},
 	} {
-		if _, err := sendemail.NewSMTP(c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
+		if _, err := adapters.NewSMTP(c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
 			t.Errorf("NewSMTP(%q, %q): %v, want %q", c[0], c[1], err, c[2])
 		}
-	}
-}
-
-func TestLetterIsOneLine(t *testing.T) {
-	t.Parallel()
-	l := sendemail.Letter{Subject: "Hello\r\nBcc: everybody@example.org", Body: "x"}
-	if err := l.Validate(); err == nil {
-		t.Error("a subject with a line break is valid")
 	}
 }

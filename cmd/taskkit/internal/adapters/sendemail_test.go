@@ -1,4 +1,4 @@
-package executors_test
+package adapters_test
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/cmd/taskkit/internal/adapters"
+	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent"
 	"taskkit.dev/internal/demo/caseload/ent/letter"
-	"taskkit.dev/internal/demo/mailserver"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/tasktest"
 )
@@ -48,7 +49,7 @@ func mailer(tb testing.TB, db *sql.DB, s *mailserver.Server) *sendemail.Executor
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, err := sendemail.NewSMTP(s.Addr(), "success@college.example.edu")
+	m, err := adapters.NewSMTP(s.Addr(), "success@college.example.edu")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/textproto"
 	"testing"
 
-	"taskkit.dev/internal/demo/mailserver"
+	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/internal/testkit/testdb"
 )
 

@@ -1,4 +1,4 @@
-package sendemail
+package adapters
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 	"golang.org/x/sync/errgroup"
 
+	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/taskkit"
 )
 
@@ -64,9 +65,9 @@ func NewSMTP(addr, from string, opts ...mail.Option) (*SMTP, error) {
 	return &SMTP{c, from}, nil
 }
 
-// Send implements [Mailer]. The first error that is not about one mail ends it:
+// Send implements [sendemail.Mailer]. The first error that is not about one mail ends it:
 // mails under way are finished, the others get that error.
-func (s *SMTP) Send(ctx context.Context, mails []Mail) []error {
+func (s *SMTP) Send(ctx context.Context, mails []sendemail.Mail) []error {
 	errs := make([]error, len(mails))
 	var next atomic.Int64
 	g, going := errgroup.WithContext(ctx)
@@ -104,10 +105,10 @@ type connection struct {
 }
 
 // send sends one mail.
-func (c *connection) send(ctx context.Context, m Mail) error {
+func (c *connection) send(ctx context.Context, m sendemail.Mail) error {
 	msg, err := c.message(m)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", sendemail.ErrRefused, err)
 	}
 	if c.smtp == nil || c.used >= perConnection {
 		c.close()
@@ -130,10 +131,12 @@ func (c *connection) send(ctx context.Context, m Mail) error {
 }
 
 // ofMailbox reports whether an error is about the one mail and no other.
-func ofMailbox(err error) bool { return errors.Is(err, ErrRefused) || errors.Is(err, ErrBusy) }
+func ofMailbox(err error) bool {
+	return errors.Is(err, sendemail.ErrRefused) || errors.Is(err, sendemail.ErrBusy)
+}
 
 // message writes a mail as go-mail has it.
-func (c *connection) message(m Mail) (*mail.Msg, error) {
+func (c *connection) message(m sendemail.Mail) (*mail.Msg, error) {
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(c.from); err != nil {
 		return nil, err
@@ -169,7 +172,7 @@ func (c *connection) drop() {
 func classifyDial(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code >= 400 && answer.Code < 500 {
-		return fmt.Errorf("%w: %w", ErrThrottled, err)
+		return fmt.Errorf("%w: %w", sendemail.ErrThrottled, err)
 	}
 	return err
 }
@@ -182,11 +185,11 @@ func classify(err error) error {
 	}
 	switch code := e.ErrorCode(); {
 	case code == 450 && e.Reason == mail.ErrSMTPRcptTo:
-		return fmt.Errorf("%w: %w", ErrBusy, err)
+		return fmt.Errorf("%w: %w", sendemail.ErrBusy, err)
 	case code >= 400 && code < 500:
-		return fmt.Errorf("%w: %w", ErrThrottled, err)
+		return fmt.Errorf("%w: %w", sendemail.ErrThrottled, err)
 	case code >= 500 && (e.Reason == mail.ErrSMTPRcptTo || e.Reason == mail.ErrSMTPData || e.Reason == mail.ErrSMTPDataClose):
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", sendemail.ErrRefused, err)
 	case code >= 500:
 		// Of the sender, and so of every mail.
 		return taskkit.Permanent("sender_refused", err)
