@@ -1,4 +1,4 @@
-// Package docs_test holds the documentation to what it describes.
+// Package docs_test tests the programs and commands of the documentation.
 package docs_test
 
 import (
@@ -72,7 +72,7 @@ func TestQuickstart(t *testing.T) {
 // documented is the address that http-protocol.md makes the program listen on.
 const documented = "127.0.0.1:8080"
 
-// serve lets the program serve HTTP, and returns its address and a function that ends it.
+// serve starts the program with an address, and returns the address and a function that ends it.
 func serve(t *testing.T, program, url, want string) (address string, end func()) {
 	t.Helper()
 	cmd := exec.CommandContext(testdb.Within(t), program, "-listen", "127.0.0.1:0")
@@ -162,9 +162,8 @@ func request(t *testing.T, method, url, body string) (location, answer string) {
 	return resp.Header.Get("Location"), string(raw)
 }
 
-// userEnv is the environment of the go command as a user has it, without flags that they
-// would have to know. -trimpath stays, which changes the names of files only: without it
-// nothing would be found that is compiled already.
+// userEnv is the environment of a user's go command, without special flags. -trimpath stays,
+// which changes only the names of files, so that the build cache is used.
 func userEnv() []string {
 	flags := "GOFLAGS="
 	if slices.Contains(strings.Fields(os.Getenv("GOFLAGS")), "-trimpath") {

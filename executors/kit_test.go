@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
 
-// databases are what every executor is tested on. PostgreSQL is reached through PgBouncer.
+// databases are the databases of the tests. PostgreSQL is reached through PgBouncer.
 var databases = map[string]func(testing.TB) *sql.DB{
 	"sqlite": tasktest.Open,
 	"postgres": func(tb testing.TB) *sql.DB {
@@ -114,7 +114,7 @@ func lines(ctx context.Context, db *sql.DB, query string) ([]string, error) {
 	return all, rows.Err()
 }
 
-// partOf checks that lines are some of others.
+// partOf checks that lines are a subset of others.
 func partOf(part, whole any) error {
 	some, _ := part.([]string)
 	all, _ := whole.([]string)

@@ -34,8 +34,8 @@ func TestProgramStatusUnderFaults(t *testing.T) {
 	})
 }
 
-// TestProgramStatusOfOwnFilter sets the very column that the query asks for:
-// with every batch people leave the query, and nobody may be skipped for it.
+// TestProgramStatusOfOwnFilter sets the column by which the query filters: people leave
+// the query with every batch, and nobody may be skipped.
 func TestProgramStatusOfOwnFilter(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
@@ -82,7 +82,7 @@ func TestProgramStatusByID(t *testing.T) {
 	})
 }
 
-// A frozen set stands for the list of people, and needs nothing of the executor.
+// A frozen set replaces the list of people without a change of the executor.
 func TestProgramStatusOverSet(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {

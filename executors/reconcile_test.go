@@ -151,7 +151,7 @@ func TestReconcileSample(t *testing.T) {
 	})
 }
 
-// A file about everybody, by person id, changes exactly those whose status differs.
+// A file about everybody, by person id, changes exactly the people whose status differs.
 func TestReconcileEverybody(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
@@ -190,7 +190,7 @@ func TestReconcileEverybody(t *testing.T) {
 	})
 }
 
-// failingOnce is the last stage, of which the first bucket fails until it is repaired.
+// failingOnce is the last stage, whose first bucket fails until it is repaired.
 type failingOnce struct {
 	*reconcile.Applier
 
@@ -204,8 +204,8 @@ func (x *failingOnce) Execute(ctx context.Context, b *taskkit.Batch[reconcile.Ru
 	return x.Applier.Execute(ctx, b)
 }
 
-// A retry of a reconciliation whose last stage has failed goes on there, and changes nobody
-// twice.
+// A retry of a reconciliation whose last stage has failed continues there, and changes no
+// person twice.
 func TestReconcileRetry(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open func(testing.TB) *sql.DB) {
@@ -292,7 +292,7 @@ func stageCase[Spec, State any](open func(testing.TB) *sql.DB, k *taskkit.Kind[S
 }
 
 // sheet is a registrar's file of some lines about the first people and others. Every tenth line
-// is the one before it again.
+// repeats the line before it.
 func sheet() []caseload.RegistrarRow {
 	statuses := []string{caseload.Active, caseload.Paused, caseload.Exited}
 	rows := make([]caseload.RegistrarRow, 90)

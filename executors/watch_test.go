@@ -52,8 +52,8 @@ func TestWatchAndUnwatch(t *testing.T) {
 	})
 }
 
-// Of the people that a query chooses, the task stores whom it has processed. Of a list
-// that follows from the positions, and nothing is stored.
+// A task over a query stores the people whom it has processed. A task over a list does not,
+// since the positions show them.
 func TestWatchLedger(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {

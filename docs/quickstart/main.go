@@ -47,8 +47,8 @@ func main() {
 	}
 }
 
-// run closes a cohort and prints what became of its students. Then it serves jobs, if it
-// is told where.
+// run closes a cohort and prints the outcome. Then it serves jobs, if it has an address to
+// listen on.
 func run(ctx context.Context, out io.Writer, url, file, listen string) error {
 	db, client, err := open(url, file)
 	if err != nil {

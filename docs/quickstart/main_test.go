@@ -24,7 +24,7 @@ import (
 	"example.com/campus/gen/setstatustask"
 )
 
-// The program prints what the documentation says.
+// The program prints the output in the documentation.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), &out, "", filepath.Join(t.TempDir(), "campus.db"), ""); err != nil {
@@ -84,7 +84,7 @@ func generated(t *testing.T) (problems []string) {
 	return problems
 }
 
-// difference tells the first line in which two texts differ.
+// difference returns the first line in which two texts differ.
 func difference(got, want string) string {
 	wants := strings.Split(want, "\n")
 	for i, line := range strings.Split(got, "\n") {
@@ -114,7 +114,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return read
 }
 
-// The executor survives what the runtime lets happen to it.
+// The executor has the same effects under all faults.
 func TestSetStatus(t *testing.T) {
 	client := func(db *sql.DB) *ent.Client {
 		return ent.NewClient(ent.Driver(entsql.OpenDB(dialect.SQLite, db)))

@@ -19,13 +19,13 @@ import (
 // registrar makes all requests, since nobody signs in here.
 var registrar = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 
-// whoCalls says who makes a request. Yours knows who has signed in.
+// whoCalls returns who makes a request. In your application it is the person who has signed in.
 func whoCalls(*http.Request) (taskhttp.Caller, error) {
 	return taskhttp.Caller{Owner: registrar}, nil
 }
 
-// serve serves jobs over HTTP until ctx ends. Other machines must not reach the address:
-// who reaches it is the registrar.
+// serve serves jobs over HTTP until ctx ends. Other machines must not reach the address, since
+// every request counts as made by the registrar.
 func serve(ctx context.Context, db *sql.DB, out io.Writer, address string) error {
 	jobs, err := taskhttp.New(db, taskhttp.Config{Caller: whoCalls, Authorize: taskhttp.OwnJobs})
 	if err != nil {

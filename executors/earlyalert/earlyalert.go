@@ -1,5 +1,5 @@
-// Package earlyalert raises an early alert for many people at once and has them
-// told by mail.
+// Package earlyalert raises an early alert for many people at once and sends them
+// mail about it.
 package earlyalert
 
 import (
@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// Spec says for whom to raise an alert, and why.
+// Spec has the people to raise an alert for, and the reason.
 type Spec struct {
 	// Targets are the people whom the alert is about.
 	Targets targets.Targets `json:"targets"`
@@ -24,11 +24,11 @@ type Spec struct {
 	// Reason is shown to the coaches.
 	Reason string `json:"reason" validate:"required,max=4000"`
 	// Mail is sent to everybody for whom an alert was raised, by a task of its
-	// own, once all alerts are raised. Nobody is told when it is absent.
+	// own, once all alerts are raised. Without it no mail is sent.
 	Mail *sendemail.Letter `json:"mail,omitempty"`
 }
 
-// Validate checks what tags cannot say.
+// Validate checks the rules that tags cannot express.
 func (s *Spec) Validate() error {
 	if s.Mail != nil {
 		if err := s.Mail.Validate(); err != nil {
@@ -38,7 +38,7 @@ func (s *Spec) Validate() error {
 	return s.Targets.ValidateSome()
 }
 
-// State is how far a bucket is, and counts the alerts that were raised.
+// State is the position of a bucket, and the number of its alerts.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
 	Raised int            `json:"raised,omitempty"`
@@ -48,7 +48,7 @@ type State struct {
 type Result struct {
 	// Raised counts the alerts.
 	Raised int `json:"raised"`
-	// Mail is the task that tells whom they are about, if there is one.
+	// Mail is the task that sends the mail, if there is one.
 	Mail uuid.UUID `json:"mail,omitzero"`
 }
 
@@ -69,7 +69,7 @@ func (x *Executor) Segments(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 	return b.Spec.Targets.Segments(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Tx, x.BucketSize)
 }
 
-// Execute implements [taskkit.Executor]. The alerts are those of the whole task, not of the
+// Execute implements [taskkit.Executor]. The alerts belong to the whole task, not to the
 // bucket.
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
@@ -95,8 +95,8 @@ func (*Executor) Merge(total *State, part State) error {
 }
 
 // Report implements [taskkit.Reporter]. The mail task is submitted in the transaction that
-// ends the task: it exists if, and only if, all alerts do. A task that was stopped tells
-// nobody.
+// ends the task: it exists if, and only if, all alerts do. A task that was stopped sends no
+// mail.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
 	r := Result{Raised: b.State.Raised}
 	if b.Ending() != taskkit.EndDone {

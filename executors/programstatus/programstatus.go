@@ -12,9 +12,9 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Spec says whose status to set, in which program, and to what.
+// Spec has the people, the program and their new status.
 type Spec struct {
-	// Targets are the people. Those who are not enrolled in Program fail.
+	// Targets are the people. People who are not enrolled in Program fail.
 	Targets targets.Targets `json:"targets"`
 	// Program is the code of the program.
 	Program string `json:"program" validate:"required,max=100"`
@@ -22,10 +22,10 @@ type Spec struct {
 	Status string `json:"status" validate:"required,oneof=active paused exited"`
 }
 
-// Validate checks what tags cannot say.
+// Validate checks the rules that tags cannot express.
 func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
-// State counts the people whose status was not already as asked.
+// State counts the people whose status has changed.
 type State struct {
 	Cursor  targets.Cursor `json:"cursor"`
 	Changed int            `json:"changed,omitempty"`

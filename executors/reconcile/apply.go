@@ -26,7 +26,7 @@ type ApplyState struct {
 	After int `json:"after,omitempty"` // the last line
 }
 
-// Applier sets the statuses that differ, in buckets over the lines.
+// Applier sets the differing statuses, in buckets over the lines.
 //
 //taskkit:executor reconcile_apply batch=500
 type Applier struct {
@@ -50,8 +50,8 @@ func (x *Applier) Segments(ctx context.Context, b *taskkit.Batch[RunSpec, ApplyS
 	}.Plan()
 }
 
-// Execute implements [taskkit.Executor]. The composite task is the one that sets the statuses.
-// Who has left the program since the comparison fails.
+// Execute implements [taskkit.Executor]. The statuses are recorded as set by the composite task.
+// The line of a person who has left the program since the comparison fails.
 func (*Applier) Execute(ctx context.Context, b *taskkit.Batch[RunSpec, ApplyState]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	rows, next, err := take(ctx, c, b, caseload.RowDiffers, &b.State.After, b.Segment.Where(registrarrow.FieldLine))

@@ -18,8 +18,8 @@ type CompareState struct {
 	After int `json:"after,omitempty"` // the last line
 }
 
-// Comparer compares the lines with the enrolments. Lines of nobody, and of people who are not
-// in the program, fail.
+// Comparer compares the lines with the enrolments. Lines of unknown people, and of people who are
+// not in the program, fail.
 //
 //taskkit:executor reconcile_compare batch=500
 type Comparer struct{}
@@ -66,7 +66,7 @@ func (*Comparer) Execute(ctx context.Context, b *taskkit.Batch[RunSpec, CompareS
 	return next, nil
 }
 
-// students finds the people of lines by what names them there.
+// students finds the people of lines, by the school ids or ids in the file.
 func students(ctx context.Context, c *ent.Client, rows []caseload.RegistrarRow) (map[string]uuid.UUID, error) {
 	names := make([]string, len(rows))
 	for i, r := range rows {

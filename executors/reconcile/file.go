@@ -18,8 +18,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Sample is a registrar's file about the first people of the demonstration. Some of its lines
-// are wrong, as those of real files are.
+// Sample is a registrar's file about the first people of the demonstration. As in real files,
+// some lines are wrong.
 //
 //go:embed registrar.csv
 var Sample []byte
@@ -41,7 +41,7 @@ type line struct {
 	problem error
 }
 
-// header is what the first line of a file says.
+// header is the first line of a file.
 type header struct {
 	at     map[string]int // the columns by name
 	length int64          // in bytes
@@ -70,7 +70,7 @@ func readLines(data []byte, at LoadState, limit int) ([]line, LoadState, error) 
 			break
 		}
 		if broken, ok := errors.AsType[*csv.ParseError](err); ok {
-			// The following lines cannot be told apart.
+			// The following lines cannot be parsed reliably.
 			return nil, at, taskkit.Permanent(codeNoFile, fmt.Errorf("line %d: %w: correct it and upload the file again", at.Lines+broken.Line, broken.Err))
 		}
 		if err != nil {

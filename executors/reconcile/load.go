@@ -23,14 +23,14 @@ type LoadSpec struct {
 type LoadState struct {
 	// Offset is the byte at which the next line begins; 0 is before the header.
 	Offset int64 `json:"offset,omitempty"`
-	// Lines are the lines before it.
+	// Lines is the number of lines before Offset.
 	Lines int `json:"lines,omitempty"`
-	// Records are those of the file before it.
+	// Records is the number of records before Offset.
 	Records int `json:"records,omitempty"`
 }
 
-// Loader reads a file into the table. Lines that are not valid fail. Of several lines of one
-// student and program the first counts, and the others fail.
+// Loader reads a file into the table. Invalid lines fail. Of several lines with the same student
+// and program the first is loaded, and the others fail.
 //
 //taskkit:executor reconcile_load batch=500
 type Loader struct{}

@@ -1,13 +1,13 @@
-// Package reconcile makes the statuses of people what a registrar's file says.
+// Package reconcile sets the statuses of people to the statuses in a registrar's file.
 //
 // It is a composite task of three stages, each of a kind of its own:
 //
-//   - load reads the file into a table, and rejects lines that are not valid;
+//   - load reads the file into a table, and rejects invalid lines;
 //   - compare finds the lines whose status differs from the enrolment;
 //   - apply sets these statuses, in buckets over the lines.
 //
-// The composite task then counts what became of the lines. The items of the stages are the
-// numbers of lines, so that who sent the file finds them.
+// The composite task then counts the outcomes of the lines. The items of the stages are the
+// numbers of lines, so that the sender of the file can find them.
 //
 // # The file
 //
@@ -39,13 +39,13 @@ const (
 	StageApply   = "apply"
 )
 
-// Spec says which file to reconcile with.
+// Spec has the file to reconcile with.
 type Spec struct {
 	// Upload is the file, see [caseload.PutUpload].
 	Upload uuid.UUID `json:"upload"`
 }
 
-// Validate checks what tags cannot say.
+// Validate checks the rules that tags cannot express.
 func (s *Spec) Validate() error {
 	if s.Upload == uuid.Nil {
 		return errors.New("upload: it is missing: store the file and give its id")
@@ -56,19 +56,19 @@ func (s *Spec) Validate() error {
 // State is empty: the stages have the states.
 type State struct{}
 
-// Result counts the lines of the file, the header not among them.
+// Result counts the lines of the file without the header.
 type Result struct {
-	// Loaded counts the valid ones. The next five are its parts.
+	// Loaded counts the valid lines. The next five are its parts.
 	Loaded int `json:"loaded"`
-	// Unchanged are those whose status was as the line says.
+	// Unchanged counts the lines whose status was already set.
 	Unchanged int `json:"unchanged"`
-	// Changed are those whose status was set.
+	// Changed counts the lines whose status was set.
 	Changed int `json:"changed"`
-	// Unknown are those of nobody who is in the database.
+	// Unknown counts the lines of people who are not in the database.
 	Unknown int `json:"unknown"`
-	// NotEnrolled are those of people who are not in the program.
+	// NotEnrolled counts the lines of people who are not in the program.
 	NotEnrolled int `json:"not_enrolled"`
-	// Open are those that a task which was stopped has not come to.
+	// Open counts the lines that a stopped task has not processed.
 	Open int `json:"open"`
 	// Rejected counts the lines that are not valid.
 	Rejected int `json:"rejected"`
@@ -130,7 +130,7 @@ func take[State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[RunSpe
 		}
 		b.Total(n)
 	}
-	// One more than asked for tells whether these are the last.
+	// One more line shows whether these are the last.
 	rows, err := caseload.RegistrarRows(ctx, c, b.Spec.Run, outcome, *after, b.Limit+1, within...)
 	if err != nil || len(rows) == 0 {
 		return nil, taskkit.Done, err

@@ -75,7 +75,7 @@ func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], d
 			b.Note(d.person, "mail to "+domainOf(d.mail.To))
 		case errors.Is(d.err, ErrNoAddress), errors.Is(d.err, ErrRefused):
 			b.State.Refused++
-			b.Fail(d.person, taskkit.Permanent(code(d.err), d.err)) // never will work; go on
+			b.Fail(d.person, taskkit.Permanent(code(d.err), d.err)) // permanent; go on
 			l.Refused = d.err.Error()
 		default:
 			unsent = append(unsent, d)
@@ -89,8 +89,8 @@ func (x *Executor) deliver(ctx context.Context, b *taskkit.Batch[Spec, State], d
 // domainOf is what follows the @ in an address.
 func domainOf(address string) string { return address[strings.LastIndex(address, "@")+1:] }
 
-// cause returns why drafts were not sent: that the server asks to wait, rather than
-// anything else, and rather anything else than that a mailbox is busy.
+// cause returns the most important reason why drafts were not sent: first a throttling
+// server, and last a busy mailbox.
 func cause(unsent []draft) (err error) {
 	for _, d := range unsent {
 		if err == nil || errors.Is(err, ErrBusy) || errors.Is(d.err, ErrThrottled) {
@@ -100,7 +100,7 @@ func cause(unsent []draft) (err error) {
 	return err
 }
 
-// code is what clients are told of a mail that was not sent.
+// code is the code for clients of a mail that was not sent.
 func code(err error) string {
 	switch {
 	case errors.Is(err, ErrNoAddress):
@@ -124,8 +124,8 @@ func (x *Executor) patience(err error) error {
 	return fmt.Errorf("send mail: %w", err) // SMTP marks what is permanent
 }
 
-// pause is how long to wait after an error: a while when the server asked for
-// it, and else not at all, since the next batch finds out whether it has passed.
+// pause is how long to wait after an error: Executor.Pause after ErrThrottled, and
+// otherwise 0, since the next batch tries again.
 func (x *Executor) pause(err error) time.Duration {
 	switch {
 	case !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrBusy):

@@ -15,11 +15,11 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Spec says to whom to send what.
+// Spec has the recipients and the letter.
 type Spec struct {
 	// Targets are the people.
 	Targets targets.Targets `json:"targets"`
-	// Letter is what they get.
+	// Letter is the mail.
 	Letter Letter `json:"letter"`
 }
 
@@ -48,12 +48,12 @@ func (l *Letter) Validate() error {
 	return nil
 }
 
-// State counts what became of the mails.
+// State counts the outcomes of the mails.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
-	// Sent were accepted by the mail server.
+	// Sent counts the mails that the mail server accepted.
 	Sent int `json:"sent,omitempty"`
-	// Refused will never be: there is no address, or the server refused it.
+	// Refused counts the people without an address, or whose mail the server refused.
 	Refused int `json:"refused,omitempty"`
 }
 
@@ -69,15 +69,14 @@ type Mail struct {
 
 // Mailer sends mails. [SMTP] is one. It is used by many batches at once.
 type Mailer interface {
-	// Send sends mails and returns what became of each, in their order: nil,
-	// or an error that is [ErrRefused], [ErrBusy], [ErrThrottled] or something that
-	// may pass by itself. After [ErrThrottled] it sends no more, and returns that
-	// for those not tried.
+	// Send sends mails and returns the outcome of each, in their order: nil, or an
+	// error that is [ErrRefused], [ErrBusy], [ErrThrottled] or transient. After
+	// [ErrThrottled] it sends no more, and returns that error for the remaining ones.
 	Send(ctx context.Context, mails []Mail) []error
 }
 
 var (
-	// ErrNoAddress means that a person has no address, or none that is one.
+	// ErrNoAddress means that a person has no valid address.
 	ErrNoAddress = errors.New("no mail address")
 	// ErrRefused means that the mail server will never take a mail.
 	ErrRefused = errors.New("mail refused")
@@ -95,21 +94,19 @@ type Executor struct {
 	Caseload *ent.Client
 	// Mailer sends. Required.
 	Mailer Mailer
-	// Pause is for how long to leave a mail server alone that asks for it.
-	// Defaults to 30 s.
+	// Pause is how long to wait after [ErrThrottled]. Defaults to 30 s.
 	Pause time.Duration
 	// Domain ends the Message-IDs. Defaults to "taskkit.invalid".
 	Domain string
 }
 
-// Execute implements [taskkit.Executor]. It reads and sends before it touches
-// b.Tx, so that no transaction is open while a mail server takes its time; on
-// SQLite that would be everybody's. What it reads is safe to read there: only
-// this task writes these rows of the outbox, and a worker that has lost the task
-// cannot commit what it concludes.
+// Execute implements [taskkit.Executor]. It reads and sends before it uses b.Tx, so
+// that no transaction is open during the calls of a slow mail server; on SQLite it
+// would block all writers. Reading outside the transaction is safe: only this task
+// writes these rows of the outbox, and a worker that has lost the task cannot commit.
 //
-// Who cannot get the mail now is deferred, so that one mailbox does not hold up the
-// others. Only a server that takes no mail at all fails the batch.
+// A mail to a busy mailbox is deferred, so that it does not delay the others. Only a
+// server that accepts no mail at all fails the batch.
 func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	if b.Spec.Targets.Query != nil {
 		return x.walk(ctx, b)
@@ -129,9 +126,8 @@ func (x *Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (
 	return next, x.record(ctx, b, letters)
 }
 
-// walk sends to the people of a query. When the server takes only a part of a page,
-// that part is committed and the cursor stays: the outbox says whom the next batch
-// leaves out.
+// walk sends to the people of a query. If the server accepts only a part of a page, that
+// part is committed and the cursor stays: the next batch omits the people in the outbox.
 func (x *Executor) walk(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	page, err := b.Spec.Targets.Query.Page(ctx, x.Caseload, b.State.Cursor, b.Limit)
 	if err != nil {

@@ -13,17 +13,16 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Cursor is how far a task is in the people of its query. It is a field of the
+// Cursor is the position of a task in the people of its query. It is a field of the
 // executor's State; the zero Cursor is the beginning. In a list or a frozen set the
 // runtime keeps the position.
 //
-// A query is walked by keyset: the next page is what has a greater id than the
-// last of the one before. An action may thus change the very column that its
-// query asks for, and no person is skipped or met twice, as they would be with
-// OFFSET. The walk is bounded when it begins: Last is the greatest id that the
-// query chose then, and since ids grow with time nobody who comes later is met.
-// Who is moved into or out of the query by others, ahead of the cursor, is
-// examined when the walk gets there.
+// A query is walked by keyset: the next page has the ids greater than the last one of
+// the previous page. An action may thus change the column by which its query filters,
+// and no person is skipped or processed twice, as they would be with OFFSET. The walk
+// is bounded when it begins: Last is the greatest id that the query chose then, and
+// ids grow with time, so later people are not processed. People who enter or leave the
+// query ahead of the cursor are examined when the walk reaches them.
 type Cursor struct {
 	// After is the last person taken by a query.
 	After uuid.UUID `json:"after,omitzero"`
@@ -31,7 +30,7 @@ type Cursor struct {
 	Last uuid.UUID `json:"last,omitzero"`
 	// Total is how many people a query chose when its walk began.
 	Total int `json:"total,omitempty"`
-	// Bounded says that Last and Total are set.
+	// Bounded: Last and Total are set.
 	Bounded bool `json:"bounded,omitempty"`
 }
 
@@ -44,10 +43,10 @@ type Page struct {
 	Total  int          // of the whole task
 }
 
-// Take returns the next people, at most b.Limit: by [taskkit.Take] those of the list,
-// or of the frozen set that stands for it, and otherwise those of the query. It
-// moves the cursor behind them, sets the task's total, and counts them as processed or,
-// of a query, as succeeded. In a bucket, see [Targets.Segments], they are those of its segment.
+// Take returns the next people, at most b.Limit: by [taskkit.Take] from the list or from a
+// frozen set, and otherwise from the query. It moves the cursor behind them, sets the task's
+// total, and counts them as processed or, from a query, as succeeded. In a bucket, see
+// [Targets.Segments], it returns the people of its segment.
 func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
 	if t.Query == nil {
 		people, next := taskkit.Take(b, t.People)
@@ -69,8 +68,8 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 	return p.People, p.Next, nil
 }
 
-// Page reads the people after a cursor, at most limit. What is given as within must hold
-// of them as well. It counts and changes nothing.
+// Page reads the people after a cursor, at most limit, that also match within. It counts
+// and changes nothing.
 func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int, within ...predicate.Person) (Page, error) {
 	if !at.Bounded {
 		var err error
@@ -83,7 +82,7 @@ func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int, wi
 	if at.Total == 0 {
 		return p, nil
 	}
-	// One more than asked for tells whether this page is the last.
+	// One more person shows whether this page is the last.
 	people, err := caseload.People(ctx, c, q.filter(), at.After, at.Last, limit+1, within...)
 	if err != nil || len(people) == 0 {
 		return p, err
@@ -95,7 +94,7 @@ func (q Query) Page(ctx context.Context, c *ent.Client, at Cursor, limit int, wi
 	return p, nil
 }
 
-// count counts the people and names the last of them. It refuses more than there may be.
+// count counts the people and returns the last one. It refuses more than Max.
 func (q Query) count(ctx context.Context, c *ent.Client, within ...predicate.Person) (n int, last uuid.UUID, err error) {
 	if n, last, err = caseload.Count(ctx, c, q.filter(), within...); err == nil && n > q.most() {
 		err = taskkit.Permanent("too_many_people",

@@ -12,18 +12,18 @@ import (
 const (
 	// BucketSize is about how many people a bucket has.
 	BucketSize = 2_000
-	// MaxBuckets bounds the buckets of a task. Those of a larger query have more people.
+	// MaxBuckets bounds the buckets of a task. Buckets of a larger query have more people.
 	MaxBuckets = 64
 )
 
-// Segments divides the people for the buckets of a task, of which each has about perBucket, or
-// [BucketSize] if that is 0. An executor returns its plan from Segments and calls [Take] in
-// Execute.
+// Segments divides the people for the buckets of a task. Each has about perBucket people, or
+// [BucketSize] if that is 0. An executor returns the plan from its method Segments and calls
+// [Take] in Execute.
 //
-// The people of a query are divided by their ids. These begin with a time, so that equal parts
-// of the space of ids would have very different numbers of people: the boundaries are sampled
-// from the table. Each bucket bounds its walk when it begins. Who is entered after the task has
-// begun is thus met if the last bucket has not begun then.
+// The people of a query are divided by their ids. These begin with a time, so equal parts of
+// the space of ids would have very different numbers of people, and the boundaries are sampled
+// from the table. Each bucket bounds its walk when it begins. A person who is entered after the
+// task has begun is thus processed if the last bucket has not begun yet.
 //
 // A list is one bucket, since the runtime keeps the position in it.
 func (t Targets) Segments(ctx context.Context, c *ent.Client, db segment.Querier, perBucket int) (*segment.Plan, error) {
@@ -38,7 +38,7 @@ func (t Targets) Segments(ctx context.Context, c *ent.Client, db segment.Querier
 		}
 		count = min(max(1, (total+perBucket-1)/perBucket), MaxBuckets)
 	}
-	// One segment has everybody, and nothing is sampled for it but a few pages.
+	// One segment with everybody needs a sample of only a few pages.
 	even, err := segment.Even{Table: person.Table, Column: person.FieldID, Type: segment.TypeUUID, Count: count}.Sample(ctx, db)
 	if err != nil {
 		return nil, err

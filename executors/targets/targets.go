@@ -1,8 +1,8 @@
-// Package targets says whom a bulk action is for: people by id, a query, or
-// nobody (SSP-6). The executors share it, as an application's would.
+// Package targets defines the people of a bulk action: a list of ids, a query, or
+// nobody (SSP-6). The executors share it, as the executors of an application would.
 //
-// The types are part of stored specs. They stand here, and not in the domain
-// they ask, because who submits a task must be able to name them.
+// The types are part of stored specs. They are here, and not in the domain that they
+// query, so that programs that submit tasks can use them.
 package targets
 
 import (
@@ -13,40 +13,40 @@ import (
 	"taskkit.dev/internal/demo/caseload"
 )
 
-// Most is the greatest number of people that a task may be for.
+// Most is the largest number of people of a task.
 const Most = 1_000_000
 
-// Targets is the people that a task is for. Exactly one field is set, or none if the
+// Targets selects the people of a task. Exactly one field is set, or none if the
 // task is submitted over a frozen set of people, by [taskkit.Over].
 type Targets struct {
 	// People lists them by id.
 	People []uuid.UUID `json:"people,omitempty" validate:"required_without_all=Query None,max=100000,unique"`
 	// Query chooses them when the task runs.
 	Query *Query `json:"query,omitempty"`
-	// None is for an action that creates something and concerns nobody yet.
+	// None is for an action without people, which creates something.
 	None bool `json:"none,omitempty"`
 }
 
 // Query chooses people. All criteria that are set must hold.
 type Query struct {
-	// Program is the code of a program that they are enrolled in.
+	// Program is the code of the program in which the people are enrolled.
 	Program string `json:"program,omitempty" validate:"max=100"`
-	// Status is that of their enrolment, in Program if that is set.
+	// Status is the status of the enrolment, in Program if that is set.
 	Status string `json:"status,omitempty" validate:"omitempty,oneof=active paused exited"`
-	// Coach has them in care.
+	// Coach is the coach of the people.
 	Coach string `json:"coach,omitempty" validate:"max=200"`
-	// Name is what "last name, first name" begins with, in any case.
+	// Name is a prefix of "last name, first name", in any case.
 	Name string `json:"name,omitempty" validate:"max=200"`
-	// Alert is a task that has raised an early alert for them.
+	// Alert is a task that has raised an early alert for the people.
 	Alert uuid.UUID `json:"alert,omitzero"`
-	// Everyone says that the lack of any criterion is meant.
+	// Everyone states that a query without criteria is intended.
 	Everyone bool `json:"everyone,omitempty"`
-	// Max bounds how many they may be. A task that finds more does nothing and
-	// fails. Defaults to 1,000,000, which is also the greatest value.
+	// Max bounds the number of people. A task that finds more does nothing and
+	// fails. Defaults to 1,000,000, which is also the largest value.
 	Max int `json:"max,omitempty" validate:"min=0,max=1000000"`
 }
 
-// The ways to name nobody, or to name people twice.
+// Errors of targets without people, or with people in two ways.
 var (
 	errNotOne   = errors.New("targets: set exactly one of people, query and none")
 	errNobody   = errors.New("targets: this action needs people: set people or query")
@@ -54,9 +54,8 @@ var (
 	errFilter   = errors.New("targets: query says everyone and has a criterion: drop one of the two")
 )
 
-// Validate checks what tags cannot say. Executors call it from the Validate of
-// their Spec. That there are people is a rule of the list, which does not apply to a
-// task over a frozen set.
+// Validate checks the rules that tags cannot express. Executors call it from the Validate
+// of their Spec. The list must not be empty, except in a task over a frozen set.
 func (t Targets) Validate() error {
 	set := 0
 	for _, is := range []bool{len(t.People) > 0, t.Query != nil, t.None} {
@@ -78,7 +77,7 @@ func (t Targets) Validate() error {
 	return nil
 }
 
-// ValidateSome is Validate for actions that cannot do without people.
+// ValidateSome is Validate for actions that require people.
 func (t Targets) ValidateSome() error {
 	if t.None {
 		return errNobody
@@ -86,7 +85,7 @@ func (t Targets) ValidateSome() error {
 	return t.Validate()
 }
 
-// filter is the query as the domain has it.
+// filter returns the query of the domain.
 func (q Query) filter() caseload.Query {
 	return caseload.Query{Program: q.Program, Status: q.Status, Coach: q.Coach, Name: q.Name, Alert: q.Alert}
 }

@@ -58,8 +58,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestWalk changes the people while a query is walked: who comes later is not
-// met, who leaves ahead of the cursor is not, and nobody is met twice.
+// TestWalk changes the people while a query is walked: people who come later or leave
+// ahead of the cursor are not processed, and nobody is processed twice.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

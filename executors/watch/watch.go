@@ -10,14 +10,14 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// What a Spec may ask for.
+// The actions of a Spec.
 const (
 	Start = "watch"
 	Stop  = "unwatch"
 )
 
-// Spec says whom to watch or no longer to watch. Who watches is the person as
-// whom the task runs: nobody can ask for another.
+// Spec has the people to watch or to stop watching. The watcher is always the person as
+// whom the task runs.
 type Spec struct {
 	// Targets are the people to be watched.
 	Targets targets.Targets `json:"targets"`
@@ -25,7 +25,7 @@ type Spec struct {
 	Action string `json:"action" validate:"required,oneof=watch unwatch"`
 }
 
-// Validate checks what tags cannot say.
+// Validate checks the rules that tags cannot express.
 func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
 // State is how far the task is.
@@ -38,8 +38,8 @@ type State struct {
 //taskkit:executor watch batch=500 targets=targets.people preview ledger
 type Executor struct{}
 
-// Execute implements [taskkit.Executor]. To stop watching who was never watched
-// needs nothing; to watch who does not exist fails.
+// Execute implements [taskkit.Executor]. To stop watching a person who was never watched
+// does nothing; to watch a person who does not exist fails.
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)

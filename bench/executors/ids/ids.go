@@ -1,4 +1,4 @@
-// Package ids does nothing with the ids that it is given: it is submitted, and not run.
+// Package ids does nothing with its ids: tasks are submitted and not run.
 package ids
 
 import (

@@ -1,4 +1,4 @@
-// Package listed changes the status of people who are named one by one.
+// Package listed changes the status of a list of people.
 package listed
 
 import (

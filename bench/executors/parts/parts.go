@@ -10,7 +10,7 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// Spec says how many buckets there are, and what each does.
+// Spec is the number of buckets, and the work of each.
 type Spec struct {
 	Buckets int `json:"buckets"`
 	Items   int `json:"items"` // of each
@@ -19,7 +19,7 @@ type Spec struct {
 	Fail bool `json:"fail"`
 }
 
-// State is how many items are done.
+// State counts the processed items.
 type State struct {
 	Done int `json:"done"`
 }

@@ -8,18 +8,16 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Spec says what to set, and to whom: the people with an id above From, up to
-// and with To.
+// Spec has the new status, and the people: ids above From, up to and including To.
 type Spec struct {
 	Status string `json:"status" validate:"required"`
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
-	// Batch is how many people a transaction changes at most, or 0: as many as
-	// the runtime says.
+	// Batch is the largest number of people in a transaction. Defaults to b.Limit.
 	Batch int `json:"batch"`
 }
 
-// State counts the people with whom it is done.
+// State counts the processed people.
 type State struct {
 	Done int64 `json:"done"`
 }

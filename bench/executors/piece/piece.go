@@ -8,13 +8,13 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Spec says how many items there are, and for how long to wait for each.
+// Spec is the number of items, and the wait for each.
 type Spec struct {
 	Items  int `json:"items"`
 	WaitMS int `json:"wait_ms"`
 }
 
-// State is how many items are done.
+// State counts the processed items.
 type State struct {
 	Done int `json:"done"`
 }

@@ -7,17 +7,16 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Spec says how many rows to insert, and how.
+// Spec is the number of rows, and how they are inserted.
 type Spec struct {
 	Rows  int `json:"rows"`
-	Batch int `json:"batch"` // rows in a transaction, whatever the runtime says
+	Batch int `json:"batch"` // rows in a transaction, instead of b.Limit
 	// Alone: each row is inserted by a statement of its own in a savepoint of its
 	// own, instead of all by Each.
 	Alone bool `json:"alone"`
 }
 
-// State counts the rows with which it is done, and the calls that the batch with the
-// most took.
+// State counts the processed rows, and has the largest number of calls of a batch.
 type State struct {
 	Done  int `json:"done"`
 	Calls int `json:"calls"`

@@ -15,7 +15,7 @@ type Spec struct {
 // State is empty: there is one batch.
 type State struct{}
 
-// Executor tells that it was called.
+// Executor reports that it was called.
 //
 //taskkit:executor tiny
 type Executor struct {

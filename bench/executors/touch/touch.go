@@ -16,7 +16,7 @@ type Spec struct {
 // State is empty: there is one batch.
 type State struct{}
 
-// Executor writes a row and tells that it was called.
+// Executor writes a row and reports that it was called.
 //
 //taskkit:executor touch
 type Executor struct {

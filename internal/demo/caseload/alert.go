@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/alert"
 )
 
-// Concern is what an early alert says.
+// Concern is the content of an early alert.
 type Concern struct {
 	Category string
 	Reason   string

@@ -17,7 +17,7 @@ import (
 )
 
 // The triggers: the status history and the ledger. Statements are separated by
-// an empty line, since those of triggers hold semicolons.
+// an empty line, since triggers contain semicolons.
 var (
 	//go:embed triggers_postgres.sql
 	triggersPostgres string
@@ -71,8 +71,7 @@ func Create(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// dialectOf asks the database which it is. Each knows a function that the other
-// does not.
+// dialectOf detects the database, by a function that the other one does not have.
 func dialectOf(ctx context.Context, db *sql.DB) (string, error) {
 	var version string
 	if db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version) == nil {
@@ -84,7 +83,7 @@ func dialectOf(ctx context.Context, db *sql.DB) (string, error) {
 	return dialect.Postgres, nil
 }
 
-// without returns those of people that are not in found, in their order.
+// without returns the people that are not in found, in their order.
 func without(people []uuid.UUID, found map[uuid.UUID]bool) []uuid.UUID {
 	var missing []uuid.UUID
 	for _, p := range people {

@@ -18,8 +18,8 @@ func ExportHeader() []string {
 	return []string{"id", "school_id", "last_name", "first_name", "email", "coach", "programs"}
 }
 
-// ExportRows returns one row for each of the people, in their order, and those
-// who do not exist.
+// ExportRows returns one row for each of the people, in their order, and the people who
+// do not exist.
 func ExportRows(ctx context.Context, c *ent.Client, people []uuid.UUID) (rows [][]string, missing []uuid.UUID, err error) {
 	for part := range chunks(people) {
 		found, err := Find(ctx, c, part)

@@ -11,16 +11,16 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/migrate"
 )
 
-// Fingerprint is what a table contains: two tables with the same rows, in whatever
-// order, have the same, and others have not.
+// Fingerprint identifies the contents of a table: tables have the same fingerprint if, and
+// only if, they have the same rows in any order.
 type Fingerprint struct {
 	Rows int
 	// Sum is the sum of a hash of each row, modulo 2^64.
 	Sum uint64
 }
 
-// Fingerprints reads every table of the domain, the ledger included, and returns the
-// fingerprint of each by its name. Nobody may write meanwhile.
+// Fingerprints reads every table of the domain, including the ledger, and returns the
+// fingerprints by name. There must be no writes meanwhile.
 func Fingerprints(ctx context.Context, db *sql.DB) (map[string]Fingerprint, error) {
 	all := make(map[string]Fingerprint, len(migrate.Tables))
 	for _, t := range migrate.Tables {

@@ -29,9 +29,8 @@ type Person struct {
 // nameKey is what a search for a name goes by.
 func (p Person) nameKey() string { return strings.ToLower(p.LastName + ", " + p.FirstName) }
 
-// load inserts programs and people in one transaction. It writes SQL by hand:
-// ent's bulk insert takes several times as long, and this is what a
-// demonstration waits for.
+// load inserts programs and people in one transaction. It uses SQL, since ent's bulk
+// insert takes several times as long and a demonstration waits for it.
 func load(ctx context.Context, db *sql.DB, programs [][2]string, people iter.Seq[Person]) (err error) {
 	name, err := dialectOf(ctx, db)
 	if err != nil {
@@ -64,7 +63,7 @@ func load(ctx context.Context, db *sql.DB, programs [][2]string, people iter.Seq
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	// Not every planner looks again by itself, or soon.
+	// Not every planner updates its statistics by itself, or soon.
 	for _, table := range []string{l.people.table, l.enrolments.table} {
 		if _, err := db.ExecContext(ctx, "ANALYZE "+table); err != nil {
 			return err

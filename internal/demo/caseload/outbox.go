@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/letter"
 )
 
-// Letter is what became of a mail to a person.
+// Letter is the outcome of a mail to a person.
 type Letter struct {
 	Person    uuid.UUID
 	Address   string
@@ -17,8 +17,8 @@ type Letter struct {
 	Refused   string // why it was not sent and never will be; "" when it was
 }
 
-// Settled returns those of the people whose mail for a task is settled: sent,
-// or refused for good.
+// Settled returns the people whose mail for a task is settled: sent, or refused
+// permanently.
 func Settled(ctx context.Context, c *ent.Client, task uuid.UUID, people []uuid.UUID) (map[uuid.UUID]bool, error) {
 	settled := make(map[uuid.UUID]bool)
 	for part := range chunks(people) {

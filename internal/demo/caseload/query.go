@@ -47,9 +47,8 @@ func (q Query) where() predicate.Person {
 	}
 }
 
-// enrolled asks with EXISTS, where ent's own HasEnrolmentsWith asks with IN: a
-// page of the first thousand people then costs a thousand look-ups, and not a
-// walk over all enrolments.
+// enrolled uses EXISTS, where ent's HasEnrolmentsWith uses IN: a page of the first
+// thousand people then costs a thousand look-ups, and not a scan of all enrolments.
 func (q Query) enrolled(s *sql.Selector) {
 	t := sql.Dialect(s.Dialect()).Table(enrolment.Table)
 	same := []*sql.Predicate{sql.ColumnsEQ(t.C(enrolment.FieldPersonID), s.C(person.FieldID))}
@@ -69,9 +68,8 @@ func (q Query) alerted(s *sql.Selector) {
 		sql.EQ(t.C(alert.FieldTask), q.Alert)))))
 }
 
-// Count counts the people that a query chooses now and names the last of them,
-// the zero UUID when there are none. People who come later have greater ids.
-// What is given as within must hold as well.
+// Count counts the people that a query chooses now and that match within, and returns
+// the last one, or the zero UUID without any. Later people have greater ids.
 func Count(ctx context.Context, c *ent.Client, q Query, within ...predicate.Person) (n int, last uuid.UUID, err error) {
 	n, err = c.Person.Query().Where(q.where()).Where(within...).Count(ctx)
 	if err != nil || n == 0 {
@@ -84,9 +82,8 @@ func Count(ctx context.Context, c *ent.Client, q Query, within ...predicate.Pers
 	return n, last, wrap("find the last person", err)
 }
 
-// People returns the next people of a query: at most limit, in the order of
-// their ids, after one and up to another, both of which may be the zero UUID for
-// "no bound". What is given as within must hold as well.
+// People returns the next people of a query that match within: at most limit, in the
+// order of their ids, after one id and up to another. The zero UUID is no bound.
 func People(ctx context.Context, c *ent.Client, q Query, after, last uuid.UUID, limit int, within ...predicate.Person) ([]uuid.UUID, error) {
 	query := c.Person.Query().Where(q.where()).Where(within...).Order(ent.Asc(person.FieldID)).Limit(limit)
 	if after != uuid.Nil {
@@ -99,7 +96,7 @@ func People(ctx context.Context, c *ent.Client, q Query, after, last uuid.UUID, 
 	return ids, wrap("list people", err)
 }
 
-// Find reads people by id. Those that do not exist are absent.
+// Find reads people by id. It omits people who do not exist.
 func Find(ctx context.Context, c *ent.Client, people []uuid.UUID) (map[uuid.UUID]*ent.Person, error) {
 	found := make(map[uuid.UUID]*ent.Person, len(people))
 	for part := range chunks(people) {
@@ -114,7 +111,7 @@ func Find(ctx context.Context, c *ent.Client, people []uuid.UUID) (map[uuid.UUID
 	return found, nil
 }
 
-// existing returns those of the school ids that somebody has.
+// existing returns the school ids that exist.
 func existing(ctx context.Context, c *ent.Client, schoolIDs []string) (map[string]bool, error) {
 	ids, err := c.Person.Query().Where(person.SchoolIDIn(schoolIDs...)).Select(person.FieldSchoolID).Strings(ctx)
 	taken := make(map[string]bool, len(ids))
@@ -124,7 +121,7 @@ func existing(ctx context.Context, c *ent.Client, schoolIDs []string) (map[strin
 	return taken, wrap("look for school ids", err)
 }
 
-// wrap says what was tried. It returns nil for nil.
+// wrap adds the attempted operation to an error. It returns nil for nil.
 func wrap(tried string, err error) error {
 	if err == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/registrarrow"
 )
 
-// UploadMost is how many bytes an uploaded file may have.
+// UploadMost is the largest size of an uploaded file in bytes.
 const UploadMost = 16 << 20
 
 // PutUpload stores a file for a task that is submitted with its id.
@@ -29,7 +29,7 @@ func PutUpload(ctx context.Context, c *ent.Client, name string, data []byte) (uu
 	return u.ID, nil
 }
 
-// Uploaded reads an uploaded file; [ent.IsNotFound] tells that there is none.
+// Uploaded reads an uploaded file. Without one the error matches [ent.IsNotFound].
 func Uploaded(ctx context.Context, c *ent.Client, id uuid.UUID) ([]byte, error) {
 	u, err := c.Upload.Get(ctx, id)
 	if err != nil {
@@ -38,11 +38,11 @@ func Uploaded(ctx context.Context, c *ent.Client, id uuid.UUID) ([]byte, error) 
 	return u.Data, nil
 }
 
-// What can become of a line of a registrar's file.
+// The outcomes of a line of a registrar's file.
 const (
 	RowRejected    = "rejected"     // it is not valid
 	RowLoaded      = "loaded"       // it is not compared yet
-	RowUnchanged   = "unchanged"    // the status is as the line says
+	RowUnchanged   = "unchanged"    // the status is already set
 	RowDiffers     = "differs"      // the status is to be set
 	RowChanged     = "changed"      // the status was set
 	RowUnknown     = "unknown"      // there is no such person
@@ -74,8 +74,8 @@ func AddRegistrarRows(ctx context.Context, c *ent.Client, run uuid.UUID, rows []
 	return nil
 }
 
-// RegistrarRows returns the next lines of a run with an outcome, in their order: at most
-// limit, after a line. What is given as within must hold as well.
+// RegistrarRows returns the next lines of a run with an outcome that match within, in
+// their order: at most limit, after a line.
 func RegistrarRows(ctx context.Context, c *ent.Client, run uuid.UUID, outcome string, after, limit int, within ...predicate.RegistrarRow) ([]RegistrarRow, error) {
 	found, err := c.RegistrarRow.Query().
 		Where(registrarrow.Run(run), registrarrow.Outcome(outcome), registrarrow.LineGT(after)).Where(within...).
@@ -87,8 +87,8 @@ func RegistrarRows(ctx context.Context, c *ent.Client, run uuid.UUID, outcome st
 	return rows, wrap("read lines of a registrar's file", err)
 }
 
-// RegistrarLines returns those lines of a run that name one of the students in a program, by
-// student and program.
+// RegistrarLines returns the lines of a run with one of the students in a program, by student
+// and program.
 func RegistrarLines(ctx context.Context, c *ent.Client, run uuid.UUID, students []string) (map[[2]string]int, error) {
 	lines := make(map[[2]string]int)
 	for part := range chunks(students) {
@@ -103,8 +103,8 @@ func RegistrarLines(ctx context.Context, c *ent.Client, run uuid.UUID, students 
 	return lines, nil
 }
 
-// RegistrarSpan returns the first and the last line of a run with an outcome, and how many
-// there are. What is given as within must hold as well.
+// RegistrarSpan returns the first and the last line of a run with an outcome that match
+// within, and their number.
 func RegistrarSpan(ctx context.Context, c *ent.Client, run uuid.UUID, outcome string, within ...predicate.RegistrarRow) (first, last, n int, err error) {
 	of := c.RegistrarRow.Query().Where(registrarrow.Run(run), registrarrow.Outcome(outcome)).Where(within...)
 	if n, err = of.Clone().Count(ctx); err != nil || n == 0 {
@@ -121,7 +121,7 @@ func RegistrarSpan(ctx context.Context, c *ent.Client, run uuid.UUID, outcome st
 	return from.Line, to.Line, n, nil
 }
 
-// SetRegistrarOutcome writes what became of lines of a run.
+// SetRegistrarOutcome writes the outcome of lines of a run.
 func SetRegistrarOutcome(ctx context.Context, c *ent.Client, run uuid.UUID, outcome string, lines []int) error {
 	for part := range chunks(lines) {
 		err := c.RegistrarRow.Update().Where(registrarrow.Run(run), registrarrow.LineIn(part...)).SetOutcome(outcome).Exec(ctx)
@@ -132,7 +132,7 @@ func SetRegistrarOutcome(ctx context.Context, c *ent.Client, run uuid.UUID, outc
 	return nil
 }
 
-// RegistrarOutcomes counts the lines of a run by what became of them.
+// RegistrarOutcomes counts the lines of a run by outcome.
 func RegistrarOutcomes(ctx context.Context, c *ent.Client, run uuid.UUID) (map[string]int, error) {
 	var rows []struct {
 		Outcome string `sql:"outcome"`
@@ -153,7 +153,7 @@ func DropRegistrarRows(ctx context.Context, c *ent.Client, run uuid.UUID) error 
 	return wrap("remove the lines of a registrar's file", err)
 }
 
-// Students finds people by school ids, or by their ids. Those that do not exist are absent.
+// Students finds people by school ids, or by their ids. It omits people who do not exist.
 func Students(ctx context.Context, c *ent.Client, students []string) (map[string]uuid.UUID, error) {
 	found := make(map[string]uuid.UUID, len(students))
 	for part := range chunks(students) {

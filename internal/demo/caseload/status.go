@@ -16,15 +16,15 @@ const (
 	Exited = "exited"
 )
 
-// Outcome is what became of the people that were handed to a function.
+// Outcome is the outcome of a function for several people.
 type Outcome struct {
 	Already []uuid.UUID // needed nothing, and were confirmed
 	Missing []uuid.UUID // are not there to be changed
 }
 
-// SetStatus sets the status of people in a program for a task. Who is not
-// enrolled in it is Missing. The status of those who have it Already is written
-// as well: the row says which task confirmed it.
+// SetStatus sets the status of people in a program for a task. People who are not
+// enrolled in it are Missing. The status of people who have it Already is written as
+// well, with the task that confirmed it.
 func SetStatus(ctx context.Context, c *ent.Client, task uuid.UUID, program, status string, people []uuid.UUID) (Outcome, error) {
 	var out Outcome
 	for part := range chunks(people) {

@@ -45,7 +45,7 @@ func StartWatching(ctx context.Context, c *ent.Client, task, watcher uuid.UUID, 
 }
 
 // StopWatching ends the watches of watcher. People who were never watched are
-// Missing, those whose watch has ended before are Already as asked.
+// Missing, and people whose watch has already ended are Already.
 func StopWatching(ctx context.Context, c *ent.Client, task, watcher uuid.UUID, people []uuid.UUID) (Outcome, error) {
 	var out Outcome
 	for part := range chunks(people) {

@@ -10,7 +10,7 @@ import (
 	"example.com/campus/ent/student"
 )
 
-// Spec says whose status to set, and to what.
+// Spec has the students and their new status.
 type Spec struct {
 	Students []int  `json:"students" validate:"required,max=100000,unique"`
 	Status   string `json:"status" validate:"required,oneof=active paused exited"`
