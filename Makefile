@@ -46,13 +46,9 @@ short: ## Run the suite without the race detector and without what takes long.
 
 # How long a proof takes, about: make prove T=2m
 T ?= 20m
-# Where its counts go. Those that docs/reliability.md shows are in docs/proof:
-# make prove PROOF=docs/proof && make figures
-PROOF ?= .tmp/proof
-
 .PHONY: prove
-prove: ## Prove the promises for T=20m: every state, seeds, kills, cuts, old faults; fails on a violation.
-	$(WITHDB) $(GO) run ./internal/proof/cmd/prove -t $(T) -out $(abspath $(PROOF))
+prove: ## Prove the promises for T=20m: every state, seeds, kills, cuts, old faults; prints the counts, fails on a violation.
+	$(WITHDB) $(GO) run ./internal/proof/cmd/prove -t $(T)
 
 # The target of make fuzz.
 FUZZ ?= FuzzSpec
@@ -65,10 +61,6 @@ FUZZ ?= FuzzSpec
 fuzz: ## Fuzz for a while: make fuzz PKG=./internal/proof/fuzz FUZZ=FuzzState T=60s
 	$(WITHDB) $(GO) test -gcflags=taskkit.dev/...=-d=libfuzzer -v -timeout 0 -run '^$$' $(PKG) \
 		-args -test.fuzz='^$(FUZZ)$$' -test.fuzztime=$(T) -test.fuzzminimizetime=5x -test.fuzzcachedir="$$($(GO) env GOCACHE)/fuzz/taskkit.dev/$(PKG:./%=%)"
-
-.PHONY: figures
-figures: ## Write the counts in docs/proof and the mutants' table into docs/reliability.md.
-	$(GO) run ./internal/proof/cmd/figures -from $(CURDIR)/docs/proof -page $(CURDIR)/docs/reliability.md
 
 .PHONY: modules
 modules: ## Vet all modules without the workspace, as users of them have it, and test the quickstart and the benchmarks.

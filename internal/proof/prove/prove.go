@@ -1,10 +1,10 @@
 // Package prove is what the long forms of tests have in common: how long they
 // may run, and where they write what they have counted.
 //
-// A test with a long form asks [Budget]. Everyday runs have none; `make prove`
+// A test with a long form calls [Budget]. Everyday runs have none; `make prove`
 // gives each its share, in the environment. At its end the test calls [Record]
-// with its counts, and docs/reliability.md shows them: no figure there is typed
-// by hand.
+// with its counts, which `make prove` prints as a table. docs/reliability.md has
+// the table of the last whole run.
 package prove
 
 import (

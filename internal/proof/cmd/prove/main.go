@@ -134,7 +134,7 @@ func step(ctx context.Context, s plan.Step, budget time.Duration, dir string) er
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout="+(2*budget+15*time.Minute).String(), "-run="+s.Run, "./"+s.Package)
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout="+(2*budget+15*time.Minute).String(), "-run="+s.Run, "taskkit.dev/internal/proof/"+s.Package)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Env = append(os.Environ(), prove.BudgetEnv+"="+budget.String(), prove.OutEnv+"="+dir)
