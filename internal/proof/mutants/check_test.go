@@ -18,12 +18,12 @@ import (
 	"testing"
 )
 
-// checker finds what does not compile in the patched packages of one module. It
+// checker finds what does not compile in the patched packages. It
 // reads each package with the types of what it imports as the go command has
 // compiled them, so that a patch costs the types of one package and no compilation.
 type checker struct {
 	tb      testing.TB
-	dir     string            // of the module
+	dir     string            // of the repository
 	files   map[string]source // the tree's own, by path
 	exports map[string]string // files with the types of compiled packages, by import path
 	sources map[string][]string
@@ -37,12 +37,11 @@ type source struct {
 	err  error
 }
 
-// newChecker returns a checker for packages of the module in dir, which are given
-// by their directories within it.
-func newChecker(tb testing.TB, dir string, packages []string) *checker {
+// newChecker returns a checker for packages, which are given by their directories.
+func newChecker(tb testing.TB, packages []string) *checker {
 	tb.Helper()
 	c := &checker{
-		tb: tb, dir: filepath.Join(root(tb), dir), fset: token.NewFileSet(),
+		tb: tb, dir: root(tb), fset: token.NewFileSet(),
 		files: map[string]source{}, exports: map[string]string{}, sources: map[string][]string{},
 	}
 	c.imports = importer.ForCompiler(c.fset, "gc", c.export)
@@ -81,8 +80,8 @@ func (c *checker) export(path string) (io.ReadCloser, error) {
 	return os.Open(c.exports[path])
 }
 
-// check returns the first mistake in a package, given by its directory within the
-// module, in which replaced files have other contents.
+// check returns the first mistake in a package, given by its directory, in
+// which replaced files have other contents.
 func (c *checker) check(pkg string, replaced map[string]string) error {
 	dir := filepath.Join(c.dir, pkg)
 	if len(c.sources[dir]) == 0 {

@@ -6,27 +6,29 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 )
 
 //go:embed patches/*.patch
 var patches embed.FS
 
+// Subjects are what the mutants are about. There is none for a fault outside of them.
+var Subjects = []string{"lease", "fence", "commit", "takeover", "exactly-once", "rights"}
+
 // A Mutant is one fault, built into this engine by a patch, and the tests that
 // must detect it.
 type Mutant struct {
-	FailureMode int      // its number; 0 if no failure mode of other queues is behind it
-	Cause       string   // of the failure mode
-	Name        string   // of the patch, after the number
-	Fault       string   // what the patch does to the engine
-	Package     string   // of the tests, from the root of the repository
-	Tests       []string // that must fail on the patched tree
-	Patch       []byte   // with its header
+	Subject string   // one of [Subjects]
+	Name    string   // of the patch
+	Fault   string   // what the patch does to the engine
+	Package string   // of the tests, from the root of the repository
+	Tests   []string // that must fail on the patched tree
+	Patch   []byte   // with its header
 }
 
 // File is the name of the patch in the directory patches.
-func (m Mutant) File() string { return fmt.Sprintf("%02d-%s.patch", m.FailureMode, m.Name) }
+func (m Mutant) File() string { return m.Name + ".patch" }
 
 // All returns the mutants in the order of their files. The error names every
 // patch whose header is wrong; the other mutants are returned with it.
@@ -54,7 +56,7 @@ func All() ([]Mutant, error) {
 	return all, broken
 }
 
-var fileName = regexp.MustCompile(`^([0-9]{2})-([a-z0-9]+(?:-[a-z0-9]+)*)\.patch$`)
+var fileName = regexp.MustCompile(`^([a-z0-9]+(?:-[a-z0-9]+)*)\.patch$`)
 
 // Parse reads a patch with its header, the lines before the first line that
 // begins with "diff --git".
@@ -62,22 +64,20 @@ func Parse(file string, text []byte) (Mutant, error) {
 	m := Mutant{Patch: text}
 	name := fileName.FindStringSubmatch(file)
 	if name == nil {
-		return Mutant{}, fmt.Errorf("%s: the name must have the form NN-what-it-does.patch", file)
+		return Mutant{}, fmt.Errorf("%s: the name must have the form what-it-does.patch", file)
 	}
-	m.FailureMode, _ = strconv.Atoi(name[1]) // two digits
-	m.Name = name[2]
+	m.Name = name[1]
 	header, _, ok := strings.Cut(string(text), "\ndiff --git ")
 	if !ok {
 		return Mutant{}, fmt.Errorf("%s: there is no line that begins with diff --git", file)
 	}
-	mode := ""
 	for line := range strings.Lines(header) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
 		}
 		key, value, _ := strings.Cut(line, ": ")
-		field := map[string]*string{"Failure mode": &mode, "Fault": &m.Fault, "Package": &m.Package}[key]
+		field := map[string]*string{"Subject": &m.Subject, "Fault": &m.Fault, "Package": &m.Package}[key]
 		switch {
 		case key == "Test" && value != "":
 			m.Tests = append(m.Tests, value)
@@ -87,13 +87,11 @@ func Parse(file string, text []byte) (Mutant, error) {
 			*field = value
 		}
 	}
-	number, cause, _ := strings.Cut(mode, ", ")
-	m.Cause = cause
 	switch {
-	case m.Fault == "" || m.Package == "" || len(m.Tests) == 0 || cause == "":
-		return Mutant{}, fmt.Errorf("%s: the header needs a failure mode, a fault, a package and a test", file)
-	case number != strconv.Itoa(m.FailureMode):
-		return Mutant{}, fmt.Errorf("%s: the header says failure mode %s", file, number)
+	case m.Fault == "" || m.Package == "" || len(m.Tests) == 0:
+		return Mutant{}, fmt.Errorf("%s: the header needs a fault, a package and a test", file)
+	case !slices.Contains(Subjects, m.Subject):
+		return Mutant{}, fmt.Errorf("%s: the subject is %q, want one of %s", file, m.Subject, strings.Join(Subjects, ", "))
 	}
 	return m, nil
 }

@@ -28,15 +28,6 @@ func root(tb testing.TB) string {
 	return dir
 }
 
-// module returns the directory of the module that a package belongs to, and the
-// package within it.
-func module(pkg string) (dir, in string) {
-	if in, ok := strings.CutPrefix(pkg, "internal/proof/"); ok {
-		return "internal/proof", in
-	}
-	return "", pkg
-}
-
 // overlay is the tree with a patch applied to copies of its files.
 type overlay struct {
 	config   string            // the file for the go command's -overlay
@@ -121,26 +112,25 @@ func (o overlay) parses(tb testing.TB) error {
 // builds returns an error if the packages of the patched tree do not build. Only
 // when there are several are they compiled: each may need what the patch changes in
 // another.
-func (o overlay) builds(tb testing.TB, check map[string]*checker) error {
+func (o overlay) builds(tb testing.TB, check *checker) error {
 	tb.Helper()
 	for _, pkg := range o.packages {
-		dir, in := module(strings.TrimPrefix(pkg, "./"))
 		if len(o.packages) == 1 {
-			if err := check[dir].check(in, o.replace); err != nil {
+			if err := check.check(pkg, o.replace); err != nil {
 				return fmt.Errorf("the patched %s does not build: %w", pkg, err)
 			}
-		} else if out, err := o.command(tb, dir, "build", "./"+in).CombinedOutput(); err != nil {
+		} else if out, err := o.command(tb, "build", pkg).CombinedOutput(); err != nil {
 			return fmt.Errorf("the patched %s does not build: %w\n%s", pkg, err, out)
 		}
 	}
 	return nil
 }
 
-// command is a go command in a module of the patched tree.
-func (o overlay) command(tb testing.TB, dir string, args ...string) *exec.Cmd {
+// command is a go command in the patched tree.
+func (o overlay) command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.CommandContext(tb.Context(), "go", append([]string{args[0], "-overlay=" + o.config}, args[1:]...)...)
-	cmd.Dir = filepath.Join(root(tb), dir)
+	cmd.Dir = root(tb)
 	return cmd
 }
 

@@ -13,33 +13,32 @@ import (
 )
 
 // A Mutant is a store in memory with one guard removed, which the simulation must
-// detect. It has the same fields as a mutant of package mutants, but wraps the
+// detect. Unlike a mutant of package mutants it wraps the
 // store instead of patching it: every everyday run must detect it, and a seed must
 // detect it again on the simulated machine, with one and the same program.
 type Mutant struct {
-	FailureMode int // see mutants.FailureModes
-	Name        string
-	Fault       string
-	wrap        func(*memstore.Store) store.Store
+	Name  string
+	Fault string
+	wrap  func(*memstore.Store) store.Store
 }
 
 // Mutants returns all of them.
 func Mutants() []Mutant {
 	return []Mutant{
-		{3, "no-fence", "a write is applied whatever its fence", func(m *memstore.Store) store.Store { return ignoresFence{m} }},
-		{3, "claim-keeps-fence", "a claim does not raise the fence", func(m *memstore.Store) store.Store { return keepsFence{m} }},
-		{1, "reap-by-id", "the reaper reads which tasks are orphaned and releases them later by id alone", func(m *memstore.Store) store.Store { return reapsByID{m} }},
-		{6, "reap-never", "nothing releases the tasks of dead workers", func(m *memstore.Store) store.Store { return reapsNever{m} }},
-		{1, "batch-without-lock", "a batch checks the fence when it begins but takes no lock, and commits whatever has happened since", func(m *memstore.Store) store.Store { return checksFirst{m} }},
-		{15, "checkpoint-outside-transaction", "some checkpoints are written outside the transaction of their batch", func(m *memstore.Store) store.Store { return writesAlone{m} }},
-		{14, "stop-not-delivered", "a worker is not told of a stop", func(m *memstore.Store) store.Store { return tellsNothing{m} }},
-		{0, "policy-after-commit", "a stop policy is evaluated after the commit of the checkpoint that reaches it", func(m *memstore.Store) store.Store { return pausesLate{m} }},
-		{15, "search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) store.Store { return changesWrites{m, losesPage} }},
-		{15, "ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) store.Store { return changesWrites{m, keepsFailure} }},
-		{0, "children-outside-transaction", "the children of a batch are stored outside its transaction, and again after a takeover", func(m *memstore.Store) store.Store { return submitsAlone{m} }},
-		{0, "claims-from-paused-queue", "a claim takes tasks of paused queues too", func(m *memstore.Store) store.Store { return claimsPaused{m} }},
-		{0, "fires-any-version", "a schedule is fired whatever has become of it since it was read", func(m *memstore.Store) store.Store { return firesAnyVersion{m} }},
-		{12, "attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) store.Store { return countsLate{m} }},
+		{"no-fence", "a write is applied whatever its fence", func(m *memstore.Store) store.Store { return ignoresFence{m} }},
+		{"claim-keeps-fence", "a claim does not raise the fence", func(m *memstore.Store) store.Store { return keepsFence{m} }},
+		{"reap-by-id", "the reaper reads which tasks are orphaned and releases them later by id alone", func(m *memstore.Store) store.Store { return reapsByID{m} }},
+		{"reap-never", "nothing releases the tasks of dead workers", func(m *memstore.Store) store.Store { return reapsNever{m} }},
+		{"batch-without-lock", "a batch checks the fence when it begins but takes no lock, and commits whatever has happened since", func(m *memstore.Store) store.Store { return checksFirst{m} }},
+		{"checkpoint-outside-transaction", "some checkpoints are written outside the transaction of their batch", func(m *memstore.Store) store.Store { return writesAlone{m} }},
+		{"stop-not-delivered", "a worker is not told of a stop", func(m *memstore.Store) store.Store { return tellsNothing{m} }},
+		{"policy-after-commit", "a stop policy is evaluated after the commit of the checkpoint that reaches it", func(m *memstore.Store) store.Store { return pausesLate{m} }},
+		{"search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) store.Store { return changesWrites{m, losesPage} }},
+		{"ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) store.Store { return changesWrites{m, keepsFailure} }},
+		{"children-outside-transaction", "the children of a batch are stored outside its transaction, and again after a takeover", func(m *memstore.Store) store.Store { return submitsAlone{m} }},
+		{"claims-from-paused-queue", "a claim takes tasks of paused queues too", func(m *memstore.Store) store.Store { return claimsPaused{m} }},
+		{"fires-any-version", "a schedule is fired whatever has become of it since it was read", func(m *memstore.Store) store.Store { return firesAnyVersion{m} }},
+		{"attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) store.Store { return countsLate{m} }},
 	}
 }
 
