@@ -162,8 +162,8 @@ func TestExportWithoutWorkbooks(t *testing.T) {
 	left(t, c, dir, 0)
 }
 
-// The file of several buckets has everybody once, in the order of their ids, whichever bucket
-// was first.
+// The file of several buckets has everybody once, in the order of their ids, for any order of
+// the buckets.
 func TestExportInBuckets(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {

@@ -1,10 +1,10 @@
 // Package exportcaseload writes a search or a list of people to a file.
 //
-// The file is written in parts, which lie in the database: a part and the
-// checkpoint that counts it are one commit, any worker on any machine can go on
-// with the next, and what an aborted task leaves is removed in the transaction
-// that ends it. A directory of parts would need a file system that all workers
-// share, and somebody who sweeps it. Only the whole file goes to a directory.
+// The file is written in parts, which are stored in the database: a part and the
+// checkpoint that counts it are one commit, a worker on any machine can write the
+// next one, and the transaction that ends an aborted task removes them. A directory of
+// parts would need a file system that all workers share, and a program that cleans it.
+// Only the whole file goes to a directory.
 package exportcaseload
 
 import (
@@ -27,7 +27,7 @@ const (
 	XLSX = "xlsx"
 )
 
-// Spec says whom to export, and how.
+// Spec has the people to export, and the format.
 type Spec struct {
 	// Targets are the people.
 	Targets targets.Targets `json:"targets"`
@@ -35,20 +35,20 @@ type Spec struct {
 	Format string `json:"format" validate:"required,oneof=csv xlsx"`
 }
 
-// Validate checks what tags cannot say.
+// Validate checks the rules that tags cannot express.
 func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 
-// State counts what a bucket has written, and after the merge what all have.
+// State counts the rows of a bucket, and after the merge of all buckets.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
-	// First is the first person of a bucket over a query. It says where in the file its parts
-	// belong.
+	// First is the first person of a bucket over a query. It orders the parts of the
+	// buckets in the file.
 	First uuid.UUID `json:"first,omitzero"`
 	Parts int       `json:"parts,omitempty"`
 	Rows  int       `json:"rows,omitempty"`
 }
 
-// Result says where the file is.
+// Result has the path of the file.
 type Result struct {
 	// Where is its path.
 	Where string `json:"where"`
@@ -64,7 +64,7 @@ type Result struct {
 type Executor struct {
 	// Caseload is a client outside of any transaction. Required.
 	Caseload *ent.Client
-	// Dir is where the files go. All workers must see the same. Required.
+	// Dir is the directory of the files, the same for all workers. Required.
 	Dir string
 	// Workbook writes the rows that a function hands over, one after another, as a workbook to w.
 	// Without it an export as "xlsx" fails.
@@ -111,12 +111,11 @@ func (*Executor) Merge(total *State, part State) error {
 	return nil
 }
 
-// Report implements [taskkit.Reporter]: it puts the parts together, those of a
-// stopped task too. All buckets have ended, so their parts are committed. The parts are
-// removed through b.Tx before the file is given
-// its name: that statement finds out whether the task is still this worker's,
-// and keeps it until the commit. A worker that was overtaken thus never replaces
-// a file.
+// Report implements [taskkit.Reporter]: it joins the parts, also of a stopped task. All
+// buckets have ended, so their parts are committed. The parts are removed through b.Tx
+// before the file gets its name: this statement fails if another worker has the task, and
+// locks the task until the commit. A worker that has lost its task thus never replaces a
+// file.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
 	f, err := x.assemble(ctx, b)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// path is where a task's file goes: always the same, so that a repeat replaces
-// it.
+// path returns the path of a task's file. It never changes, so a repetition replaces the
+// file.
 func (x *Executor) path(b *taskkit.Batch[Spec, State]) string {
 	return filepath.Join(x.Dir, b.Task.String()+"."+b.Spec.Format)
 }
@@ -51,7 +51,7 @@ func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 			return each(data)
 		})
 	})
-	// After a stop the states of the buckets were not merged: what they have written is taken.
+	// After a stop the states of the buckets were not merged, and the parts are counted.
 	if err == nil && parts != b.State.Parts && b.Ending() == taskkit.EndDone {
 		err = taskkit.Permanent("parts_removed", fmt.Errorf("there are %d parts of %d: another worker has finished this task, or it has failed before, which removed them; submit the export again",
 			parts, b.State.Parts))
@@ -69,7 +69,7 @@ func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 	return &file{f, info.Size(), rows}, nil
 }
 
-// rename gives the file its name, in place of one that has it.
+// rename gives the file its name, and replaces an older file.
 func (f *file) rename(name string) error {
 	if err := os.Rename(f.Name(), name); err != nil {
 		return fmt.Errorf("finish the file of an export: %w", err)
@@ -94,9 +94,8 @@ func (f *file) discard() {
 // unnamed is the pattern of the names of a task's files that are being written.
 func unnamed(task taskkit.ID) string { return "." + task.String() + "-*" }
 
-// sweep removes what workers that were killed have left of a task's file. A
-// worker that was overtaken loses its file with it, which it could not have
-// finished.
+// sweep removes unfinished files of a task, which killed workers have left. A worker
+// that has lost the task loses its file too, which it could not have finished.
 func (x *Executor) sweep(b *taskkit.Batch[Spec, State]) error {
 	left, err := filepath.Glob(filepath.Join(x.Dir, unnamed(b.Task)))
 	for _, name := range left {
@@ -126,8 +125,8 @@ func encode(rows [][]string) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// defuse keeps a spreadsheet from taking what somebody typed for a formula, as
-// OWASP advises for CSV.
+// defuse keeps a spreadsheet from interpreting a text as a formula, as OWASP advises for
+// CSV.
 func defuse(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell
@@ -135,7 +134,7 @@ func defuse(cell string) string {
 	return cell
 }
 
-// each hands parts to a function, in order.
+// each calls a function with the parts, in order.
 type each = func(func(part []byte) error) error
 
 // writeCSV writes a header and the parts as they are.

@@ -26,29 +26,28 @@ func Programs() [][2]string {
 const Success = "success"
 
 // RefusedDomain is the part after the @ of addresses that a demonstration's mail
-// server refuses for ever. It is reserved (RFC 2606), as are all that Generate
-// makes up.
+// server refuses permanently. It is reserved (RFC 2606), like all domains that Generate
+// uses.
 const RefusedDomain = "gone.example.org"
 
 // perCoach is how many people one coach has in care.
 const perCoach = 300
 
-// epoch is when the first person was entered. Ids hold the time, so that the
-// same seed makes the same ids.
+// epoch is the time of the first person. Ids contain the time, so that the same seed
+// makes the same ids.
 var epoch = time.Date(2024, 8, 26, 8, 0, 0, 0, time.UTC)
 
-// Generated says what [Generate] made.
+// Generated describes the people of [Generate].
 type Generated struct {
 	People    int
 	Coaches   int
-	NoAddress int // without a mail address, or with something that is none
+	NoAddress int // without a valid mail address
 	Refused   int // with an address at [RefusedDomain]
 }
 
-// Generate fills empty tables with people: the same for the same number and
-// seed, on both databases. Five in a thousand have no mail address, one has
-// something that is none, and one has an address that is refused. It is one
-// transaction.
+// Generate fills empty tables with people, the same for the same number and seed on both
+// databases. Of a thousand people five have no mail address, one has an invalid one, and
+// one has an address that is refused. It is one transaction.
 func Generate(ctx context.Context, db *sql.DB, people int, seed uint64) (Generated, error) {
 	if people < 1 {
 		return Generated{}, fmt.Errorf("caseload: generate %d people: ask for one at least", people)
@@ -106,7 +105,7 @@ func (g *generator) person(i int) Person {
 	}
 	mailbox := strings.ToLower(p.FirstName+"."+p.LastName) + fmt.Sprint(i+1)
 	switch chance := g.rand.IntN(1000); {
-	case chance < 5: // nobody has asked them yet
+	case chance < 5: // unknown
 	case chance == 5:
 		p.Email = mailbox + " at students.example.edu"
 	case chance == 6:

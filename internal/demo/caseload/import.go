@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// importMost is how many people one file may hold.
+	// importMost is the largest number of people in a file.
 	importMost = 1_000_000
-	// problemsMost is how many problems of a file are told.
+	// problemsMost is the largest number of reported problems of a file.
 	problemsMost = 100
 )
 
-// Problem is what is wrong with one field of a file.
+// Problem describes an invalid field of a file.
 type Problem struct {
 	Line   int    // in the file, from 1
 	Column string // its name, or "" for the line as a whole
@@ -41,10 +41,10 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d, %s: %s", p.Line, p.Column, p.What)
 }
 
-// ImportError is a file of which nothing was imported.
+// ImportError reports the problems of a file, of which nothing was imported.
 type ImportError struct {
 	Problems []Problem // at most 100
-	More     int       // how many are not listed
+	More     int       // number of problems that are not listed
 }
 
 // Error lists the problems, one a line.
@@ -86,9 +86,9 @@ type row struct {
 // A person may be on several lines with a program on each; without a program
 // they are enrolled in [Success], without a status as [Active].
 //
-// The whole file is read and checked first, and entered in one transaction:
-// after an error nothing is in. Problems of the file are an *[ImportError] with
-// line and column.
+// The whole file is read and checked first, and imported in one transaction: after an
+// error nothing is imported. Problems of the file are an *[ImportError] with line and
+// column.
 func Import(ctx context.Context, db *sql.DB, r io.Reader) (people int, err error) {
 	m := &importer{bySchoolID: map[string]*Person{}, firstLine: map[string]int{}, now: time.Now().UTC()}
 	if err := m.read(ctx, r); err != nil {
@@ -107,7 +107,7 @@ func Import(ctx context.Context, db *sql.DB, r io.Reader) (people int, err error
 	return len(m.people), wrap("import people", load(ctx, db, programs, m.all()))
 }
 
-// importer is what was read of a file so far.
+// importer has the contents of a file that were read so far.
 type importer struct {
 	people     []*Person
 	bySchoolID map[string]*Person
@@ -125,8 +125,8 @@ func (m *importer) problem(line int, column, format string, args ...any) {
 	m.err.Problems = append(m.err.Problems, Problem{line, column, fmt.Sprintf(format, args...)})
 }
 
-// read reads and checks the file. Its errors are those after which reading on
-// makes no sense.
+// read reads and checks the file. It returns the errors after which the file cannot be
+// read further.
 func (m *importer) read(ctx context.Context, r io.Reader) error {
 	b := bufio.NewReader(r)
 	if bom, err := b.Peek(3); err == nil && string(bom) == "\ufeff" {
@@ -190,7 +190,7 @@ func (m *importer) broken(err error) error {
 	return &m.err
 }
 
-// fileError returns the *ImportError of a file that is no CSV.
+// fileError returns the *ImportError of a file that is not CSV.
 func fileError(err error) error {
 	if broken, ok := errors.AsType[*csv.ParseError](err); ok {
 		return &ImportError{Problems: []Problem{{Line: broken.Line, What: broken.Err.Error()}}}
@@ -198,7 +198,7 @@ func fileError(err error) error {
 	return wrap("read the file", err)
 }
 
-// unwrapAll returns what is at the root of an error.
+// unwrapAll returns the root of an error.
 func unwrapAll(err error) error {
 	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
 		err = next
@@ -206,7 +206,7 @@ func unwrapAll(err error) error {
 	return err
 }
 
-// checkHeader finds columns that are missing, unknown or there twice.
+// checkHeader finds missing, unknown and repeated columns.
 func checkHeader(header []string) error {
 	e := &ImportError{}
 	var known []string
@@ -232,7 +232,7 @@ func checkHeader(header []string) error {
 	return nil
 }
 
-// add checks a line and adds its person, or a program to one there is.
+// add checks a line and adds its person, or a program of an existing person.
 func (m *importer) add(line int, w row) {
 	before := len(m.err.Problems) + m.err.More
 	for _, c := range columns {
@@ -283,7 +283,7 @@ func (m *importer) add(line int, w row) {
 	m.bySchoolID[w.SchoolID], m.firstLine[w.SchoolID] = p, line
 }
 
-// taken finds school ids that somebody has already.
+// taken finds school ids that exist already.
 func (m *importer) taken(ctx context.Context, db *sql.DB) error {
 	c, err := Open(ctx, db)
 	if err != nil {

@@ -27,9 +27,9 @@ const (
 type Findings struct {
 	Touched int // different people
 	Twice   int // people processed more than once
-	Missed  int // people who should have been and were not
-	Outside int // people who should not have been
-	// Example names one of the people that are wrong, for whoever looks.
+	Missed  int // people who were not processed although they should
+	Outside int // people who were processed although they should not
+	// Example is one of these people.
 	Example string
 }
 
@@ -45,10 +45,9 @@ func (f Findings) String() string {
 	return s
 }
 
-// Audit compares the ledger's lines of an action and a set of tasks with the
-// people whom the tasks were for, all tasks taken together. Leave those out of
-// people whom the tasks reported as failed, except for [ActionMail], whose
-// outbox has a line for them too.
+// Audit compares the ledger's lines of an action and a set of tasks with the people of
+// all these tasks. Omit people whom the tasks reported as failed, except for
+// [ActionMail], whose outbox has a line for them too.
 func Audit(ctx context.Context, c *ent.Client, action string, tasks, people []uuid.UUID) (Findings, error) {
 	counts := make(map[string]int, len(people))
 	var rows []struct {

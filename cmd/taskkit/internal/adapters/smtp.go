@@ -31,8 +31,8 @@ const (
 // SMTP sends through a mail server. It is safe for concurrent use: connections
 // belong to a call of Send and end with it.
 //
-// It stands on go-mail, whose errors tell the step of the dialogue and the
-// server's code: a refused recipient and a refused sender are both a 550.
+// It uses go-mail, whose errors have the step of the dialogue and the server's code: a
+// refused recipient and a refused sender are both a 550.
 type SMTP struct {
 	client *mail.Client
 	from   string
@@ -123,7 +123,7 @@ func (c *connection) send(ctx context.Context, m sendemail.Mail) error {
 	if err := c.client.SendWithSMTPClient(c.smtp, msg); err != nil && !msg.IsDelivered() {
 		err = classify(err)
 		if !ofMailbox(err) {
-			c.drop() // what state it is in nobody knows
+			c.drop() // its state is unknown
 		}
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *connection) message(m sendemail.Mail) (*mail.Msg, error) {
 	return msg, nil
 }
 
-// close says goodbye to the server.
+// close ends the dialogue with the server.
 func (c *connection) close() {
 	if c.smtp != nil {
 		_ = c.smtp.Quit() // nothing depends on the answer
@@ -161,14 +161,14 @@ func (c *connection) close() {
 	}
 }
 
-// drop ends the connection without a word.
+// drop closes the connection.
 func (c *connection) drop() {
 	c.cut()
 	_ = c.smtp.Close()
 	c.smtp = nil
 }
 
-// classifyDial finds out whether a server that did not let us in asks to wait.
+// classifyDial reports a server that refuses connections for now as throttled.
 func classifyDial(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code >= 400 && answer.Code < 500 {
@@ -177,7 +177,7 @@ func classifyDial(err error) error {
 	return err
 }
 
-// classify tells apart what the server's answer to a mail means.
+// classify classifies the server's answer to a mail.
 func classify(err error) error {
 	var e *mail.SendError
 	if !errors.As(err, &e) {

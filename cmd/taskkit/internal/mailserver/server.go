@@ -1,8 +1,8 @@
 // Package mailserver is a real SMTP server on this machine, for demonstrations
-// and tests. It keeps what it accepted in memory, can be told to misbehave as
-// real servers do, and counts mails that came more than once.
+// and tests. It keeps accepted mails in memory, can misbehave as real servers do, and
+// counts mails that came more than once.
 //
-// Its log is the ledger of mail: it shares nothing with those who send.
+// Its log is the ledger of mail, independent of the senders.
 package mailserver
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Config says how a server behaves. The zero Config accepts everything.
+// Config is the behavior of a server. The zero Config accepts everything.
 type Config struct {
 	// Addr is where to listen. Defaults to a free port of 127.0.0.1.
 	Addr string
-	// Refuse says which recipients to refuse for ever (550). Defaults to none.
-	// It is called by many connections at once.
+	// Refuse selects recipients to refuse permanently (550). Defaults to none. It must
+	// be safe for concurrent use.
 	Refuse func(address string) bool
-	// Busy says which recipients to refuse for now (450). Defaults to none. It is
-	// called by many connections at once.
+	// Busy selects recipients to refuse temporarily (450). Defaults to none. It must be
+	// safe for concurrent use.
 	Busy func(address string) bool
 	// RefuseSender refuses every sender for ever (550).
 	RefuseSender bool
@@ -37,8 +37,8 @@ type Config struct {
 	// HangUpEvery answers every n-th recipient with "closing" (421) and hangs
 	// up. Defaults to never.
 	HangUpEvery int
-	// DropEvery accepts every n-th mail and hangs up before it says so: the
-	// mail is in, and who sent it cannot know. Defaults to never.
+	// DropEvery accepts every n-th mail and closes the connection without an answer, so
+	// that the outcome is unknown to the sender. Defaults to never.
 	DropEvery int
 	// PerConnection is how many mails one connection may bring before it gets
 	// a 421. Defaults to 100.
@@ -182,7 +182,7 @@ func (s *session) Data(r io.Reader) error {
 	}
 	s.server.mu.Unlock()
 	if every(s.server.config.DropEvery, n) {
-		return s.conn.Conn().Close() // nothing that is said now gets there
+		return s.conn.Conn().Close() // no answer arrives
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (s *session) hangUp(text string) error {
 
 func every(n int, count int64) bool { return n > 0 && count%int64(n) == 0 }
 
-// answer is a reply that says no, with an enhanced code of the same class.
+// answer is a negative reply, with an enhanced code of the same class.
 func answer(code, subject int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, subject, 1}, Message: text}
 }

@@ -80,7 +80,7 @@ func (s *Server) Mails() []Mail {
 // Refused returns how many recipients were refused for ever.
 func (s *Server) Refused() int { return int(s.refused.Load()) }
 
-// Throttled returns how many recipients were told to come back later.
+// Throttled returns how many recipients were refused temporarily.
 func (s *Server) Throttled() int { return int(s.throttled.Load()) }
 
 // MostPerConnection returns the greatest number of mails that one connection
