@@ -1476,8 +1476,8 @@ type QueuedTaskMutation struct {
 	created_date             *time.Time
 	modified_by              *uuid.UUID
 	not_before               *time.Time
-	items_taken              *int64
-	additems_taken           *int64
+	position                 *int64
+	addposition              *int64
 	items_done               *int64
 	additems_done            *int64
 	items_failed             *int64
@@ -1493,10 +1493,13 @@ type QueuedTaskMutation struct {
 	addcodec_revision        *int
 	attempts                 *int
 	addattempts              *int
+	round                    *int
+	addround                 *int
 	priority                 *int16
 	addpriority              *int16
 	stalled                  *bool
 	partial                  *bool
+	deferred                 *bool
 	workflow_status          *lifecycle.Status
 	control                  *lifecycle.Control
 	scheduled_by_process     *string
@@ -1877,60 +1880,60 @@ func (m *QueuedTaskMutation) ResetNotBefore() {
 	m.not_before = nil
 }
 
-// SetItemsTaken sets the "items_taken" field.
-func (m *QueuedTaskMutation) SetItemsTaken(i int64) {
-	m.items_taken = &i
-	m.additems_taken = nil
+// SetPosition sets the "position" field.
+func (m *QueuedTaskMutation) SetPosition(i int64) {
+	m.position = &i
+	m.addposition = nil
 }
 
-// ItemsTaken returns the value of the "items_taken" field in the mutation.
-func (m *QueuedTaskMutation) ItemsTaken() (r int64, exists bool) {
-	v := m.items_taken
+// Position returns the value of the "position" field in the mutation.
+func (m *QueuedTaskMutation) Position() (r int64, exists bool) {
+	v := m.position
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldItemsTaken returns the old "items_taken" field's value of the QueuedTask entity.
+// OldPosition returns the old "position" field's value of the QueuedTask entity.
 // If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *QueuedTaskMutation) OldItemsTaken(ctx context.Context) (v int64, err error) {
+func (m *QueuedTaskMutation) OldPosition(ctx context.Context) (v int64, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldItemsTaken is only allowed on UpdateOne operations")
+		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldItemsTaken requires an ID field in the mutation")
+		return v, errors.New("OldPosition requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldItemsTaken: %w", err)
+		return v, fmt.Errorf("querying old value for OldPosition: %w", err)
 	}
-	return oldValue.ItemsTaken, nil
+	return oldValue.Position, nil
 }
 
-// AddItemsTaken adds i to the "items_taken" field.
-func (m *QueuedTaskMutation) AddItemsTaken(i int64) {
-	if m.additems_taken != nil {
-		*m.additems_taken += i
+// AddPosition adds i to the "position" field.
+func (m *QueuedTaskMutation) AddPosition(i int64) {
+	if m.addposition != nil {
+		*m.addposition += i
 	} else {
-		m.additems_taken = &i
+		m.addposition = &i
 	}
 }
 
-// AddedItemsTaken returns the value that was added to the "items_taken" field in this mutation.
-func (m *QueuedTaskMutation) AddedItemsTaken() (r int64, exists bool) {
-	v := m.additems_taken
+// AddedPosition returns the value that was added to the "position" field in this mutation.
+func (m *QueuedTaskMutation) AddedPosition() (r int64, exists bool) {
+	v := m.addposition
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// ResetItemsTaken resets all changes to the "items_taken" field.
-func (m *QueuedTaskMutation) ResetItemsTaken() {
-	m.items_taken = nil
-	m.additems_taken = nil
+// ResetPosition resets all changes to the "position" field.
+func (m *QueuedTaskMutation) ResetPosition() {
+	m.position = nil
+	m.addposition = nil
 }
 
 // SetItemsDone sets the "items_done" field.
@@ -2361,6 +2364,62 @@ func (m *QueuedTaskMutation) ResetAttempts() {
 	m.addattempts = nil
 }
 
+// SetRound sets the "round" field.
+func (m *QueuedTaskMutation) SetRound(i int) {
+	m.round = &i
+	m.addround = nil
+}
+
+// Round returns the value of the "round" field in the mutation.
+func (m *QueuedTaskMutation) Round() (r int, exists bool) {
+	v := m.round
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRound returns the old "round" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldRound(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRound is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRound requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRound: %w", err)
+	}
+	return oldValue.Round, nil
+}
+
+// AddRound adds i to the "round" field.
+func (m *QueuedTaskMutation) AddRound(i int) {
+	if m.addround != nil {
+		*m.addround += i
+	} else {
+		m.addround = &i
+	}
+}
+
+// AddedRound returns the value that was added to the "round" field in this mutation.
+func (m *QueuedTaskMutation) AddedRound() (r int, exists bool) {
+	v := m.addround
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRound resets all changes to the "round" field.
+func (m *QueuedTaskMutation) ResetRound() {
+	m.round = nil
+	m.addround = nil
+}
+
 // SetPriority sets the "priority" field.
 func (m *QueuedTaskMutation) SetPriority(i int16) {
 	m.priority = &i
@@ -2487,6 +2546,42 @@ func (m *QueuedTaskMutation) OldPartial(ctx context.Context) (v bool, err error)
 // ResetPartial resets all changes to the "partial" field.
 func (m *QueuedTaskMutation) ResetPartial() {
 	m.partial = nil
+}
+
+// SetDeferred sets the "deferred" field.
+func (m *QueuedTaskMutation) SetDeferred(b bool) {
+	m.deferred = &b
+}
+
+// Deferred returns the value of the "deferred" field in the mutation.
+func (m *QueuedTaskMutation) Deferred() (r bool, exists bool) {
+	v := m.deferred
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeferred returns the old "deferred" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldDeferred(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeferred is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeferred requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeferred: %w", err)
+	}
+	return oldValue.Deferred, nil
+}
+
+// ResetDeferred resets all changes to the "deferred" field.
+func (m *QueuedTaskMutation) ResetDeferred() {
+	m.deferred = nil
 }
 
 // SetWorkflowStatus sets the "workflow_status" field.
@@ -4267,7 +4362,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 45)
+	fields := make([]string, 0, 47)
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
@@ -4286,8 +4381,8 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.not_before != nil {
 		fields = append(fields, queuedtask.FieldNotBefore)
 	}
-	if m.items_taken != nil {
-		fields = append(fields, queuedtask.FieldItemsTaken)
+	if m.position != nil {
+		fields = append(fields, queuedtask.FieldPosition)
 	}
 	if m.items_done != nil {
 		fields = append(fields, queuedtask.FieldItemsDone)
@@ -4313,6 +4408,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.attempts != nil {
 		fields = append(fields, queuedtask.FieldAttempts)
 	}
+	if m.round != nil {
+		fields = append(fields, queuedtask.FieldRound)
+	}
 	if m.priority != nil {
 		fields = append(fields, queuedtask.FieldPriority)
 	}
@@ -4321,6 +4419,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	}
 	if m.partial != nil {
 		fields = append(fields, queuedtask.FieldPartial)
+	}
+	if m.deferred != nil {
+		fields = append(fields, queuedtask.FieldDeferred)
 	}
 	if m.workflow_status != nil {
 		fields = append(fields, queuedtask.FieldWorkflowStatus)
@@ -4423,8 +4524,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.ModifiedBy()
 	case queuedtask.FieldNotBefore:
 		return m.NotBefore()
-	case queuedtask.FieldItemsTaken:
-		return m.ItemsTaken()
+	case queuedtask.FieldPosition:
+		return m.Position()
 	case queuedtask.FieldItemsDone:
 		return m.ItemsDone()
 	case queuedtask.FieldItemsFailed:
@@ -4441,12 +4542,16 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.CodecRevision()
 	case queuedtask.FieldAttempts:
 		return m.Attempts()
+	case queuedtask.FieldRound:
+		return m.Round()
 	case queuedtask.FieldPriority:
 		return m.Priority()
 	case queuedtask.FieldStalled:
 		return m.Stalled()
 	case queuedtask.FieldPartial:
 		return m.Partial()
+	case queuedtask.FieldDeferred:
+		return m.Deferred()
 	case queuedtask.FieldWorkflowStatus:
 		return m.WorkflowStatus()
 	case queuedtask.FieldControl:
@@ -4522,8 +4627,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldModifiedBy(ctx)
 	case queuedtask.FieldNotBefore:
 		return m.OldNotBefore(ctx)
-	case queuedtask.FieldItemsTaken:
-		return m.OldItemsTaken(ctx)
+	case queuedtask.FieldPosition:
+		return m.OldPosition(ctx)
 	case queuedtask.FieldItemsDone:
 		return m.OldItemsDone(ctx)
 	case queuedtask.FieldItemsFailed:
@@ -4540,12 +4645,16 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldCodecRevision(ctx)
 	case queuedtask.FieldAttempts:
 		return m.OldAttempts(ctx)
+	case queuedtask.FieldRound:
+		return m.OldRound(ctx)
 	case queuedtask.FieldPriority:
 		return m.OldPriority(ctx)
 	case queuedtask.FieldStalled:
 		return m.OldStalled(ctx)
 	case queuedtask.FieldPartial:
 		return m.OldPartial(ctx)
+	case queuedtask.FieldDeferred:
+		return m.OldDeferred(ctx)
 	case queuedtask.FieldWorkflowStatus:
 		return m.OldWorkflowStatus(ctx)
 	case queuedtask.FieldControl:
@@ -4651,12 +4760,12 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetNotBefore(v)
 		return nil
-	case queuedtask.FieldItemsTaken:
+	case queuedtask.FieldPosition:
 		v, ok := value.(int64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetItemsTaken(v)
+		m.SetPosition(v)
 		return nil
 	case queuedtask.FieldItemsDone:
 		v, ok := value.(int64)
@@ -4714,6 +4823,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetAttempts(v)
 		return nil
+	case queuedtask.FieldRound:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRound(v)
+		return nil
 	case queuedtask.FieldPriority:
 		v, ok := value.(int16)
 		if !ok {
@@ -4734,6 +4850,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPartial(v)
+		return nil
+	case queuedtask.FieldDeferred:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeferred(v)
 		return nil
 	case queuedtask.FieldWorkflowStatus:
 		v, ok := value.(lifecycle.Status)
@@ -4932,8 +5055,8 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *QueuedTaskMutation) AddedFields() []string {
 	var fields []string
-	if m.additems_taken != nil {
-		fields = append(fields, queuedtask.FieldItemsTaken)
+	if m.addposition != nil {
+		fields = append(fields, queuedtask.FieldPosition)
 	}
 	if m.additems_done != nil {
 		fields = append(fields, queuedtask.FieldItemsDone)
@@ -4956,6 +5079,9 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	if m.addattempts != nil {
 		fields = append(fields, queuedtask.FieldAttempts)
 	}
+	if m.addround != nil {
+		fields = append(fields, queuedtask.FieldRound)
+	}
 	if m.addpriority != nil {
 		fields = append(fields, queuedtask.FieldPriority)
 	}
@@ -4973,8 +5099,8 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
-	case queuedtask.FieldItemsTaken:
-		return m.AddedItemsTaken()
+	case queuedtask.FieldPosition:
+		return m.AddedPosition()
 	case queuedtask.FieldItemsDone:
 		return m.AddedItemsDone()
 	case queuedtask.FieldItemsFailed:
@@ -4989,6 +5115,8 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCodecRevision()
 	case queuedtask.FieldAttempts:
 		return m.AddedAttempts()
+	case queuedtask.FieldRound:
+		return m.AddedRound()
 	case queuedtask.FieldPriority:
 		return m.AddedPriority()
 	case queuedtask.FieldItemsTotal:
@@ -5004,12 +5132,12 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 	switch name {
-	case queuedtask.FieldItemsTaken:
+	case queuedtask.FieldPosition:
 		v, ok := value.(int64)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.AddItemsTaken(v)
+		m.AddPosition(v)
 		return nil
 	case queuedtask.FieldItemsDone:
 		v, ok := value.(int64)
@@ -5059,6 +5187,13 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddAttempts(v)
+		return nil
+	case queuedtask.FieldRound:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRound(v)
 		return nil
 	case queuedtask.FieldPriority:
 		v, ok := value.(int16)
@@ -5255,8 +5390,8 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldNotBefore:
 		m.ResetNotBefore()
 		return nil
-	case queuedtask.FieldItemsTaken:
-		m.ResetItemsTaken()
+	case queuedtask.FieldPosition:
+		m.ResetPosition()
 		return nil
 	case queuedtask.FieldItemsDone:
 		m.ResetItemsDone()
@@ -5282,6 +5417,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 	case queuedtask.FieldAttempts:
 		m.ResetAttempts()
 		return nil
+	case queuedtask.FieldRound:
+		m.ResetRound()
+		return nil
 	case queuedtask.FieldPriority:
 		m.ResetPriority()
 		return nil
@@ -5290,6 +5428,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldPartial:
 		m.ResetPartial()
+		return nil
+	case queuedtask.FieldDeferred:
+		m.ResetDeferred()
 		return nil
 	case queuedtask.FieldWorkflowStatus:
 		m.ResetWorkflowStatus()

@@ -36,8 +36,8 @@ type QueuedTask struct {
 	ModifiedBy uuid.UUID `json:"modified_by,omitempty"`
 	// NotBefore holds the value of the "not_before" field.
 	NotBefore time.Time `json:"not_before,omitempty"`
-	// ItemsTaken holds the value of the "items_taken" field.
-	ItemsTaken int64 `json:"items_taken,omitempty"`
+	// Position holds the value of the "position" field.
+	Position int64 `json:"position,omitempty"`
 	// ItemsDone holds the value of the "items_done" field.
 	ItemsDone int64 `json:"items_done,omitempty"`
 	// ItemsFailed holds the value of the "items_failed" field.
@@ -54,12 +54,16 @@ type QueuedTask struct {
 	CodecRevision int `json:"codec_revision,omitempty"`
 	// Attempts holds the value of the "attempts" field.
 	Attempts int `json:"attempts,omitempty"`
+	// 0 over the whole list, later over the deferred items
+	Round int `json:"round,omitempty"`
 	// 1 (first) to 4 (last)
 	Priority int16 `json:"priority,omitempty"`
 	// taken from a dead worker; claimed before new tasks (SSP-40)
 	Stalled bool `json:"stalled,omitempty"`
 	// ended by a stop, before it was done
 	Partial bool `json:"partial,omitempty"`
+	// an item of this round was deferred
+	Deferred bool `json:"deferred,omitempty"`
 	// WorkflowStatus holds the value of the "workflow_status" field.
 	WorkflowStatus lifecycle.Status `json:"workflow_status,omitempty"`
 	// Control holds the value of the "control" field.
@@ -243,9 +247,9 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
 		case queuedtask.FieldExecutionState, queuedtask.FieldExecutionSpec:
 			values[i] = new([]byte)
-		case queuedtask.FieldStalled, queuedtask.FieldPartial, queuedtask.FieldDelayed:
+		case queuedtask.FieldStalled, queuedtask.FieldPartial, queuedtask.FieldDeferred, queuedtask.FieldDelayed:
 			values[i] = new(sql.NullBool)
-		case queuedtask.FieldItemsTaken, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
+		case queuedtask.FieldPosition, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldRound, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
 			values[i] = new(sql.NullInt64)
 		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWaitingReason, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent, queuedtask.FieldTargetsField:
 			values[i] = new(sql.NullString)
@@ -310,11 +314,11 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NotBefore = value.Time
 			}
-		case queuedtask.FieldItemsTaken:
+		case queuedtask.FieldPosition:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field items_taken", values[i])
+				return fmt.Errorf("unexpected type %T for field position", values[i])
 			} else if value.Valid {
-				_m.ItemsTaken = value.Int64
+				_m.Position = value.Int64
 			}
 		case queuedtask.FieldItemsDone:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -364,6 +368,12 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Attempts = int(value.Int64)
 			}
+		case queuedtask.FieldRound:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field round", values[i])
+			} else if value.Valid {
+				_m.Round = int(value.Int64)
+			}
 		case queuedtask.FieldPriority:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field priority", values[i])
@@ -381,6 +391,12 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field partial", values[i])
 			} else if value.Valid {
 				_m.Partial = value.Bool
+			}
+		case queuedtask.FieldDeferred:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field deferred", values[i])
+			} else if value.Valid {
+				_m.Deferred = value.Bool
 			}
 		case queuedtask.FieldWorkflowStatus:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -667,8 +683,8 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString("not_before=")
 	builder.WriteString(_m.NotBefore.Format(time.ANSIC))
 	builder.WriteString(", ")
-	builder.WriteString("items_taken=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ItemsTaken))
+	builder.WriteString("position=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Position))
 	builder.WriteString(", ")
 	builder.WriteString("items_done=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ItemsDone))
@@ -694,6 +710,9 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString("attempts=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Attempts))
 	builder.WriteString(", ")
+	builder.WriteString("round=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Round))
+	builder.WriteString(", ")
 	builder.WriteString("priority=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Priority))
 	builder.WriteString(", ")
@@ -702,6 +721,9 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("partial=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Partial))
+	builder.WriteString(", ")
+	builder.WriteString("deferred=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Deferred))
 	builder.WriteString(", ")
 	builder.WriteString("workflow_status=")
 	builder.WriteString(fmt.Sprintf("%v", _m.WorkflowStatus))

@@ -69,16 +69,16 @@ func (_c *QueuedTaskCreate) SetNotBefore(v time.Time) *QueuedTaskCreate {
 	return _c
 }
 
-// SetItemsTaken sets the "items_taken" field.
-func (_c *QueuedTaskCreate) SetItemsTaken(v int64) *QueuedTaskCreate {
-	_c.mutation.SetItemsTaken(v)
+// SetPosition sets the "position" field.
+func (_c *QueuedTaskCreate) SetPosition(v int64) *QueuedTaskCreate {
+	_c.mutation.SetPosition(v)
 	return _c
 }
 
-// SetNillableItemsTaken sets the "items_taken" field if the given value is not nil.
-func (_c *QueuedTaskCreate) SetNillableItemsTaken(v *int64) *QueuedTaskCreate {
+// SetNillablePosition sets the "position" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillablePosition(v *int64) *QueuedTaskCreate {
 	if v != nil {
-		_c.SetItemsTaken(*v)
+		_c.SetPosition(*v)
 	}
 	return _c
 }
@@ -187,6 +187,20 @@ func (_c *QueuedTaskCreate) SetNillableAttempts(v *int) *QueuedTaskCreate {
 	return _c
 }
 
+// SetRound sets the "round" field.
+func (_c *QueuedTaskCreate) SetRound(v int) *QueuedTaskCreate {
+	_c.mutation.SetRound(v)
+	return _c
+}
+
+// SetNillableRound sets the "round" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableRound(v *int) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetRound(*v)
+	}
+	return _c
+}
+
 // SetPriority sets the "priority" field.
 func (_c *QueuedTaskCreate) SetPriority(v int16) *QueuedTaskCreate {
 	_c.mutation.SetPriority(v)
@@ -225,6 +239,20 @@ func (_c *QueuedTaskCreate) SetPartial(v bool) *QueuedTaskCreate {
 func (_c *QueuedTaskCreate) SetNillablePartial(v *bool) *QueuedTaskCreate {
 	if v != nil {
 		_c.SetPartial(*v)
+	}
+	return _c
+}
+
+// SetDeferred sets the "deferred" field.
+func (_c *QueuedTaskCreate) SetDeferred(v bool) *QueuedTaskCreate {
+	_c.mutation.SetDeferred(v)
+	return _c
+}
+
+// SetNillableDeferred sets the "deferred" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableDeferred(v *bool) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetDeferred(*v)
 	}
 	return _c
 }
@@ -777,9 +805,9 @@ func (_c *QueuedTaskCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *QueuedTaskCreate) defaults() error {
-	if _, ok := _c.mutation.ItemsTaken(); !ok {
-		v := queuedtask.DefaultItemsTaken
-		_c.mutation.SetItemsTaken(v)
+	if _, ok := _c.mutation.Position(); !ok {
+		v := queuedtask.DefaultPosition
+		_c.mutation.SetPosition(v)
 	}
 	if _, ok := _c.mutation.ItemsDone(); !ok {
 		v := queuedtask.DefaultItemsDone
@@ -809,6 +837,10 @@ func (_c *QueuedTaskCreate) defaults() error {
 		v := queuedtask.DefaultAttempts
 		_c.mutation.SetAttempts(v)
 	}
+	if _, ok := _c.mutation.Round(); !ok {
+		v := queuedtask.DefaultRound
+		_c.mutation.SetRound(v)
+	}
 	if _, ok := _c.mutation.Priority(); !ok {
 		v := queuedtask.DefaultPriority
 		_c.mutation.SetPriority(v)
@@ -820,6 +852,10 @@ func (_c *QueuedTaskCreate) defaults() error {
 	if _, ok := _c.mutation.Partial(); !ok {
 		v := queuedtask.DefaultPartial
 		_c.mutation.SetPartial(v)
+	}
+	if _, ok := _c.mutation.Deferred(); !ok {
+		v := queuedtask.DefaultDeferred
+		_c.mutation.SetDeferred(v)
 	}
 	if _, ok := _c.mutation.WorkflowStatus(); !ok {
 		v := queuedtask.DefaultWorkflowStatus
@@ -866,8 +902,8 @@ func (_c *QueuedTaskCreate) check() error {
 			return &ValidationError{Name: "not_before", err: errors.New(`ent: missing required field "QueuedTask.not_before"`)}
 		}
 	}
-	if _, ok := _c.mutation.ItemsTaken(); !ok {
-		return &ValidationError{Name: "items_taken", err: errors.New(`ent: missing required field "QueuedTask.items_taken"`)}
+	if _, ok := _c.mutation.Position(); !ok {
+		return &ValidationError{Name: "position", err: errors.New(`ent: missing required field "QueuedTask.position"`)}
 	}
 	if _, ok := _c.mutation.ItemsDone(); !ok {
 		return &ValidationError{Name: "items_done", err: errors.New(`ent: missing required field "QueuedTask.items_done"`)}
@@ -896,6 +932,9 @@ func (_c *QueuedTaskCreate) check() error {
 	if _, ok := _c.mutation.Attempts(); !ok {
 		return &ValidationError{Name: "attempts", err: errors.New(`ent: missing required field "QueuedTask.attempts"`)}
 	}
+	if _, ok := _c.mutation.Round(); !ok {
+		return &ValidationError{Name: "round", err: errors.New(`ent: missing required field "QueuedTask.round"`)}
+	}
 	if _, ok := _c.mutation.Priority(); !ok {
 		return &ValidationError{Name: "priority", err: errors.New(`ent: missing required field "QueuedTask.priority"`)}
 	}
@@ -909,6 +948,12 @@ func (_c *QueuedTaskCreate) check() error {
 	case dialect.MySQL, dialect.SQLite:
 		if _, ok := _c.mutation.Partial(); !ok {
 			return &ValidationError{Name: "partial", err: errors.New(`ent: missing required field "QueuedTask.partial"`)}
+		}
+	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.Deferred(); !ok {
+			return &ValidationError{Name: "deferred", err: errors.New(`ent: missing required field "QueuedTask.deferred"`)}
 		}
 	}
 	if _, ok := _c.mutation.WorkflowStatus(); !ok {
@@ -997,9 +1042,9 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 		_node.NotBefore = value
 	}
-	if value, ok := _c.mutation.ItemsTaken(); ok {
-		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
-		_node.ItemsTaken = value
+	if value, ok := _c.mutation.Position(); ok {
+		_spec.SetField(queuedtask.FieldPosition, field.TypeInt64, value)
+		_node.Position = value
 	}
 	if value, ok := _c.mutation.ItemsDone(); ok {
 		_spec.SetField(queuedtask.FieldItemsDone, field.TypeInt64, value)
@@ -1033,6 +1078,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 		_spec.SetField(queuedtask.FieldAttempts, field.TypeInt, value)
 		_node.Attempts = value
 	}
+	if value, ok := _c.mutation.Round(); ok {
+		_spec.SetField(queuedtask.FieldRound, field.TypeInt, value)
+		_node.Round = value
+	}
 	if value, ok := _c.mutation.Priority(); ok {
 		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
 		_node.Priority = value
@@ -1044,6 +1093,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Partial(); ok {
 		_spec.SetField(queuedtask.FieldPartial, field.TypeBool, value)
 		_node.Partial = value
+	}
+	if value, ok := _c.mutation.Deferred(); ok {
+		_spec.SetField(queuedtask.FieldDeferred, field.TypeBool, value)
+		_node.Deferred = value
 	}
 	if value, ok := _c.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)

@@ -70,24 +70,24 @@ func (_u *QueuedTaskUpdate) SetNillableNotBefore(v *time.Time) *QueuedTaskUpdate
 	return _u
 }
 
-// SetItemsTaken sets the "items_taken" field.
-func (_u *QueuedTaskUpdate) SetItemsTaken(v int64) *QueuedTaskUpdate {
-	_u.mutation.ResetItemsTaken()
-	_u.mutation.SetItemsTaken(v)
+// SetPosition sets the "position" field.
+func (_u *QueuedTaskUpdate) SetPosition(v int64) *QueuedTaskUpdate {
+	_u.mutation.ResetPosition()
+	_u.mutation.SetPosition(v)
 	return _u
 }
 
-// SetNillableItemsTaken sets the "items_taken" field if the given value is not nil.
-func (_u *QueuedTaskUpdate) SetNillableItemsTaken(v *int64) *QueuedTaskUpdate {
+// SetNillablePosition sets the "position" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillablePosition(v *int64) *QueuedTaskUpdate {
 	if v != nil {
-		_u.SetItemsTaken(*v)
+		_u.SetPosition(*v)
 	}
 	return _u
 }
 
-// AddItemsTaken adds value to the "items_taken" field.
-func (_u *QueuedTaskUpdate) AddItemsTaken(v int64) *QueuedTaskUpdate {
-	_u.mutation.AddItemsTaken(v)
+// AddPosition adds value to the "position" field.
+func (_u *QueuedTaskUpdate) AddPosition(v int64) *QueuedTaskUpdate {
+	_u.mutation.AddPosition(v)
 	return _u
 }
 
@@ -252,6 +252,27 @@ func (_u *QueuedTaskUpdate) AddAttempts(v int) *QueuedTaskUpdate {
 	return _u
 }
 
+// SetRound sets the "round" field.
+func (_u *QueuedTaskUpdate) SetRound(v int) *QueuedTaskUpdate {
+	_u.mutation.ResetRound()
+	_u.mutation.SetRound(v)
+	return _u
+}
+
+// SetNillableRound sets the "round" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableRound(v *int) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetRound(*v)
+	}
+	return _u
+}
+
+// AddRound adds value to the "round" field.
+func (_u *QueuedTaskUpdate) AddRound(v int) *QueuedTaskUpdate {
+	_u.mutation.AddRound(v)
+	return _u
+}
+
 // SetPriority sets the "priority" field.
 func (_u *QueuedTaskUpdate) SetPriority(v int16) *QueuedTaskUpdate {
 	_u.mutation.ResetPriority()
@@ -297,6 +318,20 @@ func (_u *QueuedTaskUpdate) SetPartial(v bool) *QueuedTaskUpdate {
 func (_u *QueuedTaskUpdate) SetNillablePartial(v *bool) *QueuedTaskUpdate {
 	if v != nil {
 		_u.SetPartial(*v)
+	}
+	return _u
+}
+
+// SetDeferred sets the "deferred" field.
+func (_u *QueuedTaskUpdate) SetDeferred(v bool) *QueuedTaskUpdate {
+	_u.mutation.SetDeferred(v)
+	return _u
+}
+
+// SetNillableDeferred sets the "deferred" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableDeferred(v *bool) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetDeferred(*v)
 	}
 	return _u
 }
@@ -993,11 +1028,11 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if value, ok := _u.mutation.NotBefore(); ok {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 	}
-	if value, ok := _u.mutation.ItemsTaken(); ok {
-		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
+	if value, ok := _u.mutation.Position(); ok {
+		_spec.SetField(queuedtask.FieldPosition, field.TypeInt64, value)
 	}
-	if value, ok := _u.mutation.AddedItemsTaken(); ok {
-		_spec.AddField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
+	if value, ok := _u.mutation.AddedPosition(); ok {
+		_spec.AddField(queuedtask.FieldPosition, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.ItemsDone(); ok {
 		_spec.SetField(queuedtask.FieldItemsDone, field.TypeInt64, value)
@@ -1044,6 +1079,12 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if value, ok := _u.mutation.AddedAttempts(); ok {
 		_spec.AddField(queuedtask.FieldAttempts, field.TypeInt, value)
 	}
+	if value, ok := _u.mutation.Round(); ok {
+		_spec.SetField(queuedtask.FieldRound, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedRound(); ok {
+		_spec.AddField(queuedtask.FieldRound, field.TypeInt, value)
+	}
 	if value, ok := _u.mutation.Priority(); ok {
 		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
 	}
@@ -1055,6 +1096,9 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if value, ok := _u.mutation.Partial(); ok {
 		_spec.SetField(queuedtask.FieldPartial, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Deferred(); ok {
+		_spec.SetField(queuedtask.FieldDeferred, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)
@@ -1603,24 +1647,24 @@ func (_u *QueuedTaskUpdateOne) SetNillableNotBefore(v *time.Time) *QueuedTaskUpd
 	return _u
 }
 
-// SetItemsTaken sets the "items_taken" field.
-func (_u *QueuedTaskUpdateOne) SetItemsTaken(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.ResetItemsTaken()
-	_u.mutation.SetItemsTaken(v)
+// SetPosition sets the "position" field.
+func (_u *QueuedTaskUpdateOne) SetPosition(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.ResetPosition()
+	_u.mutation.SetPosition(v)
 	return _u
 }
 
-// SetNillableItemsTaken sets the "items_taken" field if the given value is not nil.
-func (_u *QueuedTaskUpdateOne) SetNillableItemsTaken(v *int64) *QueuedTaskUpdateOne {
+// SetNillablePosition sets the "position" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillablePosition(v *int64) *QueuedTaskUpdateOne {
 	if v != nil {
-		_u.SetItemsTaken(*v)
+		_u.SetPosition(*v)
 	}
 	return _u
 }
 
-// AddItemsTaken adds value to the "items_taken" field.
-func (_u *QueuedTaskUpdateOne) AddItemsTaken(v int64) *QueuedTaskUpdateOne {
-	_u.mutation.AddItemsTaken(v)
+// AddPosition adds value to the "position" field.
+func (_u *QueuedTaskUpdateOne) AddPosition(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.AddPosition(v)
 	return _u
 }
 
@@ -1785,6 +1829,27 @@ func (_u *QueuedTaskUpdateOne) AddAttempts(v int) *QueuedTaskUpdateOne {
 	return _u
 }
 
+// SetRound sets the "round" field.
+func (_u *QueuedTaskUpdateOne) SetRound(v int) *QueuedTaskUpdateOne {
+	_u.mutation.ResetRound()
+	_u.mutation.SetRound(v)
+	return _u
+}
+
+// SetNillableRound sets the "round" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableRound(v *int) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetRound(*v)
+	}
+	return _u
+}
+
+// AddRound adds value to the "round" field.
+func (_u *QueuedTaskUpdateOne) AddRound(v int) *QueuedTaskUpdateOne {
+	_u.mutation.AddRound(v)
+	return _u
+}
+
 // SetPriority sets the "priority" field.
 func (_u *QueuedTaskUpdateOne) SetPriority(v int16) *QueuedTaskUpdateOne {
 	_u.mutation.ResetPriority()
@@ -1830,6 +1895,20 @@ func (_u *QueuedTaskUpdateOne) SetPartial(v bool) *QueuedTaskUpdateOne {
 func (_u *QueuedTaskUpdateOne) SetNillablePartial(v *bool) *QueuedTaskUpdateOne {
 	if v != nil {
 		_u.SetPartial(*v)
+	}
+	return _u
+}
+
+// SetDeferred sets the "deferred" field.
+func (_u *QueuedTaskUpdateOne) SetDeferred(v bool) *QueuedTaskUpdateOne {
+	_u.mutation.SetDeferred(v)
+	return _u
+}
+
+// SetNillableDeferred sets the "deferred" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableDeferred(v *bool) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetDeferred(*v)
 	}
 	return _u
 }
@@ -2556,11 +2635,11 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if value, ok := _u.mutation.NotBefore(); ok {
 		_spec.SetField(queuedtask.FieldNotBefore, field.TypeTime, value)
 	}
-	if value, ok := _u.mutation.ItemsTaken(); ok {
-		_spec.SetField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
+	if value, ok := _u.mutation.Position(); ok {
+		_spec.SetField(queuedtask.FieldPosition, field.TypeInt64, value)
 	}
-	if value, ok := _u.mutation.AddedItemsTaken(); ok {
-		_spec.AddField(queuedtask.FieldItemsTaken, field.TypeInt64, value)
+	if value, ok := _u.mutation.AddedPosition(); ok {
+		_spec.AddField(queuedtask.FieldPosition, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.ItemsDone(); ok {
 		_spec.SetField(queuedtask.FieldItemsDone, field.TypeInt64, value)
@@ -2607,6 +2686,12 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	if value, ok := _u.mutation.AddedAttempts(); ok {
 		_spec.AddField(queuedtask.FieldAttempts, field.TypeInt, value)
 	}
+	if value, ok := _u.mutation.Round(); ok {
+		_spec.SetField(queuedtask.FieldRound, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedRound(); ok {
+		_spec.AddField(queuedtask.FieldRound, field.TypeInt, value)
+	}
 	if value, ok := _u.mutation.Priority(); ok {
 		_spec.SetField(queuedtask.FieldPriority, field.TypeInt16, value)
 	}
@@ -2618,6 +2703,9 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if value, ok := _u.mutation.Partial(); ok {
 		_spec.SetField(queuedtask.FieldPartial, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Deferred(); ok {
+		_spec.SetField(queuedtask.FieldDeferred, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.WorkflowStatus(); ok {
 		_spec.SetField(queuedtask.FieldWorkflowStatus, field.TypeEnum, value)

@@ -241,3 +241,45 @@ func TestDeferOfWhatWasNotTaken(t *testing.T) {
 		}
 	})
 }
+
+// An operator's retry skips an item of a task that has deferred others: in its first round
+// the item after the last checkpoint, later the next deferred item.
+func TestRetrySkipsAfterDeferredItem(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		for name, tc := range map[string]struct {
+			fails  [2]int // the try of a batch and its first number
+			failed string // item and position of the one that is skipped
+		}{
+			"in the first round": {[2]int{0, 71}, "position 71 71"},
+			"in a later round":   {[2]int{1, 2}, "2 2"},
+		} {
+			x := newDeferring()
+			x.fail[tc.fails] = taskkit.Permanent("planned", errPlanned)
+			k := deferKind(time.Millisecond, time.Millisecond)
+			id := submitted(t, db, k, deferSpec{Numbers: oneTo(143)})
+			stop := started(t, db, registered(k, x), quick(t, db))
+			if task := ended(t, db, id); task.Status != taskkit.StatusFailure {
+				t.Fatalf("%s: %s %q, want FAILURE", name, task.Status, task.StatusDetail)
+			}
+			if _, err := clientOf(db).Retry(t.Context(), id, taskkit.WithSkip()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			task := ended(t, db, id)
+			stop()
+			want := taskkit.Progress{Total: 143, Done: 143 - 143/8 - 1, Failed: 143/8 + 1}
+			if task.Status != taskkit.StatusCompleted || task.Progress != want {
+				t.Errorf("%s: %s %+v, want COMPLETED %+v: %s", name, task.Status, task.Progress, want, task.StatusDetail)
+			}
+			var skipped []string
+			for _, i := range listed(t, db, id, taskkit.OutcomeFailed) {
+				if i.Code == "skipped" {
+					skipped = append(skipped, fmt.Sprint(i.Text(), " ", i.Position))
+				}
+			}
+			if len(skipped) != 1 || skipped[0] != tc.failed || len(listed(t, db, id, taskkit.OutcomeDeferred)) != 0 {
+				t.Errorf("%s: skipped %q, want %q", name, skipped, tc.failed)
+			}
+		}
+	})
+}

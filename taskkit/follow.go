@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -237,7 +236,7 @@ func (f *followUp) continues(ctx context.Context) error {
 	if c := f.from.Plan.Options.Child; parts || f.hasChildren || c != nil && c.Segment != nil {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
-	if at := lifecycle.PassesOf(t.Progress.Taken); at.Deferred || at.Pass > 0 {
+	if p := t.Progress; p.Deferred || p.Round > 0 {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "items of it were deferred and would be forgotten: submit a task over the items that are listed as deferred and unprocessed"}
 	}
 	f.IdempotencyKey = store.ContinuationKey(t.ID)
@@ -247,11 +246,11 @@ func (f *followUp) continues(ctx context.Context) error {
 		f.Options.Previewed = f.from.Plan.Options.Previewed // nothing of the preview was applied
 	}
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
-	switch taken := t.Progress.Taken; {
+	switch taken := t.Progress.Position; {
 	case err != nil:
 		return tried(actContinue, err)
 	case set == nil:
-		f.Start.Taken = taken
+		f.Start.Position = taken
 		if p := t.Progress; p.Total >= 0 && taken > 0 {
 			f.Total = p.Total // Take sets it
 		} else if p.Total >= 0 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"taskkit.dev/internal/itemkey"
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -141,9 +140,9 @@ func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome,
 	case set == nil:
 		return nil, &ItemsError{ID: id, Action: actUnprocessed, Problem: noTargets + unknownTargets}
 	}
-	taken := min(lifecycle.PassesOf(t.Progress.Taken).Position, set.total)
-	if lifecycle.PassesOf(t.Progress.Taken).Pass > 0 {
-		taken = set.total // in the first pass
+	taken := min(t.Progress.Position, set.total)
+	if t.Progress.Round > 0 {
+		taken = set.total // in the first round
 	}
 	if outcome == OutcomeUnprocessed {
 		return set.items(ctx, max(taken, from.position), set.total, outcome, nil), nil

@@ -267,11 +267,11 @@ func (m *trips) batches() {
 	}{
 		{"checkpoint and commit of a batch", func(*store.Write) {}},
 		{"the same, with the outcome of an item", func(w *store.Write) {
-			w.Progress.Taken, w.Progress.Failed = 1, 1
+			w.Progress.Position, w.Progress.Failed = 1, 1
 			w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c", Position: 1, Attempt: 1}}
 		}},
 		{"the same, of a task that may have reached a limit", func(w *store.Write) {
-			w.Progress.Taken, w.Progress.Failed = 1, 1
+			w.Progress.Position, w.Progress.Failed = 1, 1
 			w.Items = []store.Item{{Key: "1", Outcome: store.ItemFailed, Code: "c", Position: 1, Attempt: 1}}
 			w.Check, w.StopAfter.Failed = true, 2
 		}},

@@ -28,8 +28,8 @@ const (
 	FieldModifiedBy = "modified_by"
 	// FieldNotBefore holds the string denoting the not_before field in the database.
 	FieldNotBefore = "not_before"
-	// FieldItemsTaken holds the string denoting the items_taken field in the database.
-	FieldItemsTaken = "items_taken"
+	// FieldPosition holds the string denoting the position field in the database.
+	FieldPosition = "position"
 	// FieldItemsDone holds the string denoting the items_done field in the database.
 	FieldItemsDone = "items_done"
 	// FieldItemsFailed holds the string denoting the items_failed field in the database.
@@ -46,12 +46,16 @@ const (
 	FieldCodecRevision = "codec_revision"
 	// FieldAttempts holds the string denoting the attempts field in the database.
 	FieldAttempts = "attempts"
+	// FieldRound holds the string denoting the round field in the database.
+	FieldRound = "round"
 	// FieldPriority holds the string denoting the priority field in the database.
 	FieldPriority = "priority"
 	// FieldStalled holds the string denoting the stalled field in the database.
 	FieldStalled = "stalled"
 	// FieldPartial holds the string denoting the partial field in the database.
 	FieldPartial = "partial"
+	// FieldDeferred holds the string denoting the deferred field in the database.
+	FieldDeferred = "deferred"
 	// FieldWorkflowStatus holds the string denoting the workflow_status field in the database.
 	FieldWorkflowStatus = "workflow_status"
 	// FieldControl holds the string denoting the control field in the database.
@@ -200,7 +204,7 @@ var Columns = []string{
 	FieldCreatedDate,
 	FieldModifiedBy,
 	FieldNotBefore,
-	FieldItemsTaken,
+	FieldPosition,
 	FieldItemsDone,
 	FieldItemsFailed,
 	FieldItemsSkipped,
@@ -209,9 +213,11 @@ var Columns = []string{
 	FieldFence,
 	FieldCodecRevision,
 	FieldAttempts,
+	FieldRound,
 	FieldPriority,
 	FieldStalled,
 	FieldPartial,
+	FieldDeferred,
 	FieldWorkflowStatus,
 	FieldControl,
 	FieldScheduledByProcess,
@@ -258,8 +264,8 @@ func ValidColumn(column string) bool {
 //	import _ "taskkit.dev/ent/runtime"
 var (
 	Hooks [1]ent.Hook
-	// DefaultItemsTaken holds the default value on creation for the "items_taken" field.
-	DefaultItemsTaken int64
+	// DefaultPosition holds the default value on creation for the "position" field.
+	DefaultPosition int64
 	// DefaultItemsDone holds the default value on creation for the "items_done" field.
 	DefaultItemsDone int64
 	// DefaultItemsFailed holds the default value on creation for the "items_failed" field.
@@ -274,12 +280,16 @@ var (
 	DefaultCodecRevision int
 	// DefaultAttempts holds the default value on creation for the "attempts" field.
 	DefaultAttempts int
+	// DefaultRound holds the default value on creation for the "round" field.
+	DefaultRound int
 	// DefaultPriority holds the default value on creation for the "priority" field.
 	DefaultPriority int16
 	// DefaultStalled holds the default value on creation for the "stalled" field.
 	DefaultStalled bool
 	// DefaultPartial holds the default value on creation for the "partial" field.
 	DefaultPartial bool
+	// DefaultDeferred holds the default value on creation for the "deferred" field.
+	DefaultDeferred bool
 	// DefaultControl holds the default value on creation for the "control" field.
 	DefaultControl lifecycle.Control
 	// DefaultQueue holds the default value on creation for the "queue" field.
@@ -338,9 +348,9 @@ func ByNotBefore(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNotBefore, opts...).ToFunc()
 }
 
-// ByItemsTaken orders the results by the items_taken field.
-func ByItemsTaken(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldItemsTaken, opts...).ToFunc()
+// ByPosition orders the results by the position field.
+func ByPosition(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPosition, opts...).ToFunc()
 }
 
 // ByItemsDone orders the results by the items_done field.
@@ -383,6 +393,11 @@ func ByAttempts(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAttempts, opts...).ToFunc()
 }
 
+// ByRound orders the results by the round field.
+func ByRound(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRound, opts...).ToFunc()
+}
+
 // ByPriority orders the results by the priority field.
 func ByPriority(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPriority, opts...).ToFunc()
@@ -396,6 +411,11 @@ func ByStalled(opts ...sql.OrderTermOption) OrderOption {
 // ByPartial orders the results by the partial field.
 func ByPartial(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPartial, opts...).ToFunc()
+}
+
+// ByDeferred orders the results by the deferred field.
+func ByDeferred(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDeferred, opts...).ToFunc()
 }
 
 // ByWorkflowStatus orders the results by the workflow_status field.

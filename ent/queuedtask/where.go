@@ -88,9 +88,9 @@ func NotBefore(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldNotBefore, v))
 }
 
-// ItemsTaken applies equality check predicate on the "items_taken" field. It's identical to ItemsTakenEQ.
-func ItemsTaken(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldItemsTaken, v))
+// Position applies equality check predicate on the "position" field. It's identical to PositionEQ.
+func Position(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldPosition, v))
 }
 
 // ItemsDone applies equality check predicate on the "items_done" field. It's identical to ItemsDoneEQ.
@@ -133,6 +133,11 @@ func Attempts(v int) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldAttempts, v))
 }
 
+// Round applies equality check predicate on the "round" field. It's identical to RoundEQ.
+func Round(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldRound, v))
+}
+
 // Priority applies equality check predicate on the "priority" field. It's identical to PriorityEQ.
 func Priority(v int16) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldPriority, v))
@@ -146,6 +151,11 @@ func Stalled(v bool) predicate.QueuedTask {
 // Partial applies equality check predicate on the "partial" field. It's identical to PartialEQ.
 func Partial(v bool) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldPartial, v))
+}
+
+// Deferred applies equality check predicate on the "deferred" field. It's identical to DeferredEQ.
+func Deferred(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldDeferred, v))
 }
 
 // Control applies equality check predicate on the "control" field. It's identical to ControlEQ.
@@ -509,44 +519,44 @@ func NotBeforeLTE(v time.Time) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldNotBefore, v))
 }
 
-// ItemsTakenEQ applies the EQ predicate on the "items_taken" field.
-func ItemsTakenEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldEQ(FieldItemsTaken, v))
+// PositionEQ applies the EQ predicate on the "position" field.
+func PositionEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldPosition, v))
 }
 
-// ItemsTakenNEQ applies the NEQ predicate on the "items_taken" field.
-func ItemsTakenNEQ(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNEQ(FieldItemsTaken, v))
+// PositionNEQ applies the NEQ predicate on the "position" field.
+func PositionNEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldPosition, v))
 }
 
-// ItemsTakenIn applies the In predicate on the "items_taken" field.
-func ItemsTakenIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldIn(FieldItemsTaken, vs...))
+// PositionIn applies the In predicate on the "position" field.
+func PositionIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldPosition, vs...))
 }
 
-// ItemsTakenNotIn applies the NotIn predicate on the "items_taken" field.
-func ItemsTakenNotIn(vs ...int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldNotIn(FieldItemsTaken, vs...))
+// PositionNotIn applies the NotIn predicate on the "position" field.
+func PositionNotIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldPosition, vs...))
 }
 
-// ItemsTakenGT applies the GT predicate on the "items_taken" field.
-func ItemsTakenGT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGT(FieldItemsTaken, v))
+// PositionGT applies the GT predicate on the "position" field.
+func PositionGT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldPosition, v))
 }
 
-// ItemsTakenGTE applies the GTE predicate on the "items_taken" field.
-func ItemsTakenGTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldGTE(FieldItemsTaken, v))
+// PositionGTE applies the GTE predicate on the "position" field.
+func PositionGTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldPosition, v))
 }
 
-// ItemsTakenLT applies the LT predicate on the "items_taken" field.
-func ItemsTakenLT(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLT(FieldItemsTaken, v))
+// PositionLT applies the LT predicate on the "position" field.
+func PositionLT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldPosition, v))
 }
 
-// ItemsTakenLTE applies the LTE predicate on the "items_taken" field.
-func ItemsTakenLTE(v int64) predicate.QueuedTask {
-	return predicate.QueuedTask(sql.FieldLTE(FieldItemsTaken, v))
+// PositionLTE applies the LTE predicate on the "position" field.
+func PositionLTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldPosition, v))
 }
 
 // ItemsDoneEQ applies the EQ predicate on the "items_done" field.
@@ -869,6 +879,46 @@ func AttemptsLTE(v int) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldLTE(FieldAttempts, v))
 }
 
+// RoundEQ applies the EQ predicate on the "round" field.
+func RoundEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldRound, v))
+}
+
+// RoundNEQ applies the NEQ predicate on the "round" field.
+func RoundNEQ(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldRound, v))
+}
+
+// RoundIn applies the In predicate on the "round" field.
+func RoundIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldRound, vs...))
+}
+
+// RoundNotIn applies the NotIn predicate on the "round" field.
+func RoundNotIn(vs ...int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldRound, vs...))
+}
+
+// RoundGT applies the GT predicate on the "round" field.
+func RoundGT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldRound, v))
+}
+
+// RoundGTE applies the GTE predicate on the "round" field.
+func RoundGTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldRound, v))
+}
+
+// RoundLT applies the LT predicate on the "round" field.
+func RoundLT(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldRound, v))
+}
+
+// RoundLTE applies the LTE predicate on the "round" field.
+func RoundLTE(v int) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldRound, v))
+}
+
 // PriorityEQ applies the EQ predicate on the "priority" field.
 func PriorityEQ(v int16) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldPriority, v))
@@ -927,6 +977,16 @@ func PartialEQ(v bool) predicate.QueuedTask {
 // PartialNEQ applies the NEQ predicate on the "partial" field.
 func PartialNEQ(v bool) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldNEQ(FieldPartial, v))
+}
+
+// DeferredEQ applies the EQ predicate on the "deferred" field.
+func DeferredEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldDeferred, v))
+}
+
+// DeferredNEQ applies the NEQ predicate on the "deferred" field.
+func DeferredNEQ(v bool) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldDeferred, v))
 }
 
 // WorkflowStatusEQ applies the EQ predicate on the "workflow_status" field.

@@ -22,10 +22,10 @@ func init() {
 	queuedtask.Hooks[0] = queuedtaskHooks[0]
 	queuedtaskFields := schema.QueuedTask{}.Fields()
 	_ = queuedtaskFields
-	// queuedtaskDescItemsTaken is the schema descriptor for items_taken field.
-	queuedtaskDescItemsTaken := queuedtaskFields[7].Descriptor()
-	// queuedtask.DefaultItemsTaken holds the default value on creation for the items_taken field.
-	queuedtask.DefaultItemsTaken = queuedtaskDescItemsTaken.Default.(int64)
+	// queuedtaskDescPosition is the schema descriptor for position field.
+	queuedtaskDescPosition := queuedtaskFields[7].Descriptor()
+	// queuedtask.DefaultPosition holds the default value on creation for the position field.
+	queuedtask.DefaultPosition = queuedtaskDescPosition.Default.(int64)
 	// queuedtaskDescItemsDone is the schema descriptor for items_done field.
 	queuedtaskDescItemsDone := queuedtaskFields[8].Descriptor()
 	// queuedtask.DefaultItemsDone holds the default value on creation for the items_done field.
@@ -54,28 +54,36 @@ func init() {
 	queuedtaskDescAttempts := queuedtaskFields[15].Descriptor()
 	// queuedtask.DefaultAttempts holds the default value on creation for the attempts field.
 	queuedtask.DefaultAttempts = queuedtaskDescAttempts.Default.(int)
+	// queuedtaskDescRound is the schema descriptor for round field.
+	queuedtaskDescRound := queuedtaskFields[16].Descriptor()
+	// queuedtask.DefaultRound holds the default value on creation for the round field.
+	queuedtask.DefaultRound = queuedtaskDescRound.Default.(int)
 	// queuedtaskDescPriority is the schema descriptor for priority field.
-	queuedtaskDescPriority := queuedtaskFields[16].Descriptor()
+	queuedtaskDescPriority := queuedtaskFields[17].Descriptor()
 	// queuedtask.DefaultPriority holds the default value on creation for the priority field.
 	queuedtask.DefaultPriority = queuedtaskDescPriority.Default.(int16)
 	// queuedtaskDescStalled is the schema descriptor for stalled field.
-	queuedtaskDescStalled := queuedtaskFields[17].Descriptor()
+	queuedtaskDescStalled := queuedtaskFields[18].Descriptor()
 	// queuedtask.DefaultStalled holds the default value on creation for the stalled field.
 	queuedtask.DefaultStalled = queuedtaskDescStalled.Default.(bool)
 	// queuedtaskDescPartial is the schema descriptor for partial field.
-	queuedtaskDescPartial := queuedtaskFields[18].Descriptor()
+	queuedtaskDescPartial := queuedtaskFields[19].Descriptor()
 	// queuedtask.DefaultPartial holds the default value on creation for the partial field.
 	queuedtask.DefaultPartial = queuedtaskDescPartial.Default.(bool)
+	// queuedtaskDescDeferred is the schema descriptor for deferred field.
+	queuedtaskDescDeferred := queuedtaskFields[20].Descriptor()
+	// queuedtask.DefaultDeferred holds the default value on creation for the deferred field.
+	queuedtask.DefaultDeferred = queuedtaskDescDeferred.Default.(bool)
 	// queuedtaskDescControl is the schema descriptor for control field.
-	queuedtaskDescControl := queuedtaskFields[20].Descriptor()
+	queuedtaskDescControl := queuedtaskFields[22].Descriptor()
 	// queuedtask.DefaultControl holds the default value on creation for the control field.
 	queuedtask.DefaultControl = lifecycle.Control(queuedtaskDescControl.Default.(string))
 	// queuedtaskDescQueue is the schema descriptor for queue field.
-	queuedtaskDescQueue := queuedtaskFields[36].Descriptor()
+	queuedtaskDescQueue := queuedtaskFields[38].Descriptor()
 	// queuedtask.DefaultQueue holds the default value on creation for the queue field.
 	queuedtask.DefaultQueue = queuedtaskDescQueue.Default.(string)
 	// queuedtaskDescDelayed is the schema descriptor for delayed field.
-	queuedtaskDescDelayed := queuedtaskFields[39].Descriptor()
+	queuedtaskDescDelayed := queuedtaskFields[41].Descriptor()
 	// queuedtask.DefaultDelayed holds the default value on creation for the delayed field.
 	queuedtask.DefaultDelayed = queuedtaskDescDelayed.Default.(bool)
 	scheduleFields := schema.Schedule{}.Fields()

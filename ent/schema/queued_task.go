@@ -46,7 +46,7 @@ func (QueuedTask) Annotations() []schema.Annotation {
 			"taskkit_stopped":  "((workflow_stopped_date IS NOT NULL) = (workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')))",
 			"taskkit_priority": "priority BETWEEN 1 AND 4",
 			// One number is negative when the bits of all together are.
-			"taskkit_counts": "(fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0",
+			"taskkit_counts": "(fence | checkpoint_seq | attempts | position | round | items_done | items_failed | items_skipped) >= 0",
 		},
 	}}
 }
@@ -80,7 +80,7 @@ func count(name string) ent.Field {
 func progressFields() []ent.Field {
 	return []ent.Field{
 		field.Time("not_before").Annotations(clock()),
-		count("items_taken"),
+		count("position"),
 		count("items_done"),
 		count("items_failed"),
 		count("items_skipped"),
@@ -96,12 +96,16 @@ func holdFields() []ent.Field {
 		field.Int("codec_revision").SchemaType(intType).Default(1).Annotations(entsql.Default("1")).
 			Comment("of the state, and of the spec unless spec_revision says otherwise"),
 		field.Int("attempts").SchemaType(intType).Default(0).Annotations(entsql.Default("0")),
+		field.Int("round").SchemaType(intType).Default(0).Annotations(entsql.Default("0")).
+			Comment("0 over the whole list, later over the deferred items"),
 		field.Int16("priority").Default(2).Annotations(entsql.Default("2")).
 			Comment("1 (first) to 4 (last)"),
 		field.Bool("stalled").Default(false).Annotations(no()).
 			Comment("taken from a dead worker; claimed before new tasks (SSP-40)"),
 		field.Bool("partial").Default(false).Annotations(no()).
 			Comment("ended by a stop, before it was done"),
+		field.Bool("deferred").Default(false).Annotations(no()).
+			Comment("an item of this round was deferred"),
 		field.Enum("workflow_status").GoType(lifecycle.Queued).SchemaType(textType).
 			Default(string(lifecycle.Queued)).Annotations(entsql.Default(string(lifecycle.Queued))),
 		field.Text("control").GoType(lifecycle.None).

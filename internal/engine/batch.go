@@ -34,12 +34,12 @@ func (s *session) batch() flow {
 	tx := s.newTx()
 	limit := s.rate.limit(s.conditions().Limit(s.limit.size, s.progress))
 	env := s.env(tx, limit)
-	env.Targets, env.Deferred, env.LastPass = targets, deferred, s.isLastPass()
+	env.Targets, env.Deferred, env.LastRound = targets, deferred, s.isLastRound()
 	step := newStep(s.task, env, s.progress)
 	step.skip = s.skip
 	var got struct {
 		next          Next
-		another       bool // the executor is done with a pass, and there is another
+		another       bool // the executor is done with a round, and another follows
 		state, result json.RawMessage
 	}
 	err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
@@ -50,7 +50,7 @@ func (s *session) batch() flow {
 		if err == nil && got.next.Done && tx.submittedChildren() {
 			err = errDoneWithChildren
 		}
-		got.another = got.next.Done && step.endsPass()
+		got.another = got.next.Done && step.endsRound()
 		if err == nil && got.next.Done && !got.another && s.hasReport() {
 			// The state is what Execute has just returned.
 			step.Ending, step.Task.Revision = EndDone, s.kind.Revision
@@ -75,7 +75,7 @@ func (s *session) batch() flow {
 		return s.react(ctx, err, limit)
 	}
 	w.Memo = step.memo
-	s.passes(&w, step, got.next.Done)
+	s.retryDeferred(&w, step, got.next.Done)
 	if got.next == (Next{}) && w.Memo == nil {
 		if err := s.idle.check(step, s.progress, w.Progress, s.state, got.state); err != nil {
 			s.discard(ctx, tx, step, started, err)
@@ -93,7 +93,7 @@ func (s *session) batch() flow {
 	processed := w.Progress.Done + w.Progress.Failed + w.Progress.Skipped -
 		s.progress.Done - s.progress.Failed - s.progress.Skipped + put
 	// What a parent does for its children is progress too: it must not run out of attempts.
-	progressed := processed > 0 || w.Progress.Taken != s.progress.Taken || w.Memo != nil || tx.submittedChildren()
+	progressed := processed > 0 || w.Progress.Position != s.progress.Position || w.Memo != nil || tx.submittedChildren()
 	w.HasChildren = tx.submittedChildren()
 	then := s.next(&w, got.next, got.another, progressed)
 	s.check(&w)
@@ -138,7 +138,7 @@ func (s *session) discard(ctx context.Context, tx *LazyTx, step *Step, started t
 func (s *session) next(w *store.Write, next Next, another, progressed bool) flow {
 	switch {
 	case another:
-		s.nextPass(w)
+		s.nextRound(w)
 	case next.Done:
 		w.To, w.HasChildren = lifecycle.Completed, s.hasChildren()
 	case next.AwaitChildren:

@@ -15,7 +15,7 @@ import (
 // list, from 1, in ascending order.
 type Deferred struct {
 	Positions []int64
-	All       int64 // those after the last batch, these included
+	All       int64 // deferred items not yet taken in this round
 }
 
 // deferredSpan bounds the pages of frozen targets that the deferred items of one batch
@@ -25,8 +25,8 @@ const deferredSpan = 8
 // deferred returns the deferred items that the next batch can take, or nil if the task
 // goes over its whole list. It is read before the batch begins its transaction.
 func (s *session) deferred() (*Deferred, error) {
-	at := lifecycle.PassesOf(s.progress.Taken)
-	if at.Pass == 0 {
+	at := s.progress
+	if at.Round == 0 {
 		return nil, nil //nolint:nilnil // most tasks defer nothing
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
@@ -69,12 +69,12 @@ func (s *session) deferredTargets(d *Deferred) (*Targets, error) {
 	return t, nil
 }
 
-// TakeDeferred is Take in a pass over the deferred items: it returns how many of the
+// TakeDeferred is Take in a round over the deferred items: it returns how many of the
 // next ones the batch takes, and whether there are more.
 func (s *Step) TakeDeferred(limit int, key func(i int) string) (n int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, d := lifecycle.PassesOf(s.before.Taken), s.Deferred
+	at, d := s.before, s.Deferred
 	n = min(max(limit, 1), len(d.Positions))
 	if s.skip && !s.closed {
 		n = min(n, 1)
@@ -84,7 +84,7 @@ func (s *Step) TakeDeferred(limit int, key func(i int) string) (n int, more bool
 	if s.taken == 0 && !s.closed && n > 0 {
 		s.taken = d.Positions[n-1] - at.Position
 		s.processed += int64(n)
-		s.passed = int64(n)
+		s.retried = int64(n)
 	}
 	if n > 0 {
 		s.skipTaken(0, d.Positions[0])
@@ -96,8 +96,8 @@ func (s *Step) TakeDeferred(limit int, key func(i int) string) (n int, more bool
 var errNotTaken = errors.New("Defer was given an item that Take did not return in this batch: pass an element as Take returned it; " +
 	"an executor that does not use Take cannot defer items: use a list in the spec or taskkit.Over, or remember them in b.State")
 
-// Defer records an item, by its key, that shall be tried again after the pass. In the
-// last pass it fails.
+// Defer records an item, by its key, that is tried again in the next round. In the last
+// round it fails.
 func (s *Step) Defer(key string, err error) {
 	i := failure(key, classify.CodeDeferred, err)
 	s.mu.Lock()
@@ -109,7 +109,7 @@ func (s *Step) Defer(key string, err error) {
 		return
 	}
 	i.Outcome = store.ItemDeferred
-	if s.LastPass {
+	if s.LastRound {
 		i.Outcome = store.ItemFailed
 	}
 	s.record(i)
@@ -122,47 +122,45 @@ func (s *Step) misused() error {
 	return s.misuse
 }
 
-// endsPass reports whether the task has another pass after this step, the last of the
-// present one.
-func (s *Step) endsPass() bool {
+// endsRound reports whether another round follows this step, the last of its round.
+func (s *Step) endsRound() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.LastPass && (lifecycle.PassesOf(s.progress().Taken).Deferred || s.restDeferred() > 0)
+	return !s.LastRound && (s.progress().Deferred || s.restDeferred() > 0)
 }
 
-// restDeferred returns how many deferred items the pass would still have to take. The
-// caller has locked the step.
+// restDeferred returns how many deferred items this round has not taken. The caller has
+// locked the step.
 func (s *Step) restDeferred() int64 {
 	if s.Deferred == nil {
 		return 0
 	}
-	return s.Deferred.All - s.passed
+	return s.Deferred.All - s.retried
 }
 
-// passes adds to a write what becomes of deferred items, when the step is finished.
-func (s *session) passes(w *store.Write, step *Step, done bool) {
-	from, to := lifecycle.PassesOf(s.progress.Taken), lifecycle.PassesOf(w.Progress.Taken)
-	if from.Pass == 0 {
+// retryDeferred adds the deferred items that a finished step has retried to its write.
+func (s *session) retryDeferred(w *store.Write, step *Step, done bool) {
+	from := s.progress
+	if from.Round == 0 {
 		return
 	}
-	w.Passed = store.Passed{Number: from.Pass + 1, After: from.Position, Upto: to.Position}
-	if rest := step.restDeferred(); done && step.LastPass && rest > 0 {
-		w.Passed.FailRest = true
+	w.Retried = store.Retried{Round: from.Round, After: from.Position, Upto: w.Progress.Position}
+	if rest := step.restDeferred(); done && step.LastRound && rest > 0 {
+		w.Retried.FailRest = true
 		w.Progress.Failed = plus(w.Progress.Failed, rest)
 	}
 }
 
-// nextPass makes the write of the last batch of a pass one that waits for the next.
-func (s *session) nextPass(w *store.Write) {
-	pass := lifecycle.PassesOf(w.Progress.Taken).Pass + 1
-	w.Progress.Taken = lifecycle.Passes{Pass: pass}.Taken()
-	w.To, w.Delay, w.Attempts = lifecycle.Queued, s.kind.Passes[pass-1], 0
+// nextRound makes the write of the last batch of a round wait for the next round.
+func (s *session) nextRound(w *store.Write) {
+	p := &w.Progress
+	p.Round, p.Position, p.Deferred = p.Round+1, 0, false
+	w.To, w.Delay, w.Attempts = lifecycle.Queued, s.kind.DeferDelays[p.Round-1], 0
 	w.Reason = fmt.Sprintf("tries its deferred items again: try %d of %d, %v after the one before",
-		pass+1, len(s.kind.Passes)+1, w.Delay.Round(time.Millisecond))
+		p.Round+1, len(s.kind.DeferDelays)+1, w.Delay.Round(time.Millisecond))
 }
 
-// isLastPass reports whether what is deferred now would not be tried again. A preview
-// waits for nothing.
-func (s *session) isLastPass() bool {
-	return s.preview != nil || lifecycle.PassesOf(s.progress.Taken).Pass >= len(s.kind.Passes)
+// isLastRound reports whether no round follows. A preview has one round.
+func (s *session) isLastRound() bool {
+	return s.preview != nil || s.progress.Round >= len(s.kind.DeferDelays)
 }

@@ -30,8 +30,8 @@ type Kind struct {
 	Ledger bool
 	// StopAfter is the stop policy of tasks that have none of their own.
 	StopAfter lifecycle.StopPolicy
-	// Passes is how long a task waits before each pass over its deferred items.
-	Passes []time.Duration
+	// DeferDelays is how long a task waits before each round over its deferred items.
+	DeferDelays []time.Duration
 	// Touches are the tables that its batches write.
 	Touches []string
 	// FindsTargets: the executor finds the targets of tasks that are submitted without,
@@ -128,8 +128,8 @@ type Env struct {
 	Log     *slog.Logger
 	Targets *Targets // nil: the task has no frozen targets
 	// Deferred are the deferred items to take; nil: the task goes over its whole list.
-	Deferred *Deferred
-	LastPass bool // there is none after it: what is deferred fails
+	Deferred  *Deferred
+	LastRound bool // no round follows: an item that is deferred fails
 	// Child says whose child the task is; nil: nobody's. Family are the task's own children,
 	// before this batch; nil: it can have none.
 	Child  *store.Child

@@ -82,10 +82,12 @@ func (s *session) crashLoop() classify.Classification {
 	switch p := s.progress; {
 	case s.search != nil:
 		where = fmt.Sprintf("while it found its targets, %d so far", s.frozen.Total)
-	case p.Taken > 0 && p.Taken < p.Total:
-		where = fmt.Sprintf("at position %d of %d", p.Taken+1, p.Total)
-		if last := min(p.Taken+int64(firstBatch(s.kind, s.tries-1, s.config)), p.Total); last > p.Taken+1 {
-			where = fmt.Sprintf("at one of the positions %d to %d of %d", p.Taken+1, last, p.Total)
+	case p.Round > 0:
+		where = fmt.Sprintf("in round %d over its deferred items, after position %d of %d", p.Round, p.Position, p.Total)
+	case p.Position > 0 && p.Position < p.Total:
+		where = fmt.Sprintf("at position %d of %d", p.Position+1, p.Total)
+		if last := min(p.Position+int64(firstBatch(s.kind, s.tries-1, s.config)), p.Total); last > p.Position+1 {
+			where = fmt.Sprintf("at one of the positions %d to %d of %d", p.Position+1, last, p.Total)
 		}
 	case p.Done+p.Failed+p.Skipped > 0:
 		where = fmt.Sprintf("after %d items", p.Done+p.Failed+p.Skipped)
@@ -111,12 +113,12 @@ func (s *session) commitSkip(step *Step) flow {
 		Revision: s.task.Revision, State: s.state,
 	}
 	w.Progress, w.Items, _ = step.finish() // what else it did is not kept
-	s.passes(&w, step, false)
+	s.retryDeferred(&w, step, false)
 	s.check(&w)
 	s.limit.alone = 0 // the item that killed its workers is found
 	a, err := s.flusher.apply(&w)
 	if err == nil && a.OK {
-		s.events.report(taskevent.ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: lifecycle.PassesOf(w.Progress.Taken).Position})
+		s.events.report(taskevent.ItemSkipped{TaskRef: s.ref(), Item: itemkey.Text(w.Items[0].Key), Position: w.Progress.Position})
 	}
 	return s.orFailed(s.handleWriteResult(&w, a, err, continueSession))
 }

@@ -40,7 +40,7 @@ type Step struct {
 // written.
 type counts struct {
 	taken     int64 // by Take, in this batch: by how much the position grows
-	passed    int64 // deferred items that Take has taken in this batch
+	retried   int64 // deferred items that Take has taken in this batch
 	processed int64
 	exhausted bool // Take was called, and former batches had taken everything
 	total     int64
@@ -64,7 +64,7 @@ func newStep(t Task, env Env, committed lifecycle.Progress) *Step {
 func (s *Step) Take(n, limit int, key func(i int) string) (from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from = int(min(lifecycle.PassesOf(s.before.Taken).Position, int64(n)))
+	from = int(min(s.before.Position, int64(n)))
 	if s.skip && !s.closed && from < n {
 		limit = 1
 	}
@@ -118,7 +118,7 @@ func (s *Step) SetSum(p lifecycle.Progress) {
 func (s *Step) Position(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return int(min(lifecycle.PassesOf(s.before.Taken).Position, int64(n)))
+	return int(min(s.before.Position, int64(n)))
 }
 
 // tookAll reports whether this step called Take after all elements had been taken.
@@ -175,7 +175,7 @@ func (s *Step) record(i store.Item) {
 	}
 	i.Attempt, i.Position = s.Attempt, s.position(i.Key)
 	if i.Outcome == store.ItemDeferred {
-		i.Attempt = lifecycle.PassesOf(s.before.Taken).Pass + 1
+		i.Attempt = s.before.Round + 1
 	}
 	s.outcomes.record(i)
 }
@@ -309,19 +309,18 @@ func (s *Step) finish() (p lifecycle.Progress, rows []store.Item, succeeded []st
 func (s *Step) progress() lifecycle.Progress {
 	failed, skipped, deferred, succeeded := s.outcomes.count()
 	processed := max(s.processed, failed+skipped+deferred+succeeded)
-	at := lifecycle.PassesOf(s.before.Taken)
-	at.Position += s.taken
-	at.Deferred = at.Deferred || deferred > 0
+	p := s.before
+	p.Position += s.taken
+	p.Deferred = p.Deferred || deferred > 0
 	if sum := s.sum; sum != nil {
-		return lifecycle.Progress{Total: sum.Total, Taken: at.Taken(), Done: sum.Done, Failed: sum.Failed, Skipped: sum.Skipped}
+		p.Total, p.Done, p.Failed, p.Skipped = sum.Total, sum.Done, sum.Failed, sum.Skipped
+		return p
 	}
-	return lifecycle.Progress{
-		Total:   s.total,
-		Taken:   at.Taken(),
-		Done:    plus(s.before.Done, processed-failed-skipped-deferred),
-		Failed:  plus(s.before.Failed, failed),
-		Skipped: plus(s.before.Skipped, skipped),
-	}
+	p.Total = s.total
+	p.Done = plus(p.Done, processed-failed-skipped-deferred)
+	p.Failed = plus(p.Failed, failed)
+	p.Skipped = plus(p.Skipped, skipped)
+	return p
 }
 
 // close makes the step ignore further calls.

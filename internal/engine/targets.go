@@ -56,7 +56,7 @@ func (s *session) targets(d *Deferred) (*Targets, error) {
 	if d != nil {
 		return s.deferredTargets(d)
 	}
-	total, taken := int(f.Total), int(lifecycle.PassesOf(s.progress.Taken).Position)
+	total, taken := int(f.Total), int(s.progress.Position)
 	if taken >= total {
 		f.pages = nil
 		return &Targets{Total: total, From: total}, nil

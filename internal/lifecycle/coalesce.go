@@ -52,7 +52,7 @@ func Replaceable(halfDone, failed bool) bool { return failed || !halfDone }
 // items that were counted.
 func (r Row) halfDone() bool {
 	p := r.Progress
-	return len(r.State) > 0 && string(r.State) != "{}" || max(p.Taken, p.Done, p.Failed, p.Skipped) > 0
+	return len(r.State) > 0 && string(r.State) != "{}" || max(p.Position, p.Done, p.Failed, p.Skipped) > 0
 }
 
 // Coalesce returns the row after a submission was merged into it. submitted is

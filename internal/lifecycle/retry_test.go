@@ -103,22 +103,29 @@ func TestPoisonItem(t *testing.T) {
 
 func TestSkipItem(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		row  lifecycle.Row
-		want bool
+	for name, tc := range map[string]struct {
+		seq      int64
+		progress lifecycle.Progress
+		deferred int64 // the next deferred item
+		want     int64
 	}{
-		{lifecycle.Row{Progress: lifecycle.Progress{Total: -1}}, true},                   // in the first batch
-		{lifecycle.Row{Seq: 2, Progress: lifecycle.Progress{Total: 5, Taken: 4}}, true},  // at the last item
-		{lifecycle.Row{Seq: 2, Progress: lifecycle.Progress{Total: 5, Taken: 5}}, false}, // after it
-		{lifecycle.Row{Seq: 2, Progress: lifecycle.Progress{Total: 5, Done: 4}}, false},  // without Take
+		"in the first batch":                 {0, lifecycle.Progress{Total: -1}, 0, 1},
+		"at the last item":                   {2, lifecycle.Progress{Total: 5, Position: 4}, 0, 5},
+		"after the last item":                {2, lifecycle.Progress{Total: 5, Position: 5}, 0, 0},
+		"without Take":                       {2, lifecycle.Progress{Total: 5, Done: 4}, 0, 0},
+		"after a deferred item":              {2, lifecycle.Progress{Total: 5, Position: 3, Deferred: true}, 0, 4},
+		"before a deferred item":             {4, lifecycle.Progress{Total: 5, Round: 1}, 2, 2},
+		"between deferred items":             {5, lifecycle.Progress{Total: 5, Round: 1, Position: 2, Deferred: true}, 4, 4},
+		"after all items that were deferred": {6, lifecycle.Progress{Total: 5, Round: 1, Position: 4}, 0, 0},
 	} {
-		if got := tc.row.CanSkip(); got != tc.want {
-			t.Errorf("%+v: %v, want %v", tc.row, got, tc.want)
+		row := lifecycle.Row{Seq: tc.seq, Progress: tc.progress}
+		if got := row.Skippable(tc.deferred); got != tc.want {
+			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
-		after, before := tc.row.SkipItem().Progress, tc.row.Progress
-		before.Taken, before.Failed = before.Taken+1, before.Failed+1
-		if after != before {
-			t.Errorf("after a skip: %+v, want %+v", after, before)
+		after, want := row.SkipItem(tc.want).Progress, tc.progress
+		want.Position, want.Failed = tc.want, want.Failed+1
+		if after != want {
+			t.Errorf("%s: after a skip: %+v, want %+v", name, after, want)
 		}
 	}
 }

@@ -51,9 +51,20 @@ type Row struct {
 	Progress     Progress
 }
 
-// Progress counts items. Total is negative while unknown; Taken is how far
-// taskkit.Take has come in the list in the spec, see [Passes].
-type Progress struct{ Total, Taken, Done, Failed, Skipped int64 }
+// Progress counts the items of a task and holds its cursor. Every checkpoint commits
+// them together.
+type Progress struct {
+	Total                 int64 // negative while unknown
+	Done, Failed, Skipped int64
+
+	// Position is the number of elements that taskkit.Take has passed in this round.
+	Position int64
+	// Round is 0 while the task goes over its whole list. Later rounds go over the
+	// deferred items.
+	Round int
+	// Deferred reports that an item was deferred in this round, so another round follows.
+	Deferred bool
+}
 
 // The priorities.
 const (
@@ -75,7 +86,7 @@ func (r Row) Check() error {
 		return errors.New("a task has a stop once it has ended, and only then")
 	case r.Priority < HighestPriority || r.Priority > LowestPriority:
 		return fmt.Errorf("the priority is %d to %d", HighestPriority, LowestPriority)
-	case min(int64(r.Attempts), r.Progress.Taken, r.Progress.Done, r.Progress.Failed, r.Progress.Skipped) < 0:
+	case min(int64(r.Attempts), r.Progress.Position, int64(r.Progress.Round), r.Progress.Done, r.Progress.Failed, r.Progress.Skipped) < 0:
 		return errors.New("a count is negative")
 	}
 	return nil

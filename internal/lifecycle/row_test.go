@@ -90,7 +90,7 @@ func TestCheckNew(t *testing.T) {
 		"no priority":      {func(r *lifecycle.Row) { r.Priority = 0 }, false},
 		"priority 5":       {func(r *lifecycle.Row) { r.Priority = 5 }, false},
 		"attempts -1":      {func(r *lifecycle.Row) { r.Attempts = -1 }, false},
-		"taken -1":         {func(r *lifecycle.Row) { r.Progress.Taken = -1 }, false},
+		"taken -1":         {func(r *lifecycle.Row) { r.Progress.Position = -1 }, false},
 	} {
 		r := lifecycle.Row{Status: lifecycle.Queued, Priority: 2}
 		tc.change(&r)

@@ -33,7 +33,7 @@ func writes(f func(lifecycle.Write)) {
 			if variant&4 != 0 {
 				w.Desc, w.Reason, w.Delay = "new desc", "new reason", -1
 				w.State, w.Secrets = []byte(`{"at":6}`), "/b"
-				w.Progress = lifecycle.Progress{Total: -7, Taken: 1, Done: 6, Failed: 1, Skipped: 1}
+				w.Progress = lifecycle.Progress{Total: -7, Position: 1, Done: 6, Failed: 1, Skipped: 1}
 			}
 			f(w)
 		}
@@ -100,7 +100,7 @@ func TestWrite(t *testing.T) {
 				want.Seq, want.Revision, want.Progress = 6, 7, lifecycle.Progress{}
 				if w.State != nil {
 					want.State, want.Secrets = []byte(`{"at":6}`), "/a\n/b"
-					want.Progress = lifecycle.Progress{Total: -1, Taken: 1, Done: 6, Failed: 1, Skipped: 1}
+					want.Progress = lifecycle.Progress{Total: -1, Position: 1, Done: 6, Failed: 1, Skipped: 1}
 				}
 			}
 			if w.To == lifecycle.Queued {

@@ -86,7 +86,7 @@ func (t *NewTask) Delayed() bool {
 func (i *inserter) lockWaiting(ctx context.Context, q Querier, t *NewTask) ([]waitingTask, error) {
 	const (
 		columns = "id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence," +
-			" CAST(execution_state AS text) <> '{}' OR items_taken + items_done + items_failed + items_skipped > 0"
+			" CAST(execution_state AS text) <> '{}' OR position + round + items_done + items_failed + items_skipped > 0"
 		where = " WHERE execution_component_name = $1 AND reference = $2 AND delayed = $3" +
 			" AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')"
 	)
@@ -182,7 +182,7 @@ func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqu
   priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
   created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
-  items_taken = 0, items_done = 0, items_failed = 0, items_skipped = 0,
+  position = 0, round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
   scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
   created_date = `+now+`, modified_date = `+now+`,
   not_before = `+dialect.Either("LEAST(not_before, "+pgDue+")", "min(not_before, "+liteDue+")")+`

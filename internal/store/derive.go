@@ -13,12 +13,12 @@ type Start struct {
 	State json.RawMessage // nil: none
 	// SpecRevision is the revision of the spec, if it is not that of the task; else 0.
 	SpecRevision int
-	// Taken is how many elements taskkit.Take has passed.
-	Taken int64
+	// Position is the number of elements that taskkit.Take has passed.
+	Position int64
 }
 
 // Given reports whether the task does not start at its beginning.
-func (s *Start) Given() bool { return s.State != nil || s.SpecRevision != 0 || s.Taken != 0 }
+func (s *Start) Given() bool { return s.State != nil || s.SpecRevision != 0 || s.Position != 0 }
 
 // specRevision is what is stored for a task of a revision; -1: nothing.
 func (s *Start) specRevision(revision int) int64 {
@@ -28,12 +28,12 @@ func (s *Start) specRevision(revision int) int64 {
 	return int64(s.SpecRevision)
 }
 
-// taken is what is stored; -1: nothing.
-func (s *Start) taken() int64 {
-	if s.Taken == 0 {
+// position is the value to store, or -1 for the column's default.
+func (s *Start) position() int64 {
+	if s.Position == 0 {
 		return -1
 	}
-	return s.Taken
+	return s.Position
 }
 
 // Origin is the task that another is made from, and reads the rest of it in the same

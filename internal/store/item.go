@@ -13,7 +13,7 @@ type Outcome string
 const (
 	ItemFailed   Outcome = "failed"   // will never work
 	ItemSkipped  Outcome = "skipped"  // needed nothing, or was left out
-	ItemDeferred Outcome = "deferred" // will be tried again after the pass; see [Passed]
+	ItemDeferred Outcome = "deferred" // will be tried again in the next round; see [Retried]
 )
 
 // Outcomes returns all of them.
@@ -29,19 +29,19 @@ type Item struct {
 	Code     string
 	Detail   string
 	Position int64 // in the list or the set, from 1; 0: unknown
-	// Attempt is that of the batch; of a deferred item, the number of the pass, from 1.
+	// Attempt is the attempt of the batch. For a deferred item it is the number of rounds
+	// in which it was tried.
 	Attempt int
 }
 
-// Passed is what a batch does to the rows of deferred items. The zero value is
-// nothing.
-type Passed struct {
-	// Number is that of the pass, from 1. The rows of items that were deferred
-	// in earlier ones are removed if their positions are greater than After and at
-	// most Upto. Those that failed or were deferred again have new rows.
-	Number      int
+// Retried are the deferred items that a batch has retried. The zero value is none.
+type Retried struct {
+	// Round is the round of the batch. Rows of items that were deferred in earlier
+	// rounds are removed if their positions are greater than After and at most Upto.
+	// Items that failed or were deferred again have new rows.
+	Round       int
 	After, Upto int64
-	// FailRest makes all items that are deferred after that failed ones.
+	// FailRest then turns all remaining deferred items into failed ones.
 	FailRest bool
 }
 

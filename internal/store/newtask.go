@@ -54,7 +54,7 @@ var newColumns = []*newColumn{
 	{Column: sqlrows.Text("targets_field", func(t *NewTask) string { return t.TargetsField }).OrNull()},
 	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull()},
 	{Column: sqlrows.Number("spec_revision", func(t *NewTask) int64 { return t.Start.specRevision(t.Revision) }).OrNull()},
-	{Column: sqlrows.Number("items_taken", func(t *NewTask) int64 { return t.Start.taken() }).OrNull()},
+	{Column: sqlrows.Number("position", func(t *NewTask) int64 { return t.Start.position() }).OrNull()},
 	actorColumn,
 	{Column: sqlrows.Text("control", (*NewTask).control).OrNull()},
 	{Column: sqlrows.Text("control_reason", (*NewTask).controlReason).OrNull()},

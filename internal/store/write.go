@@ -25,9 +25,9 @@ type Write struct {
 	Progress   lifecycle.Progress
 	Items      []Item // outcomes of items; only with Checkpoint
 	Ledger     Ledger // which items have succeeded; only with Checkpoint
-	// Passed, only with Checkpoint: what becomes of items deferred before, after
+	// Retried, only with Checkpoint: what becomes of items deferred before, after
 	// Items have been stored.
-	Passed Passed
+	Retried Retried
 	// Secrets are added to those of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string

@@ -42,7 +42,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
   "modified_by" uuid NOT NULL,
   "not_before" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "items_taken" bigint NOT NULL DEFAULT '0',
+  "position" bigint NOT NULL DEFAULT '0',
   "items_done" bigint NOT NULL DEFAULT '0',
   "items_failed" bigint NOT NULL DEFAULT '0',
   "items_skipped" bigint NOT NULL DEFAULT '0',
@@ -51,9 +51,11 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "fence" bigint NOT NULL DEFAULT '0',
   "codec_revision" integer NOT NULL DEFAULT '1',
   "attempts" integer NOT NULL DEFAULT '0',
+  "round" integer NOT NULL DEFAULT '0',
   "priority" smallint NOT NULL DEFAULT '2',
   "stalled" boolean NOT NULL DEFAULT (false),
   "partial" boolean NOT NULL DEFAULT (false),
+  "deferred" boolean NOT NULL DEFAULT (false),
   "workflow_status" text NOT NULL DEFAULT 'QUEUED',
   "control" text NOT NULL DEFAULT '',
   "scheduled_by_process" text NULL,
@@ -484,10 +486,10 @@ $$;
 
 CREATE FUNCTION "{schema}"."taskkit_insert"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
+IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.round | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.position < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
     OR NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[]))
     OR NOT (NEW.priority BETWEEN 1 AND 4) THEN
-IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL THEN
+IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.round | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.position < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL THEN
   RAISE EXCEPTION 'taskkit: %', 'a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped' USING
     ERRCODE = 'check_violation',
     SCHEMA = TG_TABLE_SCHEMA,
@@ -562,9 +564,9 @@ CREATE TRIGGER "taskkit_control" AFTER UPDATE OF control ON "{schema}"."taskkit_
   WHEN (NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[])))
   EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: control IN ('''', ''STOP'', ''PAUSE'', ''DELETE'')');
 
-CREATE TRIGGER "taskkit_counts" AFTER UPDATE OF attempts, items_taken, items_done, items_failed, items_skipped ON "{schema}"."taskkit_queued_task" FOR EACH ROW
-  WHEN (least(NEW.attempts, NEW.items_taken, NEW.items_done, NEW.items_failed, NEW.items_skipped) < 0)
-  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: (fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0');
+CREATE TRIGGER "taskkit_counts" AFTER UPDATE OF attempts, position, round, items_done, items_failed, items_skipped ON "{schema}"."taskkit_queued_task" FOR EACH ROW
+  WHEN (least(NEW.attempts, NEW.position, NEW.round, NEW.items_done, NEW.items_failed, NEW.items_skipped) < 0)
+  EXECUTE FUNCTION "{schema}"."taskkit_refuse"('every task must meet: (fence | checkpoint_seq | attempts | position | round | items_done | items_failed | items_skipped) >= 0');
 
 CREATE TRIGGER "taskkit_priority" AFTER UPDATE OF priority ON "{schema}"."taskkit_queued_task" FOR EACH ROW
   WHEN (NOT (NEW.priority BETWEEN 1 AND 4))

@@ -42,7 +42,7 @@ CREATE TABLE `taskkit_queued_task` (
   `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `modified_by` uuid NOT NULL,
   `not_before` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
-  `items_taken` integer NOT NULL DEFAULT ('0'),
+  `position` integer NOT NULL DEFAULT ('0'),
   `items_done` integer NOT NULL DEFAULT ('0'),
   `items_failed` integer NOT NULL DEFAULT ('0'),
   `items_skipped` integer NOT NULL DEFAULT ('0'),
@@ -51,9 +51,11 @@ CREATE TABLE `taskkit_queued_task` (
   `fence` integer NOT NULL DEFAULT ('0'),
   `codec_revision` integer NOT NULL DEFAULT ('1'),
   `attempts` integer NOT NULL DEFAULT ('0'),
+  `round` integer NOT NULL DEFAULT ('0'),
   `priority` integer NOT NULL DEFAULT ('2'),
   `stalled` bool NOT NULL DEFAULT (false),
   `partial` bool NOT NULL DEFAULT (false),
+  `deferred` bool NOT NULL DEFAULT (false),
   `workflow_status` text NOT NULL DEFAULT ('QUEUED'),
   `control` text NOT NULL DEFAULT (''),
   `scheduled_by_process` text NULL,
@@ -83,7 +85,7 @@ CREATE TABLE `taskkit_queued_task` (
   `targets_field` text NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_control` CHECK (CASE control WHEN '' THEN 1 WHEN 'STOP' THEN 1 WHEN 'PAUSE' THEN 1 WHEN 'DELETE' THEN 1 ELSE 0 END),
-  CONSTRAINT `taskkit_counts` CHECK ((fence | checkpoint_seq | attempts | items_taken | items_done | items_failed | items_skipped) >= 0),
+  CONSTRAINT `taskkit_counts` CHECK ((fence | checkpoint_seq | attempts | position | round | items_done | items_failed | items_skipped) >= 0),
   CONSTRAINT `taskkit_held` CHECK ((scheduled_by_process IS NOT NULL) = (workflow_status IN ('SCHEDULING', 'EXECUTING'))),
   CONSTRAINT `taskkit_priority` CHECK (priority BETWEEN 1 AND 4),
   CONSTRAINT `taskkit_started` CHECK (workflow_status <> 'EXECUTING' OR execution_started_date IS NOT NULL),
@@ -372,7 +374,7 @@ CREATE UNIQUE INDEX `taskkit_unknown_kind_key` ON `taskkit_unknown_kind` (`execu
 -- From internal/lifecycle and ent/schema by internal/cmd/schemaplan: what holds against any writer.
 
 CREATE TRIGGER `taskkit_guard_insert` AFTER INSERT ON `taskkit_queued_task` FOR EACH ROW
-  WHEN NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.items_taken < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
+  WHEN NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.round | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.position < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
 BEGIN
   SELECT RAISE(ABORT, 'taskkit: a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped');
 END;

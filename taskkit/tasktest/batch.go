@@ -127,7 +127,7 @@ func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, Stat
 	}
 	step := engine.NewStandaloneStep(task, s, engine.Env{
 		Limit: limit, Attempt: o.attempt, Ending: engine.Ending(o.ending), Log: logger(tb), Targets: o.targets,
-	}, lifecycle.Progress{Total: -1, Taken: int64(o.taken)})
+	}, lifecycle.Progress{Total: -1, Position: int64(o.taken)})
 	call, err := x.kind.Open(task, nil)
 	if err == nil {
 		_, _, err = call.Execute(tb.Context(), step, json.RawMessage("{}"))

@@ -184,7 +184,7 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 	if h.fail {
 		x.kind.Open = openFailing(x.kind)
 	}
-	x.kind.Passes = slices.Repeat([]time.Duration{time.Millisecond}, len(x.kind.Passes))
+	x.kind.DeferDelays = slices.Repeat([]time.Duration{time.Millisecond}, len(x.kind.DeferDelays))
 	s.divided = x.kind.Children && x.kind.FindsTargets
 	t, err := client.Task(ctx, id)
 	if err != nil {

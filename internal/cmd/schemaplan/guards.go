@@ -126,7 +126,7 @@ func guards(name string, r rules) string {
 // insertGuard refuses new tasks that are not new.
 var insertGuard = guard{
 	name: "taskkit_guard_insert", table: taskTable, event: "INSERT",
-	when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0 OR NEW.items_taken < 0" +
+	when: "NEW.workflow_status <> 'QUEUED' OR " + numbers("NEW.") + " <> 0 OR NEW.position < 0" +
 		" OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL",
 	message: "a new task is QUEUED, with fence, checkpoint_seq and all counts of items 0, neither held nor stopped",
 }
@@ -134,7 +134,7 @@ var insertGuard = guard{
 // numbers is 0 when every number of a new task is, and negative when one is. The
 // position in a list is not among them: a task that continues another begins there.
 func numbers(row string) string {
-	columns := []string{"fence", "checkpoint_seq", "attempts", "items_done", "items_failed", "items_skipped"}
+	columns := []string{"fence", "checkpoint_seq", "attempts", "round", "items_done", "items_failed", "items_skipped"}
 	return "(" + row + strings.Join(columns, " | "+row) + ")"
 }
 

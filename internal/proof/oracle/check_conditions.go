@@ -55,12 +55,6 @@ func (t *Task) preview() bool {
 	return false
 }
 
-// pass returns in which pass over its items the task is: the upper bits of what it has taken.
-func (r *Row) pass() int64 { return r.Taken >> 41 }
-
-// position returns how far the task is in its pass.
-func (r *Row) position() int64 { return r.Taken & (1<<40 - 1) }
-
 // checkConditions checks I25, I26 and I27.
 func (c *checker) checkConditions(t *Task) {
 	c.checkPreview(t)

@@ -95,13 +95,13 @@ func (c *checker) checkCursor(t *Task) {
 // touched are the entities, in ascending order, that a change must have touched which moves
 // the cursor: in a later pass the items of which it is the last, in the order of positions.
 func (f *Facts) touched(h *Change, from, to int64) (entities []int64) {
-	pass, first, past := h.Old.pass(), from, min(to, int64(len(f.Plan)))
+	pass, first, past := h.Old.Round, from, min(to, int64(len(f.Plan)))
 	if pass > 0 {
-		first, past = h.Old.position(), h.New.position()
+		first, past = h.Old.Position, h.New.Position
 		switch {
 		case h.Op == "UPDATE" && h.New.Seq == h.Old.Seq:
 			past = first
-		case h.Op == "DELETE" || h.New.pass() > pass:
+		case h.Op == "DELETE" || h.New.Round > pass:
 			past = int64(len(f.Plan))
 		}
 	}

@@ -123,10 +123,11 @@ func (c *checker) checkNumbers(t *Task) {
 		case d == 1 && !h.Old.inFlight():
 			c.found("I4", t.ID, "a checkpoint of a task that nobody holds: it is %s (change %d)", h.Old.Status, h.ID)
 		}
-		less := h.New.Done < h.Old.Done || h.New.Failed < h.Old.Failed || h.New.Skipped < h.Old.Skipped || h.New.Taken < h.Old.Taken
+		less := h.New.Done < h.Old.Done || h.New.Failed < h.Old.Failed || h.New.Skipped < h.Old.Skipped ||
+			h.New.Round < h.Old.Round || h.New.Round == h.Old.Round && h.New.Position < h.Old.Position
 		if less && !h.coalesced() {
-			c.found("I4", t.ID, "a counter goes down: done %d to %d, failed %d to %d, skipped %d to %d, taken %d to %d (change %d)",
-				h.Old.Done, h.New.Done, h.Old.Failed, h.New.Failed, h.Old.Skipped, h.New.Skipped, h.Old.Taken, h.New.Taken, h.ID)
+			c.found("I4", t.ID, "a counter goes down: done %d to %d, failed %d to %d, skipped %d to %d, round %d to %d, position %d to %d (change %d)",
+				h.Old.Done, h.New.Done, h.Old.Failed, h.New.Failed, h.Old.Skipped, h.New.Skipped, h.Old.Round, h.New.Round, h.Old.Position, h.New.Position, h.ID)
 		}
 		// A stop ends a task where it is, and a delete removes it.
 		done := h.New.Status == completed && h.Old.Status != completed && h.New.Partial == 0
@@ -184,7 +185,7 @@ func illegal(r *Row) string {
 		return "has ended without a date, or has a date without having ended"
 	case r.Status == executing && r.Started == 0:
 		return "executes without having started"
-	case min(r.Fence, r.Seq, r.Attempts, r.Taken, r.Done, r.Failed, r.Skipped) < 0:
+	case min(r.Fence, r.Seq, r.Attempts, r.Position, r.Round, r.Done, r.Failed, r.Skipped) < 0:
 		return "counts below zero"
 	}
 	return ""

@@ -42,8 +42,8 @@ func (c *checker) checkOutcomes(t *Task) {
 func (f *Facts) recorded(r *Row) map[string][]int64 {
 	of := make(map[string][]int64)
 	for at, p := range f.Plan {
-		reached := r.pass() > 0 || int64(at) < r.Cursor
-		final := p.Pass < r.pass() || p.Pass == r.pass() && (p.Pass == 0 || int64(at) < r.position())
+		reached := r.Round > 0 || int64(at) < r.Cursor
+		final := p.Pass < r.Round || p.Pass == r.Round && (p.Pass == 0 || int64(at) < r.Position)
 		switch {
 		case !reached, f.later(at, r):
 		case final && p.Outcome != "":

@@ -26,7 +26,7 @@ func (c *checker) checkSearch(t *Task) {
 			if h.New.Search != 0 {
 				c.found("I28", t.ID, "its targets are complete, and its state is that of the search (change %d)", h.ID)
 			}
-		case h.New.Cursor > 0 || h.New.Taken > 0 || h.New.processed() > 0:
+		case h.New.Cursor > 0 || h.New.Position > 0 || h.New.processed() > 0:
 			c.found("I28", t.ID, "%d items are processed, and it has not found all its targets (change %d)", h.New.processed(), h.ID)
 		case h.New.Status == completed && h.New.Partial == 0:
 			c.found("I28", t.ID, "completed without having found all its targets (change %d)", h.ID)

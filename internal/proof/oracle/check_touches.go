@@ -137,7 +137,7 @@ func (c *checker) checkTouches(t *Task) {
 	slices.SortStableFunc(order, func(a, b Touches) int { return cmp.Compare(a.Seq, b.Seq) })
 	anew := func(a, b *Touches) bool { // between the two it began for another spec, or another pass
 		return slices.ContainsFunc(t.Changes, func(h *Change) bool {
-			return (h.coalesced() || h.Old.pass() < h.New.pass()) && a.Seq < h.New.Seq && h.New.Seq <= b.Seq
+			return (h.coalesced() || h.Old.Round < h.New.Round) && a.Seq < h.New.Seq && h.New.Seq <= b.Seq
 		})
 	}
 	for i := 1; i < len(order); i++ {

@@ -88,16 +88,16 @@ const (
 
 // Row is a task's row.
 type Row struct {
-	Status                              string
-	Fence, Seq, Attempts                int64
-	Control, Process                    string
-	State, Spec                         string // or digests
-	Total, Taken, Done, Failed, Skipped int64
-	Started, Stopped, Due               int64  // 1 or 0 for a date or none; Due in microseconds
-	Reason                              string // why it waits
-	Partial                             int64  // 1: it ended by a stop
-	Cursor                              int64  // of the state; only where Facts are known
-	Search                              int64  // how far the search is, of the state; only where Facts are known
+	Status                                        string
+	Fence, Seq, Attempts                          int64
+	Control, Process                              string
+	State, Spec                                   string // or digests
+	Total, Position, Round, Done, Failed, Skipped int64
+	Started, Stopped, Due                         int64  // 1 or 0 for a date or none; Due in microseconds
+	Reason                                        string // why it waits
+	Partial                                       int64  // 1: it ended by a stop
+	Cursor                                        int64  // of the state; only where Facts are known
+	Search                                        int64  // how far the search is, of the state; only where Facts are known
 }
 
 func (r *Row) processed() int64 { return r.Done + r.Failed + r.Skipped }

@@ -40,7 +40,7 @@ func searchInMemory() (*oracle.History, *oracle.Task) {
 		{Status: "SCHEDULING", Total: -1, Fence: 1, Attempts: 1, Process: "w-1", State: "{}"},
 		{Status: "EXECUTING", Total: -1, Fence: 1, Seq: 1, Process: "w-1", Started: 1, Search: 2, State: "2 found"},
 		{Status: "EXECUTING", Total: 3, Fence: 1, Seq: 2, Process: "w-1", Started: 1, State: "{}"},
-		{Status: "COMPLETED", Total: 3, Fence: 1, Seq: 3, Started: 1, Stopped: 1, Done: 3, Taken: 3, Cursor: 3, State: "done"},
+		{Status: "COMPLETED", Total: 3, Fence: 1, Seq: 3, Started: 1, Stopped: 1, Done: 3, Position: 3, Cursor: 3, State: "done"},
 	})
 	t.Facts.Items, t.Facts.Search = 3, []int64{0, 1, 2, 2, 3}
 	t.Facts.Plan = []oracle.PlannedItem{{Entity: 8}, {Entity: 9}, {Entity: 4}}
@@ -120,7 +120,7 @@ func TestHistoryOfTargets(t *testing.T) {
 		"completed before it is complete": {"I28: task t1: completed without having found all its targets (change 4)", searchInMemory, func(k *oracle.Task) {
 			k.Changes[3].Found.Complete = false
 			r := &k.Changes[4].New
-			r.Done, r.Taken, r.Cursor, r.Total = 0, 0, 0, -1
+			r.Done, r.Position, r.Cursor, r.Total = 0, 0, 0, -1
 			*k.Current = *r
 		}},
 		"another set at the end": {"I28: task t1: its targets are [8 4], and its last batch that found some left [8 9 4]", searchInMemory, func(k *oracle.Task) {

@@ -11,7 +11,7 @@ import (
 func (r *Row) targets() []any {
 	return []any{
 		&r.Status, &r.Fence, &r.Seq, &r.Attempts, &r.Control, &r.Process, &r.State, &r.Spec,
-		&r.Total, &r.Taken, &r.Done, &r.Failed, &r.Skipped, &r.Started, &r.Stopped, &r.Due, &r.Reason, &r.Partial,
+		&r.Total, &r.Position, &r.Round, &r.Done, &r.Failed, &r.Skipped, &r.Started, &r.Stopped, &r.Due, &r.Reason, &r.Partial,
 	}
 }
 

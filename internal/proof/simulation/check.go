@@ -228,7 +228,7 @@ func row(t *memstore.Task) oracle.Row {
 	return oracle.Row{
 		Status: string(t.Status), Fence: t.Fence, Seq: t.Seq, Attempts: int64(t.Attempts), Control: string(t.Control), Process: t.Process,
 		State: string(t.State), Spec: string(t.Spec),
-		Total: t.Progress.Total, Taken: t.Progress.Taken, Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped,
+		Total: t.Progress.Total, Position: t.Progress.Position, Round: int64(t.Progress.Round), Done: t.Progress.Done, Failed: t.Progress.Failed, Skipped: t.Progress.Skipped,
 		Started: is[t.Started != nil], Stopped: is[t.Stopped != nil], Due: t.NotBefore.UnixMicro(), Reason: t.WaitingReason, Partial: is[t.Partial],
 		Cursor: int64(stateOf(t.State).At), Search: int64(stateOf(t.State).Search),
 	}

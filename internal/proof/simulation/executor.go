@@ -45,7 +45,7 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 			Name: name, Revision: 1, Reads: []int{1}, Limit: mostInBatch, Ledger: keepsLedger(name), FindsTargets: name == kindFrozen,
 			HasAbort: name == kindTidy || name == kindFrozen || name == kindParent, HasReport: name == kindTidy || name == kindFrozen || name == kindParent,
 			Children: name == kindParent, Touches: n.plan.Throttle.touches(name),
-			Preview: true, StopAfter: stopAfter[name], Passes: []time.Duration{300 * time.Millisecond, 2 * time.Second},
+			Preview: true, StopAfter: stopAfter[name], DeferDelays: []time.Duration{300 * time.Millisecond, 2 * time.Second},
 			Scheduled: n.scheduled,
 			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
 				var number int

@@ -212,9 +212,9 @@ func derivedItems(ctx context.Context, o *store.Origin, action string) (values [
 	if o.Plan.Frozen == nil || o.Plan.Frozen.Finding {
 		return nil, errNothing
 	}
-	at := lifecycle.PassesOf(t.Progress.Taken)
+	at := t.Progress
 	if action == actApply && (t.Status != lifecycle.Completed || t.Partial) ||
-		action == actContinue && (!t.Status.Continuable(t.Partial) || at.Deferred || at.Pass > 0) || !t.Status.Terminal() {
+		action == actContinue && (!t.Status.Continuable(t.Partial) || at.Deferred || at.Round > 0) || !t.Status.Terminal() {
 		return nil, errNothing
 	}
 	pages, err := o.Targets(ctx, t.ID, 0, int(o.Plan.Frozen.Total)/store.TargetsPerPage)
@@ -276,7 +276,7 @@ func (w *env) checkDerived(ctx context.Context) (bad []string) {
 				want = append(want, parent.value(at))
 			}
 		}
-		if t.Action == actRetryFailed && was.Partial && lifecycle.PassesOf(was.Progress.Taken).Pass <= lastPass && parent.Defers > 0 {
+		if t.Action == actRetryFailed && was.Partial && was.Progress.Round <= lastPass && parent.Defers > 0 {
 			continue // those that were deferred have not failed yet
 		}
 		if !slices.Equal(t.Values, want) {

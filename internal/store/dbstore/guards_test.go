@@ -74,7 +74,8 @@ func changes(r lifecycle.Row) (all []lifecycle.Row) {
 		func(r *lifecycle.Row) { r.Fence-- },
 		func(r *lifecycle.Row) { r.Fence += 2 },
 		func(r *lifecycle.Row) { r.Attempts = -1 },
-		func(r *lifecycle.Row) { r.Progress.Taken = -1 },
+		func(r *lifecycle.Row) { r.Progress.Position = -1 },
+		func(r *lifecycle.Row) { r.Progress.Round = -1 },
 		func(r *lifecycle.Row) { r.Progress.Failed = -1 },
 		func(r *lifecycle.Row) { r.Progress.Skipped = -1 },
 		func(r *lifecycle.Row) { r.Status = "NONE" },
@@ -133,7 +134,8 @@ func (a *attacked) change(id uuid.UUID, before, after lifecycle.Row) error {
 	add("checkpoint_seq", before.Seq != after.Seq, after.Seq)
 	add("attempts", before.Attempts != after.Attempts, after.Attempts)
 	add("priority", before.Priority != after.Priority, after.Priority)
-	add("items_taken", before.Progress.Taken != after.Progress.Taken, after.Progress.Taken)
+	add("position", before.Progress.Position != after.Progress.Position, after.Progress.Position)
+	add("round", before.Progress.Round != after.Progress.Round, after.Progress.Round)
 	add("items_done", before.Progress.Done != after.Progress.Done, after.Progress.Done)
 	add("items_failed", before.Progress.Failed != after.Progress.Failed, after.Progress.Failed)
 	add("items_skipped", before.Progress.Skipped != after.Progress.Skipped, after.Progress.Skipped)
@@ -157,7 +159,7 @@ func (a *attacked) change(id uuid.UUID, before, after lifecycle.Row) error {
 func TestGuardOfNewTasks(t *testing.T) {
 	t.Parallel()
 	const insert = `INSERT INTO taskkit_queued_task (id, owner_id, run_as_id, created_by, modified_by, execution_component_name, codec_revision, queue,
-  workflow_status, control, priority, fence, checkpoint_seq, attempts, items_taken, items_done, items_failed, items_skipped, scheduled_by_process, workflow_stopped_date)
+  workflow_status, control, priority, fence, checkpoint_seq, attempts, position, round, items_done, items_failed, items_skipped, scheduled_by_process, workflow_stopped_date)
 VALUES `
 	columns := []struct{ name, good, bad string }{
 		{"workflow_status", "'QUEUED'", "'COMPLETED'"},
@@ -166,7 +168,8 @@ VALUES `
 		{"fence", "0", "1"},
 		{"checkpoint_seq", "0", "-1"},
 		{"attempts", "0", "2"},
-		{"items_taken", "7", "-1"},
+		{"position", "7", "-1"},
+		{"round", "0", "1"},
 		{"items_done", "0", "3"},
 		{"items_failed", "0", "3"},
 		{"items_skipped", "0", "3"},

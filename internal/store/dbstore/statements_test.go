@@ -235,7 +235,7 @@ func (c *calls) worker() {
 	step := func(n int) store.Write {
 		w := start(n)
 		w.Begun, w.Checkpoint, w.Revision, w.State = true, true, 1, json.RawMessage(`{"n":`+string(rune('0'+n))+`}`)
-		w.Progress = lifecycle.Progress{Total: 10, Taken: int64(n), Done: int64(n)}
+		w.Progress = lifecycle.Progress{Total: 10, Position: int64(n), Done: int64(n)}
 		return w
 	}
 	apply("apply_start", start(0))
@@ -245,7 +245,7 @@ func (c *calls) worker() {
 	previewed.Report = json.RawMessage(`{"batches":1}`)
 	apply("apply_preview", previewed)
 	passing := step(0)
-	passing.Passed = store.Passed{Number: 2, After: 1, Upto: 3, FailRest: true}
+	passing.Retried = store.Retried{Round: 1, After: 1, Upto: 3, FailRest: true}
 	apply("apply_pass_of_deferred", passing)
 	working := func(n int) store.Write {
 		w := step(n)
@@ -469,7 +469,7 @@ func (c *calls) operator() {
 		_, err := s.Derive(ctx, of, true, func(o store.Origin) (store.NewTask, error) {
 			t := o.Follow()
 			t.IdempotencyKey = store.ContinuationKey(of)
-			t.Start = store.Start{State: json.RawMessage(`{"a":1}`), SpecRevision: t.Revision + 1, Taken: 3}
+			t.Start = store.Start{State: json.RawMessage(`{"a":1}`), SpecRevision: t.Revision + 1, Position: 3}
 			return t, nil
 		})
 		return err

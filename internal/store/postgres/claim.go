@@ -140,7 +140,7 @@ func takeQuery(picked, next string) string {
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
     CASE WHEN q.spec_revision IS NULL AND pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
     q.execution_state::text AS state, q.attempts, q.control,
-    coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
+    coalesce(q.items_total, -1) AS items_total, q.position, q.round, q.deferred, q.items_done, q.items_failed, q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (` + next + `)
 SELECT n.wait, n.paused, n.at, n.read, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true`

@@ -40,7 +40,9 @@ var writeColumns = [][]sqlrows.Column[store.Write]{
 	},
 	{
 		sqlrows.Number("total", func(w *store.Write) int64 { return w.Progress.Total }),
-		sqlrows.Number("taken", func(w *store.Write) int64 { return w.Progress.Taken }),
+		sqlrows.Number("position", func(w *store.Write) int64 { return w.Progress.Position }),
+		sqlrows.Number("round", func(w *store.Write) int64 { return int64(w.Progress.Round) }),
+		sqlrows.Number("deferred", func(w *store.Write) int64 { return boolInt(w.Progress.Deferred) }),
 		sqlrows.Number("done", func(w *store.Write) int64 { return w.Progress.Done }),
 		sqlrows.Number("failed", func(w *store.Write) int64 { return w.Progress.Failed }),
 		sqlrows.Number("skipped", func(w *store.Write) int64 { return w.Progress.Skipped }),

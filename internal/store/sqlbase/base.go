@@ -208,11 +208,11 @@ func (b *Base) Unstarted(ctx context.Context, process string) (map[uuid.UUID]sto
 func (b *Base) positions(ctx context.Context, where string, arg any) (map[uuid.UUID]store.Position, error) {
 	at := make(map[uuid.UUID]store.Position)
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, fence, checkpoint_seq, workflow_status, control, coalesce(scheduled_by_process, ''),
-  execution_state, attempts, coalesce(items_total, -1), items_taken, items_done, items_failed, items_skipped
-FROM {s}taskkit_queued_task WHERE `)+where, []any{arg}, func(rows *sql.Rows) error {
+  execution_state, attempts, `+ProgressColumns+`
+FROM {s}taskkit_queued_task q WHERE `)+where, []any{arg}, func(rows *sql.Rows) error {
 		var p store.Position
-		err := rows.Scan(&p.ID, &p.Fence, &p.Seq, &p.Status, &p.Control, &p.Process, sqlrows.JSON(&p.State), &p.Attempts,
-			&p.Progress.Total, &p.Progress.Taken, &p.Progress.Done, &p.Progress.Failed, &p.Progress.Skipped)
+		err := rows.Scan(append([]any{&p.ID, &p.Fence, &p.Seq, &p.Status, &p.Control, &p.Process, sqlrows.JSON(&p.State), &p.Attempts},
+			scanProgress(&p.Progress)...)...)
 		at[p.ID] = p
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -128,7 +129,7 @@ func (b *Base) children(ctx context.Context, where string, states bool, args ...
 		state = "q.execution_state"
 	}
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
-  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped, `+firstStart+`, q.workflow_stopped_date, p.options
+  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date, p.options
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
 		var (
@@ -136,9 +137,10 @@ WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
 			options json.RawMessage
 			at      [2]sql.NullTime
 		)
-		err := rows.Scan(&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision,
-			&c.Progress.Total, &c.Progress.Taken, &c.Progress.Done, &c.Progress.Failed, &c.Progress.Skipped,
-			nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options))
+		err := rows.Scan(slices.Concat(
+			[]any{&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision},
+			scanProgress(&c.Progress),
+			[]any{nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options)})...)
 		if err != nil {
 			return err
 		}

@@ -16,14 +16,16 @@ import (
 
 // ClaimedRow is a row that a claim returns: a claimed task, or nulls.
 type ClaimedRow struct {
-	ID, owner, runAs                    uuid.NullUUID
-	fence, seq, revision, attempts      sql.NullInt64
-	specRevision                        sql.NullInt64
-	kind, queue, control                sql.NullString
-	spec, state                         json.RawMessage
-	total, taken, done, failed, skipped sql.NullInt64
-	Rank                                sql.NullInt64
-	created                             time.Time
+	ID, owner, runAs               uuid.NullUUID
+	fence, seq, revision, attempts sql.NullInt64
+	specRevision                   sql.NullInt64
+	kind, queue, control           sql.NullString
+	spec, state                    json.RawMessage
+	total, position, round         sql.NullInt64
+	deferred                       sql.NullBool
+	done, failed, skipped          sql.NullInt64
+	Rank                           sql.NullInt64
+	created                        time.Time
 }
 
 // Columns returns the scan targets of the columns of a claim, in their order.
@@ -33,7 +35,7 @@ func (r *ClaimedRow) Columns() []any {
 		sqlrows.JSON(&r.spec),
 		sqlrows.JSON(&r.state),
 		&r.attempts, &r.control,
-		&r.total, &r.taken, &r.done, &r.failed, &r.skipped,
+		&r.total, &r.position, &r.round, &r.deferred, &r.done, &r.failed, &r.skipped,
 		sqlrows.Time(&r.created),
 		&r.specRevision,
 	}
@@ -49,7 +51,7 @@ func (r *ClaimedRow) Task() store.ClaimedTask {
 		Attempts: int(r.attempts.Int64), Stalled: lifecycle.StalledRank(int(r.Rank.Int64)),
 		Control: lifecycle.Control(r.control.String),
 		Progress: lifecycle.Progress{
-			Total: r.total.Int64, Taken: r.taken.Int64, Done: r.done.Int64,
+			Total: r.total.Int64, Position: r.position.Int64, Round: int(r.round.Int64), Deferred: r.deferred.Bool, Done: r.done.Int64,
 			Failed: r.failed.Int64, Skipped: r.skipped.Int64,
 		},
 		Created: r.created,

@@ -230,7 +230,7 @@ func taskOf(r *ent.QueuedTask) (store.Task, error) {
 		Reference: deref(r.Reference), Reason: deref(r.Reason), WaitingReason: waitingReason(r), UniqueKey: deref(r.UniqueKey),
 		IdempotencyKey: deref(r.IdempotencyKey), Control: r.Control, Partial: r.Partial, ControlBy: deref(r.ControlBy),
 		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Follows: deref(r.FollowsID), Traceparent: deref(r.Traceparent), TargetsField: deref(r.TargetsField),
-		Progress: lifecycle.Progress{Total: -1, Taken: r.ItemsTaken, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
+		Progress: lifecycle.Progress{Total: -1, Position: r.Position, Round: r.Round, Deferred: r.Deferred, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
 		Elapsed:  clock.Sub(r.CreatedDate),
 	}
 	if r.SpecRevision != nil {

@@ -134,7 +134,7 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Wait != nil || w.HasChildren || w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Passed != (store.Passed{}))
+	return w.Wait != nil || w.HasChildren || w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
 }
 
 // Record stores what came with writes that took effect: outcomes of items, ledgers,
@@ -190,7 +190,7 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 		return err
 	}
 	for _, w := range writes {
-		if err := t.passDeferred(ctx, q, w); err != nil {
+		if err := t.retryDeferred(ctx, q, w); err != nil {
 			return err
 		}
 		if err := t.recordFound(ctx, q, w); err != nil {
@@ -240,17 +240,17 @@ func keptMillis(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
-// passDeferred removes the rows of deferred items that a write has passed. It comes
-// after the items of the write, which keep the rows of those deferred again.
-func (t Statements) passDeferred(ctx context.Context, q store.Querier, w *store.Write) error {
+// retryDeferred removes the rows of deferred items that a write has retried. It follows
+// the items of the write, which keep the rows of items deferred again.
+func (t Statements) retryDeferred(ctx context.Context, q store.Querier, w *store.Write) error {
 	if !w.Checkpoint {
 		return nil
 	}
-	p, task := w.Passed, w.ID.String()
+	p, task := w.Retried, w.ID.String()
 	if p.Upto > p.After {
 		if _, err := q.ExecContext(ctx, t.SQL(`DELETE FROM {s}taskkit_task_item
-WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3 AND attempt < $4`),
-			task, p.After, p.Upto, int64(p.Number)); err != nil {
+WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3 AND attempt <= $4`),
+			task, p.After, p.Upto, int64(p.Round)); err != nil {
 			return fmt.Errorf("remove deferred items: %w", err)
 		}
 	}

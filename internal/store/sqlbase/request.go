@@ -301,19 +301,35 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`),
 // skipItem records the element that Take returns next as a failed item, as
 // [lifecycle.Row.SkipItem] says.
 func (b *Base) skipItem(ctx context.Context, q store.Querier, id uuid.UUID) error {
-	var position int64
-	n, err := sqlrows.Query(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
-WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
-  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_plan WHERE task_id = $1 AND targets = 'finding') RETURNING items_taken`),
-		[]any{id.String()}, func(rows *sql.Rows) error { return rows.Scan(&position) })
+	var (
+		row      lifecycle.Row
+		deferred int64
+		key      string
+		finding  bool
+	)
+	_, err := sqlrows.Query(ctx, q, b.SQL(`SELECT q.checkpoint_seq, q.round, q.position, coalesce(q.items_total, -1), coalesce(i.position, 0), coalesce(i.item, ''),
+  EXISTS (SELECT 1 FROM {s}taskkit_task_plan WHERE task_id = q.id AND targets = 'finding')
+FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_item i ON i.task_id = q.id AND i.outcome = 'deferred' AND i.position > q.position
+WHERE q.id = $1 ORDER BY i.position LIMIT 1`), []any{id.String()}, func(rows *sql.Rows) error {
+		return rows.Scan(&row.Seq, &row.Progress.Round, &row.Progress.Position, &row.Progress.Total, &deferred, &key, &finding)
+	})
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	position := row.Skippable(deferred)
+	if finding || position == 0 {
 		return store.ErrNoSkip
 	}
+	if _, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_queued_task SET position = $2, items_failed = items_failed + 1 WHERE id = $1`),
+		id.String(), position); err != nil {
+		return err
+	}
+	item := store.SkippedItem(position)
+	if row.Progress.Round > 0 {
+		item.Key = key
+	}
 	var items itemRows
-	items.add(&itemRow{id.String(), store.SkippedItem(position)})
+	items.add(&itemRow{id.String(), item})
 	return recordRows(ctx, b.Statements, q, &recordedItems, items.rows)
 }
 

@@ -75,8 +75,9 @@ func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Writ
 func (s *Store) applyOne(ctx context.Context, q store.Querier, w *store.Write, now string) (a store.Applied, err error) {
 	statements, args := s.statements(newApplyPlan(w, now)), []any{
 		w.ID.String(), w.Fence, w.Seq, int64(w.Revision), string(w.State),
-		w.Progress.Total, w.Progress.Taken, w.Progress.Done, w.Progress.Failed, w.Progress.Skipped,
+		w.Progress.Total, w.Progress.Position, w.Progress.Done, w.Progress.Failed, w.Progress.Skipped,
 		int64(max(w.Attempts, 0)), due(w), classify.Clean(w.StatusDetail), classify.Clean(w.Reason), w.Partial, now,
+		int64(w.Progress.Round), w.Progress.Deferred,
 	}
 	if statements == nil {
 		return a, nil

@@ -67,7 +67,7 @@ func (l applyPlan) text(further []string) string {
 			"spec_revision = CASE WHEN $4 <> codec_revision THEN coalesce(spec_revision, codec_revision) ELSE spec_revision END",
 			"codec_revision = $4",
 			"execution_state = coalesce(nullif($5, ''), execution_state)",
-			"items_total = nullif(max($6, -1), -1)", "items_taken = $7", "items_done = $8", "items_failed = $9", "items_skipped = $10",
+			"items_total = nullif(max($6, -1), -1)", "position = $7", "round = $17", "deferred = $18", "items_done = $8", "items_failed = $9", "items_skipped = $10",
 		)
 	}
 	set = append(append(set, "attempts = $11", "modified_date = {now}", "modified_by = run_as_id"), further...)

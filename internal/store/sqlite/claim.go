@@ -87,7 +87,7 @@ func rankList(triedFirst bool) string {
 // an UPDATE returns is copied twice more.
 const pickQuery = `SELECT p.at, p.rank, q.id, q.fence + 1, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id, q.run_as_id,
   CASE WHEN q.spec_revision IS NULL AND octet_length(q.execution_spec) <= $5 THEN q.execution_spec END,
-  q.execution_state, q.attempts + 1, q.control, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped,
+  q.execution_state, q.attempts + 1, q.control, ` + sqlbase.ProgressColumns + `,
   q.created_date || '', coalesce(q.spec_revision, q.codec_revision)
 FROM (
 {picked}

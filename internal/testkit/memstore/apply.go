@@ -126,7 +126,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		if p := s.plans[w.ID]; p != nil && w.Report != nil {
 			p.report = slices.Clone(w.Report)
 		}
-		s.passDeferred(w.ID, w.Passed)
+		s.retryDeferred(w.ID, w.Retried)
 		s.addRate(w.ID, w.Worked)
 		s.find(w.ID, w.Found)
 		s.log[len(s.log)-1].Found = w.Found
@@ -166,10 +166,10 @@ func (s *Store) record(task uuid.UUID, i store.Item) {
 	s.items[task] = append(items, i)
 }
 
-// passDeferred removes or fails items that were deferred.
-func (s *Store) passDeferred(task uuid.UUID, p store.Passed) {
+// retryDeferred removes or fails items that were deferred.
+func (s *Store) retryDeferred(task uuid.UUID, p store.Retried) {
 	items := slices.DeleteFunc(s.items[task], func(i store.Item) bool {
-		return i.Outcome == store.ItemDeferred && i.Position > p.After && i.Position <= p.Upto && i.Attempt < p.Number
+		return i.Outcome == store.ItemDeferred && i.Position > p.After && i.Position <= p.Upto && i.Attempt <= p.Round
 	})
 	for n := range items {
 		if p.FailRest && items[n].Outcome == store.ItemDeferred {
@@ -179,17 +179,23 @@ func (s *Store) passDeferred(task uuid.UUID, p store.Passed) {
 	s.items[task] = items
 }
 
+// deferred returns the deferred items after a position, in ascending order.
+func (s *Store) deferred(task uuid.UUID, after int64) []store.Item {
+	items := slices.DeleteFunc(slices.Clone(s.items[task]), func(i store.Item) bool {
+		return i.Outcome != store.ItemDeferred || i.Position <= after
+	})
+	slices.SortFunc(items, func(a, b store.Item) int { return cmp.Compare(a.Position, b.Position) })
+	return items
+}
+
 // Deferred implements [store.Store].
 func (s *Store) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
 	}
 	defer s.mu.Unlock()
-	for _, i := range s.items[id] {
-		if i.Outcome == store.ItemDeferred && i.Position > after {
-			positions = append(positions, i.Position)
-		}
+	for _, i := range s.deferred(id, after) {
+		positions = append(positions, i.Position)
 	}
-	slices.Sort(positions)
 	return positions[:min(limit, len(positions))], int64(len(positions)), nil
 }

@@ -114,7 +114,7 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 			NotBefore: now, Priority: n.Priority, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
 		},
 	}
-	t.Progress.Taken = n.Start.Taken
+	t.Progress.Position = n.Start.Position
 	if n.Start.State != nil {
 		t.State = slices.Clone(n.Start.State)
 	}

@@ -60,6 +60,19 @@ func (s *Store) decided(t *Task, q store.Request) lifecycle.Found {
 	return f
 }
 
+// skipped returns the item that a retry skips; its position is 0 if there is none.
+func (s *Store) skipped(t *Task) store.Item {
+	if s.finding(t.ID) != nil {
+		return store.Item{}
+	}
+	deferred := append(s.deferred(t.ID, t.Progress.Position), store.Item{})[0]
+	item := store.SkippedItem(t.Skippable(deferred.Position))
+	if t.Progress.Round > 0 {
+		item.Key = deferred.Key
+	}
+	return item
+}
+
 // request makes a request of a row that nobody has locked.
 func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	commit := s.commit()
@@ -69,6 +82,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		}
 	}
 	t := r.Task
+	var skip store.Item
 	if !lifecycle.AsListed(q.Dead, t.Status, t.Fence) {
 		return store.Task{}, store.ChangedError(t.ID, q.Action, t.Status, t.Control)
 	}
@@ -94,7 +108,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 			}
 			return store.Task{}, ended
 		}
-		if q.Skip && (!t.CanSkip() || s.finding(t.ID) != nil) {
+		if skip = s.skipped(&t); q.Skip && skip.Position == 0 {
 			return store.Task{}, store.ErrNoSkip
 		}
 	}
@@ -133,7 +147,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		return got, nil
 	}
 	if q.Skip {
-		after = after.SkipItem()
+		after = after.SkipItem(skip.Position)
 	}
 	t.Row, t.ModifiedBy = after, q.Actor
 	inFlight := r.Status.InFlight()
@@ -148,7 +162,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	case lifecycle.Unchanged, lifecycle.Recorded, lifecycle.Expedited, lifecycle.Removed:
 	}
 	if q.Skip {
-		s.record(t.ID, store.SkippedItem(after.Progress.Taken))
+		s.record(t.ID, skip)
 	}
 	if !inFlight && change.Control != lifecycle.Pause {
 		s.wake()

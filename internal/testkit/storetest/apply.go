@@ -28,7 +28,7 @@ func applyStart(e *env) {
 
 	w := store.Write{
 		Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 2, State: json.RawMessage(`{"at":  7}`),
-		Progress: lifecycle.Progress{Total: 10, Taken: 5, Done: 4, Failed: 1, Skipped: 2},
+		Progress: lifecycle.Progress{Total: 10, Position: 5, Done: 4, Failed: 1, Skipped: 2},
 		Items: []store.Item{
 			{Key: `"p1"`, Outcome: store.ItemFailed, Code: "gone", Detail: "no such person", Position: 3, Attempt: 1},
 			{Key: `{"id":7}`, Outcome: store.ItemSkipped, Code: "same"},

@@ -39,7 +39,8 @@ func attackBySQL(e *env) {
 		"fence":                                  "3",
 		"checkpoint_seq":                         "1",
 		"attempts":                               "-1",
-		"items_taken":                            "-1",
+		"position":                               "-1",
+		"round":                                  "-1",
 		"items_done":                             "-1",
 		"items_failed":                           "-1",
 		"items_skipped":                          "-1",
@@ -117,7 +118,7 @@ func attackImmutables(e *env) {
 	for _, set := range []string{
 		"owner_id = '" + person + "'", "run_as_id = '" + person + "'", "id = '" + person + "'", "execution_component_name = 'other'", "unique_key = 'x'",
 		"unique_key = NULL", `execution_spec = '{"n": 2}'`, "execution_spec = NULL", "checkpoint_seq = checkpoint_seq + 2", "checkpoint_seq = checkpoint_seq - 1",
-		"fence = fence + 1", "fence = fence - 1", "fence = 0", "workflow_status = 'NONSENSE'", "control = 'NONSENSE'", "priority = 0", "priority = 5", "items_taken = -1", "items_done = -1",
+		"fence = fence + 1", "fence = fence - 1", "fence = 0", "workflow_status = 'NONSENSE'", "control = 'NONSENSE'", "priority = 0", "priority = 5", "position = -1", "round = -1", "items_done = -1",
 		"items_failed = -1", "items_skipped = -1", "attempts = -1", "scheduled_by_process = NULL, workflow_status = 'NONSENSE'",
 		"scheduled_by_process = NULL, workflow_status = 'COMPLETED'", "workflow_status = 'COMPLETED', workflow_stopped_date = " + e.now(),
 		"scheduled_by_process = NULL", "execution_started_date = NULL", "workflow_stopped_date = " + e.now(),

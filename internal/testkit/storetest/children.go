@@ -470,7 +470,7 @@ func childrenInserted(e *env) {
 	done := e.claimedChild(parent)
 	e.executes(done)
 	w := checkpoint(done.Lease)
-	w.To, w.StatusDetail, w.Partial, w.Progress = lifecycle.Completed, "why", true, lifecycle.Progress{Total: 3, Taken: 2, Done: 1, Skipped: 1}
+	w.To, w.StatusDetail, w.Partial, w.Progress = lifecycle.Completed, "why", true, lifecycle.Progress{Total: 3, Position: 2, Done: 1, Skipped: 1}
 	is(e, "ended", e.apply(w).OK, true)
 	page, err := e.s.Children(e.ctx(), parent, tasks[len(tasks)-1].ID, 40, true)
 	e.ok(err)

@@ -121,7 +121,7 @@ func coalesceRetry(e *env) {
 	c := e.claim(1)[0]
 	e.apply(store.Write{
 		Lease: c.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage(`{"at": 3}`),
-		Progress: lifecycle.Progress{Total: 9, Taken: 3, Done: 1, Failed: 1, Skipped: 1},
+		Progress: lifecycle.Progress{Total: 9, Position: 3, Done: 1, Failed: 1, Skipped: 1},
 		Items:    []store.Item{failedItem("x")},
 		Worked:   &store.Worked{Kind: kind, Sample: workrate.Sample{Items: 3, Took: time.Second}},
 	})
@@ -170,7 +170,7 @@ func coalesceHalfDone(e *env) {
 		{"no checkpoint", func(*store.Write) {}, true},
 		{"a checkpoint of nothing", counted(lifecycle.Progress{}), true},
 		{"a state", func(w *store.Write) { w.Checkpoint, w.Revision, w.State = true, 1, json.RawMessage(`{"at": 1}`) }, false},
-		{"items taken", counted(lifecycle.Progress{Taken: 1}), false},
+		{"items taken", counted(lifecycle.Progress{Position: 1}), false},
 		{"items done", counted(lifecycle.Progress{Done: 1}), false},
 		{"items failed", counted(lifecycle.Progress{Failed: 1}), false},
 		{"items skipped", counted(lifecycle.Progress{Skipped: 1}), false},

@@ -15,7 +15,7 @@ import (
 // processed, and which must be checked. The items that failed come with it.
 func failing(l store.Lease, failed, processed int64) store.Write {
 	w := checkpoint(l)
-	w.Progress = lifecycle.Progress{Total: 1000, Taken: processed, Done: processed - failed, Failed: failed}
+	w.Progress = lifecycle.Progress{Total: 1000, Position: processed, Done: processed - failed, Failed: failed}
 	w.Check = true
 	for i := range failed {
 		w.Items = append(w.Items, failedItem(fmt.Sprint(l.Seq, i)))
@@ -229,7 +229,7 @@ func conditionsApproval(e *env) {
 		e.removeTasks()
 		c := e.claimedTask(approval, func(t *store.NewTask) { t.Options.Approval, t.Options.Canary = false, 5 })
 		w := checkpoint(c.Lease)
-		w.Progress, w.Check = lifecycle.Progress{Total: 9, Taken: 5, Done: 5}, true
+		w.Progress, w.Check = lifecycle.Progress{Total: 9, Position: 5, Done: 5}, true
 		if release {
 			w.Check = false
 			is(e, name, e.apply(w).Control, lifecycle.None)

@@ -43,25 +43,25 @@ func itemsDeferred(e *env) {
 	// 2 succeeds, 11 is deferred again, and 12 fails; 30 is not taken yet.
 	failed := failedItem(12)
 	failed.Position = 12
-	pass(func(w *store.Write) { w.Passed = store.Passed{Number: 2, After: 0, Upto: 12} }, deferredItem(11, 2), failed)
+	pass(func(w *store.Write) { w.Retried = store.Retried{Round: 1, After: 0, Upto: 12} }, deferredItem(11, 2), failed)
 	is(e, "after a pass", positions(0, 10), "[11 30 100] 3")
 	is(e, "failed", e.items(c.ID, store.ItemFailed), `[4 failed c "" at 0, attempt 0 12 failed c "" at 12, attempt 0]`)
-	pass(func(w *store.Write) { w.Passed = store.Passed{Number: 2, After: 12, Upto: 30} })
+	pass(func(w *store.Write) { w.Retried = store.Retried{Round: 1, After: 12, Upto: 30} })
 	is(e, "after another batch", positions(0, 10), "[11 100] 2")
 
 	// In a batch, and not with a write that is refused or is no checkpoint.
 	late := recording(c.Lease)
-	late.Passed = store.Passed{Number: 3, Upto: 100, FailRest: true}
+	late.Retried = store.Retried{Round: 2, Upto: 100, FailRest: true}
 	is(e, "applied", e.apply(late).OK, false)
 	c.Seq++
 	release := recording(c.Lease)
-	release.To, release.Checkpoint, release.Passed = lifecycle.Queued, false, late.Passed
+	release.To, release.Checkpoint, release.Retried = lifecycle.Queued, false, late.Retried
 	is(e, "released", e.apply(release).OK, true)
 	is(e, "after writes without effect", positions(0, 10), "[11 100] 2")
 	claimed := e.claim(2)
 	i := slices.IndexFunc(claimed, func(t store.ClaimedTask) bool { return t.ID == c.ID })
 	last := recording(claimed[i].Lease)
-	last.Passed = store.Passed{Number: 3, Upto: 11, FailRest: true}
+	last.Retried = store.Retried{Round: 2, Upto: 11, FailRest: true}
 	a, err := e.begin(claimed[i].Lease).Commit(e.ctx(), last)
 	e.ok(err)
 	is(e, "committed", a.OK, true)

@@ -29,7 +29,7 @@ func derive(e *env) {
 		t.IdempotencyKey = "derived"
 		t.Revision = 5
 		t.Options.Previewed, t.Options.ChangeLimits = 5, limits
-		t.Start = store.Start{State: json.RawMessage(`{"s":1}`), SpecRevision: o.Task.SpecRevision, Taken: 2}
+		t.Start = store.Start{State: json.RawMessage(`{"s":1}`), SpecRevision: o.Task.SpecRevision, Position: 2}
 		t.Targets = &store.NewTargets{Field: o.Plan.Frozen.Field, Distinct: true, Keys: func(yield func([]byte, error) bool) {
 			for _, key := range []string{"7", "3", "7", string(pages[0].Keys[1:5])} {
 				if !yield([]byte(key), nil) {
@@ -46,7 +46,7 @@ func derive(e *env) {
 		fmt.Sprint(first.Owner, first.RunAs, first.Owner, "other", 4, first.Kind, "/spec/a", "ids"))
 	is(e, "revisions", fmt.Sprint(got.Revision, got.SpecRevision), "5 3")
 	is(e, "state", string(got.State), `{"s":1}`)
-	is(e, "progress", got.Progress, lifecycle.Progress{Total: 4, Taken: 2})
+	is(e, "progress", got.Progress, lifecycle.Progress{Total: 4, Position: 2})
 	is(e, "spec", string(got.Spec), `{"n": 1}`)
 	plan, err := e.s.Plan(e.ctx(), id)
 	e.ok(err)

@@ -28,16 +28,18 @@ UPDATE "taskkit".taskkit_queued_task q SET
   execution_state = CASE WHEN w.checkpoint = 1
       AND w.state <> '' THEN w.state::json ELSE q.execution_state END,
   items_total = CASE WHEN w.checkpoint = 1 THEN nullif(greatest($14::bigint, -1), -1) ELSE q.items_total END,
-  items_taken = CASE WHEN w.checkpoint = 1 THEN $15::bigint ELSE q.items_taken END,
-  items_done = CASE WHEN w.checkpoint = 1 THEN $16::bigint ELSE q.items_done END,
-  items_failed = CASE WHEN w.checkpoint = 1 THEN $17::bigint ELSE q.items_failed END,
-  items_skipped = CASE WHEN w.checkpoint = 1 THEN $18::bigint ELSE q.items_skipped END,
+  position = CASE WHEN w.checkpoint = 1 THEN $15::bigint ELSE q.position END,
+  round = CASE WHEN w.checkpoint = 1 THEN $16::bigint ELSE q.round END,
+  deferred = CASE WHEN w.checkpoint = 1 THEN $17::bigint = 1 ELSE q.deferred END,
+  items_done = CASE WHEN w.checkpoint = 1 THEN $18::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN w.checkpoint = 1 THEN $19::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN w.checkpoint = 1 THEN $20::bigint ELSE q.items_skipped END,
   attempts = w.attempts,
   modified_date = clock_timestamp(), modified_by = q.run_as_id
 FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]),
     (SELECT $5::bigint[]), (SELECT $6::bigint[]), (SELECT $7::bigint[]), (SELECT $8::text[]),
     (SELECT $9::bigint[]), (SELECT $10::bigint[]), (SELECT $11::text[]), (SELECT $12::text[]),
-    (SELECT $13::text[]), (SELECT $19::text[])) AS w(ord, id, fence, seq, checkpoint, revision, attempts,
+    (SELECT $13::text[]), (SELECT $21::text[])) AS w(ord, id, fence, seq, checkpoint, revision, attempts,
     status, partial, delay, due, reason, descr, state)
 WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
   AND q.workflow_status || '>' || w.status IN ('EXECUTING>EXECUTING', 'SCHEDULING>EXECUTING',
@@ -70,12 +72,14 @@ UPDATE "taskkit".taskkit_queued_task q SET
     THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
   codec_revision = CASE WHEN 1::bigint = 1 THEN $4::bigint ELSE q.codec_revision END,
   execution_state = CASE WHEN 1::bigint = 1
-      AND $16::text <> '' THEN $16::text::json ELSE q.execution_state END,
+      AND $18::text <> '' THEN $18::text::json ELSE q.execution_state END,
   items_total = CASE WHEN 1::bigint = 1 THEN nullif(greatest($11::bigint, -1), -1) ELSE q.items_total END,
-  items_taken = CASE WHEN 1::bigint = 1 THEN $12::bigint ELSE q.items_taken END,
-  items_done = CASE WHEN 1::bigint = 1 THEN $13::bigint ELSE q.items_done END,
-  items_failed = CASE WHEN 1::bigint = 1 THEN $14::bigint ELSE q.items_failed END,
-  items_skipped = CASE WHEN 1::bigint = 1 THEN $15::bigint ELSE q.items_skipped END,
+  position = CASE WHEN 1::bigint = 1 THEN $12::bigint ELSE q.position END,
+  round = CASE WHEN 1::bigint = 1 THEN $13::bigint ELSE q.round END,
+  deferred = CASE WHEN 1::bigint = 1 THEN $14::bigint = 1 ELSE q.deferred END,
+  items_done = CASE WHEN 1::bigint = 1 THEN $15::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN 1::bigint = 1 THEN $16::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN 1::bigint = 1 THEN $17::bigint ELSE q.items_skipped END,
   attempts = $5::bigint,
   modified_date = clock_timestamp(), modified_by = q.run_as_id
 WHERE q.id = $1::text::uuid AND q.fence = $2::bigint AND q.checkpoint_seq = $3::bigint

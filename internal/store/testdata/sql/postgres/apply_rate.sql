@@ -10,12 +10,14 @@ UPDATE "taskkit".taskkit_queued_task q SET
     THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
   codec_revision = CASE WHEN 1::bigint = 1 THEN $4::bigint ELSE q.codec_revision END,
   execution_state = CASE WHEN 1::bigint = 1
-      AND $11::text <> '' THEN $11::text::json ELSE q.execution_state END,
+      AND $13::text <> '' THEN $13::text::json ELSE q.execution_state END,
   items_total = CASE WHEN 1::bigint = 1 THEN nullif(greatest($6::bigint, -1), -1) ELSE q.items_total END,
-  items_taken = CASE WHEN 1::bigint = 1 THEN $7::bigint ELSE q.items_taken END,
-  items_done = CASE WHEN 1::bigint = 1 THEN $8::bigint ELSE q.items_done END,
-  items_failed = CASE WHEN 1::bigint = 1 THEN $9::bigint ELSE q.items_failed END,
-  items_skipped = CASE WHEN 1::bigint = 1 THEN $10::bigint ELSE q.items_skipped END,
+  position = CASE WHEN 1::bigint = 1 THEN $7::bigint ELSE q.position END,
+  round = CASE WHEN 1::bigint = 1 THEN $8::bigint ELSE q.round END,
+  deferred = CASE WHEN 1::bigint = 1 THEN $9::bigint = 1 ELSE q.deferred END,
+  items_done = CASE WHEN 1::bigint = 1 THEN $10::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN 1::bigint = 1 THEN $11::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN 1::bigint = 1 THEN $12::bigint ELSE q.items_skipped END,
   attempts = $5::bigint,
   modified_date = clock_timestamp(), modified_by = q.run_as_id
 WHERE q.id = $1::text::uuid AND q.fence = $2::bigint AND q.checkpoint_seq = $3::bigint

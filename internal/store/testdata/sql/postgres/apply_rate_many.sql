@@ -11,7 +11,9 @@ UPDATE "taskkit".taskkit_queued_task q SET
   codec_revision = CASE WHEN 1::bigint = 1 THEN $5::bigint ELSE q.codec_revision END,
   execution_state = CASE WHEN 1::bigint = 1 AND w.state <> '' THEN w.state::json ELSE q.execution_state END,
   items_total = CASE WHEN 1::bigint = 1 THEN nullif(greatest(w.total, -1), -1) ELSE q.items_total END,
-  items_taken = CASE WHEN 1::bigint = 1 THEN w.taken ELSE q.items_taken END,
+  position = CASE WHEN 1::bigint = 1 THEN w.position ELSE q.position END,
+  round = CASE WHEN 1::bigint = 1 THEN w.round ELSE q.round END,
+  deferred = CASE WHEN 1::bigint = 1 THEN w.deferred = 1 ELSE q.deferred END,
   items_done = CASE WHEN 1::bigint = 1 THEN w.done ELSE q.items_done END,
   items_failed = CASE WHEN 1::bigint = 1 THEN w.failed ELSE q.items_failed END,
   items_skipped = CASE WHEN 1::bigint = 1 THEN w.skipped ELSE q.items_skipped END,
@@ -19,8 +21,8 @@ UPDATE "taskkit".taskkit_queued_task q SET
   modified_date = clock_timestamp(), modified_by = q.run_as_id
 FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[]), (SELECT $3::bigint[]), (SELECT $4::bigint[]),
     (SELECT $7::bigint[]), (SELECT $8::bigint[]), (SELECT $9::bigint[]), (SELECT $10::bigint[]),
-    (SELECT $11::bigint[]), (SELECT $12::text[])) AS w(ord, id, fence, seq, total, taken, done, failed,
-    skipped, state)
+    (SELECT $11::bigint[]), (SELECT $12::bigint[]), (SELECT $13::bigint[]), (SELECT $14::text[])) AS w(ord, id,
+    fence, seq, total, position, round, deferred, done, failed, skipped, state)
 WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
   AND q.workflow_status || '' = 'EXECUTING'
 RETURNING w.ord, q.control;

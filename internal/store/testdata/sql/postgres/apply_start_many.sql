@@ -23,12 +23,14 @@ UPDATE "taskkit".taskkit_queued_task q SET
     THEN coalesce(q.spec_revision, q.codec_revision) ELSE q.spec_revision END,
   codec_revision = CASE WHEN 0::bigint = 1 THEN $5::bigint ELSE q.codec_revision END,
   execution_state = CASE WHEN 0::bigint = 1
-      AND $17::text <> '' THEN $17::text::json ELSE q.execution_state END,
+      AND $19::text <> '' THEN $19::text::json ELSE q.execution_state END,
   items_total = CASE WHEN 0::bigint = 1 THEN nullif(greatest($12::bigint, -1), -1) ELSE q.items_total END,
-  items_taken = CASE WHEN 0::bigint = 1 THEN $13::bigint ELSE q.items_taken END,
-  items_done = CASE WHEN 0::bigint = 1 THEN $14::bigint ELSE q.items_done END,
-  items_failed = CASE WHEN 0::bigint = 1 THEN $15::bigint ELSE q.items_failed END,
-  items_skipped = CASE WHEN 0::bigint = 1 THEN $16::bigint ELSE q.items_skipped END,
+  position = CASE WHEN 0::bigint = 1 THEN $13::bigint ELSE q.position END,
+  round = CASE WHEN 0::bigint = 1 THEN $14::bigint ELSE q.round END,
+  deferred = CASE WHEN 0::bigint = 1 THEN $15::bigint = 1 ELSE q.deferred END,
+  items_done = CASE WHEN 0::bigint = 1 THEN $16::bigint ELSE q.items_done END,
+  items_failed = CASE WHEN 0::bigint = 1 THEN $17::bigint ELSE q.items_failed END,
+  items_skipped = CASE WHEN 0::bigint = 1 THEN $18::bigint ELSE q.items_skipped END,
   attempts = $6::bigint,
   modified_date = clock_timestamp(), modified_by = q.run_as_id
 FROM unnest((SELECT $1::bigint[]), (SELECT $2::text[])) AS w(ord, id)

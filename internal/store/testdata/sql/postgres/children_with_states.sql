@@ -2,7 +2,8 @@
 
 SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''),
     q.execution_state,
-  q.codec_revision, coalesce(q.items_total, -1), q.items_taken, q.items_done, q.items_failed, q.items_skipped,
-      coalesce(q.first_started_date, q.execution_started_date), q.workflow_stopped_date, p.options
+  q.codec_revision, coalesce(q.items_total, -1), q.position, q.round, q.deferred, q.items_done, q.items_failed,
+      q.items_skipped, coalesce(q.first_started_date, q.execution_started_date), q.workflow_stopped_date,
+      p.options
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 ORDER BY q.id LIMIT $3;

@@ -50,7 +50,8 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
     CASE WHEN q.spec_revision IS NULL
         AND pg_column_size(q.execution_spec) <= $5 THEN q.execution_spec::text END AS spec,
     q.execution_state::text AS state, q.attempts, q.control,
-    coalesce(q.items_total, -1) AS items_total, q.items_taken, q.items_done, q.items_failed, q.items_skipped,
+    coalesce(q.items_total, -1) AS items_total, q.position, q.round, q.deferred, q.items_done, q.items_failed,
+        q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (
   SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint,

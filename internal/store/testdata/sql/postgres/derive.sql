@@ -27,13 +27,14 @@ FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."owner_id",
     "taskkit"."taskkit_queued_task"."run_as_id", "taskkit"."taskkit_queued_task"."created_by",
     "taskkit"."taskkit_queued_task"."created_date", "taskkit"."taskkit_queued_task"."modified_by",
-    "taskkit"."taskkit_queued_task"."not_before", "taskkit"."taskkit_queued_task"."items_taken",
+    "taskkit"."taskkit_queued_task"."not_before", "taskkit"."taskkit_queued_task"."position",
     "taskkit"."taskkit_queued_task"."items_done", "taskkit"."taskkit_queued_task"."items_failed",
     "taskkit"."taskkit_queued_task"."items_skipped", "taskkit"."taskkit_queued_task"."checkpoint_seq",
     "taskkit"."taskkit_queued_task"."modified_date", "taskkit"."taskkit_queued_task"."fence",
     "taskkit"."taskkit_queued_task"."codec_revision", "taskkit"."taskkit_queued_task"."attempts",
-    "taskkit"."taskkit_queued_task"."priority", "taskkit"."taskkit_queued_task"."stalled",
-    "taskkit"."taskkit_queued_task"."partial", "taskkit"."taskkit_queued_task"."workflow_status",
+    "taskkit"."taskkit_queued_task"."round", "taskkit"."taskkit_queued_task"."priority",
+    "taskkit"."taskkit_queued_task"."stalled", "taskkit"."taskkit_queued_task"."partial",
+    "taskkit"."taskkit_queued_task"."deferred", "taskkit"."taskkit_queued_task"."workflow_status",
     "taskkit"."taskkit_queued_task"."control", "taskkit"."taskkit_queued_task"."scheduled_by_process",
     "taskkit"."taskkit_queued_task"."scheduling_started_date",
     "taskkit"."taskkit_queued_task"."execution_started_date",
@@ -73,7 +74,7 @@ WHERE q.id = $1;
 INSERT INTO /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, codec_revision, secrets, queue,
-     priority, idempotency_key, follows_id, execution_state, spec_revision, items_taken)
+     priority, idempotency_key, follows_id, execution_state, spec_revision, position)
 SELECT /*/**/ $1 --*/
 /*/**/--*/ $1::uuid
 , /*/**/ $2 --*/

@@ -26,10 +26,14 @@ SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
       'EXECUTING') LIMIT 1 OFFSET 0)
 FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
-UPDATE "taskkit".taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
-WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
-  AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_plan WHERE task_id = $1
-      AND targets = 'finding') RETURNING items_taken;
+SELECT q.checkpoint_seq, q.round, q.position, coalesce(q.items_total, -1), coalesce(i.position, 0),
+    coalesce(i.item, ''),
+  EXISTS (SELECT 1 FROM "taskkit".taskkit_task_plan WHERE task_id = q.id AND targets = 'finding')
+FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_item i ON i.task_id = q.id
+    AND i.outcome = 'deferred' AND i.position > q.position
+WHERE q.id = $1 ORDER BY i.position LIMIT 1;
+
+UPDATE "taskkit".taskkit_queued_task SET position = $2, items_failed = items_failed + 1 WHERE id = $1;
 
 INSERT INTO "taskkit".taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt)
 SELECT id::uuid, task_id::uuid, item, outcome, code, detail, position, attempt
@@ -60,13 +64,14 @@ SELECT pg_notify($1, $2);
 SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."owner_id",
     "taskkit"."taskkit_queued_task"."run_as_id", "taskkit"."taskkit_queued_task"."created_by",
     "taskkit"."taskkit_queued_task"."created_date", "taskkit"."taskkit_queued_task"."modified_by",
-    "taskkit"."taskkit_queued_task"."not_before", "taskkit"."taskkit_queued_task"."items_taken",
+    "taskkit"."taskkit_queued_task"."not_before", "taskkit"."taskkit_queued_task"."position",
     "taskkit"."taskkit_queued_task"."items_done", "taskkit"."taskkit_queued_task"."items_failed",
     "taskkit"."taskkit_queued_task"."items_skipped", "taskkit"."taskkit_queued_task"."checkpoint_seq",
     "taskkit"."taskkit_queued_task"."modified_date", "taskkit"."taskkit_queued_task"."fence",
     "taskkit"."taskkit_queued_task"."codec_revision", "taskkit"."taskkit_queued_task"."attempts",
-    "taskkit"."taskkit_queued_task"."priority", "taskkit"."taskkit_queued_task"."stalled",
-    "taskkit"."taskkit_queued_task"."partial", "taskkit"."taskkit_queued_task"."workflow_status",
+    "taskkit"."taskkit_queued_task"."round", "taskkit"."taskkit_queued_task"."priority",
+    "taskkit"."taskkit_queued_task"."stalled", "taskkit"."taskkit_queued_task"."partial",
+    "taskkit"."taskkit_queued_task"."deferred", "taskkit"."taskkit_queued_task"."workflow_status",
     "taskkit"."taskkit_queued_task"."control", "taskkit"."taskkit_queued_task"."scheduled_by_process",
     "taskkit"."taskkit_queued_task"."scheduling_started_date",
     "taskkit"."taskkit_queued_task"."execution_started_date",

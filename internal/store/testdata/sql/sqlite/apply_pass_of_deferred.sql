@@ -9,7 +9,9 @@ UPDATE taskkit_queued_task SET
   codec_revision = $4,
   execution_state = coalesce(nullif($5, ''), execution_state),
   items_total = nullif(max($6, -1), -1),
-  items_taken = $7,
+  position = $7,
+  round = $17,
+  deferred = $18,
   items_done = $8,
   items_failed = $9,
   items_skipped = $10,
@@ -19,7 +21,7 @@ UPDATE taskkit_queued_task SET
 WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = 'EXECUTING' AND control = '';
 
 DELETE FROM taskkit_task_item
-WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3 AND attempt < $4;
+WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 AND position <= $3 AND attempt <= $4;
 
 UPDATE taskkit_task_item SET outcome = 'failed', created_date = datetime('now', 'subsec')
 WHERE task_id = $1 AND outcome = 'deferred';

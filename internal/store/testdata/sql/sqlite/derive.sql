@@ -24,13 +24,13 @@ FROM taskkit_queued_task q WHERE q.id = $1;
 
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
-    `taskkit_queued_task`.`modified_by`, `taskkit_queued_task`.`not_before`,
-    `taskkit_queued_task`.`items_taken`, `taskkit_queued_task`.`items_done`,
-    `taskkit_queued_task`.`items_failed`, `taskkit_queued_task`.`items_skipped`,
-    `taskkit_queued_task`.`checkpoint_seq`, `taskkit_queued_task`.`modified_date`,
-    `taskkit_queued_task`.`fence`, `taskkit_queued_task`.`codec_revision`, `taskkit_queued_task`.`attempts`,
+    `taskkit_queued_task`.`modified_by`, `taskkit_queued_task`.`not_before`, `taskkit_queued_task`.`position`,
+    `taskkit_queued_task`.`items_done`, `taskkit_queued_task`.`items_failed`,
+    `taskkit_queued_task`.`items_skipped`, `taskkit_queued_task`.`checkpoint_seq`,
+    `taskkit_queued_task`.`modified_date`, `taskkit_queued_task`.`fence`,
+    `taskkit_queued_task`.`codec_revision`, `taskkit_queued_task`.`attempts`, `taskkit_queued_task`.`round`,
     `taskkit_queued_task`.`priority`, `taskkit_queued_task`.`stalled`, `taskkit_queued_task`.`partial`,
-    `taskkit_queued_task`.`workflow_status`, `taskkit_queued_task`.`control`,
+    `taskkit_queued_task`.`deferred`, `taskkit_queued_task`.`workflow_status`, `taskkit_queued_task`.`control`,
     `taskkit_queued_task`.`scheduled_by_process`, `taskkit_queued_task`.`scheduling_started_date`,
     `taskkit_queued_task`.`execution_started_date`, `taskkit_queued_task`.`first_started_date`,
     `taskkit_queued_task`.`workflow_stopped_date`, `taskkit_queued_task`.`execution_state`,
@@ -65,7 +65,7 @@ WHERE q.id = $1;
 INSERT INTO /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, codec_revision, secrets, queue,
-     priority, idempotency_key, follows_id, execution_state, spec_revision, items_taken)
+     priority, idempotency_key, follows_id, execution_state, spec_revision, position)
 SELECT /*/**/ $1 --*/
 /*/**/--*/ $1::uuid
 , /*/**/ $2 --*/

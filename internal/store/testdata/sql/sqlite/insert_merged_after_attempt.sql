@@ -5,11 +5,11 @@ BEGIN;
 /*/**/ UPDATE taskkit_queued_task SET modified_date = modified_date WHERE execution_component_name = $1
     AND reference = $2 AND delayed = $3 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP',
     'DELETE') RETURNING id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence,
-    CAST(execution_state AS text) <> '{}' OR items_taken + items_done + items_failed + items_skipped > 0,
+    CAST(execution_state AS text) <> '{}' OR position + round + items_done + items_failed + items_skipped > 0,
     EXISTS (SELECT 1 FROM taskkit_task_attempt a WHERE a.task_id = taskkit_queued_task.id
     AND a.checkpoint_seq = taskkit_queued_task.checkpoint_seq) --*/
 /*/**/--*/ SELECT id, owner_id, run_as_id, queue, coalesce(unique_key, ''), control, fence,
-    CAST(execution_state AS text) <> '{}' OR items_taken + items_done + items_failed + items_skipped > 0,
+    CAST(execution_state AS text) <> '{}' OR position + round + items_done + items_failed + items_skipped > 0,
     EXISTS (SELECT 1 FROM "taskkit".taskkit_task_attempt a WHERE a.task_id = taskkit_queued_task.id
     AND a.checkpoint_seq = taskkit_queued_task.checkpoint_seq) FROM "taskkit".taskkit_queued_task WHERE execution_component_name = $1
     AND reference = $2 AND delayed = $3 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP',
@@ -23,7 +23,7 @@ UPDATE /*/**/ taskkit_queued_task --*/
   priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
   created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
-  items_taken = 0, items_done = 0, items_failed = 0, items_skipped = 0,
+  position = 0, round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
   scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
   created_date = /*/**/ datetime('now', 'subsec') --*/
 /*/**/--*/ clock_timestamp()

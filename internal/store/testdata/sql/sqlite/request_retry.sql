@@ -24,10 +24,14 @@ FROM taskkit_queued_task q WHERE q.id = $1;
 
 SELECT parent_id FROM taskkit_queued_task WHERE id = $1 AND parent_id IS NOT NULL;
 
-UPDATE taskkit_queued_task SET items_taken = items_taken + 1, items_failed = items_failed + 1
-WHERE id = $1 AND (items_taken > 0 AND items_taken < items_total OR items_taken = 0 AND checkpoint_seq = 0)
-  AND NOT EXISTS (SELECT 1 FROM taskkit_task_plan WHERE task_id = $1
-      AND targets = 'finding') RETURNING items_taken;
+SELECT q.checkpoint_seq, q.round, q.position, coalesce(q.items_total, -1), coalesce(i.position, 0),
+    coalesce(i.item, ''),
+  EXISTS (SELECT 1 FROM taskkit_task_plan WHERE task_id = q.id AND targets = 'finding')
+FROM taskkit_queued_task q LEFT JOIN taskkit_task_item i ON i.task_id = q.id AND i.outcome = 'deferred'
+    AND i.position > q.position
+WHERE q.id = $1 ORDER BY i.position LIMIT 1;
+
+UPDATE taskkit_queued_task SET position = $2, items_failed = items_failed + 1 WHERE id = $1;
 
 INSERT INTO taskkit_task_item (id, task_id, item, outcome, code, detail, position, attempt) VALUES ($1, $2, $3,
     $4, $5, $6, $7, $8)
@@ -52,13 +56,13 @@ UPDATE taskkit_queued_task SET control = '', control_by = NULL, control_reason =
 
 SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
     `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`created_date`,
-    `taskkit_queued_task`.`modified_by`, `taskkit_queued_task`.`not_before`,
-    `taskkit_queued_task`.`items_taken`, `taskkit_queued_task`.`items_done`,
-    `taskkit_queued_task`.`items_failed`, `taskkit_queued_task`.`items_skipped`,
-    `taskkit_queued_task`.`checkpoint_seq`, `taskkit_queued_task`.`modified_date`,
-    `taskkit_queued_task`.`fence`, `taskkit_queued_task`.`codec_revision`, `taskkit_queued_task`.`attempts`,
+    `taskkit_queued_task`.`modified_by`, `taskkit_queued_task`.`not_before`, `taskkit_queued_task`.`position`,
+    `taskkit_queued_task`.`items_done`, `taskkit_queued_task`.`items_failed`,
+    `taskkit_queued_task`.`items_skipped`, `taskkit_queued_task`.`checkpoint_seq`,
+    `taskkit_queued_task`.`modified_date`, `taskkit_queued_task`.`fence`,
+    `taskkit_queued_task`.`codec_revision`, `taskkit_queued_task`.`attempts`, `taskkit_queued_task`.`round`,
     `taskkit_queued_task`.`priority`, `taskkit_queued_task`.`stalled`, `taskkit_queued_task`.`partial`,
-    `taskkit_queued_task`.`workflow_status`, `taskkit_queued_task`.`control`,
+    `taskkit_queued_task`.`deferred`, `taskkit_queued_task`.`workflow_status`, `taskkit_queued_task`.`control`,
     `taskkit_queued_task`.`scheduled_by_process`, `taskkit_queued_task`.`scheduling_started_date`,
     `taskkit_queued_task`.`execution_started_date`, `taskkit_queued_task`.`first_started_date`,
     `taskkit_queued_task`.`workflow_stopped_date`, `taskkit_queued_task`.`execution_state`,

@@ -1,6 +1,7 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 SELECT id, fence, checkpoint_seq, workflow_status, control, coalesce(scheduled_by_process, ''),
-  execution_state, attempts, coalesce(items_total, -1), items_taken, items_done, items_failed, items_skipped
-FROM taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') AND scheduled_by_process = $1
+  execution_state, attempts, coalesce(q.items_total, -1), q.position, q.round, q.deferred, q.items_done,
+      q.items_failed, q.items_skipped
+FROM taskkit_queued_task q WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') AND scheduled_by_process = $1
   AND workflow_status || '' = 'SCHEDULING';
