@@ -59,8 +59,8 @@
 //	-pkg NAME     the package that registers all; default the last element of DIR
 //	-suffix END   the end of the names of the kinds' packages; default task
 //	-lock FILE    the lock file; default tasks.lock in the working directory
-//	-base FILE    the lock file to compare with; default that of -lock. git:main is
-//	              that of -lock as it is in branch main, or any other branch or
+//	-base FILE    the lock file to compare with; default the file of -lock. git:main is
+//	              the file of -lock as it is in branch main, or any other branch or
 //	              commit: a revision is then one change to what the branch has
 //	-newlock      begin a new lock file although git or generated code shows that
 //	              there was one; only when no task is stored anywhere

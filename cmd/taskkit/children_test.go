@@ -110,7 +110,7 @@ func (s *site) childrenShown(t *testing.T, id taskkit.ID) string {
 	return ids.ReplaceAllString(strings.TrimSpace(out), "ID")
 }
 
-// show prints the tree of a task's children, and those of its buckets that have failed.
+// show prints the tree of a task's children, and its failed buckets.
 func TestShowChildren(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

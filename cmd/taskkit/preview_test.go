@@ -15,8 +15,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// show prints the report of a preview, and that of no other task. apply submits what was
-// previewed.
+// show prints a report for previews only. apply submits what was previewed.
 func TestShowPreview(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

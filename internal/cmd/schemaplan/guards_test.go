@@ -23,8 +23,8 @@ func plannedTables(name string) (string, rules, error) {
 	return planTables(name, "../../../ent/schema")
 }
 
-// The triggers in the migrations are those of the transition table. When the
-// table changes, a new migration must replace them.
+// The triggers in the migrations match the transition table. When the table changes, a
+// new migration must replace them.
 func TestMigrationsHoldTheTransitionTable(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{dialect.Postgres: "postgres", dialect.SQLite: "sqlite"} {

@@ -8,9 +8,9 @@ import (
 	"entgo.io/ent/dialect"
 )
 
-// postgresInsert is the trigger that checks new tasks on PostgreSQL, and its function. The function is called for each row, unlike those of
-// the other guards: PL/pgSQL keeps the conditions in the session, but those of a trigger are read anew for each statement, which took a fifth of the
-// time of an INSERT of one task, see docs/adr/0015. It has no search_path of its own, which would take longer than the
+// postgresInsert is the trigger that checks new tasks on PostgreSQL, and its function. Unlike the other guards the
+// function is called for each row: PL/pgSQL keeps its conditions in the session, whereas the condition of a trigger is
+// read again for each statement, a fifth of the time of an INSERT of one task. See docs/adr/0015. It has no search_path of its own, which would take longer than the
 // conditions: pg_catalog comes first in any that does not name it. It is called before the row is stored, since PostgreSQL would keep a list of
 // the rows of a statement to call it afterwards, and fetch each.
 func postgresInsert(r rules) string {

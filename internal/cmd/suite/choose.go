@@ -69,8 +69,8 @@ func fitsAny(name string, patterns []string) bool {
 }
 
 // startsGoroutines reports whether the files of a package, or of a package for tests that it imports, have a go
-// statement. One that runs a call and sends its result does not count, such as that of a worker: what a worker does is
-// watched by the tests of package taskkit.
+// statement. A statement that runs a call and sends its result does not count, such as a worker's Run: the tests of
+// package taskkit watch workers.
 func startsGoroutines(dir string) (bool, error) {
 	files, err := parse(dir)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	rows = 1600
 )
 
-// names are the values of the column by which every other round is divided: the order of their
-// bytes is not that of a dictionary, and one is NULL.
+// names are the values of the column by which every other round is divided. The order of their
+// bytes differs from a dictionary, and one is NULL.
 var names = []string{"'Ärger'", "'Zoë'", "'anna'", "'Anna'", "''", "NULL", "'😀 smile'", "'zebra'", "'ÿ'", "'Émile'", "'O''Brien'", "'\u00a0'"}
 
 // columnOf is the column by which the rows of a round are divided.

@@ -55,7 +55,7 @@ type workerArgs struct {
 	Items bool
 	// Parents: it also knows the kinds of tasks that have children.
 	Parents bool
-	// Defaults: all settings but Slots and ListenDSN are those of the zero Config.
+	// Defaults: all settings but Slots and ListenDSN are defaults.
 	Defaults bool
 }
 
@@ -159,7 +159,7 @@ type walk struct {
 	Breaks   bool `json:"breaks"`
 }
 
-// options are those of a submission of the walk. Every second one is over a frozen set.
+// options returns the options of a submission of the walk. Every second one is over a frozen set.
 func (w *walk) options(schema string) []taskkit.SubmitOption {
 	opts := []taskkit.SubmitOption{taskkit.WithSchema(schema), taskkit.System()}
 	if w.Frozen = w.From/w.Items%2 == 1; w.Frozen {
@@ -189,7 +189,7 @@ func kindOf(other bool) *taskkit.Kind[walk, walked, struct{}] {
 	})
 }
 
-// walker processes items. Of those of a frozen set some fail and some are skipped.
+// walker processes items. In a frozen set some fail and some are skipped.
 type walker struct {
 	o      *oracle.Oracle
 	worker string

@@ -94,8 +94,8 @@ func (o *parentOperator) verifyWhole(id taskkit.ID, t *parentTask) bool {
 	return true
 }
 
-// verifyMerged checks that the result of each complete task in buckets is that of all its buckets, each
-// merged once. It returns how many there are.
+// verifyMerged checks that the result of each complete task in buckets has each of its buckets merged
+// once. It returns the number of these tasks.
 func (o *parentOperator) verifyMerged() int {
 	o.Helper()
 	ids, err := o.ids(o.Context(), `SELECT q.id FROM taskkit_queued_task q WHERE q.execution_component_name = 'divided' AND q.workflow_status = 'COMPLETED'

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// rate is that of a task, in items per second, and deviation by how much it may differ over a minute.
+	// rate is the rate of a task in items per second, and deviation its largest relative error over a minute.
 	rate, deviation = 50, 0.05
 	// rateKnown is after how long a running task surely has a new rate, and its burst is over.
 	rateKnown = 10 * time.Second

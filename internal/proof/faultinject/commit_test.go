@@ -125,8 +125,8 @@ func (l *env) committing(rng *rand.Rand, c *commits) (open func() (*sql.DB, erro
 }
 
 // batchCommits returns a condition for the COMMITs of batches. On SQLite all of
-// the runtime's own writes are transactions too; those of single faults are
-// enough for them.
+// the runtime's own writes are transactions too, and single faults are enough for
+// them.
 func batchCommits() func(sqlitefault.Call) bool {
 	var (
 		touched = make(map[int]bool) // connections whose transaction has touched

@@ -397,8 +397,8 @@ FROM oracle_history WHERE task = $1 AND op = 'UPDATE' ORDER BY id`, id.String())
 	return rows.Err()
 }
 
-// planOf returns the plan of the run that a task belongs to. The plan of a child is that of its
-// parent; nil: there is none.
+// planOf returns the plan of the run to which a task belongs; nil without one. A child has the plan
+// of its parent.
 func (l *env) planOf(ctx context.Context, tb testing.TB, task string) *plan {
 	tb.Helper()
 	for task != "" {

@@ -74,7 +74,7 @@ func (x family) Execute(ctx context.Context, b *familyBatch) (taskkit.Next, erro
 	return taskkit.More, nil
 }
 
-// entities are those of a bucket, by the database's own comparison.
+// entities returns the entities of a bucket, by the database's own comparison.
 func (x family) entities(ctx context.Context, b *familyBatch, where string, args []any) (all []int64, err error) {
 	rows, err := b.Tx.QueryContext(ctx, `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < CAST($2 AS bigint))
 SELECT i FROM n WHERE i >= CAST($3 AS bigint) AND `+where+` ORDER BY i`, append([]any{b.Spec.First, b.Spec.First + familyItems, b.Spec.First}, args...)...)

@@ -54,7 +54,7 @@ func TestLong(t *testing.T) {
 		name                           string
 		open                           func(testing.TB) *env
 		actions, pairs                 []action
-		singles, other, commits, drawn int // shares in percent: other is that of mixed and of family work, drawn that of pairs
+		singles, other, commits, drawn int // shares in percent: other is for mixed and for parents' work, drawn for pairs
 	}{
 		{"postgres", postgresLane, postgresActions, postgresActions, 30, 6, 10, 15},
 		{"sqlite", sqliteLane, sqliteActions, sqliteDriverActions, 10, 2, 9, 10},

@@ -17,8 +17,8 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
-	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }

@@ -115,7 +115,7 @@ func (w *env) submit(name string, opts ...taskkit.SubmitOption) taskkit.ID {
 // system is the name of every worker here.
 const system = "w"
 
-// config is that of every worker here.
+// config returns the configuration of every worker in these tests.
 func config(log *slog.Logger, schema string) taskkit.Config {
 	return taskkit.Config{
 		Schema: schema, SystemID: system, Slots: 6,

@@ -17,8 +17,8 @@ import (
 // items, in MB. The items alone would be more.
 const growth = 24
 
-// unorderedGrowth is that of a process that stores targets which do not ascend: it has
-// the hashes of up to 1,000,000 in memory to find duplicates.
+// unorderedGrowth is the growth of a process that stores targets which do not ascend. It has
+// the hashes of up to 1,000,000 targets in memory to find duplicates.
 const unorderedGrowth = 128
 
 // opener opens a database.

@@ -251,7 +251,7 @@ func runs(numbers []int64) func(func(oracle.Range) bool) {
 }
 
 // peakMB is the most memory that a process has had resident, in MB; 0 where it is not
-// known. The kernel counts it from the process's exec on, unlike that of getrusage.
+// known. The kernel counts it from the process's exec on, unlike getrusage.
 func peakMB(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

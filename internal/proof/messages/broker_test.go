@@ -22,7 +22,7 @@ import (
 	"taskkit.dev/taskkit/intake/rabbit"
 )
 
-// name is that of the stream, the topic and the consumer, and of a queue that is alone on its broker.
+// name is the name of the stream, the topic and the consumer, and of a queue that is alone on its broker.
 const name = "registrar"
 
 // A broker is one that the tests use.
@@ -43,7 +43,7 @@ type broker struct {
 	dead func(ctx context.Context) (int, error)
 }
 
-// brokers are those of the tests, by their kind.
+// brokers are the brokers of the tests by kind.
 var brokers = map[string]func(t *testing.T) *broker{"rabbitmq": newRabbit, "jetstream": newJetStream, "kafka": newKafka}
 
 // newSource returns a source of a broker for a consumer with this size of batches.

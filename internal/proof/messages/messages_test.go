@@ -18,7 +18,7 @@ import (
 	"taskkit.dev/taskkit/intake"
 )
 
-// size is that of a run.
+// size is the size of a run.
 type size struct{ messages, strikes, batch int }
 
 // scaled returns the size of a run against a broker: the long one for RabbitMQ, a tenth of its messages

@@ -37,7 +37,7 @@ type processArgs struct {
 	Exit bool
 }
 
-// exitCode is that of a process that has exited so.
+// exitCode is the status of a process after its planned exit.
 const exitCode = 7
 
 func TestMain(m *testing.M) {

@@ -129,7 +129,7 @@ var otherHeaders = [][2]string{
 	{"Connection", "close"},
 }
 
-// id draws that of an own job mostly, and otherwise that of another person's, or none.
+// id draws the id of an own job mostly, and otherwise of another person's job or of none.
 func (g *generator) id(t *rapid.T) string {
 	switch n := rapid.IntRange(0, 19).Draw(t, "which id"); {
 	case n < 14 && len(g.own) > 0:
@@ -166,7 +166,7 @@ func operatedName(t *rapid.T) string {
 	return malformed(t)
 }
 
-// parameters draws those of the query, and sets those that are headers.
+// parameters draws the parameters of the query, and sets the headers.
 func (g *generator) parameters(t *rapid.T, r *request, o operation) string {
 	var query []string
 	for _, ref := range o.Parameters {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Conditions are what a task was given by which it pauses, and whether it is a preview. The
-// names are those of the stored options.
+// Conditions are the options by which a task pauses, and whether it is a preview, with the
+// names of the stored options.
 type Conditions struct {
 	StopAfter StopPolicy `json:"stop_after"`
 	Canary    int64      `json:"canary"`

@@ -151,7 +151,7 @@ func (t *Task) begins() (seq int64) {
 // claim reports whether the change is a claim.
 func (h *Change) claim() bool { return h.Op == "UPDATE" && h.New.Fence > h.Old.Fence }
 
-// Touches are those of one call of [Oracle.Touch] or of several alike.
+// Touches are the touches of one call of [Oracle.Touch], or of several equal calls.
 type Touches struct {
 	Fence, Seq, Tx int64
 	Worker, Holder string

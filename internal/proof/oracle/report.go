@@ -61,7 +61,7 @@ func (p Options) defaults() Options {
 // Counts are what a check has read: 0 violations of nothing prove nothing.
 type Counts struct {
 	Tasks, Sets, Deleted        int64 // submitted; of a known set; removed
-	Completed, Stopped          int64 // COMPLETED, and those of them that were stopped
+	Completed, Stopped          int64 // COMPLETED; stopped ones among these
 	Failed, Errors, Unended     int64 // FAILURE, ERROR, neither ended nor removed
 	Changes, Claims, Reclaims   int64 // rows of history; claims; taken from a worker that was lost
 	Checkpoints, Retries        int64

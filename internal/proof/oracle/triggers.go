@@ -38,8 +38,8 @@ var watchedColumns = []watched{
 	{"partial", "{r}.partial::int", "{r}.partial", false},
 }
 
-// identity are the columns that are recorded once. The options are those of the plan,
-// as the transaction of the change sees them.
+// identity are the columns that are recorded once. The options are read from the plan in
+// the transaction of the change.
 var identity = []watched{
 	{"task", "{r}.id::text", "{r}.id", true},
 	{"parent", "coalesce({r}.parent_id::text, '')", "coalesce({r}.parent_id, '')", true},
@@ -67,7 +67,7 @@ func (w watched) of(d Dialect, row string) string {
 }
 
 // taskColumn is a column of task ids on PostgreSQL. The checker goes through
-// them in an order that must be the same for texts and for ids: that of bytes.
+// them in the order of bytes, which is the same for texts and for ids.
 const taskColumn = ` text COLLATE "C"`
 
 // historyTable has no constraint that could refuse what an engine does wrong.

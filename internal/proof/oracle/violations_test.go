@@ -72,8 +72,8 @@ func TestViolationsAreFound(t *testing.T) {
 	})
 }
 
-// claimed takes all violations that are the wanted one out of those of the task,
-// or else out of those of the whole run.
+// claimed removes the wanted violation from the violations of the task, or else from
+// the violations of the whole run.
 func claimed(t *testing.T, name, want string, left []oracle.Violation, whole *[]oracle.Violation) []oracle.Violation {
 	t.Helper()
 	invariant, part, _ := strings.Cut(want, ": ")

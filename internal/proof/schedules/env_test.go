@@ -104,7 +104,7 @@ func newEnv(t *testing.T, db *testdb.DB, at time.Time) inDatabase {
 				t.Fatal(err)
 			}
 		}
-		// The schema comes before that of the system, which is first unless it is named.
+		// The schema comes before the system's, which is first unless it is named.
 		dsn, err := url.Parse(db.DSN)
 		if err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func random(rng *rand.Rand, name, zone, misfire string) plan {
 	return p
 }
 
-// fires returns those of the minutes at which a plan fires.
+// fires returns the minutes at which a plan fires.
 func (p *plan) fires(minutes []minute) (all []minute) {
 	set := func(values []int, n int) []bool {
 		s := make([]bool, n)

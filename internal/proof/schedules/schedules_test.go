@@ -23,7 +23,7 @@ var zones = []string{"Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "
 type period [2]time.Time
 
 // The simulated year begins with weeks in which each of the zones that change their clocks does so. The everyday
-// form takes only these, and in memory those of the autumn too.
+// form takes only these, and in memory also the weeks in autumn.
 var (
 	spring = period{day(2026, 3, 7), day(2026, 4, 6)}
 	autumn = period{day(2026, 10, 2), day(2026, 11, 3)}
@@ -177,7 +177,7 @@ func TestMisfires(t *testing.T) { //nolint:paralleltest // SQLite's clock is one
 	}
 }
 
-// minutes are those of a period in a zone, computed once.
+// minutes returns the minutes of a period in a zone, computed once.
 var minutes = func() func(zone string, p period) []minute {
 	type key struct {
 		zone string

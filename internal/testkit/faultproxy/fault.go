@@ -29,13 +29,13 @@ func (d Direction) String() string {
 
 // Message is one message of the protocol on its way.
 type Message struct {
-	// Number counts the messages of the proxy from 1, InConn those of the
+	// Number counts the messages of the proxy from 1, and InConn the messages of the
 	// connection.
 	Number, InConn int
 	// Conn counts the proxy's connections from 1.
 	Conn      int
 	Direction Direction
-	// Name is that of the protocol's documentation: Query, Parse, DataRow.
+	// Name is the name in the protocol's documentation, such as Query, Parse, DataRow.
 	Name string
 	// SQL is the statement that the message belongs to; "" where it belongs to
 	// none, as a start does.

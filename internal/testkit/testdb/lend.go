@@ -34,8 +34,8 @@ func EachMigrated(t *testing.T, f func(t *testing.T, db *DB)) {
 	})
 }
 
-// Pooled returns a database behind PgBouncer for a test, with taskkit's tables in the default schema, where package tasktest
-// works: a whole database, and lent as those of EachMigrated.
+// Pooled returns a whole database behind PgBouncer for a test, with taskkit's tables in the default schema, as package
+// tasktest needs it. It is lent like the databases of EachMigrated.
 func Pooled(tb testing.TB) *DB {
 	tb.Helper()
 	return pooled.Take(tb)
@@ -60,8 +60,8 @@ type Lender struct {
 	free []*loan
 }
 
-// NewLender returns a lender of what open opens with these options. taskkit's tables are in this schema, or, where it
-// is "", in that of the database, beside the tests' own.
+// NewLender returns a lender of the databases that open opens with these options. taskkit's tables are in schema, or, if
+// it is "", in the schema of the database beside the tests' own.
 func NewLender(schema string, open func(testing.TB, ...Option) *DB, opts ...Option) *Lender {
 	l := &Lender{schema: schema, open: open, opts: opts}
 	lenders.Lock()
@@ -110,7 +110,7 @@ func (l *Lender) take() (o *loan) {
 	return o
 }
 
-// lenders are those of the process.
+// lenders are the lenders of the process.
 var lenders struct {
 	sync.Mutex
 	all []*Lender
@@ -166,10 +166,10 @@ func (o *loan) make(ctx context.Context) error {
 type left struct {
 	shape  string
 	tables int // that are not taskkit's
-	busy   int // connections to the schema that do something or hold an advisory lock, but for those of PgBouncer
+	busy   int // connections to the schema that are busy or hold an advisory lock, except PgBouncer's
 }
 
-// shapeQuery describes the relations of a database's own schema, %[1]s, and of that of taskkit's tables, %[2]s, which may be the same.
+// shapeQuery describes the relations of a database's own schema, %[1]s, and of the schema of taskkit's tables, %[2]s, which may be the same.
 const shapeQuery = `SELECT md5(string_agg(concat_ws(' ', relname, relkind, relnatts, relchecks, relhastriggers, reloptions, relacl), ',' ORDER BY relname)),
   count(*) FILTER (WHERE relkind = 'r' AND relname NOT LIKE 'taskkit\_%%'),
   (SELECT count(*) FROM pg_stat_activity WHERE application_name = '%[1]s'
@@ -223,7 +223,7 @@ func Empty(ctx context.Context, db *sql.DB, own, taskkit string) error {
 	return err
 }
 
-// emptyStatement is what Empty runs; its names are those of shapeQuery. The versions of the migrations stay. It deletes rows where
+// emptyStatement is the statement of Empty, with the names of shapeQuery. The versions of the migrations stay. It deletes rows where
 // they are few: TRUNCATE makes new files for each table and index, and every connection must plan its statements again.
 const emptyStatement = `DO $$ DECLARE tables text[]; one text; BEGIN
   SET LOCAL lock_timeout = '5s';

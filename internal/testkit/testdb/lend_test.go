@@ -50,7 +50,7 @@ func TestLender(t *testing.T) {
 	}
 }
 
-// A whole database, with taskkit's tables in a schema beside that of the tests, is lent again as empty as a schema is.
+// A whole database, with taskkit's tables in a schema beside the tests' schema, is lent again empty, like a schema.
 func TestLenderOfWholeDatabases(t *testing.T) {
 	t.Parallel()
 	l := testdb.NewLender("taskkit", testdb.PgBouncer)

@@ -115,8 +115,8 @@ func Source(t *testing.T) string {
 const updateEnv = "TASKKIT_UPDATE_OPENAPI"
 
 // Loop runs the program testdata/loop.ts against the jobs of a server, by the client with types of the server's own
-// document, and returns what it prints. The document must be that of testdata/openapi.json, which two validators
-// check, in packages taskhttp and internal/proof/openapi; with TASKKIT_UPDATE_OPENAPI=1 it becomes that.
+// document, and returns its output. The document must equal testdata/openapi.json, which two validators check, in
+// packages taskhttp and internal/proof/openapi. TASKKIT_UPDATE_OPENAPI=1 updates the file.
 func Loop(t *testing.T, url string) string {
 	t.Helper()
 	const golden = "testdata/openapi.json"

@@ -24,8 +24,8 @@ type childNode struct {
 	More     int64       `json:"more,omitempty"`
 }
 
-// tree reads the first children of a task, and those of each, until room children have been
-// read. It returns how many of its own are left out.
+// tree reads the first children of a task, and recursively their children, until room children
+// have been read. It returns how many children of the task are left out.
 func (c *connection) tree(ctx context.Context, t *taskkit.Task, room *int) (nodes []childNode, more int64, err error) {
 	counts := t.Children
 	if counts == nil {
@@ -46,7 +46,7 @@ func (c *connection) tree(ctx context.Context, t *taskkit.Task, room *int) (node
 		if err != nil {
 			return nil, 0, err
 		}
-		child.Progress = below.Progress // with those of its own children
+		child.Progress = below.Progress // including its own children
 		if n.Children, n.More, err = c.tree(ctx, below, room); err != nil {
 			return nil, 0, err
 		}

@@ -39,7 +39,7 @@ type request struct {
 	skips bool // it has the flag --skip
 	limit limitFlag
 	given string // the value of --stop-after
-	most  int    // that of --max-parallel
+	most  int    // the value of --max-parallel
 	rate  float64
 	rated bool // there is --max-rate, with this rate
 }

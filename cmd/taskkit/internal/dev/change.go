@@ -158,7 +158,7 @@ func (r *run) expect(ctx context.Context, c *change) error {
 	return nil
 }
 
-// notes are those of a report, for people.
+// notes returns the notes of a report as text.
 func notes(p *taskkit.PreviewReport) string {
 	var all []string
 	for _, n := range p.Notes {

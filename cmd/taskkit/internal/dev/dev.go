@@ -38,7 +38,7 @@ type Options struct {
 	// At is the database. Only tables of the demonstration are created in it. The
 	// zero Address is an SQLite file in a new temporary directory.
 	At database.Address
-	// Schema is that of taskkit's tables on PostgreSQL. Defaults to a new one.
+	// Schema is the schema of taskkit's tables on PostgreSQL. Defaults to a new one.
 	Schema string
 	// People is how many people to generate from Seed.
 	People int

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	testdb.LeakMain(m)
 }
 
-// options are those of a small demonstration on a test's database.
+// options returns the options of a small demonstration on a test's database.
 func options(t *testing.T, db *testdb.DB) (o Options, out func() string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -219,7 +219,7 @@ func openExport(_ context.Context, _ taskhttp.Caller, result exportcaseload.Resu
 	return &taskhttp.ResultFile{Name: result.Where, Modified: info.ModTime(), Content: f}, nil
 }
 
-// checkExport compares the file that the call over HTTP was sent with that of the task.
+// checkExport compares the file that was downloaded over HTTP with the task's file.
 func (r *run) checkExport(ctx context.Context, c *checks) error {
 	for _, a := range r.actions {
 		if !a.overHTTP {

@@ -69,7 +69,7 @@ type settings struct {
 	Hold     string // what to hold, see hold
 }
 
-// The further lines of a worker's standard input, and those of its output.
+// The further lines of a worker's standard input, and of its output.
 const (
 	lineGo   = "go"   // continue, and hold no batch
 	lineHold = "hold" // hold the next batch that qualifies; followed by what it must be of

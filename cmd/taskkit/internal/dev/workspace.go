@@ -22,7 +22,7 @@ import (
 type workspace struct {
 	database.Address
 	db *sql.DB
-	// schema is that of taskkit's tables. On PostgreSQL domain is the schema of
+	// schema is the schema of taskkit's tables. On PostgreSQL domain is the schema of
 	// the people, new in every run, so that runs do not affect each other.
 	schema, domain string
 	// queue is the queue of this run's tasks: its workers do not run tasks that

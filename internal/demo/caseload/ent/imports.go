@@ -4,6 +4,6 @@ package ent
 import "entgo.io/ent"
 
 // The generator's formatter takes missing imports from other files of the package, and
-// these are written at the same time. This file is not, and so says which package named
-// ent is meant: that of taskkit has the same names.
+// these are written at the same time. This file is not, so it determines which package
+// ent is imported: taskkit's own has the same names.
 var _ ent.Interface

@@ -183,7 +183,7 @@ type fullStmt interface {
 	driver.StmtQueryContext
 }
 
-// stmt counts the runs of a prepared statement, as those of its text.
+// stmt counts the runs of a prepared statement as runs of its text.
 type stmt struct {
 	fullStmt
 	conn  *conn

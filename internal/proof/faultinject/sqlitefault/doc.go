@@ -8,6 +8,5 @@
 // same and the connection is of no use any more; or the call is late, or a
 // function of the caller's runs just before it.
 //
-// The errors are those of a disk that fails, SQLITE_IOERR, but for
-// [BusyBefore].
+// The errors are SQLITE_IOERR, as from a failing disk, except for [BusyBefore].
 package sqlitefault

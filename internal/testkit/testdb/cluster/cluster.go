@@ -41,7 +41,7 @@ func StartPostgres(ctx context.Context, settings ...string) (*Server, error) {
 }
 
 // Standby starts a standby of a server that [StartPostgres] has started: a copy of it, which replays what it writes
-// and answers queries. The lines of configuration come after those of the server. Stop it
+// and answers queries. The lines of configuration are appended to the server's. Stop it
 // before the server.
 func (s *Server) Standby(ctx context.Context, settings ...string) (*Server, error) {
 	c, err := pgx.ParseConfig(s.DSN)

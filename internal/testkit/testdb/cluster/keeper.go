@@ -29,7 +29,7 @@ const startTimeout = 3 * time.Minute
 // Server is a running server. It ends with the process that started it, or by
 // Stop.
 type Server struct {
-	// DSN reaches the server; that of a database server as a superuser, in the database postgres.
+	// DSN is the address of the server, for a database server as a superuser in the database postgres.
 	DSN string
 
 	dir    string
