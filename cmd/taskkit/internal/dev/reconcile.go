@@ -195,12 +195,12 @@ func (r *run) checkReconcile(ctx context.Context, c *checks) error {
 	if err != nil {
 		return err
 	}
-	family, err := r.family(ctx, s.task.id)
+	tasks, err := r.descendants(ctx, s.task.id)
 	if err != nil {
 		return err
 	}
 	failed := 0
-	for _, id := range family {
+	for _, id := range tasks {
 		for _, err := range r.client.Items(ctx, id, taskkit.OutcomeFailed) {
 			if err != nil {
 				return err

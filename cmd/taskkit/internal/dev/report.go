@@ -136,11 +136,11 @@ func list(problems []string) string {
 // failures returns the people whom an action reported as failed.
 func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, error) {
 	failed := map[uuid.UUID]bool{}
-	family, err := r.family(ctx, a.id)
+	tasks, err := r.descendants(ctx, a.id)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range family {
+	for _, id := range tasks {
 		for item, err := range r.client.Items(ctx, id, taskkit.OutcomeFailed) {
 			if err != nil {
 				return nil, err

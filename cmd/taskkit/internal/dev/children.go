@@ -33,15 +33,15 @@ func (r *run) children(ctx context.Context, id taskkit.ID) ([]*taskkit.Child, er
 	}
 }
 
-// family returns a task and all tasks below it.
-func (r *run) family(ctx context.Context, id taskkit.ID) ([]taskkit.ID, error) {
+// descendants returns a task and all tasks below it.
+func (r *run) descendants(ctx context.Context, id taskkit.ID) ([]taskkit.ID, error) {
 	all := []taskkit.ID{id}
 	children, err := r.children(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range children {
-		below, err := r.family(ctx, c.ID)
+		below, err := r.descendants(ctx, c.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -52,12 +52,12 @@ func (r *run) family(ctx context.Context, id taskkit.ID) ([]taskkit.ID, error) {
 
 // attempts counts the failed attempts of a task and of those below it.
 func (r *run) attempts(ctx context.Context, id taskkit.ID) (int, error) {
-	family, err := r.family(ctx, id)
+	tasks, err := r.descendants(ctx, id)
 	if err != nil {
 		return 0, err
 	}
 	n := 0
-	for _, id := range family {
+	for _, id := range tasks {
 		attempts, err := r.client.Attempts(ctx, id, 1000)
 		if err != nil {
 			return 0, err
