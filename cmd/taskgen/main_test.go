@@ -143,7 +143,7 @@ func TestCommand(t *testing.T) {
 		t.Error("stale output builds")
 	} else {
 		contains(string(out), "watchtask.go")
-		contains(string(out), "runGoGenerate_typeHasChanged")
+		contains(string(out), "RunGoGenerate_typeHasChanged")
 	}
 
 	// All generated code removed: the lock file is not among it, and a change that

@@ -27,49 +27,49 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[earlyalert.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[earlyalert.Spec](struct {
 		Targets  targets.Targets   `json:"targets"`
 		Category string            `json:"category" validate:"required,oneof=attendance grades wellbeing finance other"`
 		Reason   string            `json:"reason" validate:"required,max=4000"`
 		Mail     *sendemail.Letter `json:"mail,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[earlyalert.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[earlyalert.State](struct {
 		Cursor targets.Cursor `json:"cursor"`
 		Raised int            `json:"raised,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[earlyalert.Result](struct {
+	taskkind.RunGoGenerate_typeHasChanged[earlyalert.Result](struct {
 		Raised int       `json:"raised"`
 		Mail   uuid.UUID `json:"mail,omitzero"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*earlyalert.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*earlyalert.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*earlyalert.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Merger[State]]((*earlyalert.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*earlyalert.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*earlyalert.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*earlyalert.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Merger[State]]((*earlyalert.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind early_alert is asked to do.
+	// Spec is the input of a task of kind early_alert:
+	//
+	//	Targets  targets.Targets   `json:"targets"`
+	//	Category string            `json:"category"`
+	//	Reason   string            `json:"reason"`
+	//	Mail     *sendemail.Letter `json:"mail"`
 	Spec = earlyalert.Spec
-	// State is what a task of kind early_alert remembers between batches.
+	// State is the progress of a task of kind early_alert, stored with each batch.
 	State = earlyalert.State
-	// Result is what a task of kind early_alert returns to whoever submitted it.
+	// Result is the result of a task of kind early_alert.
 	Result = earlyalert.Result
 	// Task is a task of kind early_alert as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind early_alert.
@@ -78,11 +78,11 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Revision:     1,
 	BatchSize:    200,
 	Segments:     true,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 })
 
 // Submit submits a task of kind early_alert: it will run if tx commits.

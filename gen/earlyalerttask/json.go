@@ -8,177 +8,91 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/executors/earlyalert"
-	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/gen/sendemailjson"
 	"taskkit.dev/gen/targetsjson"
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 497+len(v.Category)+len(v.Reason))
-	writeSpec(&e, v)
-	return e.Finish()
-}
-
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
-
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 165)
-	writeState(&e, v)
-	return e.Finish()
-}
-
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 68)
-	writeResult(&e, v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = Result{}
-	readResult(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a earlyalert.Spec.
-func writeSpec(e *taskjson.Encoder, v *earlyalert.Spec) {
-	e.Open(`{"targets":`)
-	targetsjson.WriteTargets(e, &v.Targets)
-	e.Next(`,"category":`)
-	e.String(v.Category)
-	e.Next(`,"reason":`)
-	e.String(v.Reason)
+func sizeOfSpec(v *Spec) int {
+	n := 80 + 39*len(v.Targets.People) + len(v.Category) + len(v.Reason)
+	if v.Targets.Query != nil {
+		n += 124 + len(v.Targets.Query.Program) + len(v.Targets.Query.Status) + len(v.Targets.Query.Coach) + len(v.Targets.Query.Name)
+	}
 	if v.Mail != nil {
-		e.Next(`,"mail":`)
-		writePointerToLetter(e, v.Mail)
+		n += 21 + len(v.Mail.Subject) + len(v.Mail.Body)
+	}
+	return n
+}
+
+func sizeOfState(*State) int { return 165 }
+
+func sizeOfResult(*Result) int { return 68 }
+
+var namesOfSpec = []string{"targets", "category", "reason", "mail"}
+
+func writeSpec(e *taskjson.Encoder, v *earlyalert.Spec) {
+	targetsjson.WriteTargets(e.Open(`{"targets":`), &v.Targets)
+	e.Next(`,"category":`).String(v.Category)
+	e.Next(`,"reason":`).String(v.Reason)
+	if v.Mail != nil {
+		sendemailjson.WriteLetter(e.Next(`,"mail":`), v.Mail)
 	}
 	e.EndObject()
 }
 
-// readSpec reads a earlyalert.Spec.
 func readSpec(d *taskjson.Decoder, v *earlyalert.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "targets":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
-		case "category":
-			d.Once(&seen, 1)
+		case 1: // category
 			v.Category = d.String()
-		case "reason":
-			d.Once(&seen, 2)
+		case 2: // reason
 			v.Reason = d.String()
-		case "mail":
-			d.Once(&seen, 3)
-			readPointerToLetter(d, &v.Mail)
-		default:
-			d.Unknown(name, "targets", "category", "reason", "mail")
+		case 3: // mail
+			taskjson.ReadPointer(d, &v.Mail, sendemailjson.ReadLetter)
 		}
 	}
-	d.End()
 }
 
-// writePointerToLetter writes a *sendemail.Letter.
-func writePointerToLetter(e *taskjson.Encoder, v *sendemail.Letter) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	sendemailjson.WriteLetter(e, v)
-}
+var namesOfState = []string{"cursor", "raised"}
 
-// readPointerToLetter reads a *sendemail.Letter.
-func readPointerToLetter(d *taskjson.Decoder, v **sendemail.Letter) {
-	if d.Null() {
-		return
-	}
-	*v = new(sendemail.Letter)
-	sendemailjson.ReadLetter(d, *v)
-}
-
-// writeState writes a earlyalert.State.
 func writeState(e *taskjson.Encoder, v *earlyalert.State) {
-	e.Open(`{"cursor":`)
-	targetsjson.WriteCursor(e, &v.Cursor)
+	targetsjson.WriteCursor(e.Open(`{"cursor":`), &v.Cursor)
 	if v.Raised != 0 {
-		e.Next(`,"raised":`)
-		e.Int(int64(v.Raised))
+		e.Next(`,"raised":`).Int(int64(v.Raised))
 	}
 	e.EndObject()
 }
 
-// readState reads a earlyalert.State.
 func readState(d *taskjson.Decoder, v *earlyalert.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "cursor":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
-		case "raised":
-			d.Once(&seen, 1)
-			v.Raised = int(d.Int(0))
-		default:
-			d.Unknown(name, "cursor", "raised")
+		case 1: // raised
+			v.Raised = d.Int()
 		}
 	}
-	d.End()
 }
 
-// writeResult writes a earlyalert.Result.
+var namesOfResult = []string{"raised", "mail"}
+
 func writeResult(e *taskjson.Encoder, v *earlyalert.Result) {
-	e.Open(`{"raised":`)
-	e.Int(int64(v.Raised))
+	e.Open(`{"raised":`).Int(int64(v.Raised))
 	if v.Mail != (uuid.UUID{}) {
-		e.Next(`,"mail":`)
-		e.UUID(v.Mail)
+		e.Next(`,"mail":`).UUID(v.Mail)
 	}
 	e.EndObject()
 }
 
-// readResult reads a earlyalert.Result.
 func readResult(d *taskjson.Decoder, v *earlyalert.Result) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "raised":
-			d.Once(&seen, 0)
-			v.Raised = int(d.Int(0))
-		case "mail":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfResult); d.Next(&o); {
+		switch o.Field {
+		case 0: // raised
+			v.Raised = d.Int()
+		case 1: // mail
 			v.Mail = d.UUID()
-		default:
-			d.Unknown(name, "raised", "mail")
 		}
 	}
-	d.End()
 }

@@ -26,50 +26,48 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[exportcaseload.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[exportcaseload.Spec](struct {
 		Targets targets.Targets `json:"targets"`
 		Format  string          `json:"format" validate:"required,oneof=csv xlsx"`
 	}{})
-	runGoGenerate_typeHasChanged[exportcaseload.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[exportcaseload.State](struct {
 		Cursor targets.Cursor `json:"cursor"`
 		First  uuid.UUID      `json:"first,omitzero"`
 		Parts  int            `json:"parts,omitempty"`
 		Rows   int            `json:"rows,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[exportcaseload.Result](struct {
+	taskkind.RunGoGenerate_typeHasChanged[exportcaseload.Result](struct {
 		Where string `json:"where"`
 		Rows  int    `json:"rows"`
 		Bytes int64  `json:"bytes"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*exportcaseload.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*exportcaseload.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*exportcaseload.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Merger[State]]((*exportcaseload.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*exportcaseload.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*exportcaseload.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*exportcaseload.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Merger[State]]((*exportcaseload.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind export_caseload is asked to do.
+	// Spec is the input of a task of kind export_caseload:
+	//
+	//	Targets targets.Targets `json:"targets"`
+	//	Format  string          `json:"format"`
 	Spec = exportcaseload.Spec
-	// State is what a task of kind export_caseload remembers between batches.
+	// State is the progress of a task of kind export_caseload, stored with each batch.
 	State = exportcaseload.State
-	// Result is what a task of kind export_caseload returns to whoever submitted it.
+	// Result is the result of a task of kind export_caseload.
 	Result = exportcaseload.Result
 	// Task is a task of kind export_caseload as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind export_caseload.
@@ -78,11 +76,11 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Revision:     1,
 	BatchSize:    1000,
 	Segments:     true,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 })
 
 // Submit submits a task of kind export_caseload: it will run if tx commits.

@@ -12,158 +12,86 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 376+len(v.Format))
-	writeSpec(&e, v)
-	return e.Finish()
+func sizeOfSpec(v *Spec) int {
+	n := 60 + 39*len(v.Targets.People) + len(v.Format)
+	if v.Targets.Query != nil {
+		n += 124 + len(v.Targets.Query.Program) + len(v.Targets.Query.Status) + len(v.Targets.Query.Coach) + len(v.Targets.Query.Name)
+	}
+	return n
 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 229 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 229)
-	writeState(&e, v)
-	return e.Finish()
-}
+func sizeOfResult(v *Result) int { return 44 + len(v.Where) }
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
+var namesOfSpec = []string{"targets", "format"}
 
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 44+len(v.Where))
-	writeResult(&e, v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = Result{}
-	readResult(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a exportcaseload.Spec.
 func writeSpec(e *taskjson.Encoder, v *exportcaseload.Spec) {
-	e.Open(`{"targets":`)
-	targetsjson.WriteTargets(e, &v.Targets)
-	e.Next(`,"format":`)
-	e.String(v.Format)
+	targetsjson.WriteTargets(e.Open(`{"targets":`), &v.Targets)
+	e.Next(`,"format":`).String(v.Format)
 	e.EndObject()
 }
 
-// readSpec reads a exportcaseload.Spec.
 func readSpec(d *taskjson.Decoder, v *exportcaseload.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "targets":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
-		case "format":
-			d.Once(&seen, 1)
+		case 1: // format
 			v.Format = d.String()
-		default:
-			d.Unknown(name, "targets", "format")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a exportcaseload.State.
+var namesOfState = []string{"cursor", "first", "parts", "rows"}
+
 func writeState(e *taskjson.Encoder, v *exportcaseload.State) {
-	e.Open(`{"cursor":`)
-	targetsjson.WriteCursor(e, &v.Cursor)
+	targetsjson.WriteCursor(e.Open(`{"cursor":`), &v.Cursor)
 	if v.First != (uuid.UUID{}) {
-		e.Next(`,"first":`)
-		e.UUID(v.First)
+		e.Next(`,"first":`).UUID(v.First)
 	}
 	if v.Parts != 0 {
-		e.Next(`,"parts":`)
-		e.Int(int64(v.Parts))
+		e.Next(`,"parts":`).Int(int64(v.Parts))
 	}
 	if v.Rows != 0 {
-		e.Next(`,"rows":`)
-		e.Int(int64(v.Rows))
+		e.Next(`,"rows":`).Int(int64(v.Rows))
 	}
 	e.EndObject()
 }
 
-// readState reads a exportcaseload.State.
 func readState(d *taskjson.Decoder, v *exportcaseload.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "cursor":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
-		case "first":
-			d.Once(&seen, 1)
+		case 1: // first
 			v.First = d.UUID()
-		case "parts":
-			d.Once(&seen, 2)
-			v.Parts = int(d.Int(0))
-		case "rows":
-			d.Once(&seen, 3)
-			v.Rows = int(d.Int(0))
-		default:
-			d.Unknown(name, "cursor", "first", "parts", "rows")
+		case 2: // parts
+			v.Parts = d.Int()
+		case 3: // rows
+			v.Rows = d.Int()
 		}
 	}
-	d.End()
 }
 
-// writeResult writes a exportcaseload.Result.
+var namesOfResult = []string{"where", "rows", "bytes"}
+
 func writeResult(e *taskjson.Encoder, v *exportcaseload.Result) {
-	e.Open(`{"where":`)
-	e.String(v.Where)
-	e.Next(`,"rows":`)
-	e.Int(int64(v.Rows))
-	e.Next(`,"bytes":`)
-	e.Int(v.Bytes)
+	e.Open(`{"where":`).String(v.Where)
+	e.Next(`,"rows":`).Int(int64(v.Rows))
+	e.Next(`,"bytes":`).Int(v.Bytes)
 	e.EndObject()
 }
 
-// readResult reads a exportcaseload.Result.
 func readResult(d *taskjson.Decoder, v *exportcaseload.Result) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "where":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfResult); d.Next(&o); {
+		switch o.Field {
+		case 0: // where
 			v.Where = d.String()
-		case "rows":
-			d.Once(&seen, 1)
-			v.Rows = int(d.Int(0))
-		case "bytes":
-			d.Once(&seen, 2)
-			v.Bytes = d.Int(64)
-		default:
-			d.Unknown(name, "where", "rows", "bytes")
+		case 1: // rows
+			v.Rows = d.Int()
+		case 2: // bytes
+			v.Bytes = d.Int64()
 		}
 	}
-	d.End()
 }

@@ -10,99 +10,55 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 387+len(v.Program)+len(v.Status))
-	writeSpec(&e, v)
-	return e.Finish()
+func sizeOfSpec(v *Spec) int {
+	n := 71 + 39*len(v.Targets.People) + len(v.Program) + len(v.Status)
+	if v.Targets.Query != nil {
+		n += 124 + len(v.Targets.Query.Program) + len(v.Targets.Query.Status) + len(v.Targets.Query.Coach) + len(v.Targets.Query.Name)
+	}
+	return n
 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 166 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 166)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"targets", "program", "status"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a programstatus.Spec.
 func writeSpec(e *taskjson.Encoder, v *programstatus.Spec) {
-	e.Open(`{"targets":`)
-	targetsjson.WriteTargets(e, &v.Targets)
-	e.Next(`,"program":`)
-	e.String(v.Program)
-	e.Next(`,"status":`)
-	e.String(v.Status)
+	targetsjson.WriteTargets(e.Open(`{"targets":`), &v.Targets)
+	e.Next(`,"program":`).String(v.Program)
+	e.Next(`,"status":`).String(v.Status)
 	e.EndObject()
 }
 
-// readSpec reads a programstatus.Spec.
 func readSpec(d *taskjson.Decoder, v *programstatus.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "targets":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
-		case "program":
-			d.Once(&seen, 1)
+		case 1: // program
 			v.Program = d.String()
-		case "status":
-			d.Once(&seen, 2)
+		case 2: // status
 			v.Status = d.String()
-		default:
-			d.Unknown(name, "targets", "program", "status")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a programstatus.State.
+var namesOfState = []string{"cursor", "changed"}
+
 func writeState(e *taskjson.Encoder, v *programstatus.State) {
-	e.Open(`{"cursor":`)
-	targetsjson.WriteCursor(e, &v.Cursor)
+	targetsjson.WriteCursor(e.Open(`{"cursor":`), &v.Cursor)
 	if v.Changed != 0 {
-		e.Next(`,"changed":`)
-		e.Int(int64(v.Changed))
+		e.Next(`,"changed":`).Int(int64(v.Changed))
 	}
 	e.EndObject()
 }
 
-// readState reads a programstatus.State.
 func readState(d *taskjson.Decoder, v *programstatus.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "cursor":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
-		case "changed":
-			d.Once(&seen, 1)
-			v.Changed = int(d.Int(0))
-		default:
-			d.Unknown(name, "cursor", "changed")
+		case 1: // changed
+			v.Changed = d.Int()
 		}
 	}
-	d.End()
 }

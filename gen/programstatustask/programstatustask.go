@@ -26,27 +26,27 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[programstatus.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[programstatus.Spec](struct {
 		Targets targets.Targets `json:"targets"`
 		Program string          `json:"program" validate:"required,max=100"`
 		Status  string          `json:"status" validate:"required,oneof=active paused exited"`
 	}{})
-	runGoGenerate_typeHasChanged[programstatus.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[programstatus.State](struct {
 		Cursor  targets.Cursor `json:"cursor"`
 		Changed int            `json:"changed,omitempty"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*programstatus.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*programstatus.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind program_status is asked to do.
+	// Spec is the input of a task of kind program_status:
+	//
+	//	Targets targets.Targets `json:"targets"`
+	//	Program string          `json:"program"`
+	//	Status  string          `json:"status"`
 	Spec = programstatus.Spec
-	// State is what a task of kind program_status remembers between batches.
+	// State is the progress of a task of kind program_status, stored with each batch.
 	State = programstatus.State
 	// Result is empty: tasks of kind program_status have no result.
 	Result = struct{}
@@ -54,11 +54,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind program_status.
@@ -68,10 +67,10 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Preview:    true,
 	Touches:    []string{"caseload_enrolment", "caseload_status_change"},
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:    taskkind.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
-	SpecSchema: []byte(specSchema),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind program_status: it will run if tx commits.

@@ -6,64 +6,28 @@ package reconcileapplytask
 
 import (
 	"taskkit.dev/executors/reconcile"
-	"taskkit.dev/gen/reconcilejson"
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 49)
-	reconcilejson.WriteRunSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 49 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	reconcilejson.ReadRunSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 19 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 19)
-	writeApplyState(&e, v)
-	return e.Finish()
-}
+var namesOfApplyState = []string{"after"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readApplyState(d, v)
-	return d.Finish()
-}
-
-// writeApplyState writes a reconcile.ApplyState.
 func writeApplyState(e *taskjson.Encoder, v *reconcile.ApplyState) {
 	e.BeginObject()
 	if v.After != 0 {
-		e.Name("after")
-		e.Int(int64(v.After))
+		e.Name("after").Int(int64(v.After))
 	}
 	e.EndObject()
 }
 
-// readApplyState reads a reconcile.ApplyState.
 func readApplyState(d *taskjson.Decoder, v *reconcile.ApplyState) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "after":
-			d.Once(&seen, 0)
-			v.After = int(d.Int(0))
-		default:
-			d.Unknown(name, "after")
+	for o := d.Object(namesOfApplyState); d.Next(&o); {
+		switch o.Field {
+		case 0: // after
+			v.After = d.Int()
 		}
 	}
-	d.End()
 }

@@ -9,150 +9,71 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 52)
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 52 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 2 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 2)
-	writeState(&e, v)
-	return e.Finish()
-}
+func sizeOfResult(*Result) int { return 139 }
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
+var namesOfSpec = []string{"upload"}
 
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 139)
-	writeResult(&e, v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = Result{}
-	readResult(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a reconcile.Spec.
 func writeSpec(e *taskjson.Encoder, v *reconcile.Spec) {
-	e.Open(`{"upload":`)
-	e.UUID(v.Upload)
+	e.Open(`{"upload":`).UUID(v.Upload)
 	e.EndObject()
 }
 
-// readSpec reads a reconcile.Spec.
 func readSpec(d *taskjson.Decoder, v *reconcile.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "upload":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // upload
 			v.Upload = d.UUID()
-		default:
-			d.Unknown(name, "upload")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a reconcile.State.
 func writeState(e *taskjson.Encoder, v *reconcile.State) {
 	e.BeginObject()
 	e.EndObject()
 }
 
-// readState reads a reconcile.State.
 func readState(d *taskjson.Decoder, v *reconcile.State) {
-	if !d.BeginObject() {
-		return
+	for o := d.Object(nil); d.Next(&o); {
 	}
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		default:
-			d.Unknown(name)
-		}
-	}
-	d.End()
 }
 
-// writeResult writes a reconcile.Result.
+var namesOfResult = []string{
+	"loaded", "unchanged", "changed", "unknown", "not_enrolled", "open",
+	"rejected",
+}
+
 func writeResult(e *taskjson.Encoder, v *reconcile.Result) {
-	e.Open(`{"loaded":`)
-	e.Int(int64(v.Loaded))
-	e.Next(`,"unchanged":`)
-	e.Int(int64(v.Unchanged))
-	e.Next(`,"changed":`)
-	e.Int(int64(v.Changed))
-	e.Next(`,"unknown":`)
-	e.Int(int64(v.Unknown))
-	e.Next(`,"not_enrolled":`)
-	e.Int(int64(v.NotEnrolled))
-	e.Next(`,"open":`)
-	e.Int(int64(v.Open))
-	e.Next(`,"rejected":`)
-	e.Int(int64(v.Rejected))
+	e.Open(`{"loaded":`).Int(int64(v.Loaded))
+	e.Next(`,"unchanged":`).Int(int64(v.Unchanged))
+	e.Next(`,"changed":`).Int(int64(v.Changed))
+	e.Next(`,"unknown":`).Int(int64(v.Unknown))
+	e.Next(`,"not_enrolled":`).Int(int64(v.NotEnrolled))
+	e.Next(`,"open":`).Int(int64(v.Open))
+	e.Next(`,"rejected":`).Int(int64(v.Rejected))
 	e.EndObject()
 }
 
-// readResult reads a reconcile.Result.
 func readResult(d *taskjson.Decoder, v *reconcile.Result) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "loaded":
-			d.Once(&seen, 0)
-			v.Loaded = int(d.Int(0))
-		case "unchanged":
-			d.Once(&seen, 1)
-			v.Unchanged = int(d.Int(0))
-		case "changed":
-			d.Once(&seen, 2)
-			v.Changed = int(d.Int(0))
-		case "unknown":
-			d.Once(&seen, 3)
-			v.Unknown = int(d.Int(0))
-		case "not_enrolled":
-			d.Once(&seen, 4)
-			v.NotEnrolled = int(d.Int(0))
-		case "open":
-			d.Once(&seen, 5)
-			v.Open = int(d.Int(0))
-		case "rejected":
-			d.Once(&seen, 6)
-			v.Rejected = int(d.Int(0))
-		default:
-			d.Unknown(
-				name, "loaded", "unchanged", "changed", "unknown", "not_enrolled", "open",
-				"rejected",
-			)
+	for o := d.Object(namesOfResult); d.Next(&o); {
+		switch o.Field {
+		case 0: // loaded
+			v.Loaded = d.Int()
+		case 1: // unchanged
+			v.Unchanged = d.Int()
+		case 2: // changed
+			v.Changed = d.Int()
+		case 3: // unknown
+			v.Unknown = d.Int()
+		case 4: // not_enrolled
+			v.NotEnrolled = d.Int()
+		case 5: // open
+			v.Open = d.Int()
+		case 6: // rejected
+			v.Rejected = d.Int()
 		}
 	}
-	d.End()
 }

@@ -25,12 +25,12 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[reconcile.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.Spec](struct {
 		Upload uuid.UUID `json:"upload"`
 	}{})
-	runGoGenerate_typeHasChanged[reconcile.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.State](struct {
 	}{})
-	runGoGenerate_typeHasChanged[reconcile.Result](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.Result](struct {
 		Loaded      int `json:"loaded"`
 		Unchanged   int `json:"unchanged"`
 		Changed     int `json:"changed"`
@@ -40,33 +40,30 @@ func _() {
 		Rejected    int `json:"rejected"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*reconcile.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Stager[Spec, State]]((*reconcile.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*reconcile.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Stager[Spec, State]]((*reconcile.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind reconcile_caseload is asked to do.
+	// Spec is the input of a task of kind reconcile_caseload:
+	//
+	//	Upload uuid.UUID `json:"upload"`
 	Spec = reconcile.Spec
-	// State is what a task of kind reconcile_caseload remembers between batches.
+	// State is the progress of a task of kind reconcile_caseload, stored with each batch.
 	State = reconcile.State
-	// Result is what a task of kind reconcile_caseload returns to whoever submitted it.
+	// Result is the result of a task of kind reconcile_caseload.
 	Result = reconcile.Result
 	// Task is a task of kind reconcile_caseload as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind reconcile_caseload.
@@ -74,11 +71,11 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:         "reconcile_caseload",
 	Revision:     1,
 	Stages:       true,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 })
 
 // Submit submits a task of kind reconcile_caseload: it will run if tx commits.

@@ -10,6 +10,7 @@ import (
 	_ "embed"
 
 	"taskkit.dev/executors/reconcile"
+	"taskkit.dev/gen/reconcilejson"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskkind"
@@ -23,21 +24,19 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[reconcile.CompareState](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.CompareState](struct {
 		After int `json:"after,omitempty"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Comparer)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Comparer)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind reconcile_compare is asked to do.
+	// Spec is the input of a task of kind reconcile_compare:
+	//
+	//	Run uuid.UUID `json:"run"`
 	Spec = reconcile.RunSpec
-	// State is what a task of kind reconcile_compare remembers between batches.
+	// State is the progress of a task of kind reconcile_compare, stored with each batch.
 	State = reconcile.CompareState
 	// Result is empty: tasks of kind reconcile_compare have no result.
 	Result = struct{}
@@ -45,11 +44,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind reconcile_compare.
@@ -57,9 +55,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "reconcile_compare",
 	Revision:   1,
 	BatchSize:  500,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, reconcilejson.WriteRunSpec, reconcilejson.ReadRunSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeCompareState, readCompareState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind reconcile_compare: it will run if tx commits.

@@ -20,36 +20,25 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[reconcile.RunSpec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.RunSpec](struct {
 		Run uuid.UUID `json:"run"`
 	}{})
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
+var namesOfRunSpec = []string{"run"}
 
-// WriteRunSpec writes a reconcile.RunSpec.
+// WriteRunSpec writes v as JSON.
 func WriteRunSpec(e *taskjson.Encoder, v *reconcile.RunSpec) {
-	e.Open(`{"run":`)
-	e.UUID(v.Run)
+	e.Open(`{"run":`).UUID(v.Run)
 	e.EndObject()
 }
 
-// ReadRunSpec reads a reconcile.RunSpec.
+// ReadRunSpec reads JSON into v, which is zero.
 func ReadRunSpec(d *taskjson.Decoder, v *reconcile.RunSpec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "run":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfRunSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // run
 			v.Run = d.UUID()
-		default:
-			d.Unknown(name, "run")
 		}
 	}
-	d.End()
 }

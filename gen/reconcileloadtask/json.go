@@ -9,104 +9,54 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 99)
-	writeLoadSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 99 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readLoadSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 56 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 56)
-	writeLoadState(&e, v)
-	return e.Finish()
-}
+var namesOfLoadSpec = []string{"run", "upload"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readLoadState(d, v)
-	return d.Finish()
-}
-
-// writeLoadSpec writes a reconcile.LoadSpec.
 func writeLoadSpec(e *taskjson.Encoder, v *reconcile.LoadSpec) {
-	e.Open(`{"run":`)
-	e.UUID(v.Run)
-	e.Next(`,"upload":`)
-	e.UUID(v.Upload)
+	e.Open(`{"run":`).UUID(v.Run)
+	e.Next(`,"upload":`).UUID(v.Upload)
 	e.EndObject()
 }
 
-// readLoadSpec reads a reconcile.LoadSpec.
 func readLoadSpec(d *taskjson.Decoder, v *reconcile.LoadSpec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "run":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfLoadSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // run
 			v.Run = d.UUID()
-		case "upload":
-			d.Once(&seen, 1)
+		case 1: // upload
 			v.Upload = d.UUID()
-		default:
-			d.Unknown(name, "run", "upload")
 		}
 	}
-	d.End()
 }
 
-// writeLoadState writes a reconcile.LoadState.
+var namesOfLoadState = []string{"offset", "lines", "records"}
+
 func writeLoadState(e *taskjson.Encoder, v *reconcile.LoadState) {
 	e.BeginObject()
 	if v.Offset != 0 {
-		e.Name("offset")
-		e.Int(v.Offset)
+		e.Name("offset").Int(v.Offset)
 	}
 	if v.Lines != 0 {
-		e.Name("lines")
-		e.Int(int64(v.Lines))
+		e.Name("lines").Int(int64(v.Lines))
 	}
 	if v.Records != 0 {
-		e.Name("records")
-		e.Int(int64(v.Records))
+		e.Name("records").Int(int64(v.Records))
 	}
 	e.EndObject()
 }
 
-// readLoadState reads a reconcile.LoadState.
 func readLoadState(d *taskjson.Decoder, v *reconcile.LoadState) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "offset":
-			d.Once(&seen, 0)
-			v.Offset = d.Int(64)
-		case "lines":
-			d.Once(&seen, 1)
-			v.Lines = int(d.Int(0))
-		case "records":
-			d.Once(&seen, 2)
-			v.Records = int(d.Int(0))
-		default:
-			d.Unknown(name, "offset", "lines", "records")
+	for o := d.Object(namesOfLoadState); d.Next(&o); {
+		switch o.Field {
+		case 0: // offset
+			v.Offset = d.Int64()
+		case 1: // lines
+			v.Lines = d.Int()
+		case 2: // records
+			v.Records = d.Int()
 		}
 	}
-	d.End()
 }

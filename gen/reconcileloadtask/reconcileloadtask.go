@@ -25,27 +25,26 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[reconcile.LoadSpec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.LoadSpec](struct {
 		Run    uuid.UUID `json:"run"`
 		Upload uuid.UUID `json:"upload"`
 	}{})
-	runGoGenerate_typeHasChanged[reconcile.LoadState](struct {
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.LoadState](struct {
 		Offset  int64 `json:"offset,omitempty"`
 		Lines   int   `json:"lines,omitempty"`
 		Records int   `json:"records,omitempty"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Loader)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*reconcile.Loader)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind reconcile_load is asked to do.
+	// Spec is the input of a task of kind reconcile_load:
+	//
+	//	Run    uuid.UUID `json:"run"`
+	//	Upload uuid.UUID `json:"upload"`
 	Spec = reconcile.LoadSpec
-	// State is what a task of kind reconcile_load remembers between batches.
+	// State is the progress of a task of kind reconcile_load, stored with each batch.
 	State = reconcile.LoadState
 	// Result is empty: tasks of kind reconcile_load have no result.
 	Result = struct{}
@@ -53,11 +52,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind reconcile_load.
@@ -65,9 +63,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "reconcile_load",
 	Revision:   1,
 	BatchSize:  500,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeLoadSpec, readLoadSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeLoadState, readLoadState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind reconcile_load: it will run if tx commits.

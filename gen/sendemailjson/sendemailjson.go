@@ -18,42 +18,29 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[sendemail.Letter](struct {
+	taskkind.RunGoGenerate_typeHasChanged[sendemail.Letter](struct {
 		Subject string `json:"subject" validate:"required,max=200"`
 		Body    string `json:"body" validate:"required,max=100000"`
 	}{})
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
+var namesOfLetter = []string{"subject", "body"}
 
-// WriteLetter writes a sendemail.Letter.
+// WriteLetter writes v as JSON.
 func WriteLetter(e *taskjson.Encoder, v *sendemail.Letter) {
-	e.Open(`{"subject":`)
-	e.String(v.Subject)
-	e.Next(`,"body":`)
-	e.String(v.Body)
+	e.Open(`{"subject":`).String(v.Subject)
+	e.Next(`,"body":`).String(v.Body)
 	e.EndObject()
 }
 
-// ReadLetter reads a sendemail.Letter.
+// ReadLetter reads JSON into v, which is zero.
 func ReadLetter(d *taskjson.Decoder, v *sendemail.Letter) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "subject":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfLetter); d.Next(&o); {
+		switch o.Field {
+		case 0: // subject
 			v.Subject = d.String()
-		case "body":
-			d.Once(&seen, 1)
+		case 1: // body
 			v.Body = d.String()
-		default:
-			d.Unknown(name, "subject", "body")
 		}
 	}
-	d.End()
 }

@@ -11,101 +11,57 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 477)
-	writeSpec(&e, v)
-	return e.Finish()
+func sizeOfSpec(v *Spec) int {
+	n := 81 + 39*len(v.Targets.People) + len(v.Letter.Subject) + len(v.Letter.Body)
+	if v.Targets.Query != nil {
+		n += 124 + len(v.Targets.Query.Program) + len(v.Targets.Query.Status) + len(v.Targets.Query.Coach) + len(v.Targets.Query.Name)
+	}
+	return n
 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 182 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 182)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"targets", "letter"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a sendemail.Spec.
 func writeSpec(e *taskjson.Encoder, v *sendemail.Spec) {
-	e.Open(`{"targets":`)
-	targetsjson.WriteTargets(e, &v.Targets)
-	e.Next(`,"letter":`)
-	sendemailjson.WriteLetter(e, &v.Letter)
+	targetsjson.WriteTargets(e.Open(`{"targets":`), &v.Targets)
+	sendemailjson.WriteLetter(e.Next(`,"letter":`), &v.Letter)
 	e.EndObject()
 }
 
-// readSpec reads a sendemail.Spec.
 func readSpec(d *taskjson.Decoder, v *sendemail.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "targets":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
-		case "letter":
-			d.Once(&seen, 1)
+		case 1: // letter
 			sendemailjson.ReadLetter(d, &v.Letter)
-		default:
-			d.Unknown(name, "targets", "letter")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a sendemail.State.
+var namesOfState = []string{"cursor", "sent", "refused"}
+
 func writeState(e *taskjson.Encoder, v *sendemail.State) {
-	e.Open(`{"cursor":`)
-	targetsjson.WriteCursor(e, &v.Cursor)
+	targetsjson.WriteCursor(e.Open(`{"cursor":`), &v.Cursor)
 	if v.Sent != 0 {
-		e.Next(`,"sent":`)
-		e.Int(int64(v.Sent))
+		e.Next(`,"sent":`).Int(int64(v.Sent))
 	}
 	if v.Refused != 0 {
-		e.Next(`,"refused":`)
-		e.Int(int64(v.Refused))
+		e.Next(`,"refused":`).Int(int64(v.Refused))
 	}
 	e.EndObject()
 }
 
-// readState reads a sendemail.State.
 func readState(d *taskjson.Decoder, v *sendemail.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "cursor":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
-		case "sent":
-			d.Once(&seen, 1)
-			v.Sent = int(d.Int(0))
-		case "refused":
-			d.Once(&seen, 2)
-			v.Refused = int(d.Int(0))
-		default:
-			d.Unknown(name, "cursor", "sent", "refused")
+		case 1: // sent
+			v.Sent = d.Int()
+		case 2: // refused
+			v.Refused = d.Int()
 		}
 	}
-	d.End()
 }

@@ -26,27 +26,26 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[sendemail.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[sendemail.Spec](struct {
 		Targets targets.Targets  `json:"targets"`
 		Letter  sendemail.Letter `json:"letter"`
 	}{})
-	runGoGenerate_typeHasChanged[sendemail.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[sendemail.State](struct {
 		Cursor  targets.Cursor `json:"cursor"`
 		Sent    int            `json:"sent,omitempty"`
 		Refused int            `json:"refused,omitempty"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*sendemail.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*sendemail.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind send_email is asked to do.
+	// Spec is the input of a task of kind send_email:
+	//
+	//	Targets targets.Targets  `json:"targets"`
+	//	Letter  sendemail.Letter `json:"letter"`
 	Spec = sendemail.Spec
-	// State is what a task of kind send_email remembers between batches.
+	// State is the progress of a task of kind send_email, stored with each batch.
 	State = sendemail.State
 	// Result is empty: tasks of kind send_email have no result.
 	Result = struct{}
@@ -54,11 +53,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind send_email.
@@ -68,10 +66,10 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  100,
 	Preview:    true,
 	Queue:      "mail",
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:    taskkind.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
-	SpecSchema: []byte(specSchema),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind send_email: it will run if tx commits.

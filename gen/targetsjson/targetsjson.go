@@ -20,13 +20,13 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[targets.Cursor](struct {
+	taskkind.RunGoGenerate_typeHasChanged[targets.Cursor](struct {
 		After   uuid.UUID `json:"after,omitzero"`
 		Last    uuid.UUID `json:"last,omitzero"`
 		Total   int       `json:"total,omitempty"`
 		Bounded bool      `json:"bounded,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[targets.Query](struct {
+	taskkind.RunGoGenerate_typeHasChanged[targets.Query](struct {
 		Program  string    `json:"program,omitempty" validate:"max=100"`
 		Status   string    `json:"status,omitempty" validate:"omitempty,oneof=active paused exited"`
 		Coach    string    `json:"coach,omitempty" validate:"max=200"`
@@ -35,220 +35,127 @@ func _() {
 		Everyone bool      `json:"everyone,omitempty"`
 		Max      int       `json:"max,omitempty" validate:"min=0,max=1000000"`
 	}{})
-	runGoGenerate_typeHasChanged[targets.Targets](struct {
+	taskkind.RunGoGenerate_typeHasChanged[targets.Targets](struct {
 		People []uuid.UUID    `json:"people,omitempty" validate:"required_without_all=Query None,max=100000,unique"`
 		Query  *targets.Query `json:"query,omitempty"`
 		None   bool           `json:"none,omitempty"`
 	}{})
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
+var namesOfCursor = []string{"after", "last", "total", "bounded"}
 
-// WriteCursor writes a targets.Cursor.
+// WriteCursor writes v as JSON.
 func WriteCursor(e *taskjson.Encoder, v *targets.Cursor) {
 	e.BeginObject()
 	if v.After != (uuid.UUID{}) {
-		e.Name("after")
-		e.UUID(v.After)
+		e.Name("after").UUID(v.After)
 	}
 	if v.Last != (uuid.UUID{}) {
-		e.Name("last")
-		e.UUID(v.Last)
+		e.Name("last").UUID(v.Last)
 	}
 	if v.Total != 0 {
-		e.Name("total")
-		e.Int(int64(v.Total))
+		e.Name("total").Int(int64(v.Total))
 	}
 	if v.Bounded {
-		e.Name("bounded")
-		e.Bool(v.Bounded)
+		e.Name("bounded").Bool(v.Bounded)
 	}
 	e.EndObject()
 }
 
-// ReadCursor reads a targets.Cursor.
+// ReadCursor reads JSON into v, which is zero.
 func ReadCursor(d *taskjson.Decoder, v *targets.Cursor) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "after":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfCursor); d.Next(&o); {
+		switch o.Field {
+		case 0: // after
 			v.After = d.UUID()
-		case "last":
-			d.Once(&seen, 1)
+		case 1: // last
 			v.Last = d.UUID()
-		case "total":
-			d.Once(&seen, 2)
-			v.Total = int(d.Int(0))
-		case "bounded":
-			d.Once(&seen, 3)
+		case 2: // total
+			v.Total = d.Int()
+		case 3: // bounded
 			v.Bounded = d.Bool()
-		default:
-			d.Unknown(name, "after", "last", "total", "bounded")
 		}
 	}
-	d.End()
 }
 
-// WriteQuery writes a targets.Query.
+var namesOfQuery = []string{"program", "status", "coach", "name", "alert", "everyone", "max"}
+
+// WriteQuery writes v as JSON.
 func WriteQuery(e *taskjson.Encoder, v *targets.Query) {
 	e.BeginObject()
 	if v.Program != "" {
-		e.Name("program")
-		e.String(v.Program)
+		e.Name("program").String(v.Program)
 	}
 	if v.Status != "" {
-		e.Name("status")
-		e.String(v.Status)
+		e.Name("status").String(v.Status)
 	}
 	if v.Coach != "" {
-		e.Name("coach")
-		e.String(v.Coach)
+		e.Name("coach").String(v.Coach)
 	}
 	if v.Name != "" {
-		e.Name("name")
-		e.String(v.Name)
+		e.Name("name").String(v.Name)
 	}
 	if v.Alert != (uuid.UUID{}) {
-		e.Name("alert")
-		e.UUID(v.Alert)
+		e.Name("alert").UUID(v.Alert)
 	}
 	if v.Everyone {
-		e.Name("everyone")
-		e.Bool(v.Everyone)
+		e.Name("everyone").Bool(v.Everyone)
 	}
 	if v.Max != 0 {
-		e.Name("max")
-		e.Int(int64(v.Max))
+		e.Name("max").Int(int64(v.Max))
 	}
 	e.EndObject()
 }
 
-// ReadQuery reads a targets.Query.
+// ReadQuery reads JSON into v, which is zero.
 func ReadQuery(d *taskjson.Decoder, v *targets.Query) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "program":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfQuery); d.Next(&o); {
+		switch o.Field {
+		case 0: // program
 			v.Program = d.String()
-		case "status":
-			d.Once(&seen, 1)
+		case 1: // status
 			v.Status = d.String()
-		case "coach":
-			d.Once(&seen, 2)
+		case 2: // coach
 			v.Coach = d.String()
-		case "name":
-			d.Once(&seen, 3)
+		case 3: // name
 			v.Name = d.String()
-		case "alert":
-			d.Once(&seen, 4)
+		case 4: // alert
 			v.Alert = d.UUID()
-		case "everyone":
-			d.Once(&seen, 5)
+		case 5: // everyone
 			v.Everyone = d.Bool()
-		case "max":
-			d.Once(&seen, 6)
-			v.Max = int(d.Int(0))
-		default:
-			d.Unknown(name, "program", "status", "coach", "name", "alert", "everyone", "max")
+		case 6: // max
+			v.Max = d.Int()
 		}
 	}
-	d.End()
 }
 
-// WriteTargets writes a targets.Targets.
+var namesOfTargets = []string{"people", "query", "none"}
+
+// WriteTargets writes v as JSON.
 func WriteTargets(e *taskjson.Encoder, v *targets.Targets) {
 	e.BeginObject()
 	if len(v.People) != 0 {
-		e.Name("people")
-		writeSliceOfUUID(e, v.People)
+		e.Name("people").UUIDs(v.People)
 	}
 	if v.Query != nil {
-		e.Name("query")
-		writePointerToQuery(e, v.Query)
+		WriteQuery(e.Name("query"), v.Query)
 	}
 	if v.None {
-		e.Name("none")
-		e.Bool(v.None)
+		e.Name("none").Bool(v.None)
 	}
 	e.EndObject()
 }
 
-// ReadTargets reads a targets.Targets.
+// ReadTargets reads JSON into v, which is zero.
 func ReadTargets(d *taskjson.Decoder, v *targets.Targets) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "people":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.People)
-		case "query":
-			d.Once(&seen, 1)
-			readPointerToQuery(d, &v.Query)
-		case "none":
-			d.Once(&seen, 2)
+	for o := d.Object(namesOfTargets); d.Next(&o); {
+		switch o.Field {
+		case 0: // people
+			v.People = d.UUIDs()
+		case 1: // query
+			taskjson.ReadPointer(d, &v.Query, ReadQuery)
+		case 2: // none
 			v.None = d.Bool()
-		default:
-			d.Unknown(name, "people", "query", "none")
 		}
 	}
-	d.End()
-}
-
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writePointerToQuery writes a *targets.Query.
-func writePointerToQuery(e *taskjson.Encoder, v *targets.Query) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	WriteQuery(e, v)
-}
-
-// readPointerToQuery reads a *targets.Query.
-func readPointerToQuery(d *taskjson.Decoder, v **targets.Query) {
-	if d.Null() {
-		return
-	}
-	*v = new(targets.Query)
-	ReadQuery(d, *v)
 }

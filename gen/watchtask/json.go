@@ -10,87 +10,47 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 376+len(v.Action))
-	writeSpec(&e, v)
-	return e.Finish()
+func sizeOfSpec(v *Spec) int {
+	n := 60 + 39*len(v.Targets.People) + len(v.Action)
+	if v.Targets.Query != nil {
+		n += 124 + len(v.Targets.Query.Program) + len(v.Targets.Query.Status) + len(v.Targets.Query.Coach) + len(v.Targets.Query.Name)
+	}
+	return n
 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 147 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 147)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"targets", "action"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a watch.Spec.
 func writeSpec(e *taskjson.Encoder, v *watch.Spec) {
-	e.Open(`{"targets":`)
-	targetsjson.WriteTargets(e, &v.Targets)
-	e.Next(`,"action":`)
-	e.String(v.Action)
+	targetsjson.WriteTargets(e.Open(`{"targets":`), &v.Targets)
+	e.Next(`,"action":`).String(v.Action)
 	e.EndObject()
 }
 
-// readSpec reads a watch.Spec.
 func readSpec(d *taskjson.Decoder, v *watch.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "targets":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
-		case "action":
-			d.Once(&seen, 1)
+		case 1: // action
 			v.Action = d.String()
-		default:
-			d.Unknown(name, "targets", "action")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a watch.State.
+var namesOfState = []string{"cursor"}
+
 func writeState(e *taskjson.Encoder, v *watch.State) {
-	e.Open(`{"cursor":`)
-	targetsjson.WriteCursor(e, &v.Cursor)
+	targetsjson.WriteCursor(e.Open(`{"cursor":`), &v.Cursor)
 	e.EndObject()
 }
 
-// readState reads a watch.State.
 func readState(d *taskjson.Decoder, v *watch.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "cursor":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
-		default:
-			d.Unknown(name, "cursor")
 		}
 	}
-	d.End()
 }

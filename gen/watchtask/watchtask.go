@@ -26,25 +26,24 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[watch.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[watch.Spec](struct {
 		Targets targets.Targets `json:"targets"`
 		Action  string          `json:"action" validate:"required,oneof=watch unwatch"`
 	}{})
-	runGoGenerate_typeHasChanged[watch.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[watch.State](struct {
 		Cursor targets.Cursor `json:"cursor"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*watch.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*watch.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind watch is asked to do.
+	// Spec is the input of a task of kind watch:
+	//
+	//	Targets targets.Targets `json:"targets"`
+	//	Action  string          `json:"action"`
 	Spec = watch.Spec
-	// State is what a task of kind watch remembers between batches.
+	// State is the progress of a task of kind watch, stored with each batch.
 	State = watch.State
 	// Result is empty: tasks of kind watch have no result.
 	Result = struct{}
@@ -52,11 +51,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind watch.
@@ -66,10 +64,10 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Preview:    true,
 	Ledger:     true,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:    taskkind.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
-	SpecSchema: []byte(specSchema),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind watch: it will run if tx commits.

@@ -3,6 +3,7 @@ package taskjson
 import (
 	"bytes"
 	"fmt"
+	"unsafe"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,14 +13,20 @@ import (
 // of generated functions, [Reflected] one that works by reflection. Both apply the
 // rules of this package. The zero Codec stands for a type that is not stored.
 type Codec[T any] struct {
+	size  func(v *T) int
+	write func(e *Encoder, v *T)
+	read  func(d *Decoder, v *T)
+
+	// The functions of a codec that works by reflection.
 	append func(dst []byte, v *T) ([]byte, error)
 	decode func(src []byte, v *T) error
 }
 
-// NewCodec returns a codec of an append and a decode function that taskgen wrote,
-// which apply the rules of this package by means of [Encoder] and [Decoder].
-func NewCodec[T any](appendJSON func(dst []byte, v *T) ([]byte, error), decode func(src []byte, v *T) error) Codec[T] {
-	return Codec[T]{appendJSON, decode}
+// NewCodec returns a codec of functions that taskgen wrote: size estimates the length of a
+// value in bytes, write writes it, and read reads it into a zero value. They must not
+// keep the encoder and the decoder.
+func NewCodec[T any](size func(v *T) int, write func(e *Encoder, v *T), read func(d *Decoder, v *T)) Codec[T] {
+	return Codec[T]{size: size, write: write, read: read}
 }
 
 // Reflected returns a codec that works by reflection. It is slower than generated
@@ -45,11 +52,16 @@ func Reflected[T any]() Codec[T] {
 }
 
 // IsZero reports whether c is the zero Codec, which cannot be used.
-func (c Codec[T]) IsZero() bool { return c.append == nil || c.decode == nil }
+func (c Codec[T]) IsZero() bool { return c.write == nil && c.append == nil }
 
 // Append appends the JSON of v to dst. The error is an [*Error], and then what was
 // appended is not complete.
 func (c Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
+	if c.write != nil {
+		e := NewEncoderSize(dst, c.size(v))
+		c.write(noescape(&e), v)
+		return e.Finish()
+	}
 	out, err := c.append(dst, v)
 	if err != nil {
 		return out, err
@@ -60,7 +72,26 @@ func (c Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
 // Decode overwrites v with the value in src. It refuses what it would lose:
 // unknown and duplicate names, wrong types, bad UTF-8, trailing data. The error is
 // an [*Error], and then the contents of v are unspecified.
-func (c Codec[T]) Decode(src []byte, v *T) error { return c.decode(src, v) }
+func (c Codec[T]) Decode(src []byte, v *T) error {
+	if c.read == nil {
+		return c.decode(src, v)
+	}
+	d := NewDecoder(src)
+	*v = *new(T)
+	c.read(d, v)
+	return d.Finish()
+}
+
+// noescape returns e, and hides from the compiler that a function which it cannot see
+// gets it: it would allocate an encoder for each value. The functions of a codec keep no
+// encoder.
+//
+//go:nosplit
+//go:nocheckptr
+func noescape(e *Encoder) *Encoder {
+	p := uintptr(unsafe.Pointer(e))
+	return (*Encoder)(unsafe.Pointer(p ^ 0)) //nolint:govet,gosec,staticcheck // as strings.Builder has it
+}
 
 // CheckStorable returns an error that wraps an [*Error] unless data can be stored
 // in both databases: one value of valid UTF-8, no duplicate names, no NUL, no lone

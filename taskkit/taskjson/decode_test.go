@@ -61,11 +61,11 @@ func readItem(d reader, v *item) {
 			d.Once(&seen, 1)
 			v.Name = d.String()
 		case "small":
-			v.Small = int8(d.Int(8))
+			v.Small = d.Int8()
 		case "count":
-			v.Count = uint16(d.Uint(16))
+			v.Count = d.Uint16()
 		case "ratio":
-			v.Ratio = float32(d.Float(32))
+			v.Ratio = d.Float32()
 		case "on":
 			v.On = d.Bool()
 		case "bytes":
@@ -99,7 +99,7 @@ func readItem(d reader, v *item) {
 				} else if _, ok := v.Scores[key]; ok {
 					d.Repeated()
 				}
-				v.Scores[key] = d.Float(64)
+				v.Scores[key] = d.Float64()
 			}
 			d.EndMap(len(v.Scores))
 		case "pair":
@@ -111,7 +111,7 @@ func readItem(d reader, v *item) {
 					d.Short(i, len(v.Pair))
 					break
 				}
-				v.Pair[i] = int(d.Int(0))
+				v.Pair[i] = d.Int()
 			}
 			d.End()
 		case "big":
@@ -128,7 +128,7 @@ func readItem(d reader, v *item) {
 				if _, ok := v.Colors[key]; ok {
 					d.Repeated()
 				}
-				v.Colors[key] = d.Uint(64)
+				v.Colors[key] = d.Uint64()
 			}
 			d.EndMap(len(v.Colors))
 		case "items":

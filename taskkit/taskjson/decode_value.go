@@ -46,12 +46,39 @@ func natural(src []byte, i int) (n uint64, end int) {
 	}
 }
 
-// Int reads an integer of so many bits, 0 being those of int. A fraction or an
-// exponent is refused, also where its value is whole.
-func (d *Decoder) Int(bits int) int64 {
-	if bits == 0 {
-		bits = strconv.IntSize
-	}
+// Int reads an integer. A fraction or an exponent is refused, also where its value is
+// whole.
+func (d *Decoder) Int() int { return int(d.int(strconv.IntSize)) }
+
+// Int8 is Int for 8 bits.
+func (d *Decoder) Int8() int8 { return int8(d.int(8)) }
+
+// Int16 is Int for 16 bits.
+func (d *Decoder) Int16() int16 { return int16(d.int(16)) }
+
+// Int32 is Int for 32 bits.
+func (d *Decoder) Int32() int32 { return int32(d.int(32)) }
+
+// Int64 is Int for 64 bits.
+func (d *Decoder) Int64() int64 { return d.int(64) }
+
+// Uint is Int for unsigned integers.
+func (d *Decoder) Uint() uint { return uint(d.uint(strconv.IntSize)) }
+
+// Uint8 is Uint for 8 bits.
+func (d *Decoder) Uint8() uint8 { return uint8(d.uint(8)) }
+
+// Uint16 is Uint for 16 bits.
+func (d *Decoder) Uint16() uint16 { return uint16(d.uint(16)) }
+
+// Uint32 is Uint for 32 bits.
+func (d *Decoder) Uint32() uint32 { return uint32(d.uint(32)) }
+
+// Uint64 is Uint for 64 bits.
+func (d *Decoder) Uint64() uint64 { return d.uint(64) }
+
+// int reads a signed integer of so many bits.
+func (d *Decoder) int(bits int) int64 {
 	first, limit := d.pos, uint64(1)<<(bits-1)
 	minus := d.peek() == '-'
 	if minus {
@@ -70,7 +97,7 @@ func (d *Decoder) Int(bits int) int64 {
 	return int64(n)
 }
 
-// longInt is Int for what has many digits or is refused.
+// longInt is int for what has many digits or is refused.
 func (d *Decoder) longInt(bits int) int64 {
 	raw := d.number("an integer")
 	if raw == nil {
@@ -84,11 +111,8 @@ func (d *Decoder) longInt(bits int) int64 {
 	return n
 }
 
-// Uint is Int for unsigned integers.
-func (d *Decoder) Uint(bits int) uint64 {
-	if bits == 0 {
-		bits = strconv.IntSize
-	}
+// uint reads an unsigned integer of so many bits.
+func (d *Decoder) uint(bits int) uint64 {
 	n, end := natural(d.src, d.pos)
 	if end < 0 || n>>1>>(bits-1) != 0 {
 		return d.longUint(bits)
@@ -114,9 +138,15 @@ func (d *Decoder) longUint(bits int) uint64 {
 	return n
 }
 
-// Float reads a float of so many bits. A number beyond its range is refused;
-// digits beyond its precision are rounded, as everywhere.
-func (d *Decoder) Float(bits int) float64 {
+// Float64 reads a float. A number beyond its range is refused; digits beyond its
+// precision are rounded, as everywhere.
+func (d *Decoder) Float64() float64 { return d.float(64) }
+
+// Float32 is Float64 for 32 bits.
+func (d *Decoder) Float32() float32 { return float32(d.float(32)) }
+
+// float reads a float of so many bits.
+func (d *Decoder) float(bits int) float64 {
 	raw := d.number("a number")
 	if raw == nil {
 		return 0
@@ -132,8 +162,11 @@ func (d *Decoder) Float(bits int) float64 {
 // String reads a string.
 func (d *Decoder) String() string { return d.keep(d.text("a string")) }
 
-// Bytes reads bytes in base64.
+// Bytes reads bytes in base64. Null is nil.
 func (d *Decoder) Bytes() []byte {
+	if d.Null() {
+		return nil
+	}
 	text := d.text("a string in base64")
 	if text == nil {
 		return nil

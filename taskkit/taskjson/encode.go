@@ -68,17 +68,22 @@ func (e *Encoder) Finish() ([]byte, error) {
 }
 
 // Open begins an object that always has a first field. The text is { and the
-// name of that field with its colon, in the one piece that a program holds.
-func (e *Encoder) Open(text string) {
+// name of that field with its colon, as one literal of the program. Like Next and Name it
+// returns e, for the value.
+func (e *Encoder) Open(text string) *Encoder {
 	e.literal(text)
 	if e.depth++; e.depth > MaxDepth {
 		e.deep()
 	}
+	return e
 }
 
 // Next goes to a field that always has one before it. The text is a comma and
 // the name of the field with its colon.
-func (e *Encoder) Next(text string) { e.literal(text) }
+func (e *Encoder) Next(text string) *Encoder {
+	e.literal(text)
+	return e
+}
 
 // BeginObject writes {.
 func (e *Encoder) BeginObject() { e.begin('{') }
@@ -93,10 +98,11 @@ func (e *Encoder) BeginArray() { e.begin('[') }
 func (e *Encoder) EndArray() { e.end(']') }
 
 // Name writes the name of a field, which needs no escaping.
-func (e *Encoder) Name(name string) {
+func (e *Encoder) Name(name string) *Encoder {
 	e.separate('{')
 	e.quote(name)
 	e.buf = append(e.buf, ':')
+	return e
 }
 
 // Key writes the key of a map.

@@ -1,20 +1,64 @@
 package taskjson
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Refuse refuses a value that is none of an enum's, which are named.
-func (e *Encoder) Refuse(known ...string) {
-	e.fail(InvalidValue, "want one of "+strings.Join(known, ", "), nil)
+// WriteEnum writes a string that is one of known, or not set.
+func WriteEnum[T ~string](e *Encoder, v T, known []T) {
+	if v != "" && !slices.Contains(known, v) {
+		e.fail(InvalidValue, wantOneOf(known), nil)
+		return
+	}
+	e.String(string(v))
 }
 
-// Refuse refuses the value just read, which is none of an enum's. They are named;
-// the value is not, since it may be a secret.
-func (d *Decoder) Refuse(known ...string) {
-	d.fail(InvalidValue, "want one of "+strings.Join(known, ", "), nil)
+// ReadEnum reads what [WriteEnum] writes.
+func ReadEnum[T ~string](d *Decoder, known []T) T {
+	v := T(d.String())
+	if v != "" && !slices.Contains(known, v) {
+		d.fail(InvalidValue, wantOneOf(known), nil)
+	}
+	return v
+}
+
+// WriteNumberEnum is [WriteEnum] for integers.
+func WriteNumberEnum[T integer](e *Encoder, v T, known []T) {
+	switch {
+	case v != 0 && !slices.Contains(known, v):
+		e.fail(InvalidValue, wantOneOf(known), nil)
+	case signed[T]():
+		e.Int(int64(v))
+	default:
+		e.Uint(uint64(v))
+	}
+}
+
+// ReadNumberEnum is [ReadEnum] for integers.
+func ReadNumberEnum[T integer](d *Decoder, known []T) T {
+	var v T
+	if signed[T]() {
+		v = T(d.int(bitsOf[T]()))
+	} else {
+		v = T(d.uint(bitsOf[T]()))
+	}
+	if v != 0 && !slices.Contains(known, v) {
+		d.fail(InvalidValue, wantOneOf(known), nil)
+	}
+	return v
+}
+
+// wantOneOf names the values of an enum. It does not name the refused value, which may be
+// a secret.
+func wantOneOf[T any](known []T) string {
+	names := make([]string, len(known))
+	for i, v := range known {
+		names[i] = fmt.Sprint(v)
+	}
+	return "want one of " + strings.Join(names, ", ")
 }
 
 // Failed reports whether there was an error, so that the code of a type that

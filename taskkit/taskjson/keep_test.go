@@ -52,7 +52,7 @@ func TestMembersIsSizeOfLastMap(t *testing.T) {
 			n := 0
 			for ; d.More(); n++ {
 				d.Key()
-				d.Int(0)
+				d.Int()
 			}
 			d.EndMap(n)
 		}

@@ -35,9 +35,12 @@ type reader interface {
 	EndMap(members int)
 	Unknown(name []byte, known ...string)
 	Bool() bool
-	Int(bits int) int64
-	Uint(bits int) uint64
-	Float(bits int) float64
+	Int() int
+	Int8() int8
+	Uint16() uint16
+	Uint64() uint64
+	Float32() float32
+	Float64() float64
 	String() string
 	Bytes() []byte
 	UUID() uuid.UUID
@@ -242,7 +245,14 @@ func (r *reference) number(err error, minus bool) {
 	}
 }
 
-func (r *reference) Int(bits int) int64 {
+func (r *reference) Int() int         { return int(r.int(strconv.IntSize)) }
+func (r *reference) Int8() int8       { return int8(r.int(8)) }
+func (r *reference) Uint16() uint16   { return uint16(r.uint(16)) }
+func (r *reference) Uint64() uint64   { return r.uint(64) }
+func (r *reference) Float32() float32 { return float32(r.float(32)) }
+func (r *reference) Float64() float64 { return r.float(64) }
+
+func (r *reference) int(bits int) int64 {
 	raw := r.of("0")
 	if raw == nil {
 		return 0
@@ -252,7 +262,7 @@ func (r *reference) Int(bits int) int64 {
 	return n
 }
 
-func (r *reference) Uint(bits int) uint64 {
+func (r *reference) uint(bits int) uint64 {
 	raw := r.of("0")
 	if raw == nil {
 		return 0
@@ -262,7 +272,7 @@ func (r *reference) Uint(bits int) uint64 {
 	return n
 }
 
-func (r *reference) Float(bits int) float64 {
+func (r *reference) float(bits int) float64 {
 	raw := r.of("0")
 	if raw == nil {
 		return 0

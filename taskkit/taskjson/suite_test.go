@@ -164,7 +164,15 @@ func TestSuiteNumbers(t *testing.T) {
 		{"32768", 16, false},
 	} {
 		d := taskjson.NewDecoder([]byte(c.src))
-		n := d.Int(c.bits)
+		var n int64
+		switch c.bits {
+		case 16:
+			n = int64(d.Int16())
+		case 32:
+			n = int64(d.Int32())
+		default:
+			n = d.Int64()
+		}
 		err := d.Finish()
 		if back := strconv.FormatInt(n, 10); (err == nil) != c.fits || c.fits && back != c.src {
 			t.Errorf("%s in %d bits: got %d, %v", c.src, c.bits, n, err)
@@ -172,7 +180,7 @@ func TestSuiteNumbers(t *testing.T) {
 	}
 	for src, fits := range map[string]bool{"18446744073709551615": true, "18446744073709551616": false, "9223372036854775808": true} {
 		d := taskjson.NewDecoder([]byte(src))
-		n := d.Uint(64)
+		n := d.Uint64()
 		err := d.Finish()
 		if back := strconv.FormatUint(n, 10); (err == nil) != fits || fits && back != src {
 			t.Errorf("%s: got %d, %v", src, n, err)

@@ -25,23 +25,21 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[ids2.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[ids2.Spec](struct {
 		IDs []uuid.UUID `json:"ids"`
 	}{})
-	runGoGenerate_typeHasChanged[ids2.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[ids2.State](struct {
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*ids2.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*ids2.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind ids is asked to do.
+	// Spec is the input of a task of kind ids:
+	//
+	//	IDs []uuid.UUID `json:"ids"`
 	Spec = ids2.Spec
-	// State is what a task of kind ids remembers between batches.
+	// State is the progress of a task of kind ids, stored with each batch.
 	State = ids2.State
 	// Result is empty: tasks of kind ids have no result.
 	Result = struct{}
@@ -49,21 +47,20 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind ids.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "ids",
 	Revision:   1,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:    taskkind.TargetsIn("ids", func(s *Spec) *[]uuid.UUID { return &s.IDs }),
-	SpecSchema: []byte(specSchema),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind ids: it will run if tx commits.

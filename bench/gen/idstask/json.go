@@ -5,111 +5,37 @@
 package idstask
 
 import (
-	"github.com/google/uuid"
 	"taskkit.dev/taskkit/taskjson"
 
 	ids2 "taskkit.dev/bench/executors/ids"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 9+39*len(v.IDs))
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 9 + 39*len(v.IDs) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 2 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 2)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"ids"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a ids.Spec.
 func writeSpec(e *taskjson.Encoder, v *ids2.Spec) {
-	e.Open(`{"ids":`)
-	writeSliceOfUUID(e, v.IDs)
+	e.Open(`{"ids":`).UUIDs(v.IDs)
 	e.EndObject()
 }
 
-// readSpec reads a ids.Spec.
 func readSpec(d *taskjson.Decoder, v *ids2.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "ids":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.IDs)
-		default:
-			d.Unknown(name, "ids")
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // ids
+			v.IDs = d.UUIDs()
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writeState writes a ids.State.
 func writeState(e *taskjson.Encoder, v *ids2.State) {
 	e.BeginObject()
 	e.EndObject()
 }
 
-// readState reads a ids.State.
 func readState(d *taskjson.Decoder, v *ids2.State) {
-	if !d.BeginObject() {
-		return
+	for o := d.Object(nil); d.Next(&o); {
 	}
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		default:
-			d.Unknown(name)
-		}
-	}
-	d.End()
 }

@@ -10,109 +10,35 @@ import (
 	"taskkit.dev/bench/executors/listed"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 54+len(v.Status))
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 54 + len(v.Status) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 2 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 2)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"status", "people"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a listed.Spec.
 func writeSpec(e *taskjson.Encoder, v *listed.Spec) {
-	e.Open(`{"status":`)
-	e.String(v.Status)
-	e.Next(`,"people":`)
-	writeSliceOfInt64(e, v.People)
+	e.Open(`{"status":`).String(v.Status)
+	taskjson.WriteSlice(e.Next(`,"people":`), v.People, (*taskjson.Encoder).Int)
 	e.EndObject()
 }
 
-// readSpec reads a listed.Spec.
 func readSpec(d *taskjson.Decoder, v *listed.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "status":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // status
 			v.Status = d.String()
-		case "people":
-			d.Once(&seen, 1)
-			readSliceOfInt64(d, &v.People)
-		default:
-			d.Unknown(name, "status", "people")
+		case 1: // people
+			taskjson.ReadSlice(d, &v.People, (*taskjson.Decoder).Int64)
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfInt64 writes a []int64.
-func writeSliceOfInt64(e *taskjson.Encoder, v []int64) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.Int(v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfInt64 reads a []int64.
-func readSliceOfInt64(d *taskjson.Decoder, v *[]int64) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []int64{}
-	for d.More() {
-		list = append(list, d.Int(64))
-	}
-	d.End()
-	*v = list
-}
-
-// writeState writes a listed.State.
 func writeState(e *taskjson.Encoder, v *listed.State) {
 	e.BeginObject()
 	e.EndObject()
 }
 
-// readState reads a listed.State.
 func readState(d *taskjson.Decoder, v *listed.State) {
-	if !d.BeginObject() {
-		return
+	for o := d.Object(nil); d.Next(&o); {
 	}
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		default:
-			d.Unknown(name)
-		}
-	}
-	d.End()
 }

@@ -24,24 +24,23 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[listed.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[listed.Spec](struct {
 		Status string  `json:"status" validate:"required"`
 		People []int64 `json:"people"`
 	}{})
-	runGoGenerate_typeHasChanged[listed.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[listed.State](struct {
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*listed.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*listed.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind listed is asked to do.
+	// Spec is the input of a task of kind listed:
+	//
+	//	Status string  `json:"status"`
+	//	People []int64 `json:"people"`
 	Spec = listed.Spec
-	// State is what a task of kind listed remembers between batches.
+	// State is the progress of a task of kind listed, stored with each batch.
 	State = listed.State
 	// Result is empty: tasks of kind listed have no result.
 	Result = struct{}
@@ -49,11 +48,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind listed.
@@ -63,10 +61,10 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:    500,
 	MaxBatchSize: 500,
 	Preview:      true,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:      taskkind.TargetsIn("people", func(s *Spec) *[]int64 { return &s.People }),
-	SpecSchema:   []byte(specSchema),
+	SpecSchema:   specSchema,
 })
 
 // Submit submits a task of kind listed: it will run if tx commits.

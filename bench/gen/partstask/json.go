@@ -10,97 +10,47 @@ import (
 	"taskkit.dev/bench/executors/parts"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 73)
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 73 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 18 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 18)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"buckets", "items", "wait_ms", "fail"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a parts.Spec.
 func writeSpec(e *taskjson.Encoder, v *parts.Spec) {
-	e.Open(`{"buckets":`)
-	e.Int(int64(v.Buckets))
-	e.Next(`,"items":`)
-	e.Int(int64(v.Items))
-	e.Next(`,"wait_ms":`)
-	e.Int(int64(v.WaitMS))
-	e.Next(`,"fail":`)
-	e.Bool(v.Fail)
+	e.Open(`{"buckets":`).Int(int64(v.Buckets))
+	e.Next(`,"items":`).Int(int64(v.Items))
+	e.Next(`,"wait_ms":`).Int(int64(v.WaitMS))
+	e.Next(`,"fail":`).Bool(v.Fail)
 	e.EndObject()
 }
 
-// readSpec reads a parts.Spec.
 func readSpec(d *taskjson.Decoder, v *parts.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "buckets":
-			d.Once(&seen, 0)
-			v.Buckets = int(d.Int(0))
-		case "items":
-			d.Once(&seen, 1)
-			v.Items = int(d.Int(0))
-		case "wait_ms":
-			d.Once(&seen, 2)
-			v.WaitMS = int(d.Int(0))
-		case "fail":
-			d.Once(&seen, 3)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // buckets
+			v.Buckets = d.Int()
+		case 1: // items
+			v.Items = d.Int()
+		case 2: // wait_ms
+			v.WaitMS = d.Int()
+		case 3: // fail
 			v.Fail = d.Bool()
-		default:
-			d.Unknown(name, "buckets", "items", "wait_ms", "fail")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a parts.State.
+var namesOfState = []string{"done"}
+
 func writeState(e *taskjson.Encoder, v *parts.State) {
-	e.Open(`{"done":`)
-	e.Int(int64(v.Done))
+	e.Open(`{"done":`).Int(int64(v.Done))
 	e.EndObject()
 }
 
-// readState reads a parts.State.
 func readState(d *taskjson.Decoder, v *parts.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "done":
-			d.Once(&seen, 0)
-			v.Done = int(d.Int(0))
-		default:
-			d.Unknown(name, "done")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // done
+			v.Done = d.Int()
 		}
 	}
-	d.End()
 }

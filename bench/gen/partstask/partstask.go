@@ -24,29 +24,30 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[parts.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[parts.Spec](struct {
 		Buckets int  `json:"buckets"`
 		Items   int  `json:"items"`
 		WaitMS  int  `json:"wait_ms"`
 		Fail    bool `json:"fail"`
 	}{})
-	runGoGenerate_typeHasChanged[parts.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[parts.State](struct {
 		Done int `json:"done"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*parts.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*parts.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Merger[State]]((*parts.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*parts.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*parts.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Merger[State]]((*parts.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind parts is asked to do.
+	// Spec is the input of a task of kind parts:
+	//
+	//	Buckets int  `json:"buckets"`
+	//	Items   int  `json:"items"`
+	//	WaitMS  int  `json:"wait_ms"`
+	//	Fail    bool `json:"fail"`
 	Spec = parts.Spec
-	// State is what a task of kind parts remembers between batches.
+	// State is the progress of a task of kind parts, stored with each batch.
 	State = parts.State
 	// Result is empty: tasks of kind parts have no result.
 	Result = struct{}
@@ -54,11 +55,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind parts.
@@ -67,9 +67,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Revision:   1,
 	BatchSize:  100,
 	Segments:   true,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind parts: it will run if tx commits.

@@ -10,97 +10,47 @@ import (
 	"taskkit.dev/bench/executors/people"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 59+len(v.Status))
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 59 + len(v.Status) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 18 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 18)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"status", "from", "to", "batch"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a people.Spec.
 func writeSpec(e *taskjson.Encoder, v *people.Spec) {
-	e.Open(`{"status":`)
-	e.String(v.Status)
-	e.Next(`,"from":`)
-	e.Int(v.From)
-	e.Next(`,"to":`)
-	e.Int(v.To)
-	e.Next(`,"batch":`)
-	e.Int(int64(v.Batch))
+	e.Open(`{"status":`).String(v.Status)
+	e.Next(`,"from":`).Int(v.From)
+	e.Next(`,"to":`).Int(v.To)
+	e.Next(`,"batch":`).Int(int64(v.Batch))
 	e.EndObject()
 }
 
-// readSpec reads a people.Spec.
 func readSpec(d *taskjson.Decoder, v *people.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "status":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // status
 			v.Status = d.String()
-		case "from":
-			d.Once(&seen, 1)
-			v.From = d.Int(64)
-		case "to":
-			d.Once(&seen, 2)
-			v.To = d.Int(64)
-		case "batch":
-			d.Once(&seen, 3)
-			v.Batch = int(d.Int(0))
-		default:
-			d.Unknown(name, "status", "from", "to", "batch")
+		case 1: // from
+			v.From = d.Int64()
+		case 2: // to
+			v.To = d.Int64()
+		case 3: // batch
+			v.Batch = d.Int()
 		}
 	}
-	d.End()
 }
 
-// writeState writes a people.State.
+var namesOfState = []string{"done"}
+
 func writeState(e *taskjson.Encoder, v *people.State) {
-	e.Open(`{"done":`)
-	e.Int(v.Done)
+	e.Open(`{"done":`).Int(v.Done)
 	e.EndObject()
 }
 
-// readState reads a people.State.
 func readState(d *taskjson.Decoder, v *people.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "done":
-			d.Once(&seen, 0)
-			v.Done = d.Int(64)
-		default:
-			d.Unknown(name, "done")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // done
+			v.Done = d.Int64()
 		}
 	}
-	d.End()
 }

@@ -24,27 +24,28 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[people.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[people.Spec](struct {
 		Status string `json:"status" validate:"required"`
 		From   int64  `json:"from"`
 		To     int64  `json:"to"`
 		Batch  int    `json:"batch"`
 	}{})
-	runGoGenerate_typeHasChanged[people.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[people.State](struct {
 		Done int64 `json:"done"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*people.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*people.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind people is asked to do.
+	// Spec is the input of a task of kind people:
+	//
+	//	Status string `json:"status"`
+	//	From   int64  `json:"from"`
+	//	To     int64  `json:"to"`
+	//	Batch  int    `json:"batch"`
 	Spec = people.Spec
-	// State is what a task of kind people remembers between batches.
+	// State is the progress of a task of kind people, stored with each batch.
 	State = people.State
 	// Result is empty: tasks of kind people have no result.
 	Result = struct{}
@@ -52,11 +53,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind people.
@@ -64,9 +64,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "people",
 	Revision:   1,
 	BatchSize:  500,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind people: it will run if tx commits.

@@ -10,87 +10,41 @@ import (
 	"taskkit.dev/bench/executors/piece"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 38)
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 38 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 18 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 18)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"items", "wait_ms"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a piece.Spec.
 func writeSpec(e *taskjson.Encoder, v *piece.Spec) {
-	e.Open(`{"items":`)
-	e.Int(int64(v.Items))
-	e.Next(`,"wait_ms":`)
-	e.Int(int64(v.WaitMS))
+	e.Open(`{"items":`).Int(int64(v.Items))
+	e.Next(`,"wait_ms":`).Int(int64(v.WaitMS))
 	e.EndObject()
 }
 
-// readSpec reads a piece.Spec.
 func readSpec(d *taskjson.Decoder, v *piece.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "items":
-			d.Once(&seen, 0)
-			v.Items = int(d.Int(0))
-		case "wait_ms":
-			d.Once(&seen, 1)
-			v.WaitMS = int(d.Int(0))
-		default:
-			d.Unknown(name, "items", "wait_ms")
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // items
+			v.Items = d.Int()
+		case 1: // wait_ms
+			v.WaitMS = d.Int()
 		}
 	}
-	d.End()
 }
 
-// writeState writes a piece.State.
+var namesOfState = []string{"done"}
+
 func writeState(e *taskjson.Encoder, v *piece.State) {
-	e.Open(`{"done":`)
-	e.Int(int64(v.Done))
+	e.Open(`{"done":`).Int(int64(v.Done))
 	e.EndObject()
 }
 
-// readState reads a piece.State.
 func readState(d *taskjson.Decoder, v *piece.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "done":
-			d.Once(&seen, 0)
-			v.Done = int(d.Int(0))
-		default:
-			d.Unknown(name, "done")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // done
+			v.Done = d.Int()
 		}
 	}
-	d.End()
 }

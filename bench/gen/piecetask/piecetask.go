@@ -24,25 +24,24 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[piece.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[piece.Spec](struct {
 		Items  int `json:"items"`
 		WaitMS int `json:"wait_ms"`
 	}{})
-	runGoGenerate_typeHasChanged[piece.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[piece.State](struct {
 		Done int `json:"done"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*piece.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*piece.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind piece is asked to do.
+	// Spec is the input of a task of kind piece:
+	//
+	//	Items  int `json:"items"`
+	//	WaitMS int `json:"wait_ms"`
 	Spec = piece.Spec
-	// State is what a task of kind piece remembers between batches.
+	// State is the progress of a task of kind piece, stored with each batch.
 	State = piece.State
 	// Result is empty: tasks of kind piece have no result.
 	Result = struct{}
@@ -50,11 +49,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind piece.
@@ -62,9 +60,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "piece",
 	Revision:   1,
 	BatchSize:  100,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind piece: it will run if tx commits.

@@ -10,97 +10,47 @@ import (
 	"taskkit.dev/bench/executors/rows"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 52)
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 52 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 35 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 35)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"rows", "batch", "alone"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a rows.Spec.
 func writeSpec(e *taskjson.Encoder, v *rows.Spec) {
-	e.Open(`{"rows":`)
-	e.Int(int64(v.Rows))
-	e.Next(`,"batch":`)
-	e.Int(int64(v.Batch))
-	e.Next(`,"alone":`)
-	e.Bool(v.Alone)
+	e.Open(`{"rows":`).Int(int64(v.Rows))
+	e.Next(`,"batch":`).Int(int64(v.Batch))
+	e.Next(`,"alone":`).Bool(v.Alone)
 	e.EndObject()
 }
 
-// readSpec reads a rows.Spec.
 func readSpec(d *taskjson.Decoder, v *rows.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "rows":
-			d.Once(&seen, 0)
-			v.Rows = int(d.Int(0))
-		case "batch":
-			d.Once(&seen, 1)
-			v.Batch = int(d.Int(0))
-		case "alone":
-			d.Once(&seen, 2)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // rows
+			v.Rows = d.Int()
+		case 1: // batch
+			v.Batch = d.Int()
+		case 2: // alone
 			v.Alone = d.Bool()
-		default:
-			d.Unknown(name, "rows", "batch", "alone")
 		}
 	}
-	d.End()
 }
 
-// writeState writes a rows.State.
+var namesOfState = []string{"done", "calls"}
+
 func writeState(e *taskjson.Encoder, v *rows.State) {
-	e.Open(`{"done":`)
-	e.Int(int64(v.Done))
-	e.Next(`,"calls":`)
-	e.Int(int64(v.Calls))
+	e.Open(`{"done":`).Int(int64(v.Done))
+	e.Next(`,"calls":`).Int(int64(v.Calls))
 	e.EndObject()
 }
 
-// readState reads a rows.State.
 func readState(d *taskjson.Decoder, v *rows.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "done":
-			d.Once(&seen, 0)
-			v.Done = int(d.Int(0))
-		case "calls":
-			d.Once(&seen, 1)
-			v.Calls = int(d.Int(0))
-		default:
-			d.Unknown(name, "done", "calls")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // done
+			v.Done = d.Int()
+		case 1: // calls
+			v.Calls = d.Int()
 		}
 	}
-	d.End()
 }

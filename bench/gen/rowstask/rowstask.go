@@ -24,27 +24,27 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[rows.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[rows.Spec](struct {
 		Rows  int  `json:"rows"`
 		Batch int  `json:"batch"`
 		Alone bool `json:"alone"`
 	}{})
-	runGoGenerate_typeHasChanged[rows.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[rows.State](struct {
 		Done  int `json:"done"`
 		Calls int `json:"calls"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*rows.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*rows.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind rows is asked to do.
+	// Spec is the input of a task of kind rows:
+	//
+	//	Rows  int  `json:"rows"`
+	//	Batch int  `json:"batch"`
+	//	Alone bool `json:"alone"`
 	Spec = rows.Spec
-	// State is what a task of kind rows remembers between batches.
+	// State is the progress of a task of kind rows, stored with each batch.
 	State = rows.State
 	// Result is empty: tasks of kind rows have no result.
 	Result = struct{}
@@ -52,11 +52,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind rows.
@@ -64,9 +63,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "rows",
 	Revision:   1,
 	BatchSize:  500,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind rows: it will run if tx commits.

@@ -10,77 +10,32 @@ import (
 	"taskkit.dev/bench/executors/tiny"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 15)
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(*Spec) int { return 15 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 2 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 2)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"t"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a tiny.Spec.
 func writeSpec(e *taskjson.Encoder, v *tiny.Spec) {
-	e.Open(`{"t":`)
-	e.Int(v.Stamp)
+	e.Open(`{"t":`).Int(v.Stamp)
 	e.EndObject()
 }
 
-// readSpec reads a tiny.Spec.
 func readSpec(d *taskjson.Decoder, v *tiny.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "t":
-			d.Once(&seen, 0)
-			v.Stamp = d.Int(64)
-		default:
-			d.Unknown(name, "t")
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // t
+			v.Stamp = d.Int64()
 		}
 	}
-	d.End()
 }
 
-// writeState writes a tiny.State.
 func writeState(e *taskjson.Encoder, v *tiny.State) {
 	e.BeginObject()
 	e.EndObject()
 }
 
-// readState reads a tiny.State.
 func readState(d *taskjson.Decoder, v *tiny.State) {
-	if !d.BeginObject() {
-		return
+	for o := d.Object(nil); d.Next(&o); {
 	}
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		default:
-			d.Unknown(name)
-		}
-	}
-	d.End()
 }

@@ -24,23 +24,21 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[tiny.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[tiny.Spec](struct {
 		Stamp int64 `json:"t"`
 	}{})
-	runGoGenerate_typeHasChanged[tiny.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[tiny.State](struct {
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*tiny.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*tiny.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind tiny is asked to do.
+	// Spec is the input of a task of kind tiny:
+	//
+	//	Stamp int64 `json:"t"`
 	Spec = tiny.Spec
-	// State is what a task of kind tiny remembers between batches.
+	// State is the progress of a task of kind tiny, stored with each batch.
 	State = tiny.State
 	// Result is empty: tasks of kind tiny have no result.
 	Result = struct{}
@@ -48,20 +46,19 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind tiny.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "tiny",
 	Revision:   1,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind tiny: it will run if tx commits.

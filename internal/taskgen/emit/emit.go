@@ -6,6 +6,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"text/template"
 
 	"taskkit.dev/internal/taskgen/lock"
@@ -60,10 +61,10 @@ type writer struct {
 // parse reads the templates.
 func (w *writer) parse() (err error) {
 	w.t, err = template.New("").Funcs(template.FuncMap{
-		"taskkit": func() string { return "«" + model.RuntimePath + "|taskkit»" },
+		"taskkit":  func() string { return "«" + model.RuntimePath + "|taskkit»" },
 		"taskkind": func() string { return "«" + model.RuntimePath + "/taskkind|taskkind»" },
-		"import":  func(path string) string { return "«" + path + "|_»" },
-		"quote":   func(s string) string { return fmt.Sprintf("%q", s) },
+		"import":   func(path string) string { return "«" + path + "|_»" },
+		"quote":    func(s string) string { return fmt.Sprintf("%q", s) },
 		"raw": func(s string) string {
 			if strings.Contains(s, "`") {
 				return fmt.Sprintf("%q", s)
@@ -76,6 +77,8 @@ func (w *writer) parse() (err error) {
 		"assertions": func(x *model.Executor) string { return assertions(w.shared.local(x)) },
 		"shared":     func(p *sharedPackage) string { return assertions(w.shared.all(p)) },
 		"functions":  func(p *sharedPackage) string { return p.marshalling(w.shared) },
+		"codecs":     func(x *model.Executor) string { return codecs(x, w.shared) },
+		"fields":     fieldsComment,
 		"upgrades":   upgradeFields,
 		"reads":      readsList,
 		"specimens":  func(x *model.Executor) []lock.Specimen { return lock.Specimens(x.History) },
@@ -139,7 +142,7 @@ func assertions(types []*model.Type) string {
 		if t.Form != model.Struct || !t.Named {
 			continue
 		}
-		fmt.Fprintf(&b, "\trunGoGenerate_typeHasChanged[%s](struct {\n", t.Source)
+		fmt.Fprintf(&b, "\t«%s/taskkind|taskkind».RunGoGenerate_typeHasChanged[%s](struct {\n", model.RuntimePath, t.Source)
 		for _, f := range t.Declared {
 			name := f.Name
 			if f.Embedded {
@@ -150,6 +153,21 @@ func assertions(types []*model.Type) string {
 		b.WriteString("\t}{})\n")
 	}
 	return b.String()
+}
+
+// fieldsComment returns the stored fields of a type as lines of a doc comment.
+func fieldsComment(t *model.Type) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
+	for _, f := range t.Fields {
+		source := model.Marked.ReplaceAllString(strings.ReplaceAll(f.Type.Source, "\n", " "), "$2")
+		fmt.Fprintf(w, "%s\t%s\t`json:%q`\n", f.Go, source, f.JSON)
+	}
+	_ = w.Flush() // to memory
+	if b.Len() == 0 {
+		return "."
+	}
+	return ":\n\t//\n\t//\t" + strings.ReplaceAll(strings.TrimSpace(b.String()), "\n", "\n\t//\t")
 }
 
 // tagSource writes a tag as source.

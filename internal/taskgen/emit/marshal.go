@@ -10,15 +10,16 @@ import (
 // jsonPkg is the mark of the package that marshalling code stands on.
 const jsonPkg = "«taskkit.dev/taskkit/taskjson|taskjson»"
 
-// printer writes the marshalling code of one file. Some types have two functions,
-// write and read; the others are written in place.
+// printer writes the marshalling code of one file. Structs, enums and containers that
+// contain themselves have two functions, write and read; other types are written in place.
 type printer struct {
 	b     strings.Builder
 	names map[string]functions // by the source of a type
 }
 
-// functions are what the functions of a type are called in a file.
-type functions struct{ write, read string }
+// functions are what the functions of a type are called in a file. Table is the variable
+// with the names of its fields or the values of an enum.
+type functions struct{ write, read, table string }
 
 // newPrinter returns a printer for a file in which the given types have functions
 // of their own. The functions of shared types are called in their packages; own is
@@ -31,7 +32,7 @@ func newPrinter(types []*model.Type, shared sharing, own *sharedPackage) *printe
 			qualifier = "«" + in.path + "|" + in.name + "»."
 		}
 		title := in.titles[source]
-		p.names[source] = functions{qualifier + "Write" + title, qualifier + "Read" + title}
+		p.names[source] = functions{qualifier + "Write" + title, qualifier + "Read" + title, "namesOf" + title}
 	}
 	used := map[string]bool{}
 	for _, t := range types {
@@ -43,21 +44,30 @@ func newPrinter(types []*model.Type, shared sharing, own *sharedPackage) *printe
 			name = fmt.Sprintf("%s%d", t.Title, n)
 		}
 		used[name] = true
-		p.names[t.Source] = functions{"write" + name, "read" + name}
+		p.names[t.Source] = functions{"write" + name, "read" + name, "namesOf" + name}
 	}
 	return p
 }
 
-// marshalling returns the body of json.go: the codecs of the roots, then the
-// functions of each type that is not shared.
+// marshalling returns the body of json.go: the sizes of the roots, then the functions of
+// each type that is not shared.
 func marshalling(x *model.Executor, shared sharing) string {
 	types := shared.local(x)
 	p := newPrinter(types, shared, nil)
 	for _, r := range x.Roots() {
-		p.codec(r)
+		p.sizeFunction(r)
 	}
 	p.functions(types)
 	return p.b.String()
+}
+
+// codecs returns the fields of a Definition with the codecs of the roots.
+func codecs(x *model.Executor, shared sharing) string {
+	p := newPrinter(shared.local(x), shared, nil)
+	for _, r := range x.Roots() {
+		p.f("%s: %s.NewCodec(sizeOf%s, %s, %s),\n", r.Name, jsonPkg, r.Name, p.writerPtr(r.Type), p.readerPtr(r.Type))
+	}
+	return strings.TrimSuffix(p.b.String(), "\n")
 }
 
 // functions writes the functions of types.
@@ -70,27 +80,20 @@ func (p *printer) functions(types []*model.Type) {
 	}
 }
 
-// ownFunctions reports whether a type has functions of its own in generated
-// code: what holds other values, and enums.
-func ownFunctions(t *model.Type) bool { return t.Form >= model.Slice || len(t.Enum) > 0 }
+// ownFunctions reports whether a type has functions of its own in generated code.
+func ownFunctions(t *model.Type) bool {
+	return t.Form == model.Struct || len(t.Enum) > 0 || t.Named && t.Recursive
+}
+
+// exported writes the comment of a function that other packages call.
+func (p *printer) exported(name, does string) {
+	if name[0] >= 'A' && name[0] <= 'Z' {
+		p.f("// %s %s\n", name, does)
+	}
+}
 
 // f writes formatted source.
 func (p *printer) f(format string, args ...any) { fmt.Fprintf(&p.b, format, args...) }
-
-// codec writes the two functions of a taskjson.Codec.
-func (p *printer) codec(r model.Root) {
-	name := strings.ToLower(r.Name)
-	p.f("// append%s appends the JSON of a %s to dst.\n", r.Name, name)
-	p.f("func append%s(dst []byte, v *%s) ([]byte, error) {\n", r.Name, r.Name)
-	p.f("e := %s.NewEncoderSize(dst, %s)\n%sreturn e.Finish()\n}\n\n", jsonPkg, wrapped(roomExpr(r.Type)), p.writeValue(r.Type, "*v", "&e"))
-	p.f("// decode%s reads a %s.\n", r.Name, name)
-	p.f("func decode%s(src []byte, v *%s) error {\n", r.Name, r.Name)
-	zero := r.Name + "{}"
-	if r.Type.Form != model.Struct {
-		zero = "*new(" + r.Name + ")"
-	}
-	p.f("d := %s.NewDecoder(src)\n*v = %s\n%sreturn d.Finish()\n}\n\n", jsonPkg, zero, p.readValue(r.Type, "*v"))
-}
 
 // addressOf returns the source of an address.
 func addressOf(x string) string {
@@ -111,91 +114,157 @@ func convert(x, from, to string) string {
 	return to + "(" + x + ")"
 }
 
-// writeValue returns a statement that writes x, with an encoder e.
+// writeValue returns a statement that writes x with the encoder that e is, an expression.
 func (p *printer) writeValue(t *model.Type, x, e string) string {
-	call := strings.TrimPrefix(e, "&")
-	if len(t.Enum) > 0 {
-		return fmt.Sprintf("%s(%s, %s)\n", p.names[t.Source].write, e, x)
+	if own, ok := p.names[t.Source]; ok {
+		if t.Form == model.Struct {
+			x = addressOf(x)
+		}
+		return fmt.Sprintf("%s(%s, %s)\n", own.write, e, x)
+	}
+	return p.writeInPlace(t, x, e)
+}
+
+// writeInPlace is writeValue without calling a function of the type itself.
+func (p *printer) writeInPlace(t *model.Type, x, e string) string {
+	generic := func(name, x, elem string) string {
+		return fmt.Sprintf("%s.%s(%s, %s, %s)\n", jsonPkg, name, e, x, elem)
 	}
 	switch t.Form {
 	case model.String:
-		return fmt.Sprintf("%s.String(%s)\n", call, convert(x, t.Source, "string"))
+		return fmt.Sprintf("%s.String(%s)\n", e, convert(x, t.Source, "string"))
 	case model.Bool:
-		return fmt.Sprintf("%s.Bool(%s)\n", call, convert(x, t.Source, "bool"))
+		return fmt.Sprintf("%s.Bool(%s)\n", e, convert(x, t.Source, "bool"))
 	case model.Int:
-		return fmt.Sprintf("%s.Int(%s)\n", call, convert(x, t.Source, "int64"))
+		return fmt.Sprintf("%s.Int(%s)\n", e, convert(x, t.Source, "int64"))
 	case model.Uint:
-		return fmt.Sprintf("%s.Uint(%s)\n", call, convert(x, t.Source, "uint64"))
+		return fmt.Sprintf("%s.Uint(%s)\n", e, convert(x, t.Source, "uint64"))
 	case model.Float:
-		return fmt.Sprintf("%s.Float(%s, %d)\n", call, convert(x, t.Source, "float64"), t.Bits)
-	case model.Bytes:
-		return fmt.Sprintf("%s.Bytes(%s)\n", call, x)
-	case model.Raw:
-		return fmt.Sprintf("%s.Raw(%s)\n", call, x)
-	case model.Time:
-		return fmt.Sprintf("%s.Time(%s)\n", call, x)
-	case model.UUID:
-		return fmt.Sprintf("%s.UUID(%s)\n", call, x)
-	case model.JSON:
-		return fmt.Sprintf("%s.JSON(%s)\n", call, addressOf(x))
-	case model.Text:
-		return fmt.Sprintf("%s.Text(%s)\n", call, addressOf(x))
-	case model.Struct, model.Array:
-		return fmt.Sprintf("%s(%s, %s)\n", p.names[t.Source].write, e, addressOf(x))
+		return fmt.Sprintf("%s.Float(%s, %d)\n", e, convert(x, t.Source, "float64"), t.Bits)
+	case model.JSON, model.Text:
+		return fmt.Sprintf("%s.%s(%s)\n", e, methods[t.Form], addressOf(x))
+	case model.Slice, model.Array:
+		if t.Form == model.Array {
+			x = strings.TrimPrefix(x, "*") + "[:]"
+		}
+		switch {
+		case isStrings(t):
+			return fmt.Sprintf("%s.Strings(%s)\n", e, x)
+		case t.Elem.Form == model.UUID:
+			return fmt.Sprintf("%s.UUIDs(%s)\n", e, x)
+		case inPlace(t.Elem):
+			return generic("WriteSlicePtr", x, p.writerPtr(t.Elem))
+		default:
+			return generic("WriteSlice", x, p.writer(t.Elem))
+		}
+	case model.Map:
+		return generic("Write"+mapKind(t), x, p.writer(t.Elem))
+	case model.Pointer:
+		return generic("WritePointer", x, p.writerPtr(t.Elem))
 	default:
-		return fmt.Sprintf("%s(%s, %s)\n", p.names[t.Source].write, e, x)
+		return fmt.Sprintf("%s.%s(%s)\n", e, methods[t.Form], x)
 	}
+}
+
+// methods are the methods of Encoder and Decoder for forms that need no conversion.
+var methods = map[model.Form]string{
+	model.Bytes: "Bytes", model.Raw: "Raw", model.Time: "Time", model.UUID: "UUID", model.JSON: "JSON", model.Text: "Text",
+}
+
+// isStrings reports whether a slice or array has elements of type string.
+func isStrings(t *model.Type) bool { return t.Elem.Source == "string" }
+
+// inPlace reports whether values are written and read by their address.
+func inPlace(t *model.Type) bool {
+	return t.Form == model.Struct || t.Form == model.Array || t.Form == model.JSON || t.Form == model.Text
+}
+
+// mapKind returns the end of the names of the functions for a map, after its keys.
+func mapKind(t *model.Type) string {
+	switch t.Key.Form {
+	case model.Int, model.Uint:
+		return "NumberMap"
+	case model.String:
+		return "Map"
+	default:
+		return "TextMap"
+	}
+}
+
+// writer returns a function that writes a value of a type.
+func (p *printer) writer(t *model.Type) string {
+	if own, ok := p.names[t.Source]; ok && t.Form != model.Struct {
+		return own.write
+	}
+	stmt := p.writeValue(t, "v", "e")
+	if method, ok := onlyCall(stmt, "e.", "(v)\n"); ok && exactly(t) {
+		return "(*" + jsonPkg + ".Encoder)." + method
+	}
+	return fmt.Sprintf("func(e *%s.Encoder, v %s) { %s }", jsonPkg, t.Source, strings.TrimSuffix(stmt, "\n"))
+}
+
+// writerPtr returns a function that writes a value by its address.
+func (p *printer) writerPtr(t *model.Type) string {
+	if t.Form == model.Struct {
+		return p.names[t.Source].write
+	}
+	return fmt.Sprintf("func(e *%s.Encoder, v *%s) { %s }", jsonPkg, t.Source, strings.TrimSuffix(p.writeValue(t, "*v", "e"), "\n"))
+}
+
+// onlyCall returns the name of the method if a statement is nothing but its call.
+func onlyCall(stmt, before, after string) (method string, ok bool) {
+	method, ok = strings.CutPrefix(stmt, before)
+	if ok {
+		method, ok = strings.CutSuffix(method, after)
+	}
+	return method, ok && !strings.ContainsAny(method, "(. ")
 }
 
 // write writes the function that writes a type.
 func (p *printer) write(t *model.Type) {
-	name := p.names[t.Source].write
-	param := t.Source
-	if t.Form == model.Struct || t.Form == model.Array {
-		param = "*" + param
+	own := p.names[t.Source]
+	if len(t.Enum) > 0 {
+		p.f("var %s = []%s{%s}\n\n", own.table, t.Source, wrapped(values(t)))
+		p.exported(own.write, "writes v as JSON.")
+		p.f("func %s(e *%s.Encoder, v %s) { %s.Write%s(e, v, %s) }\n\n", own.write, jsonPkg, t.Source, jsonPkg, enumKind(t), own.table)
+		return
 	}
-	p.f("// %s writes a %s.\n", name, model.Marked.ReplaceAllString(t.Source, "$2"))
-	p.f("func %s(e *%s.Encoder, v %s) {\n", name, jsonPkg, param)
+	param := t.Source
+	if t.Form == model.Struct {
+		param = "*" + param
+		if len(t.Fields) > 0 {
+			p.f("var %s = []string{%s}\n\n", own.table, wrapped(fieldNames(t)))
+		}
+	}
+	p.exported(own.write, "writes v as JSON.")
+	p.f("func %s(e *%s.Encoder, v %s) {\n", own.write, jsonPkg, param)
 	defer p.f("}\n\n")
 	if t.Recursive {
 		p.f("if e.Failed() {\nreturn // too deep, perhaps a circle\n}\n")
 	}
-	if len(t.Enum) > 0 {
-		p.f("switch v {\ncase %s:\n", cases(t))
-		basic := *t
-		basic.Enum = nil
-		p.f("%sdefault:\ne.Refuse(%s)\n}\n", p.writeValue(&basic, "v", "e"), wrapped(knownValues(t)))
-		return
-	}
-	switch t.Form {
-	case model.Struct:
+	if t.Form == model.Struct {
 		p.writeFields(t.Fields)
 		p.f("e.EndObject()\n")
-	case model.Slice:
-		p.f("if v == nil {\ne.Null()\nreturn\n}\n")
-		if t.Elem.Form == model.UUID {
-			p.f("e.Grow(%d * len(v))\n", uuidSize)
-		}
-		fallthrough
-	case model.Array:
-		p.f("e.BeginArray()\nfor i := range v {\ne.Element()\n%s}\ne.EndArray()\n", p.writeValue(t.Elem, "v[i]", "e"))
-	case model.Map:
-		p.f("if v == nil {\ne.Null()\nreturn\n}\ne.BeginObject()\n")
-		value := p.writeValue(t.Elem, "x", "e")
-		switch t.Key.Form {
-		case model.Int, model.Uint:
-			p.f("for _, key := range %s.NumberKeys(v) {\ne.Key(key.Text)\nx := v[key.Key]\n%s}\n", jsonPkg, value)
-		case model.String:
-			p.f("for key, x := range %s.Members(v) {\ne.Key(key)\n%s}\n", jsonPkg, value)
-		default:
-			p.f("for _, key := range %s.TextKeys(e, v) {\ne.Key(key.Text)\nx := v[key.Key]\n%s}\n", jsonPkg, value)
-		}
-		p.f("e.EndObject()\n")
-	case model.Pointer:
-		p.f("if v == nil {\ne.Null()\nreturn\n}\n%s", p.writeValue(t.Elem, "*v", "e"))
-	default:
-		panic("taskgen: " + t.Source + " is written in place")
+		return
 	}
+	p.b.WriteString(p.writeInPlace(t, "v", "e"))
+}
+
+// enumKind returns the end of the names of the functions for an enum.
+func enumKind(t *model.Type) string {
+	if t.Form == model.String {
+		return "Enum"
+	}
+	return "NumberEnum"
+}
+
+// fieldNames returns the names of the fields of a struct as Go source.
+func fieldNames(t *model.Type) []string {
+	var out []string
+	for _, f := range t.Fields {
+		out = append(out, fmt.Sprintf("%q", f.JSON))
+	}
+	return out
 }
 
 // writeFields writes the beginning and the members of an object. Once there is a
@@ -210,11 +279,11 @@ func (p *printer) writeFields(fields []model.Field) {
 		name := fmt.Sprintf("%q:", f.JSON) // nothing in it needs escaping
 		switch {
 		case i == 0 && !conditional(f):
-			p.writeField(f, fmt.Sprintf("e.Open(%s)\n", literal("{"+name)))
+			p.writeField(f, fmt.Sprintf("e.Open(%s)", literal("{"+name)))
 		case certain:
-			p.writeField(f, fmt.Sprintf("e.Next(%s)\n", literal(","+name)))
+			p.writeField(f, fmt.Sprintf("e.Next(%s)", literal(","+name)))
 		default:
-			p.writeField(f, fmt.Sprintf("e.Name(%q)\n", f.JSON))
+			p.writeField(f, fmt.Sprintf("e.Name(%q)", f.JSON))
 		}
 		certain = certain || !conditional(f)
 	}
@@ -226,10 +295,9 @@ func literal(s string) string { return "`" + s + "`" }
 // conditional reports whether a field may be left out.
 func conditional(f model.Field) bool { return f.Keep != "" || len(f.Through) > 0 }
 
-// writeField writes one member, whose name is written by a statement.
-func (p *printer) writeField(f model.Field, name string) {
-	x := "v." + f.Go
-	one := name + p.writeValue(f.Type, x, "e")
+// writeField writes one member. The encoder is an expression that writes its name.
+func (p *printer) writeField(f model.Field, e string) {
+	x, t := "v."+f.Go, f.Type
 	var conditions []string
 	for _, t := range f.Through {
 		conditions = append(conditions, "v."+t.Go+" != nil")
@@ -237,35 +305,23 @@ func (p *printer) writeField(f model.Field, name string) {
 	if f.Keep != "" {
 		conditions = append(conditions, keep(f.Keep, x))
 	}
+	if _, own := p.names[t.Source]; !own && t.Form == model.Pointer && strings.Contains(f.Keep, "%s != nil") {
+		t, x = t.Elem, "*"+x
+	}
+	one := p.writeValue(t, x, e)
 	if len(conditions) > 0 {
 		one = fmt.Sprintf("if %s {\n%s}\n", strings.Join(conditions, " && "), one)
 	}
 	p.b.WriteString(one)
 }
 
-// knownValues returns the values of an enum as arguments that name them.
-func knownValues(t *model.Type) []string {
+// values returns the values of an enum as Go source.
+func values(t *model.Type) []string {
 	var out []string
 	for _, c := range t.Enum {
-		out = append(out, fmt.Sprintf("%q", strings.Trim(c.Value, `"`)))
+		out = append(out, c.Value)
 	}
 	return out
-}
-
-// cases returns the values of an enum as Go source, the zero value first: a field
-// that is not set.
-func cases(t *model.Type) string {
-	zero := "0"
-	if t.Form == model.String {
-		zero = `""`
-	}
-	out := []string{zero}
-	for _, c := range t.Enum {
-		if c.Value != zero {
-			out = append(out, c.Value)
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 // keep writes the condition of a field.

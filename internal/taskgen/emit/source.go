@@ -24,7 +24,7 @@ var (
 // locals are the names that templates and marshalling code use themselves. No
 // package may hide them, or be hidden by them.
 var locals = []string{
-	"c", "ctx", "d", "dst", "e", "err", "i", "id", "ids", "k", "key", "list", "m", "n", "name", "ok",
+	"c", "ctx", "d", "e", "err", "i", "id", "ids", "k", "key", "list", "m", "n", "o", "ok",
 	"opts", "r", "seen", "spec", "specs", "src", "tx", "v", "x", "zero",
 	"any", "append", "bool", "byte", "cap", "error", "float32", "float64", "int", "int8", "int16", "int32",
 	"int64", "len", "make", "max", "min", "new", "nil", "string", "true", "false", "uint", "uint8", "uint16",

@@ -2,20 +2,21 @@ package emit
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"taskkit.dev/internal/taskgen/model"
 )
 
-// readExpr returns an expression that reads a value, for the forms that have
-// one.
-func readExpr(t *model.Type) (string, bool) {
-	if len(t.Enum) > 0 {
-		return "", false
+// readExpr returns an expression that reads a value, for the forms that have one.
+func (p *printer) readExpr(t *model.Type) (string, bool) {
+	if own, ok := p.names[t.Source]; ok {
+		return own.read + "(d)", len(t.Enum) > 0
 	}
 	return readBasic(t)
 }
 
-// readBasic is readExpr for the basic type, without checking the values of an enum.
+// readBasic is readExpr without calling a function of the type itself.
 func readBasic(t *model.Type) (string, bool) {
 	switch t.Form {
 	case model.String:
@@ -23,128 +24,130 @@ func readBasic(t *model.Type) (string, bool) {
 	case model.Bool:
 		return convert("d.Bool()", "bool", t.Source), true
 	case model.Int:
-		return convert(fmt.Sprintf("d.Int(%d)", t.Bits), "int64", t.Source), true
+		return number("Int", "int", t), true
 	case model.Uint:
-		return convert(fmt.Sprintf("d.Uint(%d)", t.Bits), "uint64", t.Source), true
+		return number("Uint", "uint", t), true
 	case model.Float:
-		return convert(fmt.Sprintf("d.Float(%d)", t.Bits), "float64", t.Source), true
-	case model.Raw:
-		return "d.Raw()", true
-	case model.Time:
-		return "d.Time()", true
-	case model.UUID:
-		return "d.UUID()", true
+		return number("Float", "float", t), true
+	case model.Bytes, model.Raw, model.Time, model.UUID:
+		return "d." + methods[t.Form] + "()", true
+	case model.Slice:
+		switch {
+		case isStrings(t):
+			return "d.Strings()", true
+		case t.Elem.Form == model.UUID:
+			return "d.UUIDs()", true
+		default:
+			return "", false
+		}
 	default:
 		return "", false
 	}
 }
 
+// number returns an expression that reads a number of the width of a type.
+func number(method, basic string, t *model.Type) string {
+	bits := ""
+	if t.Bits > 0 {
+		bits = strconv.Itoa(t.Bits)
+	}
+	return convert("d."+method+bits+"()", basic+bits, t.Source)
+}
+
 // readValue returns a statement that reads into x, which is zero.
 func (p *printer) readValue(t *model.Type, x string) string {
-	if expr, ok := readExpr(t); ok {
+	if expr, ok := p.readExpr(t); ok {
 		return fmt.Sprintf("%s = %s\n", x, expr)
 	}
-	switch t.Form {
-	case model.Bytes:
-		return fmt.Sprintf("if !d.Null() {\n%s = d.Bytes()\n}\n", x)
-	case model.JSON:
-		return fmt.Sprintf("d.JSON(%s)\n", addressOf(x))
-	case model.Text:
-		return fmt.Sprintf("d.Text(%s)\n", addressOf(x))
-	default:
-		return fmt.Sprintf("%s(d, %s)\n", p.names[t.Source].read, addressOf(x))
+	if own, ok := p.names[t.Source]; ok {
+		return fmt.Sprintf("%s(d, %s)\n", own.read, addressOf(x))
 	}
+	return p.readInPlace(t, x)
+}
+
+// readInPlace is readValue without calling a function of the type itself.
+func (p *printer) readInPlace(t *model.Type, x string) string {
+	generic := func(name, x, elem string) string { return fmt.Sprintf("%s.%s(d, %s, %s)\n", jsonPkg, name, x, elem) }
+	switch t.Form {
+	case model.Slice:
+		if _, ok := p.readExpr(t.Elem); !ok {
+			return generic("ReadSlicePtr", addressOf(x), p.readerPtr(t.Elem))
+		}
+		return generic("ReadSlice", addressOf(x), p.reader(t.Elem))
+	case model.Array:
+		return generic("ReadArray", strings.TrimPrefix(x, "*")+"[:]", p.readerPtr(t.Elem))
+	case model.Map:
+		return generic("Read"+mapKind(t), addressOf(x), p.reader(t.Elem))
+	case model.Pointer:
+		return generic("ReadPointer", addressOf(x), p.readerPtr(t.Elem))
+	default:
+		return fmt.Sprintf("d.%s(%s)\n", methods[t.Form], addressOf(x))
+	}
+}
+
+// reader returns a function that reads and returns a value of a type.
+func (p *printer) reader(t *model.Type) string {
+	own, hasOwn := p.names[t.Source]
+	expr, ok := p.readExpr(t)
+	switch {
+	case ok && hasOwn:
+		return own.read
+	case ok:
+		if method, only := onlyCall(expr, "d.", "()"); only && exactly(t) {
+			return "(*" + jsonPkg + ".Decoder)." + method
+		}
+		return fmt.Sprintf("func(d *%s.Decoder) %s { return %s }", jsonPkg, t.Source, expr)
+	default:
+		stmt := strings.TrimSuffix(p.readValue(t, "v"), "\n")
+		return fmt.Sprintf("func(d *%s.Decoder) (v %s) { %s; return v }", jsonPkg, t.Source, stmt)
+	}
+}
+
+// exactly reports whether the methods for a type take and return just that type.
+func exactly(t *model.Type) bool {
+	return !t.Named || t.Form == model.Raw || t.Form == model.Time || t.Form == model.UUID
+}
+
+// readerPtr returns a function that reads into a place.
+func (p *printer) readerPtr(t *model.Type) string {
+	if own, ok := p.names[t.Source]; ok && len(t.Enum) == 0 {
+		return own.read
+	}
+	stmt := strings.TrimSuffix(p.readValue(t, "*v"), "\n")
+	return fmt.Sprintf("func(d *%s.Decoder, v *%s) { %s }", jsonPkg, t.Source, stmt)
 }
 
 // read writes the function that reads a type.
 func (p *printer) read(t *model.Type) {
-	name := p.names[t.Source].read
-	p.f("// %s reads a %s.\n", name, model.Marked.ReplaceAllString(t.Source, "$2"))
-	p.f("func %s(d *%s.Decoder, v *%s) {\n", name, jsonPkg, t.Source)
-	defer p.f("}\n\n")
+	own := p.names[t.Source]
 	if len(t.Enum) > 0 {
-		expr, _ := readBasic(t)
-		p.f("x := %s\nswitch x {\ncase %s:\ndefault:\nd.Refuse(%s)\n}\n*v = x\n", expr, cases(t), wrapped(knownValues(t)))
+		p.exported(own.read, "reads what "+own.write+" writes.")
+		p.f("func %s(d *%s.Decoder) %s { return %s.Read%s(d, %s) }\n\n", own.read, jsonPkg, t.Source, jsonPkg, enumKind(t), own.table)
 		return
 	}
-	switch t.Form {
-	case model.Struct:
+	p.exported(own.read, "reads JSON into v, which is zero.")
+	p.f("func %s(d *%s.Decoder, v *%s) {\n", own.read, jsonPkg, t.Source)
+	defer p.f("}\n\n")
+	if t.Form == model.Struct {
 		p.readStruct(t)
-	case model.Slice:
-		p.f("if d.Null() || !d.BeginArray() {\nreturn\n}\n")
-		if t.Elem.Form == model.UUID {
-			p.f("list := make(%s, 0, d.Capacity(%d))\nfor d.More() {\nlist = append(list, d.UUID())\n}\n", t.Source, uuidSize)
-		} else if expr, ok := readExpr(t.Elem); ok {
-			p.f("list := %s{}\nfor d.More() {\nlist = append(list, %s)\n}\n", t.Source, expr)
-		} else {
-			p.f("list := %s{}\nvar zero %s\nfor d.More() {\nlist = append(list, zero)\n%s}\n",
-				t.Source, t.Elem.Source, p.readValue(t.Elem, "list[len(list)-1]"))
-		}
-		p.f("d.End()\n*v = list\n")
-	case model.Array:
-		p.f("if !d.BeginArray() {\nreturn\n}\n")
-		p.f("for i := range v {\nif !d.More() {\nd.Short(i, len(v))\nreturn\n}\n%s}\nd.End()\n", p.readValue(t.Elem, "v[i]"))
-	case model.Map:
-		p.readMap(t)
-	case model.Pointer:
-		p.f("if d.Null() {\nreturn\n}\n*v = new(%s)\n%s", t.Elem.Source, p.readValue(t.Elem, "**v"))
-	default:
-		panic("taskgen: " + t.Source + " is read in place")
+		return
 	}
-}
-
-// readMap writes the loop over the members of a map. Keys that rise need not be
-// searched for: those that this package has written do.
-func (p *printer) readMap(t *model.Type) {
-	p.f("if d.Null() || !d.BeginObject() {\nreturn\n}\nm := make(%s, d.Members())\n", t.Source)
-	again := "if _, ok := m[key]; ok {\nd.Repeated()\n}\n"
-	key := ""
-	switch t.Key.Form {
-	case model.String:
-		key = convert("d.Key()", "string", t.Key.Source)
-	case model.Int:
-		key = convert(fmt.Sprintf("d.IntKey(%d)", t.Key.Bits), "int64", t.Key.Source)
-	case model.Uint:
-		key = convert(fmt.Sprintf("d.UintKey(%d)", t.Key.Bits), "uint64", t.Key.Source)
-	default: // read by its UnmarshalText
-	}
-	if key != "" {
-		p.f("var last %s\nfor d.More() {\nkey := %s\n", t.Key.Source, key)
-		p.f("if key > last {\nlast = key\n} else %s", again)
-	} else {
-		p.f("for d.More() {\nvar key %s\nd.TextKey(&key)\n%s", t.Key.Source, again)
-	}
-	if expr, ok := readExpr(t.Elem); ok {
-		p.f("m[key] = %s\n}\n", expr)
-	} else {
-		p.f("var x %s\n%sm[key] = x\n}\n", t.Elem.Source, p.readValue(t.Elem, "x"))
-	}
-	p.f("d.EndMap(len(m))\n*v = m\n")
+	p.b.WriteString(p.readInPlace(t, "*v"))
 }
 
 // readStruct writes the loop over the members of an object.
 func (p *printer) readStruct(t *model.Type) {
-	p.f("if !d.BeginObject() {\nreturn\n}\n")
-	words := (len(t.Fields) + 63) / 64
-	switch {
-	case words == 1:
-		p.f("var seen uint64\n")
-	case words > 1:
-		p.f("var seen [%d]uint64\n", words)
+	if len(t.Fields) == 0 {
+		p.f("for o := d.Object(nil); d.Next(&o); {\n}\n")
+		return
 	}
-	p.f("for d.More() {\nswitch name := d.Name(); string(name) {\n")
-	var known []string
+	p.f("for o := d.Object(%s); d.Next(&o); {\nswitch o.Field {\n", p.names[t.Source].table)
 	for i, f := range t.Fields {
-		seen := "seen"
-		if words > 1 {
-			seen = fmt.Sprintf("seen[%d]", i/64)
-		}
-		p.f("case %q:\nd.Once(&%s, %d)\n", f.JSON, seen, i%64)
+		p.f("case %d: // %s\n", i, f.JSON)
 		for _, t := range f.Through {
 			p.f("if v.%s == nil {\nv.%s = new(%s)\n}\n", t.Go, t.Go, t.Source)
 		}
 		p.b.WriteString(p.readValue(f.Type, "v."+f.Go))
-		known = append(known, fmt.Sprintf("%q", f.JSON))
 	}
-	p.f("default:\nd.Unknown(%s)\n}\n}\nd.End()\n", wrapped(append([]string{"name"}, known...)))
+	p.f("}\n}\n")
 }

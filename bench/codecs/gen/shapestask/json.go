@@ -5,287 +5,86 @@
 package shapestask
 
 import (
-	"github.com/google/uuid"
 	"taskkit.dev/taskkit/taskjson"
 
 	"taskkit.dev/bench/codecs/shapes"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 12+39*len(v.People))
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 12 + 39*len(v.People) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(v *State) int { return 125 + len(v.Phase) + len(v.After) }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 125+len(v.Phase)+len(v.After))
-	writeState(&e, v)
-	return e.Finish()
-}
+func sizeOfResult(*Result) int { return 44 }
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
+var namesOfSpec = []string{"people"}
 
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 44)
-	writeResult(&e, v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = Result{}
-	readResult(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a shapes.Spec.
 func writeSpec(e *taskjson.Encoder, v *shapes.Spec) {
-	e.Open(`{"people":`)
-	writeSliceOfUUID(e, v.People)
+	e.Open(`{"people":`).UUIDs(v.People)
 	e.EndObject()
 }
 
-// readSpec reads a shapes.Spec.
 func readSpec(d *taskjson.Decoder, v *shapes.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "people":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.People)
-		default:
-			d.Unknown(name, "people")
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // people
+			v.People = d.UUIDs()
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
+var namesOfState = []string{"changed", "skipped", "phase", "after", "last", "checked"}
 
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writeState writes a shapes.State.
 func writeState(e *taskjson.Encoder, v *shapes.State) {
-	e.Open(`{"changed":`)
-	e.Int(int64(v.Changed))
-	e.Next(`,"skipped":`)
-	e.Int(int64(v.Skipped))
-	e.Next(`,"phase":`)
-	e.String(v.Phase)
-	e.Next(`,"after":`)
-	e.String(v.After)
-	e.Next(`,"last":`)
-	e.Bool(v.Last)
-	e.Next(`,"checked":`)
-	e.Time(v.Checked)
+	e.Open(`{"changed":`).Int(int64(v.Changed))
+	e.Next(`,"skipped":`).Int(int64(v.Skipped))
+	e.Next(`,"phase":`).String(v.Phase)
+	e.Next(`,"after":`).String(v.After)
+	e.Next(`,"last":`).Bool(v.Last)
+	e.Next(`,"checked":`).Time(v.Checked)
 	e.EndObject()
 }
 
-// readState reads a shapes.State.
 func readState(d *taskjson.Decoder, v *shapes.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "changed":
-			d.Once(&seen, 0)
-			v.Changed = int(d.Int(0))
-		case "skipped":
-			d.Once(&seen, 1)
-			v.Skipped = int(d.Int(0))
-		case "phase":
-			d.Once(&seen, 2)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // changed
+			v.Changed = d.Int()
+		case 1: // skipped
+			v.Skipped = d.Int()
+		case 2: // phase
 			v.Phase = d.String()
-		case "after":
-			d.Once(&seen, 3)
+		case 3: // after
 			v.After = d.String()
-		case "last":
-			d.Once(&seen, 4)
+		case 4: // last
 			v.Last = d.Bool()
-		case "checked":
-			d.Once(&seen, 5)
+		case 5: // checked
 			v.Checked = d.Time()
-		default:
-			d.Unknown(name, "changed", "skipped", "phase", "after", "last", "checked")
 		}
 	}
-	d.End()
 }
 
-// writeResult writes a shapes.Result.
+var namesOfResult = []string{"counts"}
+
 func writeResult(e *taskjson.Encoder, v *shapes.Result) {
-	e.Open(`{"counts":`)
-	writeMapOfStringToMapOfStringToMapOfStringToInt(e, v.Counts)
+	taskjson.WriteMap(e.Open(`{"counts":`), v.Counts, func(e *taskjson.Encoder, v map[string]map[string]int) {
+		taskjson.WriteMap(e, v, func(e *taskjson.Encoder, v map[string]int) {
+			taskjson.WriteMap(e, v, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
+		})
+	})
 	e.EndObject()
 }
 
-// readResult reads a shapes.Result.
 func readResult(d *taskjson.Decoder, v *shapes.Result) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "counts":
-			d.Once(&seen, 0)
-			readMapOfStringToMapOfStringToMapOfStringToInt(d, &v.Counts)
-		default:
-			d.Unknown(name, "counts")
+	for o := d.Object(namesOfResult); d.Next(&o); {
+		switch o.Field {
+		case 0: // counts
+			taskjson.ReadMap(d, &v.Counts, func(d *taskjson.Decoder) (v map[string]map[string]int) {
+				taskjson.ReadMap(d, &v, func(d *taskjson.Decoder) (v map[string]int) {
+					taskjson.ReadMap(d, &v, (*taskjson.Decoder).Int)
+					return v
+				})
+				return v
+			})
 		}
 	}
-	d.End()
-}
-
-// writeMapOfStringToMapOfStringToMapOfStringToInt writes a map[string]map[string]map[string]int.
-func writeMapOfStringToMapOfStringToMapOfStringToInt(e *taskjson.Encoder, v map[string]map[string]map[string]int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeMapOfStringToMapOfStringToInt(e, x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToMapOfStringToMapOfStringToInt reads a map[string]map[string]map[string]int.
-func readMapOfStringToMapOfStringToMapOfStringToInt(d *taskjson.Decoder, v *map[string]map[string]map[string]int) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]map[string]map[string]int, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x map[string]map[string]int
-		readMapOfStringToMapOfStringToInt(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfStringToMapOfStringToInt writes a map[string]map[string]int.
-func writeMapOfStringToMapOfStringToInt(e *taskjson.Encoder, v map[string]map[string]int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeMapOfStringToInt(e, x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToMapOfStringToInt reads a map[string]map[string]int.
-func readMapOfStringToMapOfStringToInt(d *taskjson.Decoder, v *map[string]map[string]int) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]map[string]int, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x map[string]int
-		readMapOfStringToInt(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfStringToInt writes a map[string]int.
-func writeMapOfStringToInt(e *taskjson.Encoder, v map[string]int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		e.Int(int64(x))
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToInt reads a map[string]int.
-func readMapOfStringToInt(d *taskjson.Decoder, v *map[string]int) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]int, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		m[key] = int(d.Int(0))
-	}
-	d.EndMap(len(m))
-	*v = m
 }

@@ -26,10 +26,10 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[shapes.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shapes.Spec](struct {
 		People []uuid.UUID `json:"people"`
 	}{})
-	runGoGenerate_typeHasChanged[shapes.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shapes.State](struct {
 		Changed int       `json:"changed"`
 		Skipped int       `json:"skipped"`
 		Phase   string    `json:"phase"`
@@ -37,47 +37,44 @@ func _() {
 		Last    bool      `json:"last"`
 		Checked time.Time `json:"checked"`
 	}{})
-	runGoGenerate_typeHasChanged[shapes.Result](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shapes.Result](struct {
 		Counts map[string]map[string]map[string]int `json:"counts"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*shapes.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*shapes.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*shapes.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*shapes.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind shapes is asked to do.
+	// Spec is the input of a task of kind shapes:
+	//
+	//	People []uuid.UUID `json:"people"`
 	Spec = shapes.Spec
-	// State is what a task of kind shapes remembers between batches.
+	// State is the progress of a task of kind shapes, stored with each batch.
 	State = shapes.State
-	// Result is what a task of kind shapes returns to whoever submitted it.
+	// Result is the result of a task of kind shapes.
 	Result = shapes.Result
 	// Task is a task of kind shapes as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind shapes.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:         "shapes",
 	Revision:     1,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 })
 
 // Submit submits a task of kind shapes: it will run if tx commits.

@@ -10,129 +10,43 @@ import (
 	"example.com/campus/executors/setstatus"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 56+len(v.Status))
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 56 + len(v.Status) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 21 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 21)
-	writeState(&e, v)
-	return e.Finish()
-}
+func sizeOfResult(*Result) int { return 21 }
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
+var namesOfSpec = []string{"students", "status"}
 
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 21)
-	writeState(&e, v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = Result{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a setstatus.Spec.
 func writeSpec(e *taskjson.Encoder, v *setstatus.Spec) {
-	e.Open(`{"students":`)
-	writeSliceOfInt(e, v.Students)
-	e.Next(`,"status":`)
-	e.String(v.Status)
+	taskjson.WriteSlice(e.Open(`{"students":`), v.Students, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
+	e.Next(`,"status":`).String(v.Status)
 	e.EndObject()
 }
 
-// readSpec reads a setstatus.Spec.
 func readSpec(d *taskjson.Decoder, v *setstatus.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "students":
-			d.Once(&seen, 0)
-			readSliceOfInt(d, &v.Students)
-		case "status":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // students
+			taskjson.ReadSlice(d, &v.Students, (*taskjson.Decoder).Int)
+		case 1: // status
 			v.Status = d.String()
-		default:
-			d.Unknown(name, "students", "status")
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfInt writes a []int.
-func writeSliceOfInt(e *taskjson.Encoder, v []int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.Int(int64(v[i]))
-	}
-	e.EndArray()
-}
+var namesOfState = []string{"changed"}
 
-// readSliceOfInt reads a []int.
-func readSliceOfInt(d *taskjson.Decoder, v *[]int) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []int{}
-	for d.More() {
-		list = append(list, int(d.Int(0)))
-	}
-	d.End()
-	*v = list
-}
-
-// writeState writes a setstatus.State.
 func writeState(e *taskjson.Encoder, v *setstatus.State) {
-	e.Open(`{"changed":`)
-	e.Int(int64(v.Changed))
+	e.Open(`{"changed":`).Int(int64(v.Changed))
 	e.EndObject()
 }
 
-// readState reads a setstatus.State.
 func readState(d *taskjson.Decoder, v *setstatus.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "changed":
-			d.Once(&seen, 0)
-			v.Changed = int(d.Int(0))
-		default:
-			d.Unknown(name, "changed")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // changed
+			v.Changed = d.Int()
 		}
 	}
-	d.End()
 }

@@ -24,40 +24,38 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[setstatus.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[setstatus.Spec](struct {
 		Students []int  `json:"students" validate:"required,max=100000,unique"`
 		Status   string `json:"status" validate:"required,oneof=active paused exited"`
 	}{})
-	runGoGenerate_typeHasChanged[setstatus.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[setstatus.State](struct {
 		Changed int `json:"changed"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*setstatus.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*setstatus.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*setstatus.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*setstatus.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind set_status is asked to do.
+	// Spec is the input of a task of kind set_status:
+	//
+	//	Students []int  `json:"students"`
+	//	Status   string `json:"status"`
 	Spec = setstatus.Spec
-	// State is what a task of kind set_status remembers between batches.
+	// State is the progress of a task of kind set_status, stored with each batch.
 	State = setstatus.State
-	// Result is what a task of kind set_status returns to whoever submitted it.
+	// Result is the result of a task of kind set_status.
 	Result = setstatus.State
 	// Task is a task of kind set_status as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind set_status.
@@ -65,11 +63,11 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:         "set_status",
 	Revision:     2,
 	BatchSize:    500,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, writeState, readState),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 })
 
 // Submit submits a task of kind set_status: it will run if tx commits.

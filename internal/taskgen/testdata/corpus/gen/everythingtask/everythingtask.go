@@ -28,31 +28,31 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[corpus.Pair](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Pair](struct {
 		Left  string    `json:"left"`
 		Right []float64 `json:"right"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Page[uuid.UUID]](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Page[uuid.UUID]](struct {
 		Items []uuid.UUID `json:"items"`
 		Next  string      `json:"next,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Page[corpus.Pair]](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Page[corpus.Pair]](struct {
 		Items []corpus.Pair `json:"items"`
 		Next  string        `json:"next,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[shape.Circle](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shape.Circle](struct {
 		Center shape.Point `json:"center"`
 		Radius float64     `json:"radius"`
 		Pair   shape.Pair  `json:"pair"`
 	}{})
-	runGoGenerate_typeHasChanged[shape.Point](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shape.Point](struct {
 		X int32 `json:"x"`
 		Y int32 `json:"y"`
 	}{})
-	runGoGenerate_typeHasChanged[shape.Pair](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shape.Pair](struct {
 		A bool `json:"a"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.State](struct {
 		Text   string            `json:"text,omitempty"`
 		Bool   bool              `json:"bool,omitempty"`
 		Int    int64             `json:"int,omitempty"`
@@ -73,32 +73,71 @@ func _() {
 		ZArray [4]byte           `json:"z_array,omitzero"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Everything)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*corpus.Everything)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Everything)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*corpus.Everything)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind every_thing is asked to do.
+	// Spec is the input of a task of kind every_thing:
+	//
+	//	Text    string                         `json:"text"`
+	//	Status  corpus.Status                  `json:"status"`
+	//	Bool    bool                           `json:"bool"`
+	//	Flag    corpus.Flag                    `json:"flag"`
+	//	Int     int                            `json:"int"`
+	//	Int8    int8                           `json:"int8"`
+	//	Int16   corpus.Level                   `json:"int16"`
+	//	Int32   int32                          `json:"int32"`
+	//	Int64   int64                          `json:"int64"`
+	//	Uint    uint                           `json:"uint"`
+	//	Uint8   uint8                          `json:"uint8"`
+	//	Uint16  uint16                         `json:"uint16"`
+	//	Uint32  uint32                         `json:"uint32"`
+	//	Uint64  uint64                         `json:"uint64"`
+	//	Float32 float32                        `json:"float32"`
+	//	Float64 float64                        `json:"float64"`
+	//	Bytes   []byte                         `json:"bytes"`
+	//	Blob    corpus.Blob                    `json:"blob"`
+	//	Raw     json.RawMessage                `json:"raw"`
+	//	Time    time.Time                      `json:"time"`
+	//	UUID    uuid.UUID                      `json:"uuid"`
+	//	Color   corpus.Color                   `json:"color"`
+	//	Range   corpus.Range                   `json:"range"`
+	//	Big     *big.Int                       `json:"big"`
+	//	Strings []string                       `json:"strings"`
+	//	IDs     corpus.IDs                     `json:"ids"`
+	//	Nested  [][]int                        `json:"nested"`
+	//	Triple  [3]float32                     `json:"triple"`
+	//	Pairs   [2]corpus.Pair                 `json:"pairs"`
+	//	Counts  map[string]int                 `json:"counts"`
+	//	ByState map[corpus.Status]corpus.Pair  `json:"by_state"`
+	//	ByID    map[uuid.UUID]corpus.IDs       `json:"by_id"`
+	//	Colors  map[corpus.Color]*corpus.Color `json:"colors"`
+	//	Ranges  map[string]corpus.Range        `json:"ranges"`
+	//	Pair    corpus.Pair                    `json:"pair"`
+	//	Pairs2  []corpus.Pair                  `json:"pairs-2"`
+	//	PairPtr *corpus.Pair                   `json:"pair.ptr"`
+	//	IntPtr  *int                           `json:"int_ptr"`
+	//	TimePtr *time.Time                     `json:"time_ptr"`
+	//	Page    corpus.Page[uuid.UUID]         `json:"page"`
+	//	Pages   corpus.Page[corpus.Pair]       `json:"pages"`
+	//	Circle  shape.Circle                   `json:"circle"`
+	//	Empty   struct{}                       `json:"empty"`
 	Spec = corpus.Spec
-	// State is what a task of kind every_thing remembers between batches.
+	// State is the progress of a task of kind every_thing, stored with each batch.
 	State = corpus.State
-	// Result is what a task of kind every_thing returns to whoever submitted it.
+	// Result is the result of a task of kind every_thing.
 	Result = corpus.Result
 	// Task is a task of kind every_thing as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind every_thing.
@@ -110,11 +149,11 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	MaxBatchSize: 70,
 	SkipPoison:   true,
 	Queue:        "bulk",
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, func(e *taskjson.Encoder, v *corpus.Result) { taskjson.WriteSlicePtr(e, *v, writePair) }, func(d *taskjson.Decoder, v *corpus.Result) { taskjson.ReadSlicePtr(d, v, readPair) }),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 })
 
 // Submit submits a task of kind every_thing: it will run if tx commits.

@@ -15,1249 +15,406 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 1024+len(v.Text)+len(v.Status)+39*len(v.IDs))
-	writeSpec(&e, v)
-	return e.Finish()
+func sizeOfSpec(v *Spec) int {
+	n := 1024 + len(v.Text) + len(v.Status) + 39*len(v.IDs) + len(v.Pair.Left) + 39*len(v.Page.Items) + len(v.Page.Next) + len(v.Pages.Next)
+	if v.PairPtr != nil {
+		n += 51 + len(v.PairPtr.Left)
+	}
+	return n
 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
+func sizeOfState(v *State) int { return 583 + len(v.Text) + len(v.ZText) }
+
+func sizeOfResult(*Result) int { return 32 }
+
+var namesOfSpec = []string{
+	"text", "status", "bool", "flag", "int", "int8", "int16", "int32", "int64",
+	"uint", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+	"bytes", "blob", "raw", "time", "uuid", "color", "range", "big", "strings",
+	"ids", "nested", "triple", "pairs", "counts", "by_state", "by_id",
+	"colors", "ranges", "pair", "pairs-2", "pair.ptr", "int_ptr", "time_ptr",
+	"page", "pages", "circle", "empty",
 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 583+len(v.Text)+len(v.ZText))
-	writeState(&e, v)
-	return e.Finish()
-}
-
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 32)
-	writeResult(&e, *v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = *new(Result)
-	readResult(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a corpus.Spec.
 func writeSpec(e *taskjson.Encoder, v *corpus.Spec) {
-	e.Open(`{"text":`)
-	e.String(v.Text)
-	e.Next(`,"status":`)
-	e.String(string(v.Status))
-	e.Next(`,"bool":`)
-	e.Bool(v.Bool)
-	e.Next(`,"flag":`)
-	e.Bool(bool(v.Flag))
-	e.Next(`,"int":`)
-	e.Int(int64(v.Int))
-	e.Next(`,"int8":`)
-	e.Int(int64(v.Int8))
-	e.Next(`,"int16":`)
-	e.Int(int64(v.Int16))
-	e.Next(`,"int32":`)
-	e.Int(int64(v.Int32))
-	e.Next(`,"int64":`)
-	e.Int(v.Int64)
-	e.Next(`,"uint":`)
-	e.Uint(uint64(v.Uint))
-	e.Next(`,"uint8":`)
-	e.Uint(uint64(v.Uint8))
-	e.Next(`,"uint16":`)
-	e.Uint(uint64(v.Uint16))
-	e.Next(`,"uint32":`)
-	e.Uint(uint64(v.Uint32))
-	e.Next(`,"uint64":`)
-	e.Uint(v.Uint64)
-	e.Next(`,"float32":`)
-	e.Float(float64(v.Float32), 32)
-	e.Next(`,"float64":`)
-	e.Float(v.Float64, 64)
-	e.Next(`,"bytes":`)
-	e.Bytes(v.Bytes)
-	e.Next(`,"blob":`)
-	e.Bytes(v.Blob)
-	e.Next(`,"raw":`)
-	e.Raw(v.Raw)
-	e.Next(`,"time":`)
-	e.Time(v.Time)
-	e.Next(`,"uuid":`)
-	e.UUID(v.UUID)
-	e.Next(`,"color":`)
-	e.Text(&v.Color)
-	e.Next(`,"range":`)
-	e.JSON(&v.Range)
-	e.Next(`,"big":`)
-	writePointerToInt(e, v.Big)
-	e.Next(`,"strings":`)
-	writeSliceOfString(e, v.Strings)
-	e.Next(`,"ids":`)
-	writeIDs(e, v.IDs)
-	e.Next(`,"nested":`)
-	writeSliceOfSliceOfInt(e, v.Nested)
-	e.Next(`,"triple":`)
-	writeArray3OfFloat32(e, &v.Triple)
-	e.Next(`,"pairs":`)
-	writeArray2OfPair(e, &v.Pairs)
-	e.Next(`,"counts":`)
-	writeMapOfStringToInt(e, v.Counts)
-	e.Next(`,"by_state":`)
-	writeMapOfStatusToPair(e, v.ByState)
-	e.Next(`,"by_id":`)
-	writeMapOfUUIDToIDs(e, v.ByID)
-	e.Next(`,"colors":`)
-	writeMapOfColorToPointerToColor(e, v.Colors)
-	e.Next(`,"ranges":`)
-	writeMapOfStringToRange(e, v.Ranges)
-	e.Next(`,"pair":`)
-	writePair(e, &v.Pair)
-	e.Next(`,"pairs-2":`)
-	writeSliceOfPair(e, v.Pairs2)
-	e.Next(`,"pair.ptr":`)
-	writePointerToPair(e, v.PairPtr)
-	e.Next(`,"int_ptr":`)
-	writePointerToInt2(e, v.IntPtr)
-	e.Next(`,"time_ptr":`)
-	writePointerToTime(e, v.TimePtr)
-	e.Next(`,"page":`)
-	writePageOfUUID(e, &v.Page)
-	e.Next(`,"pages":`)
-	writePageOfPair(e, &v.Pages)
-	e.Next(`,"circle":`)
-	writeCircle(e, &v.Circle)
-	e.Next(`,"empty":`)
-	writeEmpty(e, &v.Empty)
+	e.Open(`{"text":`).String(v.Text)
+	e.Next(`,"status":`).String(string(v.Status))
+	e.Next(`,"bool":`).Bool(v.Bool)
+	e.Next(`,"flag":`).Bool(bool(v.Flag))
+	e.Next(`,"int":`).Int(int64(v.Int))
+	e.Next(`,"int8":`).Int(int64(v.Int8))
+	e.Next(`,"int16":`).Int(int64(v.Int16))
+	e.Next(`,"int32":`).Int(int64(v.Int32))
+	e.Next(`,"int64":`).Int(v.Int64)
+	e.Next(`,"uint":`).Uint(uint64(v.Uint))
+	e.Next(`,"uint8":`).Uint(uint64(v.Uint8))
+	e.Next(`,"uint16":`).Uint(uint64(v.Uint16))
+	e.Next(`,"uint32":`).Uint(uint64(v.Uint32))
+	e.Next(`,"uint64":`).Uint(v.Uint64)
+	e.Next(`,"float32":`).Float(float64(v.Float32), 32)
+	e.Next(`,"float64":`).Float(v.Float64, 64)
+	e.Next(`,"bytes":`).Bytes(v.Bytes)
+	e.Next(`,"blob":`).Bytes(v.Blob)
+	e.Next(`,"raw":`).Raw(v.Raw)
+	e.Next(`,"time":`).Time(v.Time)
+	e.Next(`,"uuid":`).UUID(v.UUID)
+	e.Next(`,"color":`).Text(&v.Color)
+	e.Next(`,"range":`).JSON(&v.Range)
+	taskjson.WritePointer(e.Next(`,"big":`), v.Big, func(e *taskjson.Encoder, v *big.Int) { e.JSON(v) })
+	e.Next(`,"strings":`).Strings(v.Strings)
+	e.Next(`,"ids":`).UUIDs(v.IDs)
+	taskjson.WriteSlice(e.Next(`,"nested":`), v.Nested, func(e *taskjson.Encoder, v []int) {
+		taskjson.WriteSlice(e, v, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
+	})
+	taskjson.WriteSlice(e.Next(`,"triple":`), v.Triple[:], func(e *taskjson.Encoder, v float32) { e.Float(float64(v), 32) })
+	taskjson.WriteSlicePtr(e.Next(`,"pairs":`), v.Pairs[:], writePair)
+	taskjson.WriteMap(e.Next(`,"counts":`), v.Counts, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
+	taskjson.WriteMap(e.Next(`,"by_state":`), v.ByState, func(e *taskjson.Encoder, v corpus.Pair) { writePair(e, &v) })
+	taskjson.WriteTextMap(e.Next(`,"by_id":`), v.ByID, func(e *taskjson.Encoder, v corpus.IDs) { e.UUIDs(v) })
+	taskjson.WriteTextMap(e.Next(`,"colors":`), v.Colors, func(e *taskjson.Encoder, v *corpus.Color) {
+		taskjson.WritePointer(e, v, func(e *taskjson.Encoder, v *corpus.Color) { e.Text(v) })
+	})
+	taskjson.WriteMap(e.Next(`,"ranges":`), v.Ranges, func(e *taskjson.Encoder, v corpus.Range) { e.JSON(&v) })
+	writePair(e.Next(`,"pair":`), &v.Pair)
+	taskjson.WriteSlicePtr(e.Next(`,"pairs-2":`), v.Pairs2, writePair)
+	taskjson.WritePointer(e.Next(`,"pair.ptr":`), v.PairPtr, writePair)
+	taskjson.WritePointer(e.Next(`,"int_ptr":`), v.IntPtr, func(e *taskjson.Encoder, v *int) { e.Int(int64(*v)) })
+	taskjson.WritePointer(e.Next(`,"time_ptr":`), v.TimePtr, func(e *taskjson.Encoder, v *time.Time) { e.Time(*v) })
+	writePageOfUUID(e.Next(`,"page":`), &v.Page)
+	writePageOfPair(e.Next(`,"pages":`), &v.Pages)
+	writeCircle(e.Next(`,"circle":`), &v.Circle)
+	writeEmpty(e.Next(`,"empty":`), &v.Empty)
 	e.EndObject()
 }
 
-// readSpec reads a corpus.Spec.
 func readSpec(d *taskjson.Decoder, v *corpus.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "text":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // text
 			v.Text = d.String()
-		case "status":
-			d.Once(&seen, 1)
+		case 1: // status
 			v.Status = corpus.Status(d.String())
-		case "bool":
-			d.Once(&seen, 2)
+		case 2: // bool
 			v.Bool = d.Bool()
-		case "flag":
-			d.Once(&seen, 3)
+		case 3: // flag
 			v.Flag = corpus.Flag(d.Bool())
-		case "int":
-			d.Once(&seen, 4)
-			v.Int = int(d.Int(0))
-		case "int8":
-			d.Once(&seen, 5)
-			v.Int8 = int8(d.Int(8))
-		case "int16":
-			d.Once(&seen, 6)
-			v.Int16 = corpus.Level(d.Int(16))
-		case "int32":
-			d.Once(&seen, 7)
-			v.Int32 = int32(d.Int(32))
-		case "int64":
-			d.Once(&seen, 8)
-			v.Int64 = d.Int(64)
-		case "uint":
-			d.Once(&seen, 9)
-			v.Uint = uint(d.Uint(0))
-		case "uint8":
-			d.Once(&seen, 10)
-			v.Uint8 = uint8(d.Uint(8))
-		case "uint16":
-			d.Once(&seen, 11)
-			v.Uint16 = uint16(d.Uint(16))
-		case "uint32":
-			d.Once(&seen, 12)
-			v.Uint32 = uint32(d.Uint(32))
-		case "uint64":
-			d.Once(&seen, 13)
-			v.Uint64 = d.Uint(64)
-		case "float32":
-			d.Once(&seen, 14)
-			v.Float32 = float32(d.Float(32))
-		case "float64":
-			d.Once(&seen, 15)
-			v.Float64 = d.Float(64)
-		case "bytes":
-			d.Once(&seen, 16)
-			if !d.Null() {
-				v.Bytes = d.Bytes()
-			}
-		case "blob":
-			d.Once(&seen, 17)
-			if !d.Null() {
-				v.Blob = d.Bytes()
-			}
-		case "raw":
-			d.Once(&seen, 18)
+		case 4: // int
+			v.Int = d.Int()
+		case 5: // int8
+			v.Int8 = d.Int8()
+		case 6: // int16
+			v.Int16 = corpus.Level(d.Int16())
+		case 7: // int32
+			v.Int32 = d.Int32()
+		case 8: // int64
+			v.Int64 = d.Int64()
+		case 9: // uint
+			v.Uint = d.Uint()
+		case 10: // uint8
+			v.Uint8 = d.Uint8()
+		case 11: // uint16
+			v.Uint16 = d.Uint16()
+		case 12: // uint32
+			v.Uint32 = d.Uint32()
+		case 13: // uint64
+			v.Uint64 = d.Uint64()
+		case 14: // float32
+			v.Float32 = d.Float32()
+		case 15: // float64
+			v.Float64 = d.Float64()
+		case 16: // bytes
+			v.Bytes = d.Bytes()
+		case 17: // blob
+			v.Blob = d.Bytes()
+		case 18: // raw
 			v.Raw = d.Raw()
-		case "time":
-			d.Once(&seen, 19)
+		case 19: // time
 			v.Time = d.Time()
-		case "uuid":
-			d.Once(&seen, 20)
+		case 20: // uuid
 			v.UUID = d.UUID()
-		case "color":
-			d.Once(&seen, 21)
+		case 21: // color
 			d.Text(&v.Color)
-		case "range":
-			d.Once(&seen, 22)
+		case 22: // range
 			d.JSON(&v.Range)
-		case "big":
-			d.Once(&seen, 23)
-			readPointerToInt(d, &v.Big)
-		case "strings":
-			d.Once(&seen, 24)
-			readSliceOfString(d, &v.Strings)
-		case "ids":
-			d.Once(&seen, 25)
-			readIDs(d, &v.IDs)
-		case "nested":
-			d.Once(&seen, 26)
-			readSliceOfSliceOfInt(d, &v.Nested)
-		case "triple":
-			d.Once(&seen, 27)
-			readArray3OfFloat32(d, &v.Triple)
-		case "pairs":
-			d.Once(&seen, 28)
-			readArray2OfPair(d, &v.Pairs)
-		case "counts":
-			d.Once(&seen, 29)
-			readMapOfStringToInt(d, &v.Counts)
-		case "by_state":
-			d.Once(&seen, 30)
-			readMapOfStatusToPair(d, &v.ByState)
-		case "by_id":
-			d.Once(&seen, 31)
-			readMapOfUUIDToIDs(d, &v.ByID)
-		case "colors":
-			d.Once(&seen, 32)
-			readMapOfColorToPointerToColor(d, &v.Colors)
-		case "ranges":
-			d.Once(&seen, 33)
-			readMapOfStringToRange(d, &v.Ranges)
-		case "pair":
-			d.Once(&seen, 34)
+		case 23: // big
+			taskjson.ReadPointer(d, &v.Big, func(d *taskjson.Decoder, v *big.Int) { d.JSON(v) })
+		case 24: // strings
+			v.Strings = d.Strings()
+		case 25: // ids
+			v.IDs = d.UUIDs()
+		case 26: // nested
+			taskjson.ReadSlicePtr(d, &v.Nested, func(d *taskjson.Decoder, v *[]int) { taskjson.ReadSlice(d, v, (*taskjson.Decoder).Int) })
+		case 27: // triple
+			taskjson.ReadArray(d, v.Triple[:], func(d *taskjson.Decoder, v *float32) { *v = d.Float32() })
+		case 28: // pairs
+			taskjson.ReadArray(d, v.Pairs[:], readPair)
+		case 29: // counts
+			taskjson.ReadMap(d, &v.Counts, (*taskjson.Decoder).Int)
+		case 30: // by_state
+			taskjson.ReadMap(d, &v.ByState, func(d *taskjson.Decoder) (v corpus.Pair) { readPair(d, &v); return v })
+		case 31: // by_id
+			taskjson.ReadTextMap(d, &v.ByID, func(d *taskjson.Decoder) corpus.IDs { return d.UUIDs() })
+		case 32: // colors
+			taskjson.ReadTextMap(d, &v.Colors, func(d *taskjson.Decoder) (v *corpus.Color) {
+				taskjson.ReadPointer(d, &v, func(d *taskjson.Decoder, v *corpus.Color) { d.Text(v) })
+				return v
+			})
+		case 33: // ranges
+			taskjson.ReadMap(d, &v.Ranges, func(d *taskjson.Decoder) (v corpus.Range) { d.JSON(&v); return v })
+		case 34: // pair
 			readPair(d, &v.Pair)
-		case "pairs-2":
-			d.Once(&seen, 35)
-			readSliceOfPair(d, &v.Pairs2)
-		case "pair.ptr":
-			d.Once(&seen, 36)
-			readPointerToPair(d, &v.PairPtr)
-		case "int_ptr":
-			d.Once(&seen, 37)
-			readPointerToInt2(d, &v.IntPtr)
-		case "time_ptr":
-			d.Once(&seen, 38)
-			readPointerToTime(d, &v.TimePtr)
-		case "page":
-			d.Once(&seen, 39)
+		case 35: // pairs-2
+			taskjson.ReadSlicePtr(d, &v.Pairs2, readPair)
+		case 36: // pair.ptr
+			taskjson.ReadPointer(d, &v.PairPtr, readPair)
+		case 37: // int_ptr
+			taskjson.ReadPointer(d, &v.IntPtr, func(d *taskjson.Decoder, v *int) { *v = d.Int() })
+		case 38: // time_ptr
+			taskjson.ReadPointer(d, &v.TimePtr, func(d *taskjson.Decoder, v *time.Time) { *v = d.Time() })
+		case 39: // page
 			readPageOfUUID(d, &v.Page)
-		case "pages":
-			d.Once(&seen, 40)
+		case 40: // pages
 			readPageOfPair(d, &v.Pages)
-		case "circle":
-			d.Once(&seen, 41)
+		case 41: // circle
 			readCircle(d, &v.Circle)
-		case "empty":
-			d.Once(&seen, 42)
+		case 42: // empty
 			readEmpty(d, &v.Empty)
-		default:
-			d.Unknown(
-				name, "text", "status", "bool", "flag", "int", "int8", "int16", "int32",
-				"int64", "uint", "uint8", "uint16", "uint32", "uint64", "float32",
-				"float64", "bytes", "blob", "raw", "time", "uuid", "color", "range", "big",
-				"strings", "ids", "nested", "triple", "pairs", "counts", "by_state",
-				"by_id", "colors", "ranges", "pair", "pairs-2", "pair.ptr", "int_ptr",
-				"time_ptr", "page", "pages", "circle", "empty",
-			)
 		}
 	}
-	d.End()
 }
 
-// writePointerToInt writes a *big.Int.
-func writePointerToInt(e *taskjson.Encoder, v *big.Int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.JSON(v)
-}
+var namesOfPair = []string{"left", "right"}
 
-// readPointerToInt reads a *big.Int.
-func readPointerToInt(d *taskjson.Decoder, v **big.Int) {
-	if d.Null() {
-		return
-	}
-	*v = new(big.Int)
-	d.JSON(*v)
-}
-
-// writeSliceOfString writes a []string.
-func writeSliceOfString(e *taskjson.Encoder, v []string) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.String(v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfString reads a []string.
-func readSliceOfString(d *taskjson.Decoder, v *[]string) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []string{}
-	for d.More() {
-		list = append(list, d.String())
-	}
-	d.End()
-	*v = list
-}
-
-// writeIDs writes a corpus.IDs.
-func writeIDs(e *taskjson.Encoder, v corpus.IDs) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
-
-// readIDs reads a corpus.IDs.
-func readIDs(d *taskjson.Decoder, v *corpus.IDs) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make(corpus.IDs, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writeSliceOfSliceOfInt writes a [][]int.
-func writeSliceOfSliceOfInt(e *taskjson.Encoder, v [][]int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeSliceOfInt(e, v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfSliceOfInt reads a [][]int.
-func readSliceOfSliceOfInt(d *taskjson.Decoder, v *[][]int) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := [][]int{}
-	var zero []int
-	for d.More() {
-		list = append(list, zero)
-		readSliceOfInt(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writeSliceOfInt writes a []int.
-func writeSliceOfInt(e *taskjson.Encoder, v []int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.Int(int64(v[i]))
-	}
-	e.EndArray()
-}
-
-// readSliceOfInt reads a []int.
-func readSliceOfInt(d *taskjson.Decoder, v *[]int) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []int{}
-	for d.More() {
-		list = append(list, int(d.Int(0)))
-	}
-	d.End()
-	*v = list
-}
-
-// writeArray3OfFloat32 writes a [3]float32.
-func writeArray3OfFloat32(e *taskjson.Encoder, v *[3]float32) {
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.Float(float64(v[i]), 32)
-	}
-	e.EndArray()
-}
-
-// readArray3OfFloat32 reads a [3]float32.
-func readArray3OfFloat32(d *taskjson.Decoder, v *[3]float32) {
-	if !d.BeginArray() {
-		return
-	}
-	for i := range v {
-		if !d.More() {
-			d.Short(i, len(v))
-			return
-		}
-		v[i] = float32(d.Float(32))
-	}
-	d.End()
-}
-
-// writeArray2OfPair writes a [2]corpus.Pair.
-func writeArray2OfPair(e *taskjson.Encoder, v *[2]corpus.Pair) {
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writePair(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readArray2OfPair reads a [2]corpus.Pair.
-func readArray2OfPair(d *taskjson.Decoder, v *[2]corpus.Pair) {
-	if !d.BeginArray() {
-		return
-	}
-	for i := range v {
-		if !d.More() {
-			d.Short(i, len(v))
-			return
-		}
-		readPair(d, &v[i])
-	}
-	d.End()
-}
-
-// writePair writes a corpus.Pair.
 func writePair(e *taskjson.Encoder, v *corpus.Pair) {
-	e.Open(`{"left":`)
-	e.String(v.Left)
-	e.Next(`,"right":`)
-	writeSliceOfFloat64(e, v.Right)
+	e.Open(`{"left":`).String(v.Left)
+	taskjson.WriteSlice(e.Next(`,"right":`), v.Right, func(e *taskjson.Encoder, v float64) { e.Float(v, 64) })
 	e.EndObject()
 }
 
-// readPair reads a corpus.Pair.
 func readPair(d *taskjson.Decoder, v *corpus.Pair) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "left":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfPair); d.Next(&o); {
+		switch o.Field {
+		case 0: // left
 			v.Left = d.String()
-		case "right":
-			d.Once(&seen, 1)
-			readSliceOfFloat64(d, &v.Right)
-		default:
-			d.Unknown(name, "left", "right")
+		case 1: // right
+			taskjson.ReadSlice(d, &v.Right, (*taskjson.Decoder).Float64)
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfFloat64 writes a []float64.
-func writeSliceOfFloat64(e *taskjson.Encoder, v []float64) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.Float(v[i], 64)
-	}
-	e.EndArray()
-}
+var namesOfPageOfUUID = []string{"items", "next"}
 
-// readSliceOfFloat64 reads a []float64.
-func readSliceOfFloat64(d *taskjson.Decoder, v *[]float64) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []float64{}
-	for d.More() {
-		list = append(list, d.Float(64))
-	}
-	d.End()
-	*v = list
-}
-
-// writeMapOfStringToInt writes a map[string]int.
-func writeMapOfStringToInt(e *taskjson.Encoder, v map[string]int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		e.Int(int64(x))
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToInt reads a map[string]int.
-func readMapOfStringToInt(d *taskjson.Decoder, v *map[string]int) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]int, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		m[key] = int(d.Int(0))
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfStatusToPair writes a map[corpus.Status]corpus.Pair.
-func writeMapOfStatusToPair(e *taskjson.Encoder, v map[corpus.Status]corpus.Pair) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writePair(e, &x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStatusToPair reads a map[corpus.Status]corpus.Pair.
-func readMapOfStatusToPair(d *taskjson.Decoder, v *map[corpus.Status]corpus.Pair) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[corpus.Status]corpus.Pair, d.Members())
-	var last corpus.Status
-	for d.More() {
-		key := corpus.Status(d.Key())
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.Pair
-		readPair(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfUUIDToIDs writes a map[uuid.UUID]corpus.IDs.
-func writeMapOfUUIDToIDs(e *taskjson.Encoder, v map[uuid.UUID]corpus.IDs) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for _, key := range taskjson.TextKeys(e, v) {
-		e.Key(key.Text)
-		x := v[key.Key]
-		writeIDs(e, x)
-	}
-	e.EndObject()
-}
-
-// readMapOfUUIDToIDs reads a map[uuid.UUID]corpus.IDs.
-func readMapOfUUIDToIDs(d *taskjson.Decoder, v *map[uuid.UUID]corpus.IDs) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[uuid.UUID]corpus.IDs, d.Members())
-	for d.More() {
-		var key uuid.UUID
-		d.TextKey(&key)
-		if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.IDs
-		readIDs(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfColorToPointerToColor writes a map[corpus.Color]*corpus.Color.
-func writeMapOfColorToPointerToColor(e *taskjson.Encoder, v map[corpus.Color]*corpus.Color) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for _, key := range taskjson.TextKeys(e, v) {
-		e.Key(key.Text)
-		x := v[key.Key]
-		writePointerToColor(e, x)
-	}
-	e.EndObject()
-}
-
-// readMapOfColorToPointerToColor reads a map[corpus.Color]*corpus.Color.
-func readMapOfColorToPointerToColor(d *taskjson.Decoder, v *map[corpus.Color]*corpus.Color) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[corpus.Color]*corpus.Color, d.Members())
-	for d.More() {
-		var key corpus.Color
-		d.TextKey(&key)
-		if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x *corpus.Color
-		readPointerToColor(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writePointerToColor writes a *corpus.Color.
-func writePointerToColor(e *taskjson.Encoder, v *corpus.Color) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Text(v)
-}
-
-// readPointerToColor reads a *corpus.Color.
-func readPointerToColor(d *taskjson.Decoder, v **corpus.Color) {
-	if d.Null() {
-		return
-	}
-	*v = new(corpus.Color)
-	d.Text(*v)
-}
-
-// writeMapOfStringToRange writes a map[string]corpus.Range.
-func writeMapOfStringToRange(e *taskjson.Encoder, v map[string]corpus.Range) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		e.JSON(&x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToRange reads a map[string]corpus.Range.
-func readMapOfStringToRange(d *taskjson.Decoder, v *map[string]corpus.Range) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]corpus.Range, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.Range
-		d.JSON(&x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeSliceOfPair writes a []corpus.Pair.
-func writeSliceOfPair(e *taskjson.Encoder, v []corpus.Pair) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writePair(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfPair reads a []corpus.Pair.
-func readSliceOfPair(d *taskjson.Decoder, v *[]corpus.Pair) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []corpus.Pair{}
-	var zero corpus.Pair
-	for d.More() {
-		list = append(list, zero)
-		readPair(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writePointerToPair writes a *corpus.Pair.
-func writePointerToPair(e *taskjson.Encoder, v *corpus.Pair) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	writePair(e, v)
-}
-
-// readPointerToPair reads a *corpus.Pair.
-func readPointerToPair(d *taskjson.Decoder, v **corpus.Pair) {
-	if d.Null() {
-		return
-	}
-	*v = new(corpus.Pair)
-	readPair(d, *v)
-}
-
-// writePointerToInt2 writes a *int.
-func writePointerToInt2(e *taskjson.Encoder, v *int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Int(int64(*v))
-}
-
-// readPointerToInt2 reads a *int.
-func readPointerToInt2(d *taskjson.Decoder, v **int) {
-	if d.Null() {
-		return
-	}
-	*v = new(int)
-	**v = int(d.Int(0))
-}
-
-// writePointerToTime writes a *time.Time.
-func writePointerToTime(e *taskjson.Encoder, v *time.Time) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Time(*v)
-}
-
-// readPointerToTime reads a *time.Time.
-func readPointerToTime(d *taskjson.Decoder, v **time.Time) {
-	if d.Null() {
-		return
-	}
-	*v = new(time.Time)
-	**v = d.Time()
-}
-
-// writePageOfUUID writes a corpus.Page[uuid.UUID].
 func writePageOfUUID(e *taskjson.Encoder, v *corpus.Page[uuid.UUID]) {
-	e.Open(`{"items":`)
-	writeSliceOfUUID(e, v.Items)
+	e.Open(`{"items":`).UUIDs(v.Items)
 	if v.Next != "" {
-		e.Next(`,"next":`)
-		e.String(v.Next)
+		e.Next(`,"next":`).String(v.Next)
 	}
 	e.EndObject()
 }
 
-// readPageOfUUID reads a corpus.Page[uuid.UUID].
 func readPageOfUUID(d *taskjson.Decoder, v *corpus.Page[uuid.UUID]) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "items":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.Items)
-		case "next":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfPageOfUUID); d.Next(&o); {
+		switch o.Field {
+		case 0: // items
+			v.Items = d.UUIDs()
+		case 1: // next
 			v.Next = d.String()
-		default:
-			d.Unknown(name, "items", "next")
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
+var namesOfPageOfPair = []string{"items", "next"}
 
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writePageOfPair writes a corpus.Page[corpus.Pair].
 func writePageOfPair(e *taskjson.Encoder, v *corpus.Page[corpus.Pair]) {
-	e.Open(`{"items":`)
-	writeSliceOfPair(e, v.Items)
+	taskjson.WriteSlicePtr(e.Open(`{"items":`), v.Items, writePair)
 	if v.Next != "" {
-		e.Next(`,"next":`)
-		e.String(v.Next)
+		e.Next(`,"next":`).String(v.Next)
 	}
 	e.EndObject()
 }
 
-// readPageOfPair reads a corpus.Page[corpus.Pair].
 func readPageOfPair(d *taskjson.Decoder, v *corpus.Page[corpus.Pair]) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "items":
-			d.Once(&seen, 0)
-			readSliceOfPair(d, &v.Items)
-		case "next":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfPageOfPair); d.Next(&o); {
+		switch o.Field {
+		case 0: // items
+			taskjson.ReadSlicePtr(d, &v.Items, readPair)
+		case 1: // next
 			v.Next = d.String()
-		default:
-			d.Unknown(name, "items", "next")
 		}
 	}
-	d.End()
 }
 
-// writeCircle writes a shape.Circle.
+var namesOfCircle = []string{"center", "radius", "pair"}
+
 func writeCircle(e *taskjson.Encoder, v *shape.Circle) {
-	e.Open(`{"center":`)
-	writePoint(e, &v.Center)
-	e.Next(`,"radius":`)
-	e.Float(v.Radius, 64)
-	e.Next(`,"pair":`)
-	writePair2(e, &v.Pair)
+	writePoint(e.Open(`{"center":`), &v.Center)
+	e.Next(`,"radius":`).Float(v.Radius, 64)
+	writePair2(e.Next(`,"pair":`), &v.Pair)
 	e.EndObject()
 }
 
-// readCircle reads a shape.Circle.
 func readCircle(d *taskjson.Decoder, v *shape.Circle) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "center":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfCircle); d.Next(&o); {
+		switch o.Field {
+		case 0: // center
 			readPoint(d, &v.Center)
-		case "radius":
-			d.Once(&seen, 1)
-			v.Radius = d.Float(64)
-		case "pair":
-			d.Once(&seen, 2)
+		case 1: // radius
+			v.Radius = d.Float64()
+		case 2: // pair
 			readPair2(d, &v.Pair)
-		default:
-			d.Unknown(name, "center", "radius", "pair")
 		}
 	}
-	d.End()
 }
 
-// writePoint writes a shape.Point.
+var namesOfPoint = []string{"x", "y"}
+
 func writePoint(e *taskjson.Encoder, v *shape.Point) {
-	e.Open(`{"x":`)
-	e.Int(int64(v.X))
-	e.Next(`,"y":`)
-	e.Int(int64(v.Y))
+	e.Open(`{"x":`).Int(int64(v.X))
+	e.Next(`,"y":`).Int(int64(v.Y))
 	e.EndObject()
 }
 
-// readPoint reads a shape.Point.
 func readPoint(d *taskjson.Decoder, v *shape.Point) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "x":
-			d.Once(&seen, 0)
-			v.X = int32(d.Int(32))
-		case "y":
-			d.Once(&seen, 1)
-			v.Y = int32(d.Int(32))
-		default:
-			d.Unknown(name, "x", "y")
+	for o := d.Object(namesOfPoint); d.Next(&o); {
+		switch o.Field {
+		case 0: // x
+			v.X = d.Int32()
+		case 1: // y
+			v.Y = d.Int32()
 		}
 	}
-	d.End()
 }
 
-// writePair2 writes a shape.Pair.
+var namesOfPair2 = []string{"a"}
+
 func writePair2(e *taskjson.Encoder, v *shape.Pair) {
-	e.Open(`{"a":`)
-	e.Bool(v.A)
+	e.Open(`{"a":`).Bool(v.A)
 	e.EndObject()
 }
 
-// readPair2 reads a shape.Pair.
 func readPair2(d *taskjson.Decoder, v *shape.Pair) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "a":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfPair2); d.Next(&o); {
+		switch o.Field {
+		case 0: // a
 			v.A = d.Bool()
-		default:
-			d.Unknown(name, "a")
 		}
 	}
-	d.End()
 }
 
-// writeEmpty writes a struct{}.
 func writeEmpty(e *taskjson.Encoder, v *struct{}) {
 	e.BeginObject()
 	e.EndObject()
 }
 
-// readEmpty reads a struct{}.
 func readEmpty(d *taskjson.Decoder, v *struct{}) {
-	if !d.BeginObject() {
-		return
+	for o := d.Object(nil); d.Next(&o); {
 	}
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		default:
-			d.Unknown(name)
-		}
-	}
-	d.End()
 }
 
-// writeState writes a corpus.State.
+var namesOfState = []string{
+	"text", "bool", "int", "float", "bytes", "raw", "list", "map", "ptr",
+	"z_text", "z_float", "z_time", "z_time_p", "z_uuid", "z_range", "z_list",
+	"z_both", "z_array",
+}
+
 func writeState(e *taskjson.Encoder, v *corpus.State) {
 	e.BeginObject()
 	if v.Text != "" {
-		e.Name("text")
-		e.String(v.Text)
+		e.Name("text").String(v.Text)
 	}
 	if v.Bool {
-		e.Name("bool")
-		e.Bool(v.Bool)
+		e.Name("bool").Bool(v.Bool)
 	}
 	if v.Int != 0 {
-		e.Name("int")
-		e.Int(v.Int)
+		e.Name("int").Int(v.Int)
 	}
 	if v.Float != 0 {
-		e.Name("float")
-		e.Float(v.Float, 64)
+		e.Name("float").Float(v.Float, 64)
 	}
 	if len(v.Bytes) != 0 {
-		e.Name("bytes")
-		e.Bytes(v.Bytes)
+		e.Name("bytes").Bytes(v.Bytes)
 	}
 	if len(v.Raw) != 0 {
-		e.Name("raw")
-		e.Raw(v.Raw)
+		e.Name("raw").Raw(v.Raw)
 	}
 	if len(v.List) != 0 {
-		e.Name("list")
-		writeSliceOfInt(e, v.List)
+		taskjson.WriteSlice(e.Name("list"), v.List, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
 	}
 	if len(v.Map) != 0 {
-		e.Name("map")
-		writeMapOfStringToString(e, v.Map)
+		taskjson.WriteMap(e.Name("map"), v.Map, (*taskjson.Encoder).String)
 	}
 	if v.Ptr != nil {
-		e.Name("ptr")
-		writePointerToInt2(e, v.Ptr)
+		e.Name("ptr").Int(int64(*v.Ptr))
 	}
 	if v.ZText != "" {
-		e.Name("z_text")
-		e.String(v.ZText)
+		e.Name("z_text").String(v.ZText)
 	}
 	if v.ZFloat != 0 {
-		e.Name("z_float")
-		e.Float(v.ZFloat, 64)
+		e.Name("z_float").Float(v.ZFloat, 64)
 	}
 	if !v.ZTime.IsZero() {
-		e.Name("z_time")
-		e.Time(v.ZTime)
+		e.Name("z_time").Time(v.ZTime)
 	}
 	if v.ZTimeP != nil && !v.ZTimeP.IsZero() {
-		e.Name("z_time_p")
-		writePointerToTime(e, v.ZTimeP)
+		e.Name("z_time_p").Time(*v.ZTimeP)
 	}
 	if v.ZUUID != (uuid.UUID{}) {
-		e.Name("z_uuid")
-		e.UUID(v.ZUUID)
+		e.Name("z_uuid").UUID(v.ZUUID)
 	}
 	if !v.ZRange.IsZero() {
-		e.Name("z_range")
-		e.JSON(&v.ZRange)
+		e.Name("z_range").JSON(&v.ZRange)
 	}
 	if v.ZList != nil {
-		e.Name("z_list")
-		writeSliceOfInt(e, v.ZList)
+		taskjson.WriteSlice(e.Name("z_list"), v.ZList, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
 	}
 	if len(v.ZBoth) != 0 && v.ZBoth != nil {
-		e.Name("z_both")
-		writeSliceOfInt(e, v.ZBoth)
+		taskjson.WriteSlice(e.Name("z_both"), v.ZBoth, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
 	}
 	if v.ZArray != ([4]byte{}) {
-		e.Name("z_array")
-		writeArray4OfByte(e, &v.ZArray)
+		taskjson.WriteSlice(e.Name("z_array"), v.ZArray[:], func(e *taskjson.Encoder, v byte) { e.Uint(uint64(v)) })
 	}
 	e.EndObject()
 }
 
-// readState reads a corpus.State.
 func readState(d *taskjson.Decoder, v *corpus.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "text":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // text
 			v.Text = d.String()
-		case "bool":
-			d.Once(&seen, 1)
+		case 1: // bool
 			v.Bool = d.Bool()
-		case "int":
-			d.Once(&seen, 2)
-			v.Int = d.Int(64)
-		case "float":
-			d.Once(&seen, 3)
-			v.Float = d.Float(64)
-		case "bytes":
-			d.Once(&seen, 4)
-			if !d.Null() {
-				v.Bytes = d.Bytes()
-			}
-		case "raw":
-			d.Once(&seen, 5)
+		case 2: // int
+			v.Int = d.Int64()
+		case 3: // float
+			v.Float = d.Float64()
+		case 4: // bytes
+			v.Bytes = d.Bytes()
+		case 5: // raw
 			v.Raw = d.Raw()
-		case "list":
-			d.Once(&seen, 6)
-			readSliceOfInt(d, &v.List)
-		case "map":
-			d.Once(&seen, 7)
-			readMapOfStringToString(d, &v.Map)
-		case "ptr":
-			d.Once(&seen, 8)
-			readPointerToInt2(d, &v.Ptr)
-		case "z_text":
-			d.Once(&seen, 9)
+		case 6: // list
+			taskjson.ReadSlice(d, &v.List, (*taskjson.Decoder).Int)
+		case 7: // map
+			taskjson.ReadMap(d, &v.Map, (*taskjson.Decoder).String)
+		case 8: // ptr
+			taskjson.ReadPointer(d, &v.Ptr, func(d *taskjson.Decoder, v *int) { *v = d.Int() })
+		case 9: // z_text
 			v.ZText = d.String()
-		case "z_float":
-			d.Once(&seen, 10)
-			v.ZFloat = d.Float(64)
-		case "z_time":
-			d.Once(&seen, 11)
+		case 10: // z_float
+			v.ZFloat = d.Float64()
+		case 11: // z_time
 			v.ZTime = d.Time()
-		case "z_time_p":
-			d.Once(&seen, 12)
-			readPointerToTime(d, &v.ZTimeP)
-		case "z_uuid":
-			d.Once(&seen, 13)
+		case 12: // z_time_p
+			taskjson.ReadPointer(d, &v.ZTimeP, func(d *taskjson.Decoder, v *time.Time) { *v = d.Time() })
+		case 13: // z_uuid
 			v.ZUUID = d.UUID()
-		case "z_range":
-			d.Once(&seen, 14)
+		case 14: // z_range
 			d.JSON(&v.ZRange)
-		case "z_list":
-			d.Once(&seen, 15)
-			readSliceOfInt(d, &v.ZList)
-		case "z_both":
-			d.Once(&seen, 16)
-			readSliceOfInt(d, &v.ZBoth)
-		case "z_array":
-			d.Once(&seen, 17)
-			readArray4OfByte(d, &v.ZArray)
-		default:
-			d.Unknown(
-				name, "text", "bool", "int", "float", "bytes", "raw", "list", "map", "ptr",
-				"z_text", "z_float", "z_time", "z_time_p", "z_uuid", "z_range", "z_list",
-				"z_both", "z_array",
-			)
+		case 15: // z_list
+			taskjson.ReadSlice(d, &v.ZList, (*taskjson.Decoder).Int)
+		case 16: // z_both
+			taskjson.ReadSlice(d, &v.ZBoth, (*taskjson.Decoder).Int)
+		case 17: // z_array
+			taskjson.ReadArray(d, v.ZArray[:], func(d *taskjson.Decoder, v *byte) { *v = byte(d.Uint8()) })
 		}
 	}
-	d.End()
-}
-
-// writeMapOfStringToString writes a map[string]string.
-func writeMapOfStringToString(e *taskjson.Encoder, v map[string]string) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		e.String(x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToString reads a map[string]string.
-func readMapOfStringToString(d *taskjson.Decoder, v *map[string]string) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]string, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		m[key] = d.String()
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeArray4OfByte writes a [4]byte.
-func writeArray4OfByte(e *taskjson.Encoder, v *[4]byte) {
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.Uint(uint64(v[i]))
-	}
-	e.EndArray()
-}
-
-// readArray4OfByte reads a [4]byte.
-func readArray4OfByte(d *taskjson.Decoder, v *[4]byte) {
-	if !d.BeginArray() {
-		return
-	}
-	for i := range v {
-		if !d.More() {
-			d.Short(i, len(v))
-			return
-		}
-		v[i] = byte(d.Uint(8))
-	}
-	d.End()
-}
-
-// writeResult writes a corpus.Result.
-func writeResult(e *taskjson.Encoder, v corpus.Result) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writePair(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readResult reads a corpus.Result.
-func readResult(d *taskjson.Decoder, v *corpus.Result) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := corpus.Result{}
-	var zero corpus.Pair
-	for d.More() {
-		list = append(list, zero)
-		readPair(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
 }

@@ -5,126 +5,48 @@
 package plaintask
 
 import (
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/taskgen/testdata/corpus"
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 22+39*len(v.People)+len(v.Status))
-	writePeople(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 22 + 39*len(v.People) + len(v.Status) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readPeople(d, v)
-	return d.Finish()
-}
+func sizeOfState(v *State) int { return 30 + len(v.After) }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 30+len(v.After))
-	writeChanged(&e, v)
-	return e.Finish()
-}
+var namesOfPeople = []string{"people", "status"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readChanged(d, v)
-	return d.Finish()
-}
-
-// writePeople writes a corpus.People.
 func writePeople(e *taskjson.Encoder, v *corpus.People) {
-	e.Open(`{"people":`)
-	writeSliceOfUUID(e, v.People)
-	e.Next(`,"status":`)
-	e.String(v.Status)
+	e.Open(`{"people":`).UUIDs(v.People)
+	e.Next(`,"status":`).String(v.Status)
 	e.EndObject()
 }
 
-// readPeople reads a corpus.People.
 func readPeople(d *taskjson.Decoder, v *corpus.People) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "people":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.People)
-		case "status":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfPeople); d.Next(&o); {
+		switch o.Field {
+		case 0: // people
+			v.People = d.UUIDs()
+		case 1: // status
 			v.Status = d.String()
-		default:
-			d.Unknown(name, "people", "status")
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
+var namesOfChanged = []string{"changed", "after"}
 
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writeChanged writes a corpus.Changed.
 func writeChanged(e *taskjson.Encoder, v *corpus.Changed) {
-	e.Open(`{"changed":`)
-	e.Int(int64(v.Changed))
-	e.Next(`,"after":`)
-	e.String(v.After)
+	e.Open(`{"changed":`).Int(int64(v.Changed))
+	e.Next(`,"after":`).String(v.After)
 	e.EndObject()
 }
 
-// readChanged reads a corpus.Changed.
 func readChanged(d *taskjson.Decoder, v *corpus.Changed) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "changed":
-			d.Once(&seen, 0)
-			v.Changed = int(d.Int(0))
-		case "after":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfChanged); d.Next(&o); {
+		switch o.Field {
+		case 0: // changed
+			v.Changed = d.Int()
+		case 1: // after
 			v.After = d.String()
-		default:
-			d.Unknown(name, "changed", "after")
 		}
 	}
-	d.End()
 }

@@ -25,26 +25,25 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[corpus.People](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.People](struct {
 		People []uuid.UUID `json:"people"`
 		Status string      `json:"status"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Changed](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Changed](struct {
 		Changed int    `json:"changed"`
 		After   string `json:"after"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Plain)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Plain)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind plain is asked to do.
+	// Spec is the input of a task of kind plain:
+	//
+	//	People []uuid.UUID `json:"people"`
+	//	Status string      `json:"status"`
 	Spec = corpus.People
-	// State is what a task of kind plain remembers between batches.
+	// State is the progress of a task of kind plain, stored with each batch.
 	State = corpus.Changed
 	// Result is empty: tasks of kind plain have no result.
 	Result = struct{}
@@ -52,20 +51,19 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind plain.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "plain",
 	Revision:   1,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writePeople, readPeople),
+	State:      taskjson.NewCodec(sizeOfState, writeChanged, readChanged),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind plain: it will run if tx commits.

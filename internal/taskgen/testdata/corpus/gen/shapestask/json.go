@@ -9,1078 +9,339 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 1024+len(v.Deep.Base.Name)+len(v.Inner)+len(v.Shared)+len(v.Mood))
-	writeShapes(&e, v)
-	return e.Finish()
+func sizeOfSpec(v *Spec) int {
+	n := 1001 + len(v.Deep.Base.Name) + len(v.Inner) + len(v.Shared) + len(v.Both.Option.Extra) + len(v.Both.Value.Name)
+	if v.Tree.Left != nil {
+		n += 109
+		if v.Tree.Left.Left != nil {
+			n += 222
+		}
+	}
+	return n
 }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readShapes(d, v)
-	return d.Finish()
+func sizeOfState(v *State) int { return 25 + len(v.Extra) }
+
+var namesOfShapes = []string{
+	"name", "depth", "extra", "on", "inner", "shared", "tree", "trees",
+	"forest", "anonymous", "anonymouses", "by_int", "by_level", "by_uint",
+	"mood", "moods", "mood_ptr", "mood_by", "rank", "ranks", "cents", "both",
+	"boths", "knots",
 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 25+len(v.Extra))
-	writeOption(&e, v)
-	return e.Finish()
-}
-
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readOption(d, v)
-	return d.Finish()
-}
-
-// writeShapes writes a corpus.Shapes.
 func writeShapes(e *taskjson.Encoder, v *corpus.Shapes) {
-	e.Open(`{"name":`)
-	e.String(v.Deep.Base.Name)
-	e.Next(`,"depth":`)
-	e.Int(int64(v.Deep.Depth))
+	e.Open(`{"name":`).String(v.Deep.Base.Name)
+	e.Next(`,"depth":`).Int(int64(v.Deep.Depth))
 	if v.Option != nil && v.Option.Extra != "" {
-		e.Next(`,"extra":`)
-		e.String(v.Option.Extra)
+		e.Next(`,"extra":`).String(v.Option.Extra)
 	}
 	if v.Option != nil {
-		e.Next(`,"on":`)
-		e.Bool(v.Option.On)
+		e.Next(`,"on":`).Bool(v.Option.On)
 	}
-	e.Next(`,"inner":`)
-	e.String(v.Inner)
-	e.Next(`,"shared":`)
-	e.String(v.Shared)
-	e.Next(`,"tree":`)
-	writeTree(e, &v.Tree)
-	e.Next(`,"trees":`)
-	writeMapOfStringToPointerToTree(e, v.Trees)
-	e.Next(`,"forest":`)
-	writeForest(e, v.Forest)
-	e.Next(`,"anonymous":`)
-	writeAnonymous(e, &v.Anonymous)
-	e.Next(`,"anonymouses":`)
-	writeSliceOfAnonymous(e, v.Anonymouses)
-	e.Next(`,"by_int":`)
-	writeMapOfIntToString(e, v.ByInt)
-	e.Next(`,"by_level":`)
-	writeMapOfLevelToBool(e, v.ByLevel)
-	e.Next(`,"by_uint":`)
-	writeMapOfUint8ToBase(e, v.ByUint)
-	e.Next(`,"mood":`)
-	writeMood(e, v.Mood)
-	e.Next(`,"moods":`)
-	writeSliceOfMood(e, v.Moods)
-	e.Next(`,"mood_ptr":`)
-	writePointerToMood(e, v.MoodPtr)
-	e.Next(`,"mood_by":`)
-	writeMapOfStringToMood(e, v.MoodBy)
+	e.Next(`,"inner":`).String(v.Inner)
+	e.Next(`,"shared":`).String(v.Shared)
+	writeTree(e.Next(`,"tree":`), &v.Tree)
+	taskjson.WriteMap(e.Next(`,"trees":`), v.Trees, func(e *taskjson.Encoder, v *corpus.Tree) { taskjson.WritePointer(e, v, writeTree) })
+	writeForest(e.Next(`,"forest":`), v.Forest)
+	writeAnonymous(e.Next(`,"anonymous":`), &v.Anonymous)
+	taskjson.WriteSlicePtr(e.Next(`,"anonymouses":`), v.Anonymouses, writeAnonymous2)
+	taskjson.WriteNumberMap(e.Next(`,"by_int":`), v.ByInt, (*taskjson.Encoder).String)
+	taskjson.WriteNumberMap(e.Next(`,"by_level":`), v.ByLevel, (*taskjson.Encoder).Bool)
+	taskjson.WriteNumberMap(e.Next(`,"by_uint":`), v.ByUint, func(e *taskjson.Encoder, v corpus.Base) { writeBase(e, &v) })
+	writeMood(e.Next(`,"mood":`), v.Mood)
+	taskjson.WriteSlice(e.Next(`,"moods":`), v.Moods, writeMood)
+	taskjson.WritePointer(e.Next(`,"mood_ptr":`), v.MoodPtr, func(e *taskjson.Encoder, v *corpus.Mood) { writeMood(e, *v) })
+	taskjson.WriteMap(e.Next(`,"mood_by":`), v.MoodBy, writeMood)
 	if v.Rank != 0 {
-		e.Next(`,"rank":`)
-		writeRank(e, v.Rank)
+		writeRank(e.Next(`,"rank":`), v.Rank)
 	}
-	e.Next(`,"ranks":`)
-	writeMapOfRankToInt(e, v.Ranks)
-	e.Next(`,"cents":`)
-	e.Int(int64(v.Cents))
-	e.Next(`,"both":`)
-	writeBothOfBase(e, &v.Both)
-	e.Next(`,"boths":`)
-	writeSliceOfBothOfMood(e, v.Boths)
-	e.Next(`,"knots":`)
-	writeMapOfStringToKnot(e, v.Knots)
+	taskjson.WriteNumberMap(e.Next(`,"ranks":`), v.Ranks, func(e *taskjson.Encoder, v int) { e.Int(int64(v)) })
+	e.Next(`,"cents":`).Int(int64(v.Cents))
+	writeBothOfBase(e.Next(`,"both":`), &v.Both)
+	taskjson.WriteSlicePtr(e.Next(`,"boths":`), v.Boths, writeBothOfMood)
+	taskjson.WriteMap(e.Next(`,"knots":`), v.Knots, func(e *taskjson.Encoder, v corpus.Knot) { writeKnot(e, &v) })
 	e.EndObject()
 }
 
-// readShapes reads a corpus.Shapes.
 func readShapes(d *taskjson.Decoder, v *corpus.Shapes) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "name":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfShapes); d.Next(&o); {
+		switch o.Field {
+		case 0: // name
 			v.Deep.Base.Name = d.String()
-		case "depth":
-			d.Once(&seen, 1)
-			v.Deep.Depth = int(d.Int(0))
-		case "extra":
-			d.Once(&seen, 2)
+		case 1: // depth
+			v.Deep.Depth = d.Int()
+		case 2: // extra
 			if v.Option == nil {
 				v.Option = new(corpus.Option)
 			}
 			v.Option.Extra = d.String()
-		case "on":
-			d.Once(&seen, 3)
+		case 3: // on
 			if v.Option == nil {
 				v.Option = new(corpus.Option)
 			}
 			v.Option.On = d.Bool()
-		case "inner":
-			d.Once(&seen, 4)
+		case 4: // inner
 			v.Inner = d.String()
-		case "shared":
-			d.Once(&seen, 5)
+		case 5: // shared
 			v.Shared = d.String()
-		case "tree":
-			d.Once(&seen, 6)
+		case 6: // tree
 			readTree(d, &v.Tree)
-		case "trees":
-			d.Once(&seen, 7)
-			readMapOfStringToPointerToTree(d, &v.Trees)
-		case "forest":
-			d.Once(&seen, 8)
+		case 7: // trees
+			taskjson.ReadMap(d, &v.Trees, func(d *taskjson.Decoder) (v *corpus.Tree) { taskjson.ReadPointer(d, &v, readTree); return v })
+		case 8: // forest
 			readForest(d, &v.Forest)
-		case "anonymous":
-			d.Once(&seen, 9)
+		case 9: // anonymous
 			readAnonymous(d, &v.Anonymous)
-		case "anonymouses":
-			d.Once(&seen, 10)
-			readSliceOfAnonymous(d, &v.Anonymouses)
-		case "by_int":
-			d.Once(&seen, 11)
-			readMapOfIntToString(d, &v.ByInt)
-		case "by_level":
-			d.Once(&seen, 12)
-			readMapOfLevelToBool(d, &v.ByLevel)
-		case "by_uint":
-			d.Once(&seen, 13)
-			readMapOfUint8ToBase(d, &v.ByUint)
-		case "mood":
-			d.Once(&seen, 14)
-			readMood(d, &v.Mood)
-		case "moods":
-			d.Once(&seen, 15)
-			readSliceOfMood(d, &v.Moods)
-		case "mood_ptr":
-			d.Once(&seen, 16)
-			readPointerToMood(d, &v.MoodPtr)
-		case "mood_by":
-			d.Once(&seen, 17)
-			readMapOfStringToMood(d, &v.MoodBy)
-		case "rank":
-			d.Once(&seen, 18)
-			readRank(d, &v.Rank)
-		case "ranks":
-			d.Once(&seen, 19)
-			readMapOfRankToInt(d, &v.Ranks)
-		case "cents":
-			d.Once(&seen, 20)
-			v.Cents = corpus.Cents(d.Int(0))
-		case "both":
-			d.Once(&seen, 21)
+		case 10: // anonymouses
+			taskjson.ReadSlicePtr(d, &v.Anonymouses, readAnonymous2)
+		case 11: // by_int
+			taskjson.ReadNumberMap(d, &v.ByInt, (*taskjson.Decoder).String)
+		case 12: // by_level
+			taskjson.ReadNumberMap(d, &v.ByLevel, (*taskjson.Decoder).Bool)
+		case 13: // by_uint
+			taskjson.ReadNumberMap(d, &v.ByUint, func(d *taskjson.Decoder) (v corpus.Base) { readBase(d, &v); return v })
+		case 14: // mood
+			v.Mood = readMood(d)
+		case 15: // moods
+			taskjson.ReadSlice(d, &v.Moods, readMood)
+		case 16: // mood_ptr
+			taskjson.ReadPointer(d, &v.MoodPtr, func(d *taskjson.Decoder, v *corpus.Mood) { *v = readMood(d) })
+		case 17: // mood_by
+			taskjson.ReadMap(d, &v.MoodBy, readMood)
+		case 18: // rank
+			v.Rank = readRank(d)
+		case 19: // ranks
+			taskjson.ReadNumberMap(d, &v.Ranks, (*taskjson.Decoder).Int)
+		case 20: // cents
+			v.Cents = corpus.Cents(d.Int())
+		case 21: // both
 			readBothOfBase(d, &v.Both)
-		case "boths":
-			d.Once(&seen, 22)
-			readSliceOfBothOfMood(d, &v.Boths)
-		case "knots":
-			d.Once(&seen, 23)
-			readMapOfStringToKnot(d, &v.Knots)
-		default:
-			d.Unknown(
-				name, "name", "depth", "extra", "on", "inner", "shared", "tree", "trees",
-				"forest", "anonymous", "anonymouses", "by_int", "by_level", "by_uint",
-				"mood", "moods", "mood_ptr", "mood_by", "rank", "ranks", "cents", "both",
-				"boths", "knots",
-			)
+		case 22: // boths
+			taskjson.ReadSlicePtr(d, &v.Boths, readBothOfMood)
+		case 23: // knots
+			taskjson.ReadMap(d, &v.Knots, func(d *taskjson.Decoder) (v corpus.Knot) { readKnot(d, &v); return v })
 		}
 	}
-	d.End()
 }
 
-// writeTree writes a corpus.Tree.
+var namesOfTree = []string{"value", "children", "left", "by"}
+
 func writeTree(e *taskjson.Encoder, v *corpus.Tree) {
 	if e.Failed() {
 		return // too deep, perhaps a circle
 	}
-	e.Open(`{"value":`)
-	e.Int(int64(v.Value))
-	e.Next(`,"children":`)
-	writeSliceOfTree(e, v.Children)
+	e.Open(`{"value":`).Int(int64(v.Value))
+	taskjson.WriteSlicePtr(e.Next(`,"children":`), v.Children, writeTree)
 	if v.Left != nil {
-		e.Next(`,"left":`)
-		writePointerToTree(e, v.Left)
+		writeTree(e.Next(`,"left":`), v.Left)
 	}
 	if len(v.By) != 0 {
-		e.Next(`,"by":`)
-		writeMapOfStringToTree(e, v.By)
+		taskjson.WriteMap(e.Next(`,"by":`), v.By, func(e *taskjson.Encoder, v corpus.Tree) { writeTree(e, &v) })
 	}
 	e.EndObject()
 }
 
-// readTree reads a corpus.Tree.
 func readTree(d *taskjson.Decoder, v *corpus.Tree) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "value":
-			d.Once(&seen, 0)
-			v.Value = int(d.Int(0))
-		case "children":
-			d.Once(&seen, 1)
-			readSliceOfTree(d, &v.Children)
-		case "left":
-			d.Once(&seen, 2)
-			readPointerToTree(d, &v.Left)
-		case "by":
-			d.Once(&seen, 3)
-			readMapOfStringToTree(d, &v.By)
-		default:
-			d.Unknown(name, "value", "children", "left", "by")
+	for o := d.Object(namesOfTree); d.Next(&o); {
+		switch o.Field {
+		case 0: // value
+			v.Value = d.Int()
+		case 1: // children
+			taskjson.ReadSlicePtr(d, &v.Children, readTree)
+		case 2: // left
+			taskjson.ReadPointer(d, &v.Left, readTree)
+		case 3: // by
+			taskjson.ReadMap(d, &v.By, func(d *taskjson.Decoder) (v corpus.Tree) { readTree(d, &v); return v })
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfTree writes a []corpus.Tree.
-func writeSliceOfTree(e *taskjson.Encoder, v []corpus.Tree) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeTree(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfTree reads a []corpus.Tree.
-func readSliceOfTree(d *taskjson.Decoder, v *[]corpus.Tree) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []corpus.Tree{}
-	var zero corpus.Tree
-	for d.More() {
-		list = append(list, zero)
-		readTree(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writePointerToTree writes a *corpus.Tree.
-func writePointerToTree(e *taskjson.Encoder, v *corpus.Tree) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	writeTree(e, v)
-}
-
-// readPointerToTree reads a *corpus.Tree.
-func readPointerToTree(d *taskjson.Decoder, v **corpus.Tree) {
-	if d.Null() {
-		return
-	}
-	*v = new(corpus.Tree)
-	readTree(d, *v)
-}
-
-// writeMapOfStringToTree writes a map[string]corpus.Tree.
-func writeMapOfStringToTree(e *taskjson.Encoder, v map[string]corpus.Tree) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeTree(e, &x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToTree reads a map[string]corpus.Tree.
-func readMapOfStringToTree(d *taskjson.Decoder, v *map[string]corpus.Tree) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]corpus.Tree, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.Tree
-		readTree(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfStringToPointerToTree writes a map[string]*corpus.Tree.
-func writeMapOfStringToPointerToTree(e *taskjson.Encoder, v map[string]*corpus.Tree) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writePointerToTree(e, x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToPointerToTree reads a map[string]*corpus.Tree.
-func readMapOfStringToPointerToTree(d *taskjson.Decoder, v *map[string]*corpus.Tree) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]*corpus.Tree, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x *corpus.Tree
-		readPointerToTree(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeForest writes a corpus.Forest.
 func writeForest(e *taskjson.Encoder, v corpus.Forest) {
 	if e.Failed() {
 		return // too deep, perhaps a circle
 	}
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeForest(e, v[i])
-	}
-	e.EndArray()
+	taskjson.WriteSlice(e, v, writeForest)
 }
 
-// readForest reads a corpus.Forest.
 func readForest(d *taskjson.Decoder, v *corpus.Forest) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := corpus.Forest{}
-	var zero corpus.Forest
-	for d.More() {
-		list = append(list, zero)
-		readForest(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
+	taskjson.ReadSlicePtr(d, v, readForest)
 }
 
-// writeAnonymous writes a struct{A int "json:\"a\""; B []string "json:\"b\""}.
+var namesOfAnonymous = []string{"a", "b"}
+
 func writeAnonymous(e *taskjson.Encoder, v *struct {
 	A int      "json:\"a\""
 	B []string "json:\"b\""
 }) {
-	e.Open(`{"a":`)
-	e.Int(int64(v.A))
-	e.Next(`,"b":`)
-	writeSliceOfString(e, v.B)
+	e.Open(`{"a":`).Int(int64(v.A))
+	e.Next(`,"b":`).Strings(v.B)
 	e.EndObject()
 }
 
-// readAnonymous reads a struct{A int "json:\"a\""; B []string "json:\"b\""}.
 func readAnonymous(d *taskjson.Decoder, v *struct {
 	A int      "json:\"a\""
 	B []string "json:\"b\""
 }) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "a":
-			d.Once(&seen, 0)
-			v.A = int(d.Int(0))
-		case "b":
-			d.Once(&seen, 1)
-			readSliceOfString(d, &v.B)
-		default:
-			d.Unknown(name, "a", "b")
+	for o := d.Object(namesOfAnonymous); d.Next(&o); {
+		switch o.Field {
+		case 0: // a
+			v.A = d.Int()
+		case 1: // b
+			v.B = d.Strings()
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfString writes a []string.
-func writeSliceOfString(e *taskjson.Encoder, v []string) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.String(v[i])
-	}
-	e.EndArray()
-}
+var namesOfAnonymous2 = []string{"a"}
 
-// readSliceOfString reads a []string.
-func readSliceOfString(d *taskjson.Decoder, v *[]string) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []string{}
-	for d.More() {
-		list = append(list, d.String())
-	}
-	d.End()
-	*v = list
-}
-
-// writeSliceOfAnonymous writes a []struct{A bool "json:\"a,omitempty\""}.
-func writeSliceOfAnonymous(e *taskjson.Encoder, v []struct {
-	A bool "json:\"a,omitempty\""
-}) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeAnonymous2(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfAnonymous reads a []struct{A bool "json:\"a,omitempty\""}.
-func readSliceOfAnonymous(d *taskjson.Decoder, v *[]struct {
-	A bool "json:\"a,omitempty\""
-}) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []struct {
-		A bool "json:\"a,omitempty\""
-	}{}
-	var zero struct {
-		A bool "json:\"a,omitempty\""
-	}
-	for d.More() {
-		list = append(list, zero)
-		readAnonymous2(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writeAnonymous2 writes a struct{A bool "json:\"a,omitempty\""}.
 func writeAnonymous2(e *taskjson.Encoder, v *struct {
 	A bool "json:\"a,omitempty\""
 }) {
 	e.BeginObject()
 	if v.A {
-		e.Name("a")
-		e.Bool(v.A)
+		e.Name("a").Bool(v.A)
 	}
 	e.EndObject()
 }
 
-// readAnonymous2 reads a struct{A bool "json:\"a,omitempty\""}.
 func readAnonymous2(d *taskjson.Decoder, v *struct {
 	A bool "json:\"a,omitempty\""
 }) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "a":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfAnonymous2); d.Next(&o); {
+		switch o.Field {
+		case 0: // a
 			v.A = d.Bool()
-		default:
-			d.Unknown(name, "a")
 		}
 	}
-	d.End()
 }
 
-// writeMapOfIntToString writes a map[int]string.
-func writeMapOfIntToString(e *taskjson.Encoder, v map[int]string) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for _, key := range taskjson.NumberKeys(v) {
-		e.Key(key.Text)
-		x := v[key.Key]
-		e.String(x)
-	}
-	e.EndObject()
-}
+var namesOfBase = []string{"name", "shared"}
 
-// readMapOfIntToString reads a map[int]string.
-func readMapOfIntToString(d *taskjson.Decoder, v *map[int]string) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[int]string, d.Members())
-	var last int
-	for d.More() {
-		key := int(d.IntKey(0))
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		m[key] = d.String()
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfLevelToBool writes a map[corpus.Level]bool.
-func writeMapOfLevelToBool(e *taskjson.Encoder, v map[corpus.Level]bool) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for _, key := range taskjson.NumberKeys(v) {
-		e.Key(key.Text)
-		x := v[key.Key]
-		e.Bool(x)
-	}
-	e.EndObject()
-}
-
-// readMapOfLevelToBool reads a map[corpus.Level]bool.
-func readMapOfLevelToBool(d *taskjson.Decoder, v *map[corpus.Level]bool) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[corpus.Level]bool, d.Members())
-	var last corpus.Level
-	for d.More() {
-		key := corpus.Level(d.IntKey(16))
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		m[key] = d.Bool()
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeMapOfUint8ToBase writes a map[uint8]corpus.Base.
-func writeMapOfUint8ToBase(e *taskjson.Encoder, v map[uint8]corpus.Base) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for _, key := range taskjson.NumberKeys(v) {
-		e.Key(key.Text)
-		x := v[key.Key]
-		writeBase(e, &x)
-	}
-	e.EndObject()
-}
-
-// readMapOfUint8ToBase reads a map[uint8]corpus.Base.
-func readMapOfUint8ToBase(d *taskjson.Decoder, v *map[uint8]corpus.Base) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[uint8]corpus.Base, d.Members())
-	var last uint8
-	for d.More() {
-		key := uint8(d.UintKey(8))
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.Base
-		readBase(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeBase writes a corpus.Base.
 func writeBase(e *taskjson.Encoder, v *corpus.Base) {
-	e.Open(`{"name":`)
-	e.String(v.Name)
-	e.Next(`,"shared":`)
-	e.Int(int64(v.Shared))
+	e.Open(`{"name":`).String(v.Name)
+	e.Next(`,"shared":`).Int(int64(v.Shared))
 	e.EndObject()
 }
 
-// readBase reads a corpus.Base.
 func readBase(d *taskjson.Decoder, v *corpus.Base) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "name":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfBase); d.Next(&o); {
+		switch o.Field {
+		case 0: // name
 			v.Name = d.String()
-		case "shared":
-			d.Once(&seen, 1)
-			v.Shared = int(d.Int(0))
-		default:
-			d.Unknown(name, "name", "shared")
+		case 1: // shared
+			v.Shared = d.Int()
 		}
 	}
-	d.End()
 }
 
-// writeMood writes a corpus.Mood.
-func writeMood(e *taskjson.Encoder, v corpus.Mood) {
-	switch v {
-	case "", "glad", "sad":
-		e.String(string(v))
-	default:
-		e.Refuse("glad", "sad")
-	}
-}
+var namesOfMood = []corpus.Mood{"glad", "sad"}
 
-// readMood reads a corpus.Mood.
-func readMood(d *taskjson.Decoder, v *corpus.Mood) {
-	x := corpus.Mood(d.String())
-	switch x {
-	case "", "glad", "sad":
-	default:
-		d.Refuse("glad", "sad")
-	}
-	*v = x
-}
+func writeMood(e *taskjson.Encoder, v corpus.Mood) { taskjson.WriteEnum(e, v, namesOfMood) }
 
-// writeSliceOfMood writes a []corpus.Mood.
-func writeSliceOfMood(e *taskjson.Encoder, v []corpus.Mood) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeMood(e, v[i])
-	}
-	e.EndArray()
-}
+func readMood(d *taskjson.Decoder) corpus.Mood { return taskjson.ReadEnum(d, namesOfMood) }
 
-// readSliceOfMood reads a []corpus.Mood.
-func readSliceOfMood(d *taskjson.Decoder, v *[]corpus.Mood) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []corpus.Mood{}
-	var zero corpus.Mood
-	for d.More() {
-		list = append(list, zero)
-		readMood(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
+var namesOfRank = []corpus.Rank{1, 2}
 
-// writePointerToMood writes a *corpus.Mood.
-func writePointerToMood(e *taskjson.Encoder, v *corpus.Mood) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	writeMood(e, *v)
-}
+func writeRank(e *taskjson.Encoder, v corpus.Rank) { taskjson.WriteNumberEnum(e, v, namesOfRank) }
 
-// readPointerToMood reads a *corpus.Mood.
-func readPointerToMood(d *taskjson.Decoder, v **corpus.Mood) {
-	if d.Null() {
-		return
-	}
-	*v = new(corpus.Mood)
-	readMood(d, *v)
-}
+func readRank(d *taskjson.Decoder) corpus.Rank { return taskjson.ReadNumberEnum(d, namesOfRank) }
 
-// writeMapOfStringToMood writes a map[string]corpus.Mood.
-func writeMapOfStringToMood(e *taskjson.Encoder, v map[string]corpus.Mood) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeMood(e, x)
-	}
-	e.EndObject()
-}
+var namesOfBothOfBase = []string{"extra", "on", "value", "other"}
 
-// readMapOfStringToMood reads a map[string]corpus.Mood.
-func readMapOfStringToMood(d *taskjson.Decoder, v *map[string]corpus.Mood) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]corpus.Mood, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.Mood
-		readMood(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeRank writes a corpus.Rank.
-func writeRank(e *taskjson.Encoder, v corpus.Rank) {
-	switch v {
-	case 0, 1, 2:
-		e.Uint(uint64(v))
-	default:
-		e.Refuse("1", "2")
-	}
-}
-
-// readRank reads a corpus.Rank.
-func readRank(d *taskjson.Decoder, v *corpus.Rank) {
-	x := corpus.Rank(d.Uint(8))
-	switch x {
-	case 0, 1, 2:
-	default:
-		d.Refuse("1", "2")
-	}
-	*v = x
-}
-
-// writeMapOfRankToInt writes a map[corpus.Rank]int.
-func writeMapOfRankToInt(e *taskjson.Encoder, v map[corpus.Rank]int) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for _, key := range taskjson.NumberKeys(v) {
-		e.Key(key.Text)
-		x := v[key.Key]
-		e.Int(int64(x))
-	}
-	e.EndObject()
-}
-
-// readMapOfRankToInt reads a map[corpus.Rank]int.
-func readMapOfRankToInt(d *taskjson.Decoder, v *map[corpus.Rank]int) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[corpus.Rank]int, d.Members())
-	var last corpus.Rank
-	for d.More() {
-		key := corpus.Rank(d.UintKey(8))
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		m[key] = int(d.Int(0))
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeBothOfBase writes a corpus.Both[corpus.Base].
 func writeBothOfBase(e *taskjson.Encoder, v *corpus.Both[corpus.Base]) {
 	e.BeginObject()
 	if v.Option.Extra != "" {
-		e.Name("extra")
-		e.String(v.Option.Extra)
+		e.Name("extra").String(v.Option.Extra)
 	}
-	e.Name("on")
-	e.Bool(v.Option.On)
-	e.Next(`,"value":`)
-	writeBase(e, &v.Value)
-	e.Next(`,"other":`)
-	writeSliceOfBase(e, v.Other)
+	e.Name("on").Bool(v.Option.On)
+	writeBase(e.Next(`,"value":`), &v.Value)
+	taskjson.WriteSlicePtr(e.Next(`,"other":`), v.Other, writeBase)
 	e.EndObject()
 }
 
-// readBothOfBase reads a corpus.Both[corpus.Base].
 func readBothOfBase(d *taskjson.Decoder, v *corpus.Both[corpus.Base]) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "extra":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfBothOfBase); d.Next(&o); {
+		switch o.Field {
+		case 0: // extra
 			v.Option.Extra = d.String()
-		case "on":
-			d.Once(&seen, 1)
+		case 1: // on
 			v.Option.On = d.Bool()
-		case "value":
-			d.Once(&seen, 2)
+		case 2: // value
 			readBase(d, &v.Value)
-		case "other":
-			d.Once(&seen, 3)
-			readSliceOfBase(d, &v.Other)
-		default:
-			d.Unknown(name, "extra", "on", "value", "other")
+		case 3: // other
+			taskjson.ReadSlicePtr(d, &v.Other, readBase)
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfBase writes a []corpus.Base.
-func writeSliceOfBase(e *taskjson.Encoder, v []corpus.Base) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeBase(e, &v[i])
-	}
-	e.EndArray()
-}
+var namesOfBothOfMood = []string{"extra", "on", "value", "other"}
 
-// readSliceOfBase reads a []corpus.Base.
-func readSliceOfBase(d *taskjson.Decoder, v *[]corpus.Base) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []corpus.Base{}
-	var zero corpus.Base
-	for d.More() {
-		list = append(list, zero)
-		readBase(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writeSliceOfBothOfMood writes a []corpus.Both[corpus.Mood].
-func writeSliceOfBothOfMood(e *taskjson.Encoder, v []corpus.Both[corpus.Mood]) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeBothOfMood(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfBothOfMood reads a []corpus.Both[corpus.Mood].
-func readSliceOfBothOfMood(d *taskjson.Decoder, v *[]corpus.Both[corpus.Mood]) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []corpus.Both[corpus.Mood]{}
-	var zero corpus.Both[corpus.Mood]
-	for d.More() {
-		list = append(list, zero)
-		readBothOfMood(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writeBothOfMood writes a corpus.Both[corpus.Mood].
 func writeBothOfMood(e *taskjson.Encoder, v *corpus.Both[corpus.Mood]) {
 	e.BeginObject()
 	if v.Option.Extra != "" {
-		e.Name("extra")
-		e.String(v.Option.Extra)
+		e.Name("extra").String(v.Option.Extra)
 	}
-	e.Name("on")
-	e.Bool(v.Option.On)
-	e.Next(`,"value":`)
-	writeMood(e, v.Value)
-	e.Next(`,"other":`)
-	writeSliceOfMood(e, v.Other)
+	e.Name("on").Bool(v.Option.On)
+	writeMood(e.Next(`,"value":`), v.Value)
+	taskjson.WriteSlice(e.Next(`,"other":`), v.Other, writeMood)
 	e.EndObject()
 }
 
-// readBothOfMood reads a corpus.Both[corpus.Mood].
 func readBothOfMood(d *taskjson.Decoder, v *corpus.Both[corpus.Mood]) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "extra":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfBothOfMood); d.Next(&o); {
+		switch o.Field {
+		case 0: // extra
 			v.Option.Extra = d.String()
-		case "on":
-			d.Once(&seen, 1)
+		case 1: // on
 			v.Option.On = d.Bool()
-		case "value":
-			d.Once(&seen, 2)
-			readMood(d, &v.Value)
-		case "other":
-			d.Once(&seen, 3)
-			readSliceOfMood(d, &v.Other)
-		default:
-			d.Unknown(name, "extra", "on", "value", "other")
+		case 2: // value
+			v.Value = readMood(d)
+		case 3: // other
+			taskjson.ReadSlice(d, &v.Other, readMood)
 		}
 	}
-	d.End()
 }
 
-// writeMapOfStringToKnot writes a map[string]corpus.Knot.
-func writeMapOfStringToKnot(e *taskjson.Encoder, v map[string]corpus.Knot) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeKnot(e, &x)
-	}
-	e.EndObject()
-}
+var namesOfKnot = []string{"other"}
 
-// readMapOfStringToKnot reads a map[string]corpus.Knot.
-func readMapOfStringToKnot(d *taskjson.Decoder, v *map[string]corpus.Knot) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]corpus.Knot, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x corpus.Knot
-		readKnot(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeKnot writes a corpus.Knot.
 func writeKnot(e *taskjson.Encoder, v *corpus.Knot) {
 	if e.Failed() {
 		return // too deep, perhaps a circle
 	}
 	e.BeginObject()
 	if v.Other != nil {
-		e.Name("other")
-		writePointerToKnot(e, v.Other)
+		writeKnot(e.Name("other"), v.Other)
 	}
 	e.EndObject()
 }
 
-// readKnot reads a corpus.Knot.
 func readKnot(d *taskjson.Decoder, v *corpus.Knot) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "other":
-			d.Once(&seen, 0)
-			readPointerToKnot(d, &v.Other)
-		default:
-			d.Unknown(name, "other")
+	for o := d.Object(namesOfKnot); d.Next(&o); {
+		switch o.Field {
+		case 0: // other
+			taskjson.ReadPointer(d, &v.Other, readKnot)
 		}
 	}
-	d.End()
 }
 
-// writePointerToKnot writes a *corpus.Knot.
-func writePointerToKnot(e *taskjson.Encoder, v *corpus.Knot) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	writeKnot(e, v)
-}
+var namesOfOption = []string{"extra", "on"}
 
-// readPointerToKnot reads a *corpus.Knot.
-func readPointerToKnot(d *taskjson.Decoder, v **corpus.Knot) {
-	if d.Null() {
-		return
-	}
-	*v = new(corpus.Knot)
-	readKnot(d, *v)
-}
-
-// writeOption writes a corpus.Option.
 func writeOption(e *taskjson.Encoder, v *corpus.Option) {
 	e.BeginObject()
 	if v.Extra != "" {
-		e.Name("extra")
-		e.String(v.Extra)
+		e.Name("extra").String(v.Extra)
 	}
-	e.Name("on")
-	e.Bool(v.On)
+	e.Name("on").Bool(v.On)
 	e.EndObject()
 }
 
-// readOption reads a corpus.Option.
 func readOption(d *taskjson.Decoder, v *corpus.Option) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "extra":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfOption); d.Next(&o); {
+		switch o.Field {
+		case 0: // extra
 			v.Extra = d.String()
-		case "on":
-			d.Once(&seen, 1)
+		case 1: // on
 			v.On = d.Bool()
-		default:
-			d.Unknown(name, "extra", "on")
 		}
 	}
-	d.End()
 }

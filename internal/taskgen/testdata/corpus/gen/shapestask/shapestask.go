@@ -23,45 +23,66 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[corpus.Tree](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Tree](struct {
 		Value    int                    `json:"value"`
 		Children []corpus.Tree          `json:"children"`
 		Left     *corpus.Tree           `json:"left,omitempty"`
 		By       map[string]corpus.Tree `json:"by,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Base](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Base](struct {
 		Name   string `json:"name"`
 		Shared int    `json:"shared"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Both[corpus.Base]](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Both[corpus.Base]](struct {
 		corpus.Option
 		Value corpus.Base   `json:"value"`
 		Other []corpus.Base `json:"other"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Both[corpus.Mood]](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Both[corpus.Mood]](struct {
 		corpus.Option
 		Value corpus.Mood   `json:"value"`
 		Other []corpus.Mood `json:"other"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Knot](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Knot](struct {
 		Other *corpus.Knot `json:"other,omitempty"`
 	}{})
-	runGoGenerate_typeHasChanged[corpus.Option](struct {
+	taskkind.RunGoGenerate_typeHasChanged[corpus.Option](struct {
 		Extra string `json:"extra,omitempty"`
 		On    bool   `json:"on"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Shaper)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*corpus.Shaper)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind shapes is asked to do.
+	// Spec is the input of a task of kind shapes:
+	//
+	//	Deep.Base.Name string                                              `json:"name"`
+	//	Deep.Depth     int                                                 `json:"depth"`
+	//	Option.Extra   string                                              `json:"extra"`
+	//	Option.On      bool                                                `json:"on"`
+	//	Inner          string                                              `json:"inner"`
+	//	Shared         string                                              `json:"shared"`
+	//	Tree           corpus.Tree                                         `json:"tree"`
+	//	Trees          map[string]*corpus.Tree                             `json:"trees"`
+	//	Forest         corpus.Forest                                       `json:"forest"`
+	//	Anonymous      struct{A int "json:\"a\""; B []string "json:\"b\""} `json:"anonymous"`
+	//	Anonymouses    []struct{A bool "json:\"a,omitempty\""}             `json:"anonymouses"`
+	//	ByInt          map[int]string                                      `json:"by_int"`
+	//	ByLevel        map[corpus.Level]bool                               `json:"by_level"`
+	//	ByUint         map[uint8]corpus.Base                               `json:"by_uint"`
+	//	Mood           corpus.Mood                                         `json:"mood"`
+	//	Moods          []corpus.Mood                                       `json:"moods"`
+	//	MoodPtr        *corpus.Mood                                        `json:"mood_ptr"`
+	//	MoodBy         map[string]corpus.Mood                              `json:"mood_by"`
+	//	Rank           corpus.Rank                                         `json:"rank"`
+	//	Ranks          map[corpus.Rank]int                                 `json:"ranks"`
+	//	Cents          corpus.Cents                                        `json:"cents"`
+	//	Both           corpus.Both[corpus.Base]                            `json:"both"`
+	//	Boths          []corpus.Both[corpus.Mood]                          `json:"boths"`
+	//	Knots          map[string]corpus.Knot                              `json:"knots"`
 	Spec = corpus.Shapes
-	// State is what a task of kind shapes remembers between batches.
+	// State is the progress of a task of kind shapes, stored with each batch.
 	State = corpus.Option
 	// Result is empty: tasks of kind shapes have no result.
 	Result = struct{}
@@ -69,20 +90,19 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind shapes.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "shapes",
 	Revision:   1,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeShapes, readShapes),
+	State:      taskjson.NewCodec(sizeOfState, writeOption, readOption),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind shapes: it will run if tx commits.

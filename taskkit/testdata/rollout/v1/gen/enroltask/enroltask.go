@@ -25,25 +25,24 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[rollout.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[rollout.Spec](struct {
 		People []uuid.UUID `json:"people" validate:"required"`
 		Status string      `json:"status" validate:"required"`
 	}{})
-	runGoGenerate_typeHasChanged[rollout.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[rollout.State](struct {
 		Changed int `json:"changed"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*rollout.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*rollout.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind enrol is asked to do.
+	// Spec is the input of a task of kind enrol:
+	//
+	//	People []uuid.UUID `json:"people"`
+	//	Status string      `json:"status"`
 	Spec = rollout.Spec
-	// State is what a task of kind enrol remembers between batches.
+	// State is the progress of a task of kind enrol, stored with each batch.
 	State = rollout.State
 	// Result is empty: tasks of kind enrol have no result.
 	Result = struct{}
@@ -51,11 +50,10 @@ type (
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 )
 
 // Kind is the kind enrol.
@@ -63,9 +61,9 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:       "enrol",
 	Revision:   1,
 	BatchSize:  1,
-	Spec:       taskjson.NewCodec(appendSpec, decodeSpec),
-	State:      taskjson.NewCodec(appendState, decodeState),
-	SpecSchema: []byte(specSchema),
+	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	SpecSchema: specSchema,
 })
 
 // Submit submits a task of kind enrol: it will run if tx commits.

@@ -5,158 +5,51 @@
 package enroltask
 
 import (
-	"github.com/google/uuid"
-
 	"taskkit.dev/taskkit/taskjson"
 	rollout "taskkit.dev/taskkit/testdata/rollout/v2"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 30+39*len(v.People)+len(v.Status)+len(v.Note))
-	writeSpec(&e, v)
-	return e.Finish()
-}
+func sizeOfSpec(v *Spec) int { return 30 + 39*len(v.People) + len(v.Status) + len(v.Note) }
 
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
+func sizeOfState(*State) int { return 62 }
 
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 62)
-	writeState(&e, v)
-	return e.Finish()
-}
+var namesOfSpec = []string{"people", "status", "note"}
 
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a rollout.Spec.
 func writeSpec(e *taskjson.Encoder, v *rollout.Spec) {
-	e.Open(`{"people":`)
-	writeSliceOfUUID(e, v.People)
-	e.Next(`,"status":`)
-	e.String(v.Status)
-	e.Next(`,"note":`)
-	e.String(v.Note)
+	e.Open(`{"people":`).UUIDs(v.People)
+	e.Next(`,"status":`).String(v.Status)
+	e.Next(`,"note":`).String(v.Note)
 	e.EndObject()
 }
 
-// readSpec reads a rollout.Spec.
 func readSpec(d *taskjson.Decoder, v *rollout.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "people":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.People)
-		case "status":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // people
+			v.People = d.UUIDs()
+		case 1: // status
 			v.Status = d.String()
-		case "note":
-			d.Once(&seen, 2)
+		case 2: // note
 			v.Note = d.String()
-		default:
-			d.Unknown(name, "people", "status", "note")
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
+var namesOfState = []string{"changed", "trail"}
 
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writeState writes a rollout.State.
 func writeState(e *taskjson.Encoder, v *rollout.State) {
-	e.Open(`{"changed":`)
-	e.Int(int64(v.Changed))
-	e.Next(`,"trail":`)
-	writeSliceOfString(e, v.Trail)
+	e.Open(`{"changed":`).Int(int64(v.Changed))
+	e.Next(`,"trail":`).Strings(v.Trail)
 	e.EndObject()
 }
 
-// readState reads a rollout.State.
 func readState(d *taskjson.Decoder, v *rollout.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "changed":
-			d.Once(&seen, 0)
-			v.Changed = int(d.Int(0))
-		case "trail":
-			d.Once(&seen, 1)
-			readSliceOfString(d, &v.Trail)
-		default:
-			d.Unknown(name, "changed", "trail")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // changed
+			v.Changed = d.Int()
+		case 1: // trail
+			v.Trail = d.Strings()
 		}
 	}
-	d.End()
-}
-
-// writeSliceOfString writes a []string.
-func writeSliceOfString(e *taskjson.Encoder, v []string) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.String(v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfString reads a []string.
-func readSliceOfString(d *taskjson.Decoder, v *[]string) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []string{}
-	for d.More() {
-		list = append(list, d.String())
-	}
-	d.End()
-	*v = list
 }

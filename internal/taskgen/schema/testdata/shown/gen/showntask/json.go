@@ -7,595 +7,198 @@ package showntask
 import (
 	"time"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/taskgen/schema/testdata/shown"
 	"taskkit.dev/internal/taskgen/schema/testdata/shown/part"
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// appendSpec appends the JSON of a spec to dst.
-func appendSpec(dst []byte, v *Spec) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 665+39*len(v.People)+len(v.Status)+len(v.Color))
-	writeSpec(&e, v)
-	return e.Finish()
-}
-
-// decodeSpec reads a spec.
-func decodeSpec(src []byte, v *Spec) error {
-	d := taskjson.NewDecoder(src)
-	*v = Spec{}
-	readSpec(d, v)
-	return d.Finish()
-}
-
-// appendState appends the JSON of a state to dst.
-func appendState(dst []byte, v *State) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 42)
-	writeState(&e, v)
-	return e.Finish()
-}
-
-// decodeState reads a state.
-func decodeState(src []byte, v *State) error {
-	d := taskjson.NewDecoder(src)
-	*v = State{}
-	readState(d, v)
-	return d.Finish()
-}
-
-// appendResult appends the JSON of a result to dst.
-func appendResult(dst []byte, v *Result) ([]byte, error) {
-	e := taskjson.NewEncoderSize(dst, 129)
-	writeResult(&e, v)
-	return e.Finish()
-}
-
-// decodeResult reads a result.
-func decodeResult(src []byte, v *Result) error {
-	d := taskjson.NewDecoder(src)
-	*v = Result{}
-	readResult(d, v)
-	return d.Finish()
-}
-
-// writeSpec writes a shown.Spec.
-func writeSpec(e *taskjson.Encoder, v *shown.Spec) {
-	e.Open(`{"people":`)
-	writeSliceOfUUID(e, v.People)
-	e.Next(`,"status":`)
-	e.String(v.Status)
-	if v.Color != "" {
-		e.Next(`,"color":`)
-		e.String(string(v.Color))
-	}
-	e.Next(`,"home":`)
-	writeAddress(e, &v.Home)
+func sizeOfSpec(v *Spec) int {
+	n := 405 + 39*len(v.People) + len(v.Status) + len(v.Color) + len(v.Home.Street) + len(v.Home.Mail) + len(v.Login.User) + len(v.Login.Password)
 	if v.Work != nil {
-		e.Next(`,"work":`)
-		writePointerToAddress(e, v.Work)
+		n += 20 + len(v.Work.Street) + len(v.Work.Mail)
 	}
-	e.Next(`,"others":`)
-	writeSliceOfAddress(e, v.Others)
-	e.Next(`,"by_name":`)
-	writeMapOfStringToAddress(e, v.ByName)
-	e.Next(`,"wait":`)
-	e.Int(int64(v.Wait))
-	e.Next(`,"since":`)
-	writePointerToTime(e, v.Since)
-	e.Next(`,"data":`)
-	e.Bytes(v.Data)
-	e.Next(`,"score":`)
-	e.Float(float64(v.Score), 32)
-	e.Next(`,"login":`)
-	writeLogin(e, &v.Login)
-	e.Next(`,"part":`)
-	writePart(e, &v.Part)
+	return n
+}
+
+func sizeOfState(*State) int { return 42 }
+
+func sizeOfResult(v *Result) int { return 49 + len(v.Last.Street) + len(v.Last.Mail) }
+
+var namesOfSpec = []string{
+	"people", "status", "color", "home", "work", "others", "by_name", "wait",
+	"since", "data", "score", "login", "part",
+}
+
+func writeSpec(e *taskjson.Encoder, v *shown.Spec) {
+	e.Open(`{"people":`).UUIDs(v.People)
+	e.Next(`,"status":`).String(v.Status)
+	if v.Color != "" {
+		e.Next(`,"color":`).String(string(v.Color))
+	}
+	writeAddress(e.Next(`,"home":`), &v.Home)
+	if v.Work != nil {
+		writeAddress(e.Next(`,"work":`), v.Work)
+	}
+	taskjson.WriteSlicePtr(e.Next(`,"others":`), v.Others, writeAddress)
+	taskjson.WriteMap(e.Next(`,"by_name":`), v.ByName, func(e *taskjson.Encoder, v shown.Address) { writeAddress(e, &v) })
+	e.Next(`,"wait":`).Int(int64(v.Wait))
+	taskjson.WritePointer(e.Next(`,"since":`), v.Since, func(e *taskjson.Encoder, v *time.Time) { e.Time(*v) })
+	e.Next(`,"data":`).Bytes(v.Data)
+	e.Next(`,"score":`).Float(float64(v.Score), 32)
+	writeLogin(e.Next(`,"login":`), &v.Login)
+	writePart(e.Next(`,"part":`), &v.Part)
 	e.EndObject()
 }
 
-// readSpec reads a shown.Spec.
 func readSpec(d *taskjson.Decoder, v *shown.Spec) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "people":
-			d.Once(&seen, 0)
-			readSliceOfUUID(d, &v.People)
-		case "status":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfSpec); d.Next(&o); {
+		switch o.Field {
+		case 0: // people
+			v.People = d.UUIDs()
+		case 1: // status
 			v.Status = d.String()
-		case "color":
-			d.Once(&seen, 2)
+		case 2: // color
 			v.Color = shown.Color(d.String())
-		case "home":
-			d.Once(&seen, 3)
+		case 3: // home
 			readAddress(d, &v.Home)
-		case "work":
-			d.Once(&seen, 4)
-			readPointerToAddress(d, &v.Work)
-		case "others":
-			d.Once(&seen, 5)
-			readSliceOfAddress(d, &v.Others)
-		case "by_name":
-			d.Once(&seen, 6)
-			readMapOfStringToAddress(d, &v.ByName)
-		case "wait":
-			d.Once(&seen, 7)
-			v.Wait = time.Duration(d.Int(64))
-		case "since":
-			d.Once(&seen, 8)
-			readPointerToTime(d, &v.Since)
-		case "data":
-			d.Once(&seen, 9)
-			if !d.Null() {
-				v.Data = d.Bytes()
-			}
-		case "score":
-			d.Once(&seen, 10)
-			v.Score = float32(d.Float(32))
-		case "login":
-			d.Once(&seen, 11)
+		case 4: // work
+			taskjson.ReadPointer(d, &v.Work, readAddress)
+		case 5: // others
+			taskjson.ReadSlicePtr(d, &v.Others, readAddress)
+		case 6: // by_name
+			taskjson.ReadMap(d, &v.ByName, func(d *taskjson.Decoder) (v shown.Address) { readAddress(d, &v); return v })
+		case 7: // wait
+			v.Wait = time.Duration(d.Int64())
+		case 8: // since
+			taskjson.ReadPointer(d, &v.Since, func(d *taskjson.Decoder, v *time.Time) { *v = d.Time() })
+		case 9: // data
+			v.Data = d.Bytes()
+		case 10: // score
+			v.Score = d.Float32()
+		case 11: // login
 			readLogin(d, &v.Login)
-		case "part":
-			d.Once(&seen, 12)
+		case 12: // part
 			readPart(d, &v.Part)
-		default:
-			d.Unknown(
-				name, "people", "status", "color", "home", "work", "others", "by_name",
-				"wait", "since", "data", "score", "login", "part",
-			)
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfUUID writes a []uuid.UUID.
-func writeSliceOfUUID(e *taskjson.Encoder, v []uuid.UUID) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Grow(39 * len(v))
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.UUID(v[i])
-	}
-	e.EndArray()
-}
+var namesOfAddress = []string{"street", "mail"}
 
-// readSliceOfUUID reads a []uuid.UUID.
-func readSliceOfUUID(d *taskjson.Decoder, v *[]uuid.UUID) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := make([]uuid.UUID, 0, d.Capacity(39))
-	for d.More() {
-		list = append(list, d.UUID())
-	}
-	d.End()
-	*v = list
-}
-
-// writeAddress writes a shown.Address.
 func writeAddress(e *taskjson.Encoder, v *shown.Address) {
-	e.Open(`{"street":`)
-	e.String(v.Street)
-	e.Next(`,"mail":`)
-	e.String(v.Mail)
+	e.Open(`{"street":`).String(v.Street)
+	e.Next(`,"mail":`).String(v.Mail)
 	e.EndObject()
 }
 
-// readAddress reads a shown.Address.
 func readAddress(d *taskjson.Decoder, v *shown.Address) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "street":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfAddress); d.Next(&o); {
+		switch o.Field {
+		case 0: // street
 			v.Street = d.String()
-		case "mail":
-			d.Once(&seen, 1)
+		case 1: // mail
 			v.Mail = d.String()
-		default:
-			d.Unknown(name, "street", "mail")
 		}
 	}
-	d.End()
 }
 
-// writePointerToAddress writes a *shown.Address.
-func writePointerToAddress(e *taskjson.Encoder, v *shown.Address) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	writeAddress(e, v)
-}
+var namesOfLogin = []string{"user", "password", "keys"}
 
-// readPointerToAddress reads a *shown.Address.
-func readPointerToAddress(d *taskjson.Decoder, v **shown.Address) {
-	if d.Null() {
-		return
-	}
-	*v = new(shown.Address)
-	readAddress(d, *v)
-}
-
-// writeSliceOfAddress writes a []shown.Address.
-func writeSliceOfAddress(e *taskjson.Encoder, v []shown.Address) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeAddress(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfAddress reads a []shown.Address.
-func readSliceOfAddress(d *taskjson.Decoder, v *[]shown.Address) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []shown.Address{}
-	var zero shown.Address
-	for d.More() {
-		list = append(list, zero)
-		readAddress(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writeMapOfStringToAddress writes a map[string]shown.Address.
-func writeMapOfStringToAddress(e *taskjson.Encoder, v map[string]shown.Address) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeAddress(e, &x)
-	}
-	e.EndObject()
-}
-
-// readMapOfStringToAddress reads a map[string]shown.Address.
-func readMapOfStringToAddress(d *taskjson.Decoder, v *map[string]shown.Address) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]shown.Address, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x shown.Address
-		readAddress(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writePointerToTime writes a *time.Time.
-func writePointerToTime(e *taskjson.Encoder, v *time.Time) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.Time(*v)
-}
-
-// readPointerToTime reads a *time.Time.
-func readPointerToTime(d *taskjson.Decoder, v **time.Time) {
-	if d.Null() {
-		return
-	}
-	*v = new(time.Time)
-	**v = d.Time()
-}
-
-// writeLogin writes a shown.Login.
 func writeLogin(e *taskjson.Encoder, v *shown.Login) {
-	e.Open(`{"user":`)
-	e.String(v.User)
-	e.Next(`,"password":`)
-	e.String(v.Password)
-	e.Next(`,"keys":`)
-	writeMapOfStringToSecret(e, v.Keys)
+	e.Open(`{"user":`).String(v.User)
+	e.Next(`,"password":`).String(v.Password)
+	taskjson.WriteMap(e.Next(`,"keys":`), v.Keys, func(e *taskjson.Encoder, v shown.Secret) { writeSecret(e, &v) })
 	e.EndObject()
 }
 
-// readLogin reads a shown.Login.
 func readLogin(d *taskjson.Decoder, v *shown.Login) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "user":
-			d.Once(&seen, 0)
+	for o := d.Object(namesOfLogin); d.Next(&o); {
+		switch o.Field {
+		case 0: // user
 			v.User = d.String()
-		case "password":
-			d.Once(&seen, 1)
+		case 1: // password
 			v.Password = d.String()
-		case "keys":
-			d.Once(&seen, 2)
-			readMapOfStringToSecret(d, &v.Keys)
-		default:
-			d.Unknown(name, "user", "password", "keys")
+		case 2: // keys
+			taskjson.ReadMap(d, &v.Keys, func(d *taskjson.Decoder) (v shown.Secret) { readSecret(d, &v); return v })
 		}
 	}
-	d.End()
 }
 
-// writeMapOfStringToSecret writes a map[string]shown.Secret.
-func writeMapOfStringToSecret(e *taskjson.Encoder, v map[string]shown.Secret) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginObject()
-	for key, x := range taskjson.Members(v) {
-		e.Key(key)
-		writeSecret(e, &x)
-	}
-	e.EndObject()
-}
+var namesOfSecret = []string{"values"}
 
-// readMapOfStringToSecret reads a map[string]shown.Secret.
-func readMapOfStringToSecret(d *taskjson.Decoder, v *map[string]shown.Secret) {
-	if d.Null() || !d.BeginObject() {
-		return
-	}
-	m := make(map[string]shown.Secret, d.Members())
-	var last string
-	for d.More() {
-		key := d.Key()
-		if key > last {
-			last = key
-		} else if _, ok := m[key]; ok {
-			d.Repeated()
-		}
-		var x shown.Secret
-		readSecret(d, &x)
-		m[key] = x
-	}
-	d.EndMap(len(m))
-	*v = m
-}
-
-// writeSecret writes a shown.Secret.
 func writeSecret(e *taskjson.Encoder, v *shown.Secret) {
-	e.Open(`{"values":`)
-	writeSliceOfString(e, v.Values)
+	e.Open(`{"values":`).Strings(v.Values)
 	e.EndObject()
 }
 
-// readSecret reads a shown.Secret.
 func readSecret(d *taskjson.Decoder, v *shown.Secret) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "values":
-			d.Once(&seen, 0)
-			readSliceOfString(d, &v.Values)
-		default:
-			d.Unknown(name, "values")
+	for o := d.Object(namesOfSecret); d.Next(&o); {
+		switch o.Field {
+		case 0: // values
+			v.Values = d.Strings()
 		}
 	}
-	d.End()
 }
 
-// writeSliceOfString writes a []string.
-func writeSliceOfString(e *taskjson.Encoder, v []string) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		e.String(v[i])
-	}
-	e.EndArray()
-}
+var namesOfPart = []string{"size", "month", "level"}
 
-// readSliceOfString reads a []string.
-func readSliceOfString(d *taskjson.Decoder, v *[]string) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []string{}
-	for d.More() {
-		list = append(list, d.String())
-	}
-	d.End()
-	*v = list
-}
-
-// writePart writes a part.Part.
 func writePart(e *taskjson.Encoder, v *part.Part) {
-	e.Open(`{"size":`)
-	e.Int(int64(v.Size))
-	e.Next(`,"month":`)
-	e.Int(int64(v.Month))
-	e.Next(`,"level":`)
-	writeLevel(e, v.Level)
+	e.Open(`{"size":`).Int(int64(v.Size))
+	e.Next(`,"month":`).Int(int64(v.Month))
+	writeLevel(e.Next(`,"level":`), v.Level)
 	e.EndObject()
 }
 
-// readPart reads a part.Part.
 func readPart(d *taskjson.Decoder, v *part.Part) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "size":
-			d.Once(&seen, 0)
-			v.Size = int(d.Int(0))
-		case "month":
-			d.Once(&seen, 1)
-			v.Month = time.Month(d.Int(0))
-		case "level":
-			d.Once(&seen, 2)
-			readLevel(d, &v.Level)
-		default:
-			d.Unknown(name, "size", "month", "level")
+	for o := d.Object(namesOfPart); d.Next(&o); {
+		switch o.Field {
+		case 0: // size
+			v.Size = d.Int()
+		case 1: // month
+			v.Month = time.Month(d.Int())
+		case 2: // level
+			v.Level = readLevel(d)
 		}
 	}
-	d.End()
 }
 
-// writeLevel writes a part.Level.
-func writeLevel(e *taskjson.Encoder, v part.Level) {
-	switch v {
-	case 0, 1, 2:
-		e.Int(int64(v))
-	default:
-		e.Refuse("1", "2")
-	}
-}
+var namesOfLevel = []part.Level{1, 2}
 
-// readLevel reads a part.Level.
-func readLevel(d *taskjson.Decoder, v *part.Level) {
-	x := part.Level(d.Int(0))
-	switch x {
-	case 0, 1, 2:
-	default:
-		d.Refuse("1", "2")
-	}
-	*v = x
-}
+func writeLevel(e *taskjson.Encoder, v part.Level) { taskjson.WriteNumberEnum(e, v, namesOfLevel) }
 
-// writeState writes a shown.State.
+func readLevel(d *taskjson.Decoder) part.Level { return taskjson.ReadNumberEnum(d, namesOfLevel) }
+
+var namesOfState = []string{"rows"}
+
 func writeState(e *taskjson.Encoder, v *shown.State) {
-	e.Open(`{"rows":`)
-	writeArray2OfSliceOfSecret(e, &v.Rows)
+	taskjson.WriteSlice(e.Open(`{"rows":`), v.Rows[:], func(e *taskjson.Encoder, v []shown.Secret) { taskjson.WriteSlicePtr(e, v, writeSecret) })
 	e.EndObject()
 }
 
-// readState reads a shown.State.
 func readState(d *taskjson.Decoder, v *shown.State) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "rows":
-			d.Once(&seen, 0)
-			readArray2OfSliceOfSecret(d, &v.Rows)
-		default:
-			d.Unknown(name, "rows")
+	for o := d.Object(namesOfState); d.Next(&o); {
+		switch o.Field {
+		case 0: // rows
+			taskjson.ReadArray(d, v.Rows[:], func(d *taskjson.Decoder, v *[]shown.Secret) { taskjson.ReadSlicePtr(d, v, readSecret) })
 		}
 	}
-	d.End()
 }
 
-// writeArray2OfSliceOfSecret writes a [2][]shown.Secret.
-func writeArray2OfSliceOfSecret(e *taskjson.Encoder, v *[2][]shown.Secret) {
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeSliceOfSecret(e, v[i])
-	}
-	e.EndArray()
-}
+var namesOfResult = []string{"changed", "last"}
 
-// readArray2OfSliceOfSecret reads a [2][]shown.Secret.
-func readArray2OfSliceOfSecret(d *taskjson.Decoder, v *[2][]shown.Secret) {
-	if !d.BeginArray() {
-		return
-	}
-	for i := range v {
-		if !d.More() {
-			d.Short(i, len(v))
-			return
-		}
-		readSliceOfSecret(d, &v[i])
-	}
-	d.End()
-}
-
-// writeSliceOfSecret writes a []shown.Secret.
-func writeSliceOfSecret(e *taskjson.Encoder, v []shown.Secret) {
-	if v == nil {
-		e.Null()
-		return
-	}
-	e.BeginArray()
-	for i := range v {
-		e.Element()
-		writeSecret(e, &v[i])
-	}
-	e.EndArray()
-}
-
-// readSliceOfSecret reads a []shown.Secret.
-func readSliceOfSecret(d *taskjson.Decoder, v *[]shown.Secret) {
-	if d.Null() || !d.BeginArray() {
-		return
-	}
-	list := []shown.Secret{}
-	var zero shown.Secret
-	for d.More() {
-		list = append(list, zero)
-		readSecret(d, &list[len(list)-1])
-	}
-	d.End()
-	*v = list
-}
-
-// writeResult writes a shown.Result.
 func writeResult(e *taskjson.Encoder, v *shown.Result) {
-	e.Open(`{"changed":`)
-	e.Int(int64(v.Changed))
-	e.Next(`,"last":`)
-	writeAddress(e, &v.Last)
+	e.Open(`{"changed":`).Int(int64(v.Changed))
+	writeAddress(e.Next(`,"last":`), &v.Last)
 	e.EndObject()
 }
 
-// readResult reads a shown.Result.
 func readResult(d *taskjson.Decoder, v *shown.Result) {
-	if !d.BeginObject() {
-		return
-	}
-	var seen uint64
-	for d.More() {
-		switch name := d.Name(); string(name) {
-		case "changed":
-			d.Once(&seen, 0)
-			v.Changed = int(d.Int(0))
-		case "last":
-			d.Once(&seen, 1)
+	for o := d.Object(namesOfResult); d.Next(&o); {
+		switch o.Field {
+		case 0: // changed
+			v.Changed = d.Int()
+		case 1: // last
 			readAddress(d, &v.Last)
-		default:
-			d.Unknown(name, "changed", "last")
 		}
 	}
-	d.End()
 }

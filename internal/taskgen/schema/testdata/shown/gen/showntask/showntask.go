@@ -27,7 +27,7 @@ const _ = taskkind.IsAtLeastVersion0_1_0
 // If one of these calls does not compile, a type has changed since this file was
 // generated: run go generate.
 func _() {
-	runGoGenerate_typeHasChanged[shown.Spec](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shown.Spec](struct {
 		People []uuid.UUID              `json:"people" validate:"required,min=1,max=1000,unique"`
 		Status string                   `json:"status" validate:"required,oneof=active paused exited"`
 		Color  shown.Color              `json:"color,omitempty" validate:"omitempty,hexcolor"`
@@ -42,68 +42,77 @@ func _() {
 		Login  shown.Login              `json:"login"`
 		Part   part.Part                `json:"part"`
 	}{})
-	runGoGenerate_typeHasChanged[shown.Address](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shown.Address](struct {
 		Street string `json:"street" validate:"required,max=200"`
 		Mail   string `json:"mail" validate:"omitempty,email"`
 	}{})
-	runGoGenerate_typeHasChanged[shown.Login](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shown.Login](struct {
 		User     string                  `json:"user"`
 		Password string                  `json:"password" taskkit:"secret" validate:"min=8"`
 		Keys     map[string]shown.Secret `json:"keys"`
 	}{})
-	runGoGenerate_typeHasChanged[shown.Secret](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shown.Secret](struct {
 		Values []string `json:"values" taskkit:"secret"`
 	}{})
-	runGoGenerate_typeHasChanged[part.Part](struct {
+	taskkind.RunGoGenerate_typeHasChanged[part.Part](struct {
 		Size  int        `json:"size" validate:"min=1"`
 		Month time.Month `json:"month"`
 		Level part.Level `json:"level"`
 	}{})
-	runGoGenerate_typeHasChanged[shown.State](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shown.State](struct {
 		Rows [2][]shown.Secret `json:"rows"`
 	}{})
-	runGoGenerate_typeHasChanged[shown.Result](struct {
+	taskkind.RunGoGenerate_typeHasChanged[shown.Result](struct {
 		Changed int           `json:"changed" validate:"required"`
 		Last    shown.Address `json:"last"`
 	}{})
 
-	runGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*shown.Executor)(nil))
-	runGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*shown.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*shown.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*shown.Executor)(nil))
 }
 
-// runGoGenerate_typeHasChanged takes a value of type T. The compiler names it in
-// the errors of the calls above.
-func runGoGenerate_typeHasChanged[T any](T) {}
-
 type (
-	// Spec is what a task of kind shown is asked to do.
+	// Spec is the input of a task of kind shown:
+	//
+	//	People []uuid.UUID              `json:"people"`
+	//	Status string                   `json:"status"`
+	//	Color  shown.Color              `json:"color"`
+	//	Home   shown.Address            `json:"home"`
+	//	Work   *shown.Address           `json:"work"`
+	//	Others []shown.Address          `json:"others"`
+	//	ByName map[string]shown.Address `json:"by_name"`
+	//	Wait   time.Duration            `json:"wait"`
+	//	Since  *time.Time               `json:"since"`
+	//	Data   []byte                   `json:"data"`
+	//	Score  float32                  `json:"score"`
+	//	Login  shown.Login              `json:"login"`
+	//	Part   part.Part                `json:"part"`
 	Spec = shown.Spec
-	// State is what a task of kind shown remembers between batches.
+	// State is the progress of a task of kind shown, stored with each batch.
 	State = shown.State
-	// Result is what a task of kind shown returns to whoever submitted it.
+	// Result is the result of a task of kind shown.
 	Result = shown.Result
 	// Task is a task of kind shown as [Get] returns it.
 	Task = taskkit.Typed[Spec, State, Result]
 )
 
-// JSON Schemas (2020-12), for whoever asks for a task or reads a result in
-// another language.
+// JSON Schemas (2020-12), for clients in other languages.
 var (
 	//go:embed spec.schema.json
-	specSchema string
+	specSchema []byte
 	//go:embed result.schema.json
-	resultSchema string
+	resultSchema []byte
 )
 
 // Kind is the kind shown.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:         "shown",
 	Revision:     1,
-	Spec:         taskjson.NewCodec(appendSpec, decodeSpec),
-	State:        taskjson.NewCodec(appendState, decodeState),
-	Result:       taskjson.NewCodec(appendResult, decodeResult),
-	SpecSchema:   []byte(specSchema),
-	ResultSchema: []byte(resultSchema),
+	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
+	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
+	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	SpecSchema:   specSchema,
+	ResultSchema: resultSchema,
 	Secrets:      []string{"/spec/login/keys/*/values", "/spec/login/password", "/state/rows/*/*/values"},
 })
 
