@@ -2,7 +2,6 @@ package taskkit
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -24,37 +23,7 @@ type Client struct {
 	err    error
 
 	mu sync.Mutex
-	op tables
-}
-
-// tables is what a client needs of the store.
-type tables interface {
-	Task(ctx context.Context, id ID) (store.Task, error)
-	Tasks(ctx context.Context, f store.Filter) ([]store.Task, error)
-	Matching(ctx context.Context, suffix string, limit int) ([]ID, error)
-	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
-	Plan(ctx context.Context, id ID) (store.Plan, error)
-	Result(ctx context.Context, id ID) (json.RawMessage, int, error)
-	Fetch(ctx context.Context, id ID) (json.RawMessage, int, error)
-	Targets(ctx context.Context, id ID, first, last int) ([]store.TargetPage, error)
-	Items(ctx context.Context, id ID, outcome store.Outcome, after store.ItemCursor, limit int) ([]store.Item, error)
-	Recorded(ctx context.Context, id ID, keys []string) ([]string, error)
-	Ledger(ctx context.Context, id ID, after int64, limit int) ([]store.LedgerPage, error)
-	LedgerItems(ctx context.Context, id ID) (int64, error)
-	store.LimitOperator
-	Derive(ctx context.Context, from ID, notify bool, makes func(store.Origin) (store.NewTask, error)) (ID, error)
-	store.Rates
-	store.Parents
-	store.Queues
-	store.DeadLetters
-	UnknownKinds(ctx context.Context) ([]store.UnknownKind, error)
-	store.Schedules
-	Attempts(ctx context.Context, id ID, limit int) ([]store.Attempt, error)
-	Events(ctx context.Context, id ID, limit int) ([]store.Event, error)
-	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
-	Processes(ctx context.Context, ended time.Duration) ([]store.Process, error)
-	Request(ctx context.Context, id ID, r store.Request) (store.Task, error)
-	TaskOptions(ctx context.Context, id ID) (store.Options, error)
+	op store.Client
 }
 
 // A ClientOption is an option of [NewClient]. Only this package implements it; see
@@ -75,7 +44,7 @@ func NewClient(db ExecQuerier, opts ...ClientOption) *Client {
 }
 
 // tables detects the kind of database at the first call.
-func (c *Client) tables(ctx context.Context) (tables, error) {
+func (c *Client) tables(ctx context.Context) (store.Client, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -88,7 +57,7 @@ func (c *Client) tables(ctx context.Context) (tables, error) {
 	if err != nil {
 		return nil, &ConnectError{err}
 	}
-	c.op = dbstore.NewOperator(c.db, c.schema, name)
+	c.op = dbstore.NewClient(c.db, c.schema, name)
 	return c.op, nil
 }
 

@@ -85,7 +85,7 @@ func (c *Client) CountChildren(ctx context.Context, parent ID) (*ChildCounts, er
 	return counts, nil
 }
 
-func countChildren(ctx context.Context, op store.Parents, parent ID) (*ChildCounts, error) {
+func countChildren(ctx context.Context, op store.Client, parent ID) (*ChildCounts, error) {
 	counts, err := op.CountChildren(ctx, parent)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (c *Client) SetMaxParallel(ctx context.Context, id ID, n int, opts ...Reque
 }
 
 // hasBuckets reports whether a task is split into buckets, be it before they are submitted.
-func hasBuckets(ctx context.Context, op tables, id ID) (bool, error) {
+func hasBuckets(ctx context.Context, op store.Client, id ID) (bool, error) {
 	plan, err := op.Plan(ctx, id)
 	if err != nil {
 		return false, err
@@ -142,7 +142,7 @@ const passOnPage = 1000
 // passOn passes a request on to the open children of a task, to any depth, and wakes parents
 // whose wait has ended with that. What it does not reach, the workers do: see docs/fan-out.md. So
 // no error of it is one of the request, which has been made.
-func passOn(ctx context.Context, op store.Parents, parents []uuid.UUID) {
+func passOn(ctx context.Context, op store.Client, parents []uuid.UUID) {
 	for len(parents) > 0 {
 		var next []uuid.UUID
 		for idle := 0; idle < 5; {

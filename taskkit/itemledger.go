@@ -15,7 +15,7 @@ const ledgerPages = 16
 
 // ledgerItems returns the items that succeeded in a task without a set of targets, as
 // the batches recorded them.
-func (c *Client) ledgerItems(ctx context.Context, op tables, t *store.Task, from itemPlace) (iter.Seq2[placedItem, error], error) {
+func (c *Client) ledgerItems(ctx context.Context, op store.Client, t *store.Task, from itemPlace) (iter.Seq2[placedItem, error], error) {
 	// What the ledger has more than the counter was committed since.
 	items, err := op.LedgerItems(ctx, t.ID)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Client) ledgerItems(ctx context.Context, op tables, t *store.Task, from
 // ledgerKeys returns the items of a page of a ledger, without those that have a row if
 // the task has any: another batch has recorded another outcome, which is the last,
 // since a success removes the row.
-func ledgerKeys(ctx context.Context, op tables, id ID, page *store.LedgerPage, recorded bool) ([]json.RawMessage, error) {
+func ledgerKeys(ctx context.Context, op store.Client, id ID, page *store.LedgerPage, recorded bool) ([]json.RawMessage, error) {
 	array, err := store.DecodeLedger(page.Keys)
 	var keys []json.RawMessage
 	if err == nil {

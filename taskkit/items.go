@@ -100,7 +100,7 @@ func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from i
 
 // unlessRemoved returns the error, or nil, with which the items of a task were read. Those of
 // a task that was removed meanwhile are gone, and what was read may be a part.
-func (c *Client) unlessRemoved(ctx context.Context, op tables, id ID, read error) error {
+func (c *Client) unlessRemoved(ctx context.Context, op store.Client, id ID, read error) error {
 	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
 	switch {
 	case err == nil && len(found) == 0:
@@ -113,7 +113,7 @@ func (c *Client) unlessRemoved(ctx context.Context, op tables, id ID, read error
 }
 
 // itemsOf returns the items with an outcome behind a place.
-func (c *Client) itemsOf(ctx context.Context, op tables, id ID, outcome Outcome, from itemPlace) (iter.Seq2[placedItem, error], error) {
+func (c *Client) itemsOf(ctx context.Context, op store.Client, id ID, outcome Outcome, from itemPlace) (iter.Seq2[placedItem, error], error) {
 	switch outcome {
 	case OutcomeFailed, OutcomeSkipped, OutcomeDeferred:
 		start := store.ItemCursor{Position: from.position, ID: from.row}

@@ -87,7 +87,7 @@ func SetSchedule[Spec, State, Result any](ctx context.Context, db ExecQuerier, k
 		row.Kind, row.Spec, row.Revision, row.Secrets = k.def.Name, task.Spec, k.def.Revision, &secrets
 		row.Queue, row.Priority, row.Owner, row.RunAs = cmp.Or(sub.Queue, k.def.Queue), sub.NewTask.Priority, sub.Owner, sub.NewTask.RunAs
 	}
-	_, err = dbstore.NewOperator(db, sub.schema, found).ChangeSchedule(ctx, name, s.change(clock, sub.Actor, set))
+	_, err = dbstore.NewClient(db, sub.schema, found).ChangeSchedule(ctx, name, s.change(clock, sub.Actor, set))
 	return public(migrate.Explain(ctx, db, sub.schema, err))
 }
 

@@ -136,8 +136,8 @@ type Env struct {
 	Family *store.Family
 	// Options are those of the task; nil: none, and the task can have no children.
 	Options *store.Options
-	// CountChildren counts the children of the task, see [store.Parents]; nil: it can have none.
+	// CountChildren counts the children of the task, see [store.Common]; nil: it can have none.
 	CountChildren func(ctx context.Context) (store.ChildCounts, error)
-	// Children lists the children of the task, see [store.Parents]; nil: it can have none.
+	// Children lists the children of the task, see [store.Common]; nil: it can have none.
 	Children func(ctx context.Context, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error)
 }

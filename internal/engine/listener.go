@@ -11,7 +11,7 @@ import (
 )
 
 // listener wakes the claimer when the database says that tasks may be waiting, and gives
-// the worker presence while it listens, see [store.Presence]. Without it the worker polls
+// the worker presence while it listens, see [store.PresenceReading]. Without it the worker polls
 // more often, and others notice its end by its heartbeat. It runs on one goroutine.
 type listener struct {
 	store     Store

@@ -11,7 +11,7 @@ import (
 )
 
 // presence notices that other workers are gone before they have been silent for long, see
-// [store.Presence]. The workers take turns: every 1.25 seconds one of them reads. It runs
+// [store.PresenceReading]. The workers take turns: every 1.25 seconds one of them reads. It runs
 // on one goroutine.
 type presence struct {
 	store   Store

@@ -31,7 +31,7 @@ const (
 // changed since: so of several workers one fires, and what a worker had in mind that was killed
 // is done by another. It runs on one goroutine.
 type Scheduler struct {
-	store   store.ScheduleRunner
+	store   store.Upkeep
 	kinds   map[string]*Kind
 	every   time.Duration
 	call    time.Duration // timeout of one call
@@ -40,7 +40,7 @@ type Scheduler struct {
 }
 
 // NewScheduler returns a scheduler for [Scheduler.Pass].
-func NewScheduler(s store.ScheduleRunner, kinds map[string]*Kind, c Config) *Scheduler {
+func NewScheduler(s store.Upkeep, kinds map[string]*Kind, c Config) *Scheduler {
 	return &Scheduler{store: s, kinds: kinds, every: c.ScheduleEvery, call: c.Call, wakeups: newWakeups(), events: newObserver(context.Background(), c)}
 }
 

@@ -27,10 +27,7 @@ type scriptWorker struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	store.Cleaner        // no script cleans
-	store.Parents        // no task of a script has children
-	store.Limits         // nor limits
-	store.ScheduleRunner // no script has schedules
+	store.Runtime // the methods that no script reaches
 
 	mu            sync.Mutex
 	cut, dead     bool
@@ -134,13 +131,13 @@ func reaching[T any](w *scriptWorker, call func() (T, error)) (T, error) {
 	return call()
 }
 
-// Dialect implements [engine.Store].
+// Dialect implements [store.Workers].
 func (w *scriptWorker) Dialect() dialect.Name { return w.env.store.Dialect() }
 
-// Release implements [engine.Store].
+// Release implements [store.Workers].
 func (w *scriptWorker) Release(context.Context) {}
 
-// RegisterWorker implements [engine.Store]. It names the process: w1, and w1#2 when w1
+// RegisterWorker implements [store.Workers]. It names the process: w1, and w1#2 when w1
 // registers for the second time.
 func (w *scriptWorker) RegisterWorker(ctx context.Context, p store.Process) error {
 	if err := w.reach(); err != nil {
@@ -157,7 +154,7 @@ func (w *scriptWorker) RegisterWorker(ctx context.Context, p store.Process) erro
 	return w.env.store.RegisterWorker(ctx, p)
 }
 
-// Heartbeat implements [engine.Store].
+// Heartbeat implements [store.Workers].
 func (w *scriptWorker) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
 	if err := w.reach(); err != nil {
 		return err
@@ -165,7 +162,7 @@ func (w *scriptWorker) Heartbeat(ctx context.Context, process string, busy int, 
 	return w.env.store.Heartbeat(ctx, process, busy, draining)
 }
 
-// Deregister implements [engine.Store].
+// Deregister implements [store.Workers].
 func (w *scriptWorker) Deregister(ctx context.Context, process string) error {
 	if err := w.reach(); err != nil {
 		return err
@@ -173,7 +170,7 @@ func (w *scriptWorker) Deregister(ctx context.Context, process string) error {
 	return w.env.store.Deregister(ctx, process)
 }
 
-// Claim implements [engine.Store]. It claims one task at a time and takes a while, so
+// Claim implements [store.Workers]. It claims one task at a time and takes a while, so
 // that what follows from a claim does not happen at the moment of another.
 func (w *scriptWorker) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	c.Limit = min(c.Limit, 1)
@@ -181,22 +178,22 @@ func (w *scriptWorker) Claim(ctx context.Context, c store.Claim) (store.ClaimRes
 	return reaching(w, func() (store.ClaimResult, error) { return w.env.store.Claim(ctx, c) })
 }
 
-// Unstarted implements [engine.Store].
+// Unstarted implements [store.Workers].
 func (w *scriptWorker) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
 	return reaching(w, func() (map[uuid.UUID]store.Position, error) { return w.env.store.Unstarted(ctx, process) })
 }
 
-// Waiting implements [engine.Store].
+// Waiting implements [store.Workers].
 func (w *scriptWorker) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	return reaching(w, func() (bool, error) { return w.env.store.Waiting(ctx, c) })
 }
 
-// WaitingOwners implements [engine.Store].
+// WaitingOwners implements [store.Workers].
 func (w *scriptWorker) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
 	return reaching(w, func() (map[uuid.UUID]int, error) { return w.env.store.WaitingOwners(ctx, c) })
 }
 
-// Watch implements [engine.Store]: what wakes the worker is the same in all
+// Watch implements [store.Workers]: what wakes the worker is the same in all
 // scripts, cut off or not.
 func (w *scriptWorker) Watch(ctx context.Context, process string, to store.Watcher) error {
 	ctx, end := context.WithCancelCause(ctx)
@@ -211,32 +208,32 @@ func (w *scriptWorker) Watch(ctx context.Context, process string, to store.Watch
 	return w.env.store.Watch(ctx, process, to)
 }
 
-// ReadPresence implements [engine.Store].
+// ReadPresence implements [store.Workers].
 func (w *scriptWorker) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	return reaching(w, func() (store.PresenceReading, error) { return w.env.store.ReadPresence(ctx, process) })
 }
 
-// ReadHealth implements [engine.Store].
+// ReadHealth implements [store.Workers].
 func (w *scriptWorker) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
 	return reaching(w, func() (store.HealthReading, error) { return w.env.store.ReadHealth(ctx, q) })
 }
 
-// FoundAlive implements [engine.Store].
+// FoundAlive implements [store.Workers].
 func (w *scriptWorker) FoundAlive(ctx context.Context, process string) (bool, error) {
 	return reaching(w, func() (bool, error) { return w.env.store.FoundAlive(ctx, process) })
 }
 
-// Plan implements [engine.Store].
+// Plan implements [store.Common].
 func (w *scriptWorker) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	return reaching(w, func() (store.Plan, error) { return w.env.store.Plan(ctx, id) })
 }
 
-// Targets implements [engine.Store].
+// Targets implements [store.Common].
 func (w *scriptWorker) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
 	return reaching(w, func() ([]store.TargetPage, error) { return w.env.store.Targets(ctx, id, first, last) })
 }
 
-// Deferred implements [engine.Store].
+// Deferred implements [store.Sessions].
 func (w *scriptWorker) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
 	positions, err = reaching(w, func() (found []int64, err error) {
 		found, all, err = w.env.store.Deferred(ctx, id, after, limit)
@@ -245,37 +242,37 @@ func (w *scriptWorker) Deferred(ctx context.Context, id uuid.UUID, after int64, 
 	return positions, all, err
 }
 
-// Apply implements [engine.Store].
+// Apply implements [store.Sessions].
 func (w *scriptWorker) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	return reaching(w, func() ([]store.Applied, error) { return w.env.store.Apply(ctx, process, writes) })
 }
 
-// Positions implements [engine.Store].
+// Positions implements [store.Sessions].
 func (w *scriptWorker) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
 	return reaching(w, func() (map[uuid.UUID]store.Position, error) { return w.env.store.Positions(ctx, ids) })
 }
 
-// Attempts implements [engine.Store].
+// Attempts implements [store.Common].
 func (w *scriptWorker) Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error) {
 	return reaching(w, func() ([]store.Attempt, error) { return w.env.store.Attempts(ctx, id, limit) })
 }
 
-// Events implements [engine.Store].
+// Events implements [store.Common].
 func (w *scriptWorker) Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error) {
 	return reaching(w, func() ([]store.Event, error) { return w.env.store.Events(ctx, id, limit) })
 }
 
-// Processes implements [engine.Store].
+// Processes implements [store.Common].
 func (w *scriptWorker) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
 	return reaching(w, func() ([]store.Process, error) { return w.env.store.Processes(ctx, since) })
 }
 
-// Reap implements [engine.Store].
+// Reap implements [store.Upkeep].
 func (w *scriptWorker) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	return reaching(w, func() (store.Reaped, error) { return w.env.store.Reap(ctx, absent) })
 }
 
-// Begin implements [engine.Store].
+// Begin implements [store.Sessions].
 func (w *scriptWorker) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	return reaching(w, func() (store.Tx, error) {
 		tx, err := w.env.store.Begin(ctx, h, l)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -94,33 +93,6 @@ type ChildCounts struct {
 	Stopped  int64 // of the COMPLETED, those that are partial
 	Fences   int64 // the sum of their fences: another one if a child was executed again
 	Progress lifecycle.Progress
-}
-
-// Parents is the part of a [Store] for tasks that wait for their children.
-type Parents interface {
-	// Family reads the children of a task as its holder needs them.
-	Family(ctx context.Context, l Lease) (Family, error)
-	// Children lists the children of a task after one of them (the zero id: all), in the
-	// order of their ids, at most limit; with their states or without.
-	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]ChildTask, error)
-	// CountChildren counts the children of a task, and adds up their progress.
-	CountChildren(ctx context.Context, parent uuid.UUID) (ChildCounts, error)
-	// FailedChild returns the first child of a task that has ended in FAILURE or ERROR;
-	// ErrNotFound when there is none.
-	FailedChild(ctx context.Context, parent uuid.UUID) (ChildTask, error)
-	// WakeParents makes those of these tasks due whose wait is over, and returns them. It
-	// is called after the commit that may have ended the wait, never before.
-	WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error)
-	// PassOn passes the request that stands on each of these tasks on to its open children,
-	// and takes a pause back that it has passed on before: a page of at most limit. Children
-	// that no worker has begun end or are removed at once, as by a request; of a task that is
-	// to be deleted also those that have ended. It returns the children that have changed,
-	// since they may have children themselves, and whether there are more to change.
-	PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error)
-	// RetryChildren retries the failed children of a task that is leased: a page of at most
-	// limit. It returns how many. Less than limit: there are no more, and Family.Retry is
-	// false from now on.
-	RetryChildren(ctx context.Context, l Lease, limit int) (int, error)
 }
 
 // NeededError: a child cannot be deleted, because its parent is open or can be retried.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,26 +12,6 @@ type Retention struct {
 	Fetched   time.Duration // the result, since it was first fetched
 	Ended     time.Duration // the task, since it ended
 	Idle      time.Duration // a task that waits and is due, since it changed
-}
-
-// Cleaner removes what has been kept for long enough. Its methods wait for no lock of
-// a row, and skip what others work on.
-type Cleaner interface {
-	// EraseResults erases the results that have expired, at most limit, the oldest
-	// first, and returns how many.
-	EraseResults(ctx context.Context, limit int) (int, error)
-	// RemoveTasks removes tasks of one page, in one transaction, with all that belongs to
-	// them but their events.
-	RemoveTasks(ctx context.Context, p OldTasks) (RemovedTasks, error)
-	UnknownKinds
-	EventPruner
-}
-
-// EventPruner deletes old events.
-type EventPruner interface {
-	// PruneEvents deletes events of any task that are older than this, the oldest
-	// first, at most limit, and returns how many. Both arguments are positive.
-	PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error)
 }
 
 // OldTasks is a page of tasks to read, in the order of their ids, which is that of time.

@@ -1,20 +1,12 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
 )
-
-// DeadLetters are the tasks that have ended in ERROR or FAILURE.
-type DeadLetters interface {
-	// DeadGroups counts those that a filter selects by kind and code, in this order. It reads
-	// every task that has ended. Of the filter, the fields Kinds, Queue, Code and EndedFor count.
-	DeadGroups(ctx context.Context, f Filter) ([]DeadGroup, error)
-}
 
 // DeadGroup are the dead letters of a kind with a code.
 type DeadGroup struct {

@@ -44,7 +44,7 @@ type Origin struct {
 	ItemReader
 }
 
-// ItemReader reads the items and the targets of a task, see [Operator].
+// ItemReader reads the items and the targets of a task, see [Client].
 type ItemReader interface {
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)

@@ -12,7 +12,7 @@ import (
 var (
 	// ErrNotFound: there is no such task.
 	ErrNotFound = errors.New("no such task")
-	// ErrExpired: the result has been erased, see [Cleaner].
+	// ErrExpired: the result has been erased, see [Upkeep].
 	ErrExpired = errors.New("the result has been erased")
 	// ErrNotFinding: a write has found targets of a task whose set is complete, or that
 	// has none.

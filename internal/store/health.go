@@ -1,18 +1,8 @@
 package store
 
 import (
-	"context"
 	"time"
 )
-
-// Health reads how a database does whose tables bulk changes write.
-type Health interface {
-	// ReadHealth reads the indicators that a query names, each with one statement that changes and locks
-	// nothing. One that this server does not have, or that this role may not read, is in
-	// HealthReading.Unreadable, and the others are read. SQLite has none of them, and executes
-	// nothing.
-	ReadHealth(ctx context.Context, q HealthQuery) (HealthReading, error)
-}
 
 // HealthIndicator names an indicator of the database's health.
 type HealthIndicator string

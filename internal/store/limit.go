@@ -1,10 +1,7 @@
 package store
 
 import (
-	"context"
 	"slices"
-
-	"github.com/google/uuid"
 )
 
 // Limit is how many tasks with a key may execute at once, over all workers.
@@ -37,29 +34,6 @@ type Admitted struct {
 	OK bool
 	// Full is the limit under which there is no place, if it is not OK.
 	Full Limit
-}
-
-// Limits is the part of a [Store] for tasks with limits. A task has its places from its
-// admission until it leaves the worker: it need not give them back, and one whose worker has died has none. So
-// nothing is left to be forgotten.
-type Limits interface {
-	// Admit gives each of these tasks a place under all of its limits, or under none. What others
-	// do with the same keys at the same time waits. The answers are in the order of the admissions. A task
-	// that has its places keeps them.
-	Admit(ctx context.Context, tasks []Admission) ([]Admitted, error)
-	// WakeWaiting makes the tasks due that wait for a place under these keys, the first ones, as
-	// many as there are places, and returns them. It is called after the commit that may have freed a place, never
-	// before. It also forgets the tasks with these keys that no longer wait or execute.
-	WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, error)
-}
-
-// LimitOperator is the part of an [Operator] for limits.
-type LimitOperator interface {
-	// Limited lists the keys that are in use or set, in their order, after a key, at most limit.
-	Limited(ctx context.Context, after string, limit int) ([]LimitUse, error)
-	// SetLimit sets how many tasks with a key may execute at once, whatever the tasks say; 0: what
-	// they say holds again. More makes waiting tasks due, less ends none that execute.
-	SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error
 }
 
 // LimitUse says how a key is used.

@@ -1,24 +1,10 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
 )
-
-// Queues pauses queues and counts what is in them.
-type Queues interface {
-	// PauseQueue pauses a queue, or resumes it. A claim that begins after it has committed
-	// takes nothing from a paused queue, but for tasks that are to end. A queue that is as
-	// it is to be stays as it is, with who made it so.
-	PauseQueue(ctx context.Context, p QueueChange) error
-	// PausedQueues returns the queues that have been paused once, by name.
-	PausedQueues(ctx context.Context) ([]QueuePause, error)
-	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,
-	// by name. It reads all of those.
-	QueueCounts(ctx context.Context) ([]QueueCounts, error)
-}
 
 // QueueChange is what becomes of a queue.
 type QueueChange struct {

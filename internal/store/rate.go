@@ -1,10 +1,7 @@
 package store
 
 import (
-	"context"
 	"time"
-
-	"github.com/google/uuid"
 
 	"taskkit.dev/internal/workrate"
 )
@@ -21,13 +18,4 @@ type Worked struct {
 type Rate struct {
 	workrate.History
 	Measured time.Time // when it was stored last, by the database's clock; zero: never
-}
-
-// Rates reads rates.
-type Rates interface {
-	// Rate reads that of a task. A task that has none, or does not exist, has the
-	// zero value.
-	Rate(ctx context.Context, id uuid.UUID) (Rate, error)
-	// KindRates reads those of the newest tasks of a kind that have one.
-	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -54,32 +53,6 @@ type Schedule struct {
 	ModifiedBy        uuid.UUID
 	CreatedBy         uuid.UUID
 	Created, Modified time.Time
-}
-
-// Schedules are what a client does with schedules.
-type Schedules interface {
-	// Schedule reads one; ErrNoSchedule when there is none.
-	Schedule(ctx context.Context, name string) (Schedule, error)
-	// ListSchedules reads those whose names come after this one, by name.
-	ListSchedules(ctx context.Context, after string, limit int) ([]Schedule, error)
-	// ChangeSchedule calls change with the present time by the database's clock and a
-	// schedule, which has only its name if there is none, and stores what change has made of
-	// it, if it is different. Change may be called several times. Its error is returned as it is.
-	ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *Schedule) error) (Schedule, error)
-	// DeleteSchedule removes one; ErrNoSchedule when there is none. Its tasks stay.
-	DeleteSchedule(ctx context.Context, name string) error
-}
-
-// ScheduleRunner is what a worker does with schedules.
-type ScheduleRunner interface {
-	// DueSchedules reads those that are due, of these kinds, the oldest first. It locks
-	// nothing.
-	DueSchedules(ctx context.Context, p DueSchedules) (SchedulesFound, error)
-	// FireSchedule stores tasks and what follows for their schedule in one transaction, if the
-	// schedule still has this version; otherwise it does nothing and returns false. A task
-	// whose idempotency key is taken is left out: f.Tasks then has the id of the task with the key,
-	// and so has the last task of the schedule. It does not wait for others' locks.
-	FireSchedule(ctx context.Context, f ScheduleFire) (bool, error)
 }
 
 // DueSchedules says which are looked for.

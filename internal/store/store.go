@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -22,135 +21,6 @@ type Execer interface {
 type Querier interface {
 	Execer
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// Store is the runtime's view of the database. There is one implementation for
-// each database and one conformance suite that both pass.
-//
-// Every method is one transaction, ends with the deadline of its context, and
-// compares times on the database's clock only. Every change of a task is
-// guarded by its status and its fence. A Store is safe for concurrent use.
-type Store interface {
-	// Dialect returns the database's name.
-	Dialect() dialect.Name
-
-	// RegisterWorker inserts the row of a worker process.
-	RegisterWorker(ctx context.Context, p Process) error
-	// Heartbeat renews the process's heartbeat. It returns ErrDead when the process
-	// has been declared dead or has left: such a process never revives. A
-	// presence lock that the process has lost is removed from its row.
-	Heartbeat(ctx context.Context, process string, busy int, draining bool) error
-	// Deregister ends the process and releases all tasks that it still has, without
-	// spending an attempt, in one transaction.
-	Deregister(ctx context.Context, process string) error
-
-	// Claim takes tasks in the order of [lifecycle.Ranks], then the oldest; none of a paused
-	// queue, unless it is a claim of Requested tasks. Each comes back in SCHEDULING with its fence and attempts one higher. A
-	// process that is not alive gets none.
-	Claim(ctx context.Context, c Claim) (ClaimResult, error)
-	// Deferred reads the positions, in ascending order, of a task's deferred items
-	// after a position, at most limit, and how many there are after it.
-	Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error)
-
-	// Apply makes the writes in one transaction and reports, in their order,
-	// the outcome of each. A write whose guard does not hold is not applied;
-	// the others are. It does not change them.
-	Apply(ctx context.Context, process string, writes []*Write) ([]Applied, error)
-	// Begin opens the transaction of one batch of a leased task and locks the
-	// task's row against takeover, at the latest with the first statement. When the task lease is lost,
-	// ErrLost is the error of Begin or of that statement.
-	Begin(ctx context.Context, l Lease, t TxTimeouts) (Tx, error)
-	// Positions returns the positions of tasks. It is used after a commit whose
-	// outcome is unknown. A task without a row is absent.
-	Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]Position, error)
-	// Unstarted returns the positions of the SCHEDULING tasks of a process. It is
-	// used after a claim whose response was lost.
-	Unstarted(ctx context.Context, process string) (map[uuid.UUID]Position, error)
-
-	// Reap declares processes dead that have been silent for longer than they
-	// said they may be, and those whose rows name one of the absent locks, see
-	// [PresenceReading]. It releases every task in flight that no live process
-	// holds, marking it stalled, and applies requests that no worker will apply. It keeps nothing in memory and never waits for a row lock.
-	Reap(ctx context.Context, absent []int64) (Reaped, error)
-	// Waiting reports whether a task could be claimed now by these queues and
-	// kinds: not one of a paused queue.
-	Waiting(ctx context.Context, c Claim) (bool, error)
-	// WaitingOwners returns the owners of the first [WaitingMax] tasks of each rank and queue that could be
-	// claimed now, each with the place of its first task in the order of claims, see [lifecycle.ClaimOrder].
-	WaitingOwners(ctx context.Context, c Claim) (map[uuid.UUID]int, error)
-	// Release returns the connections that the store keeps to the pool. The store
-	// may be used again.
-	Release(ctx context.Context)
-
-	Presence
-	Cleaner
-	Limits
-	Health
-	ScheduleRunner
-
-	// Reader and operator methods; the handle decides in which transaction.
-	Operator
-}
-
-// Operator is the part of a store that clients use: it reads and controls tasks.
-type Operator interface {
-	// Task reads one task; ErrNotFound when there is none.
-	Task(ctx context.Context, id uuid.UUID) (Task, error)
-	// Tasks lists tasks, newest first, by keyset, without spec and state: a
-	// page of those could be gigabytes.
-	Tasks(ctx context.Context, f Filter) ([]Task, error)
-	// Matching returns the ids that end with a suffix, at most limit.
-	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
-	// Request records a request on a task, and applies it at once if no worker is needed.
-	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
-	// when the task's status does not allow it.
-	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
-	// TaskOptions reads what a task was given besides its spec and targets. A task that does
-	// not exist has none.
-	TaskOptions(ctx context.Context, id uuid.UUID) (Options, error)
-	// Result reads a task's result with its revision. A task without one has a nil
-	// one.
-	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
-	// Fetch reads as Result does, and records when the result was first fetched.
-	Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
-	// Plan reads the spec of a task and what is in its plan. A worker reads it when
-	// ClaimedTask.Spec is nil: the spec is larger than Claim.SpecMax or in the plan, or the task was given options later.
-	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
-	// Targets reads the pages from first to last of the frozen targets of a task, in
-	// their order. A page that does not exist is absent.
-	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
-	// Items lists the items of a task with an outcome by their position and then by
-	// the time of their first record, by keyset. Those of unknown position come first.
-	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
-	// Recorded returns which of these keys have a row with an outcome.
-	Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error)
-	// Ledger lists the pages of the ledger of a task, which are of batches after this
-	// one (-1: all), in their order, at most limit.
-	Ledger(ctx context.Context, id uuid.UUID, after int64, limit int) ([]LedgerPage, error)
-	// LedgerItems returns how many items are in the ledger of a task.
-	LedgerItems(ctx context.Context, id uuid.UUID) (int64, error)
-	// Derive stores the task that makes returns, in one transaction with what that
-	// reads of another task. The row of the other is locked first, so that it does not
-	// change meanwhile. An error of makes is returned as it is, and nothing is stored.
-	// Given a caller's transaction, an error may come after statements that only a
-	// rollback undoes. It returns the id of the new task.
-	Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(Origin) (NewTask, error)) (uuid.UUID, error)
-	Rates
-	Parents
-	LimitOperator
-	Queues
-	DeadLetters
-	// UnknownKinds returns the kinds that have been seen to be unknown.
-	UnknownKinds(ctx context.Context) ([]UnknownKind, error)
-	Schedules
-	Attempts(ctx context.Context, id uuid.UUID, limit int) ([]Attempt, error)
-	Events(ctx context.Context, id uuid.UUID, limit int) ([]Event, error)
-	EventPruner
-	// Processes lists worker processes, live ones first; those that ended
-	// longer than since ago are left out.
-	Processes(ctx context.Context, since time.Duration) ([]Process, error)
-	// Counts counts the tasks of each status, of one kind or ("") of all.
-	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
 }
 
 // Tx is the transaction of one batch. One goroutine may end it while another
@@ -212,7 +82,7 @@ type Claim struct {
 	SpecMax int
 }
 
-// WaitingMax is how many tasks [Store.WaitingOwners] reads of each rank and queue.
+// WaitingMax is how many tasks [Workers.WaitingOwners] reads of each rank and queue.
 const WaitingMax = 1000
 
 // ClaimResult is the answer to a Claim.

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"context"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // UnknownKind is a kind, or a revision of one, of due tasks that no live process knows which serves
@@ -30,15 +27,3 @@ const (
 	// UnknownKindDesc is the description of a task that ended because its kind was unknown.
 	UnknownKindDesc = "unknown_kind: for too long no live worker that serves its queue has known its kind or revision: start one that does, and retry the task"
 )
-
-// UnknownKinds finds tasks that no worker will run.
-type UnknownKinds interface {
-	// SeeUnknownKinds records the kinds that are unknown now, and forgets those that have become
-	// known. It returns those that are to be reported, each to one caller a day, and whether there
-	// are any.
-	SeeUnknownKinds(ctx context.Context) (report []UnknownKind, some bool, err error)
-	// EndUnknownKinds ends tasks in ERROR, at most limit, that have been due for longer than this and
-	// whose kind has been seen to be unknown for as long and still is. Tasks of paused queues, with
-	// a request, or with open children are left. They pass through the hands of the process.
-	EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) ([]uuid.UUID, error)
-}

@@ -157,10 +157,10 @@ type txStore struct {
 	dialect dialect.Name
 }
 
-// Dialect implements [store.Store].
+// Dialect implements [store.Workers].
 func (s *txStore) Dialect() dialect.Name { return s.dialect }
 
-// Begin implements [store.Store].
+// Begin implements [store.Sessions].
 func (s *txStore) Begin(context.Context, store.Lease, store.TxTimeouts) (store.Tx, error) {
 	if s.tx == nil {
 		return nil, errors.New("tasktest: this batch has no transaction: give NewBatch the option WithTx")

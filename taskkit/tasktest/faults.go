@@ -65,7 +65,7 @@ func (s *faultyStore) checkProgress(w store.Write) error {
 	return classify.ErrLost
 }
 
-// Begin implements [store.Store].
+// Begin implements [store.Sessions].
 func (s *faultyStore) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	s.arrive()
 	tx, err := s.Store.Begin(ctx, h, l)
@@ -75,7 +75,7 @@ func (s *faultyStore) Begin(ctx context.Context, h store.Lease, l store.TxTimeou
 	return &faultyTx{tx, s}, nil
 }
 
-// Apply implements [store.Store]. A write without a checkpoint goes through.
+// Apply implements [store.Sessions]. A write without a checkpoint goes through.
 func (s *faultyStore) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	if len(writes) != 1 || !writes[0].Checkpoint || writes[0].ID != s.task {
 		return s.Store.Apply(ctx, process, writes)

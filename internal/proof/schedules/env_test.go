@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 
 // env is a database whose clock the test sets.
 type env interface {
-	store.ScheduleRunner
-	store.Schedules
+	store.Upkeep
+	store.Requests
 	// setClock sets the time, which never goes back.
 	setClock(t *testing.T, at time.Time)
 	// harvest returns the idempotency keys of all tasks, and removes these.

@@ -25,7 +25,7 @@ type nodeTx struct {
 	gone bool // guarded by the node's mutex
 }
 
-// Begin implements [store.Store]. A transaction whose begin is not answered is
+// Begin implements [store.Sessions]. A transaction whose begin is not answered is
 // ended by the server some time.
 func (n *node) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	var begun *nodeTx

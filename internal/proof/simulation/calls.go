@@ -17,23 +17,23 @@ import (
 
 var _ store.Store = (*node)(nil)
 
-// Dialect implements [store.Store].
+// Dialect implements [store.Workers].
 func (n *node) Dialect() dialect.Name { return n.db.Dialect() }
 
-// Heartbeat implements [store.Store].
+// Heartbeat implements [store.Workers].
 func (n *node) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
 	return act(ctx, n, "Heartbeat", func(ctx context.Context) error { return n.db.Heartbeat(ctx, process, busy, draining) })
 }
 
-// Deregister implements [store.Store].
+// Deregister implements [store.Workers].
 func (n *node) Deregister(ctx context.Context, process string) error {
 	return act(ctx, n, "Deregister", func(ctx context.Context) error { return n.db.Deregister(ctx, process) })
 }
 
-// Release implements [store.Store].
+// Release implements [store.Workers].
 func (n *node) Release(ctx context.Context) { n.db.Release(ctx) }
 
-// Claim implements [store.Store].
+// Claim implements [store.Workers].
 func (n *node) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	return do(ctx, n, "Claim", func(ctx context.Context) (store.ClaimResult, error) {
 		got, err := n.db.Claim(ctx, c)
@@ -47,7 +47,7 @@ func (n *node) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, err
 	})
 }
 
-// Plan implements [store.Store].
+// Plan implements [store.Common].
 func (n *node) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	p, err := do(ctx, n, "Plan", func(ctx context.Context) (store.Plan, error) { return n.db.Plan(ctx, id) })
 	if err == nil {
@@ -56,14 +56,14 @@ func (n *node) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	return p, err
 }
 
-// Targets implements [store.Store].
+// Targets implements [store.Common].
 func (n *node) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
 	return do(ctx, n, "Targets", func(ctx context.Context) ([]store.TargetPage, error) {
 		return n.db.Targets(ctx, id, first, last)
 	})
 }
 
-// Deferred implements [store.Store].
+// Deferred implements [store.Sessions].
 func (n *node) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
 	// One value, since a call that arrives late returns after this one has.
 	type deferred struct {
@@ -77,7 +77,7 @@ func (n *node) Deferred(ctx context.Context, id uuid.UUID, after int64, limit in
 	return d.positions, d.all, err
 }
 
-// Apply implements [store.Store].
+// Apply implements [store.Sessions].
 func (n *node) Apply(ctx context.Context, process string, writes []*store.Write) ([]store.Applied, error) {
 	return do(ctx, n, "Apply", func(ctx context.Context) ([]store.Applied, error) {
 		as, err := n.db.Apply(ctx, process, writes)
@@ -89,21 +89,21 @@ func (n *node) Apply(ctx context.Context, process string, writes []*store.Write)
 	})
 }
 
-// Positions implements [store.Store].
+// Positions implements [store.Sessions].
 func (n *node) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
 	return do(ctx, n, "Positions", func(ctx context.Context) (map[uuid.UUID]store.Position, error) {
 		return n.db.Positions(ctx, ids)
 	})
 }
 
-// Unstarted implements [store.Store].
+// Unstarted implements [store.Workers].
 func (n *node) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
 	return do(ctx, n, "Unstarted", func(ctx context.Context) (map[uuid.UUID]store.Position, error) {
 		return n.db.Unstarted(ctx, process)
 	})
 }
 
-// Reap implements [store.Store].
+// Reap implements [store.Upkeep].
 func (n *node) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	return do(ctx, n, "Reap", func(ctx context.Context) (store.Reaped, error) {
 		r, err := n.db.Reap(ctx, absent)
@@ -118,24 +118,24 @@ func (n *node) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	})
 }
 
-// Waiting implements [store.Store].
+// Waiting implements [store.Workers].
 func (n *node) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	return do(ctx, n, "Waiting", func(ctx context.Context) (bool, error) { return n.db.Waiting(ctx, c) })
 }
 
-// ReadPresence implements [store.Presence].
+// ReadPresence implements [store.Workers].
 func (n *node) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	return do(ctx, n, "ReadPresence", func(ctx context.Context) (store.PresenceReading, error) {
 		return n.db.ReadPresence(ctx, process)
 	})
 }
 
-// FoundAlive implements [store.Presence].
+// FoundAlive implements [store.Workers].
 func (n *node) FoundAlive(ctx context.Context, process string) (bool, error) {
 	return do(ctx, n, "FoundAlive", func(ctx context.Context) (bool, error) { return n.db.FoundAlive(ctx, process) })
 }
 
-// Watch implements [store.Store]. Some wake-ups are lost. A machine that crashes loses its
+// Watch implements [store.Workers]. Some wake-ups are lost. A machine that crashes loses its
 // presence lock, and so does one that loses its connection, which it
 // may not know.
 func (n *node) Watch(ctx context.Context, process string, w store.Watcher) error {
@@ -179,7 +179,7 @@ func (n *node) cut(watching context.Context, end context.CancelCauseFunc) {
 	end(memstore.ErrGone)
 }
 
-// Request implements [store.Operator].
+// Request implements [store.Requests].
 func (n *node) Request(ctx context.Context, id uuid.UUID, r store.Request) (store.Task, error) {
 	return do(ctx, n, "Request", func(ctx context.Context) (store.Task, error) {
 		was := lifecycle.Status("no task")
@@ -195,117 +195,117 @@ func (n *node) Request(ctx context.Context, id uuid.UUID, r store.Request) (stor
 	})
 }
 
-// The rest of [store.Operator] is for readers, whom the simulation has not.
+// The rest of [store.Client] is for readers, whom the simulation has not.
 
-// Task implements [store.Operator].
+// Task implements [store.Reader].
 func (n *node) Task(ctx context.Context, id uuid.UUID) (store.Task, error) { return n.db.Task(ctx, id) }
 
-// Tasks implements [store.Operator].
+// Tasks implements [store.Reader].
 func (n *node) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
 	return n.db.Tasks(ctx, f)
 }
 
-// Matching implements [store.Operator].
+// Matching implements [store.Reader].
 func (n *node) Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error) {
 	return n.db.Matching(ctx, suffix, limit)
 }
 
-// Result implements [store.Operator].
+// Result implements [store.Reader].
 func (n *node) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	return n.db.Result(ctx, id)
 }
 
-// Fetch implements [store.Operator].
+// Fetch implements [store.Reader].
 func (n *node) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	return n.db.Fetch(ctx, id)
 }
 
-// Recorded implements [store.Store].
+// Recorded implements [store.Reader].
 func (n *node) Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error) {
 	return n.db.Recorded(ctx, id, keys)
 }
 
-// Ledger implements [store.Store].
+// Ledger implements [store.Reader].
 func (n *node) Ledger(ctx context.Context, id uuid.UUID, after int64, limit int) ([]store.LedgerPage, error) {
 	return n.db.Ledger(ctx, id, after, limit)
 }
 
-// LedgerItems implements [store.Store].
+// LedgerItems implements [store.Reader].
 func (n *node) LedgerItems(ctx context.Context, id uuid.UUID) (int64, error) {
 	return n.db.LedgerItems(ctx, id)
 }
 
-// Items implements [store.Operator].
+// Items implements [store.Reader].
 func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, limit int) ([]store.Item, error) {
 	return n.db.Items(ctx, id, outcome, after, limit)
 }
 
-// TaskOptions implements [store.Operator].
+// TaskOptions implements [store.Reader].
 func (n *node) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
 	return n.db.TaskOptions(ctx, id)
 }
 
-// Rate implements [store.Rates].
+// Rate implements [store.Reader].
 func (n *node) Rate(ctx context.Context, id uuid.UUID) (store.Rate, error) {
 	return n.db.Rate(ctx, id)
 }
 
-// KindRates implements [store.Rates].
+// KindRates implements [store.Ops].
 func (n *node) KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error) {
 	return n.db.KindRates(ctx, kind, limit)
 }
 
-// Attempts implements [store.Operator].
+// Attempts implements [store.Common].
 func (n *node) Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error) {
 	return n.db.Attempts(ctx, id, limit)
 }
 
-// Events implements [store.Operator].
+// Events implements [store.Common].
 func (n *node) Events(ctx context.Context, id uuid.UUID, limit int) ([]store.Event, error) {
 	return n.db.Events(ctx, id, limit)
 }
 
-// EraseResults implements [store.Cleaner].
+// EraseResults implements [store.Upkeep].
 func (n *node) EraseResults(ctx context.Context, limit int) (int, error) {
 	return do(ctx, n, "EraseResults", func(ctx context.Context) (int, error) { return n.db.EraseResults(ctx, limit) })
 }
 
-// RemoveTasks implements [store.Cleaner].
+// RemoveTasks implements [store.Upkeep].
 func (n *node) RemoveTasks(ctx context.Context, p store.OldTasks) (store.RemovedTasks, error) {
 	return do(ctx, n, "RemoveTasks", func(ctx context.Context) (store.RemovedTasks, error) { return n.db.RemoveTasks(ctx, p) })
 }
 
-// PruneEvents implements [store.EventPruner].
+// PruneEvents implements [store.Common].
 func (n *node) PruneEvents(ctx context.Context, olderThan time.Duration, limit int) (int, error) {
 	return do(ctx, n, "PruneEvents", func(ctx context.Context) (int, error) { return n.db.PruneEvents(ctx, olderThan, limit) })
 }
 
-// Processes implements [store.Operator].
+// Processes implements [store.Common].
 func (n *node) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
 	return n.db.Processes(ctx, since)
 }
 
-// Counts implements [store.Operator].
+// Counts implements [store.Ops].
 func (n *node) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
 	return n.db.Counts(ctx, kind)
 }
 
-// Derive implements [store.Operator].
+// Derive implements [store.Requests].
 func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
 	return do(ctx, n, "Derive", func(ctx context.Context) (uuid.UUID, error) { return n.db.Derive(ctx, from, notify, makes) })
 }
 
-// Schedule implements [store.Schedules].
+// Schedule implements [store.Ops].
 func (n *node) Schedule(ctx context.Context, name string) (store.Schedule, error) {
 	return n.db.Schedule(ctx, name)
 }
 
-// ListSchedules implements [store.Schedules].
+// ListSchedules implements [store.Ops].
 func (n *node) ListSchedules(ctx context.Context, after string, limit int) ([]store.Schedule, error) {
 	return n.db.ListSchedules(ctx, after, limit)
 }
 
-// DeleteSchedule implements [store.Schedules].
+// DeleteSchedule implements [store.Requests].
 func (n *node) DeleteSchedule(ctx context.Context, name string) error {
 	return n.db.DeleteSchedule(ctx, name)
 }

@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Family implements [store.Parents].
+// Family implements [store.Common].
 func (n *node) Family(ctx context.Context, l store.Lease) (store.Family, error) {
 	n.state.Lock()
 	n.families[l.ID] = l.Fence
@@ -23,24 +23,24 @@ func (n *node) readFamilyWith(id uuid.UUID) int64 {
 	return n.families[id]
 }
 
-// Children implements [store.Parents].
+// Children implements [store.Common].
 func (n *node) Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error) {
 	return do(ctx, n, "Children", func(ctx context.Context) ([]store.ChildTask, error) {
 		return n.db.Children(ctx, parent, after, limit, states)
 	})
 }
 
-// FailedChild implements [store.Parents].
+// FailedChild implements [store.Common].
 func (n *node) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	return do(ctx, n, "FailedChild", func(ctx context.Context) (store.ChildTask, error) { return n.db.FailedChild(ctx, parent) })
 }
 
-// CountChildren implements [store.Parents].
+// CountChildren implements [store.Common].
 func (n *node) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
 	return n.db.CountChildren(ctx, parent)
 }
 
-// WakeParents implements [store.Parents].
+// WakeParents implements [store.Common].
 func (n *node) WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error) {
 	return do(ctx, n, "WakeParents", func(ctx context.Context) ([]uuid.UUID, error) {
 		woken, err := n.db.WakeParents(ctx, parents)
@@ -52,7 +52,7 @@ func (n *node) WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUI
 	})
 }
 
-// PassOn implements [store.Parents].
+// PassOn implements [store.Common].
 func (n *node) PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error) {
 	type passed struct {
 		changed []uuid.UUID
@@ -65,7 +65,7 @@ func (n *node) PassOn(ctx context.Context, parents []uuid.UUID, limit int) (chan
 	return p.changed, p.more, err
 }
 
-// RetryChildren implements [store.Parents].
+// RetryChildren implements [store.Sessions].
 func (n *node) RetryChildren(ctx context.Context, l store.Lease, limit int) (int, error) {
 	return do(ctx, n, "RetryChildren", func(ctx context.Context) (int, error) { return n.db.RetryChildren(ctx, l, limit) })
 }

@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Admit implements [store.Limits].
+// Admit implements [store.Sessions].
 func (n *node) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
 	return do(ctx, n, "Admit", func(ctx context.Context) ([]store.Admitted, error) {
 		answers, err := n.db.Admit(ctx, tasks)
@@ -24,7 +24,7 @@ func (n *node) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admi
 	})
 }
 
-// WakeWaiting implements [store.Limits].
+// WakeWaiting implements [store.Upkeep].
 func (n *node) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, error) {
 	return do(ctx, n, "WakeWaiting", func(ctx context.Context) ([]uuid.UUID, error) {
 		woken, err := n.db.WakeWaiting(ctx, keys)
@@ -36,12 +36,12 @@ func (n *node) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, err
 	})
 }
 
-// Limited implements [store.LimitOperator].
+// Limited implements [store.Ops].
 func (n *node) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
 	return n.db.Limited(ctx, after, limit)
 }
 
-// SetLimit implements [store.LimitOperator].
+// SetLimit implements [store.Requests].
 func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
 	_, err := do(ctx, n, "SetLimit", func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, n.db.SetLimit(ctx, key, atMost, by)
@@ -49,7 +49,7 @@ func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUI
 	return err
 }
 
-// WaitingOwners implements [store.Store].
+// WaitingOwners implements [store.Workers].
 func (n *node) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
 	return do(ctx, n, "WaitingOwners", func(ctx context.Context) (map[uuid.UUID]int, error) { return n.db.WaitingOwners(ctx, c) })
 }

@@ -51,7 +51,7 @@ type pausedQueue struct {
 	from, to int
 }
 
-// PauseQueue implements [store.Queues].
+// PauseQueue implements [store.Requests].
 func (n *node) PauseQueue(ctx context.Context, c store.QueueChange) error {
 	return act(ctx, n, "PauseQueue", func(ctx context.Context) error { return n.setPaused(ctx, c) })
 }
@@ -186,7 +186,7 @@ func (w *env) stuck(t *store.Task) (still time.Duration, stuck bool) {
 	return still, still > claimedWithin && ending < endsAtOnce
 }
 
-// RegisterWorker implements [store.Store].
+// RegisterWorker implements [store.Workers].
 func (n *node) RegisterWorker(ctx context.Context, p store.Process) error {
 	if n.safeMode {
 		n.know(func(f *facts) { f.safe[p.ID] = true })

@@ -97,7 +97,7 @@ type fire struct {
 	nows []time.Time // when it was due for the worker, by the store's clock
 }
 
-// DueSchedules implements [store.ScheduleRunner].
+// DueSchedules implements [store.Upkeep].
 func (n *node) DueSchedules(ctx context.Context, p store.DueSchedules) (store.SchedulesFound, error) {
 	return do(ctx, n, "DueSchedules", func(ctx context.Context) (store.SchedulesFound, error) {
 		found, err := n.db.DueSchedules(ctx, p)
@@ -111,7 +111,7 @@ func (n *node) DueSchedules(ctx context.Context, p store.DueSchedules) (store.Sc
 	})
 }
 
-// FireSchedule implements [store.ScheduleRunner].
+// FireSchedule implements [store.Upkeep].
 func (n *node) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
 	return do(ctx, n, "FireSchedule", func(ctx context.Context) (bool, error) {
 		n.scheduling.Lock()
@@ -135,7 +135,7 @@ func (n *node) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, er
 	})
 }
 
-// ChangeSchedule implements [store.Schedules].
+// ChangeSchedule implements [store.Requests].
 func (n *node) ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *store.Schedule) error) (store.Schedule, error) {
 	return do(ctx, n, "ChangeSchedule", func(ctx context.Context) (store.Schedule, error) {
 		n.scheduling.Lock()

@@ -209,7 +209,7 @@ func (c *call) checkAnswers(indicator string, from time.Time) {
 	c.wrong("task %s: a batch of %s begins at %v, and the indicator %s is not well", c.id, c.label, time.Since(c.env.began), indicator)
 }
 
-// ReadHealth implements [store.Health].
+// ReadHealth implements [store.Workers].
 func (n *node) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
 	began := time.Now()
 	n.state.Lock()

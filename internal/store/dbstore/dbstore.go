@@ -33,12 +33,12 @@ func Open(ctx context.Context, db *sql.DB, schema string, o Options) (store.Stor
 	return sqlite.Open(ctx, db)
 }
 
-// NewOperator returns what a client does, on any handle. Where the handle can
+// NewClient returns the store of a client, on any handle. Where the handle can
 // begin a transaction (*sql.DB, *sql.Conn), a request of several statements runs
 // in one of its own; otherwise its statements run in the caller's.
-func NewOperator(q store.Querier, schema string, d dialect.Name) store.Operator {
+func NewClient(q store.Querier, schema string, d dialect.Name) store.Client {
 	if db, ok := q.(*sql.DB); ok && d == dialect.Postgres {
-		return postgres.NewOperator(db, schema)
+		return postgres.NewClient(db, schema)
 	}
-	return sqlbase.NewOperator(q, schema, d)
+	return sqlbase.NewClient(q, schema, d)
 }

@@ -56,7 +56,7 @@ func TestWakeMeetsRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	op := dbstore.NewOperator(tx, db.Schema, db.Dialect)
+	op := dbstore.NewClient(tx, db.Schema, db.Dialect)
 	if _, err := op.Request(ctx, second.ID, store.Request{Action: lifecycle.ActPause}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestParentEndMeetsRetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	op := dbstore.NewOperator(tx, db.Schema, db.Dialect)
+	op := dbstore.NewClient(tx, db.Schema, db.Dialect)
 	if _, err := op.Request(t.Context(), child.ID, store.Request{Action: lifecycle.ActRetry}); err != nil {
 		t.Fatal(err)
 	}

@@ -255,7 +255,7 @@ func TestEndMeetsDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	op := dbstore.NewOperator(tx, db.Schema, db.Dialect)
+	op := dbstore.NewClient(tx, db.Schema, db.Dialect)
 	if _, err := op.Request(t.Context(), c.ID, store.Request{Action: lifecycle.ActDelete}); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ WHERE q.id = w.id::uuid AND q.fence = w.fence AND q.checkpoint_seq = w.seq
   AND q.workflow_status` + sqlbase.AsExpression + ` IN ('SCHEDULING', 'EXECUTING') AND q.control` + sqlbase.AsExpression + ` = 'DELETE'
 RETURNING w.ord`
 
-// Apply implements [store.Store]. It ignores the process, since the fences identify
+// Apply implements [store.Sessions]. It ignores the process, since the fences identify
 // its claims.
 func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]store.Applied, error) {
 	if len(writes) == 0 {

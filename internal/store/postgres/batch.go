@@ -34,7 +34,7 @@ SELECT coalesce((SELECT '' FROM limits, {s}taskkit_queued_task q
 WHERE q.id = $1 AND q.fence = $2 AND q.checkpoint_seq = $3 AND q.workflow_status` + sqlbase.AsExpression + ` IN ('SCHEDULING', 'EXECUTING')
 FOR KEY SHARE OF q), {s}taskkit_unapplied($1, $2, $3, false))`
 
-// Begin implements [store.Store]. The lock is sent with the first statement of the transaction, which returns the error that
+// Begin implements [store.Sessions]. The lock is sent with the first statement of the transaction, which returns the error that
 // the task lease is lost.
 func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	tx, err := s.pool.Begin(ctx, func(err error) error {

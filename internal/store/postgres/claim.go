@@ -156,7 +156,7 @@ type claimOrder struct {
 // claimMax is the number of tasks that one statement claims at most.
 const claimMax = 10_000
 
-// Claim implements [store.Store]. What a bounded claim finds is returned at once; when it finds nothing, a claim without
+// Claim implements [store.Workers]. What a bounded claim finds is returned at once; when it finds nothing, a claim without
 // bounds follows.
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {

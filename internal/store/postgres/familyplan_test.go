@@ -106,7 +106,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'part', 'parts', $1::text::uuid FROM (SELE
 					}
 					defer func() { _ = tx.Rollback() }()
 					e := &explainer{t, tx, make(map[string]scans)}
-					b, ok := sqlbase.NewOperator(e, db.Schema, dialect.Postgres).(*sqlbase.Base)
+					b, ok := sqlbase.NewClient(e, db.Schema, dialect.Postgres).(*sqlbase.Base)
 					if !ok {
 						t.Fatal("no Base")
 					}

@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// ReadHealth implements [store.Health].
+// ReadHealth implements [store.Workers].
 func (s *Store) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {
 	r := store.HealthReading{Unreadable: make(map[store.HealthIndicator]error)}
 	for _, i := range []struct {

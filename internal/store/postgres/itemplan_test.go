@@ -23,7 +23,7 @@ func TestItemsPlan(t *testing.T) {
 	s := planStore(t, db)
 	var r recorder
 	after := store.ItemCursor{Position: 10_000, ID: uuid.Max}
-	if _, err := sqlbase.NewOperator(&r, db.Schema, dialect.Postgres).Items(t.Context(), uuid.Max, store.ItemFailed, after, 1000); !errors.Is(err, errRecorded) {
+	if _, err := sqlbase.NewClient(&r, db.Schema, dialect.Postgres).Items(t.Context(), uuid.Max, store.ItemFailed, after, 1000); !errors.Is(err, errRecorded) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{

@@ -24,7 +24,7 @@ var heldLocks = sqlbase.FreeLocks{
 	Free: "NOT EXISTS (SELECT 1 FROM held WHERE held.lock = p.presence_lock)",
 }
 
-// ReadPresence implements [store.Presence]. A role that may not read pg_locks
+// ReadPresence implements [store.Workers]. A role that may not read pg_locks
 // cannot tell.
 func (s *Store) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	r, err := s.ReadLocks(ctx, process, heldLocks)

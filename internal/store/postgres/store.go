@@ -50,5 +50,5 @@ func New(db *sql.DB, schema string, o Options) *Store {
 	}
 }
 
-// NewOperator returns what a client does through a pool. Each of its transactions is one of the runtime's own.
-func NewOperator(db *sql.DB, schema string) store.Operator { return New(db, schema, Options{}).Base }
+// NewClient returns the store of a client on a pool.
+func NewClient(db *sql.DB, schema string) store.Client { return New(db, schema, Options{}).Base }

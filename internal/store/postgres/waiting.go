@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Waiting implements [store.Store].
+// Waiting implements [store.Workers].
 func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err error) {
 	query, args := waitingQuery, []any{c.Queues, sqlbase.KindRevisions(c)}
 	if c.Requested {
@@ -68,7 +68,7 @@ SELECT DISTINCT t.owner_id, r.rank FROM (VALUES ` + rankRows(false) + `) r(place
     ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `
   ) t WHERE ` + probed
 
-// WaitingOwners implements [store.Store].
+// WaitingOwners implements [store.Workers].
 func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
 	return sqlbase.WaitingOwners(ctx, s.db, s.SQL(waitingOwnersQuery), append([]any{c.Queues, sqlbase.KindRevisions(c)}, s.floors.bounds(c).args()...)...)
 }

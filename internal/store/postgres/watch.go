@@ -22,7 +22,7 @@ const probeWithin = 2 * time.Second
 // connectWithin is how long it may take until the connection of the listener listens.
 const connectWithin = 10 * time.Second
 
-// Watch implements [store.Store]. The listener has a connection of its own, from the
+// Watch implements [store.Workers]. The listener has a connection of its own, from the
 // pool or from a DSN that bypasses a pooler. It tests
 // itself by a notification that it sends on another connection, and on its own after
 // each half minute of silence. The session of the listener holds the presence lock of

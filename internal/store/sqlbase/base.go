@@ -1,5 +1,5 @@
 // Package sqlbase is what the stores on PostgreSQL and SQLite share: all of
-// [store.Operator], the methods of [store.Store] whose statements are alike on
+// [store.Client], the methods of [store.Store] whose statements are alike on
 // both databases, and what their own statements are written with. It is the only
 // importer of ent.
 package sqlbase
@@ -27,7 +27,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Base implements all of [store.Operator], and those methods of [store.Store]
+// Base implements all of [store.Client], and those methods of [store.Store]
 // whose statements both databases share.
 type Base struct {
 	Statements
@@ -49,10 +49,10 @@ func (b *Base) writeOne(ctx context.Context, f func(store.Querier) error) error 
 	return b.write(ctx, f)
 }
 
-// NewOperator returns an operator on any handle. Where the handle can begin a
+// NewClient returns the store of a client on any handle. Where the handle can begin a
 // transaction (*sql.DB, *sql.Conn), a request of several statements runs in one
 // of its own; otherwise its statements run in the caller's.
-func NewOperator(q store.Querier, schema string, d dialect.Name) store.Operator {
+func NewClient(q store.Querier, schema string, d dialect.Name) store.Client {
 	if db, ok := q.(beginner); ok {
 		return New(q, schema, d, func(ctx context.Context, f func(store.Querier) error) error { return InTx(ctx, db, f) })
 	}
@@ -75,7 +75,7 @@ func New(q store.Querier, schema string, d dialect.Name, write Transact) *Base {
 		}))}
 }
 
-// Release implements [store.Store]: nothing is kept between calls.
+// Release implements [store.Workers]: nothing is kept between calls.
 func (b *Base) Release(context.Context) {}
 
 // beginner is a handle that can begin a transaction.
@@ -108,7 +108,7 @@ func (h handle) BeginTx(context.Context, *entsql.TxOptions) (entdialect.Tx, erro
 
 func (handle) Close() error { return nil }
 
-// RegisterWorker implements [store.Store]. To register twice is no error: the answer to
+// RegisterWorker implements [store.Workers]. To register twice is no error: the answer to
 // the first call may have been lost.
 func (b *Base) RegisterWorker(ctx context.Context, p store.Process) error {
 	kinds, err := json.Marshal(p.Kinds)
@@ -137,7 +137,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`),
 // processesKept is for how many days the row of an ended process is kept.
 const processesKept = 7
 
-// Heartbeat implements [store.Store].
+// Heartbeat implements [store.Workers].
 func (b *Base) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
 	return b.writeOne(ctx, func(q store.Querier) error { return b.renewHeartbeat(ctx, q, process, busy, draining) })
 }
@@ -154,7 +154,7 @@ WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining, b.lostLo
 	return nil
 }
 
-// Deregister implements [store.Store]. A task whose batch is in progress is left to
+// Deregister implements [store.Workers]. A task whose batch is in progress is left to
 // the reaper, which finds its process gone. What becomes of the others is
 // [lifecycle.Row.ReleaseByLeaving].
 func (b *Base) Deregister(ctx context.Context, process string) error {
@@ -180,7 +180,7 @@ WHERE id IN (SELECT id FROM picked)`),
 	})
 }
 
-// Positions implements [store.Store].
+// Positions implements [store.Sessions].
 func (b *Base) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
 	if len(ids) == 0 {
 		return map[uuid.UUID]store.Position{}, nil
@@ -192,7 +192,7 @@ func (b *Base) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]st
 	return at, nil
 }
 
-// Unstarted implements [store.Store].
+// Unstarted implements [store.Workers].
 func (b *Base) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
 	// The condition of the index taskkit_in_flight is repeated, since SQLite does
 	// not conclude it.

@@ -16,7 +16,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Family implements [store.Parents].
+// Family implements [store.Common].
 func (b *Base) Family(ctx context.Context, l store.Lease) (f store.Family, err error) {
 	var (
 		open, seen, seq sql.NullInt64
@@ -44,7 +44,7 @@ FROM (SELECT `+b.id("$1")+` AS id) o LEFT JOIN {s}taskkit_task_parent p ON p.tas
 	return f, nil
 }
 
-// Children implements [store.Parents].
+// Children implements [store.Common].
 func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error) {
 	children, err := b.children(ctx, "q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2", states,
 		parent.String(), after.String(), int64(limit))
@@ -54,7 +54,7 @@ func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int,
 	return children, nil
 }
 
-// CountChildren implements [store.Parents].
+// CountChildren implements [store.Common].
 func (b *Base) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
 	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
 	unknown := false
@@ -110,7 +110,7 @@ WHERE `+b.childOf("q", "$1")+" AND "+inStatus("q", openStatuses)), parent.String
 	return nil
 }
 
-// FailedChild implements [store.Parents].
+// FailedChild implements [store.Common].
 func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	children, err := b.children(ctx, b.childOf("q", "$1")+" AND "+inStatus("q", failedStatuses)+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))
 	switch {
@@ -171,7 +171,7 @@ func (n nullTime) Scan(v any) error {
 	return sqlrows.Time(&n.to.Time).Scan(v)
 }
 
-// WakeParents implements [store.Parents]. The wait is over when it is that of the task's
+// WakeParents implements [store.Common]. The wait is over when it is that of the task's
 // fence and checkpoint_seq: a statement that waited for the row of a task that has gone on
 // since does not find it. The rows are locked in the order of their ids, and none is stepped
 // over: see docs/adr/0021-children.md.
@@ -202,7 +202,7 @@ WHERE id IN (SELECT id FROM over) RETURNING id`), b.idsArg(parents))
 	return woken, nil
 }
 
-// RetryChildren implements [store.Parents].
+// RetryChildren implements [store.Sessions].
 func (b *Base) RetryChildren(ctx context.Context, l store.Lease, limit int) (retried int, err error) {
 	err = b.write(ctx, func(q store.Querier) error {
 		where := "id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status" + AsExpression + " IN ('SCHEDULING', 'EXECUTING')"

@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// EraseResults implements [store.Cleaner]. The row stays as long as its task, so that
+// EraseResults implements [store.Upkeep]. The row stays as long as its task, so that
 // a reader learns that there was a result.
 func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err error) {
 	err = b.writeOne(ctx, func(q store.Querier) error {
@@ -33,7 +33,7 @@ func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err err
 	return erased, nil
 }
 
-// RemoveTasks implements [store.Cleaner]. What it reads decides nothing: the statement
+// RemoveTasks implements [store.Upkeep]. What it reads decides nothing: the statement
 // that removes a task says once more what it must be. Children stay while their parent is
 // open or can be retried: it would do the work of a stage again that is gone. Those of a parent that is removed are removed when they are old enough themselves.
 func (b *Base) RemoveTasks(ctx context.Context, p store.OldTasks) (removed store.RemovedTasks, err error) {

@@ -157,7 +157,7 @@ ON CONFLICT (task_id) DO UPDATE SET options = excluded.options`), store.NewID().
 	return err
 }
 
-// TaskOptions implements [store.Operator].
+// TaskOptions implements [store.Reader].
 func (b *Base) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
 	stored := make(storedOptions)
 	err := stored.query(ctx, b.q, b.SQL(readOptions+"= $1"), id.String())

@@ -45,7 +45,7 @@ func (b *Base) endedFor(milliseconds int64) predicate.QueuedTask {
 	}
 }
 
-// DeadGroups implements [store.DeadLetters].
+// DeadGroups implements [store.Ops].
 func (b *Base) DeadGroups(ctx context.Context, f store.Filter) (found []store.DeadGroup, err error) {
 	where := "workflow_status IN (" + quoteList(lifecycle.Error, lifecycle.Failure) + ")"
 	var args []any

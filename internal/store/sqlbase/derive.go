@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Derive implements [store.Operator].
+// Derive implements [store.Requests].
 func (b *Base) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (id uuid.UUID, err error) {
 	err = b.write(ctx, func(q store.Querier) error {
 		if _, err := b.lock(ctx, q, from); err != nil {

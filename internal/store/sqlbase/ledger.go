@@ -85,7 +85,7 @@ func (t Statements) insertLedgers(ctx context.Context, q store.Querier, rows []*
 	return nil
 }
 
-// Ledger implements [store.Operator].
+// Ledger implements [store.Reader].
 func (b *Base) Ledger(ctx context.Context, id uuid.UUID, after int64, n int) ([]store.LedgerPage, error) {
 	rows, err := b.ent.TaskLedger.Query().Where(taskledger.TaskID(id), taskledger.BatchGT(after)).
 		Order(taskledger.ByBatch()).Limit(limit(n)).All(ctx)
@@ -99,7 +99,7 @@ func (b *Base) Ledger(ctx context.Context, id uuid.UUID, after int64, n int) ([]
 	return pages, nil
 }
 
-// LedgerItems implements [store.Operator].
+// LedgerItems implements [store.Reader].
 func (b *Base) LedgerItems(ctx context.Context, id uuid.UUID) (items int64, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT coalesce(CAST(sum(items) AS bigint), 0) FROM {s}taskkit_task_ledger WHERE task_id = $1"),
 		[]any{id.String()}, func(rows *sql.Rows) error { return rows.Scan(&items) })
@@ -109,7 +109,7 @@ func (b *Base) LedgerItems(ctx context.Context, id uuid.UUID) (items int64, err 
 	return items, nil
 }
 
-// Recorded implements [store.Operator].
+// Recorded implements [store.Reader].
 func (b *Base) Recorded(ctx context.Context, id uuid.UUID, keys []string) (found []string, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT item FROM {s}taskkit_task_item WHERE task_id = $1 AND item ")+b.anyText("$2"),
 		[]any{id.String(), b.textsArg(keys)}, func(rows *sql.Rows) error {

@@ -119,7 +119,7 @@ func (t Statements) forgetLimited(ctx context.Context, q store.Querier, rows []s
 	return err
 }
 
-// Admit implements [store.Limits].
+// Admit implements [store.Sessions].
 func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
 	var keys []string
 	for _, a := range tasks {
@@ -163,7 +163,7 @@ func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admi
 	return answers, nil
 }
 
-// WakeWaiting implements [store.Limits]. A task that is woken goes before those that were submitted after it: it has
+// WakeWaiting implements [store.Upkeep]. A task that is woken goes before those that were submitted after it: it has
 // lost its time in the queue, and would wait for all that have come meanwhile. One whose row is locked, by a request in a
 // transaction of the caller's, is left to the reaper: whoever waited for it would keep the keys locked.
 func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUID, err error) {
@@ -302,7 +302,7 @@ func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 // unusedLimit is how long, in milliseconds, the row of a key stays that no task has.
 const unusedLimit = 60 * 60 * 1000
 
-// Limited implements [store.LimitOperator].
+// Limited implements [store.Ops].
 func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
 	var uses []store.LimitUse
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT k.limit_key, k.at_most,
@@ -332,7 +332,7 @@ ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows
 	return uses, nil
 }
 
-// SetLimit implements [store.LimitOperator].
+// SetLimit implements [store.Requests].
 func (b *Base) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
 	var most any
 	if atMost > 0 {

@@ -16,7 +16,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// PassOn implements [store.Parents]. The rows of the parents stay locked until the page is
+// PassOn implements [store.Common]. The rows of the parents stay locked until the page is
 // committed, so that no request comes between what stands on them and what becomes of
 // their children. A child whose row is locked is stepped over, since to wait for it could be a deadlock with
 // a group commit; there is more to change then.

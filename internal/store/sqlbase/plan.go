@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Plan implements [store.Store]. A bucket has the spec of its parent.
+// Plan implements [store.Common]. A bucket has the spec of its parent.
 func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	var (
 		p     store.Plan
@@ -52,7 +52,7 @@ WHERE q.id = $1`), []any{id.String()},
 	return p, nil
 }
 
-// Targets implements [store.Store].
+// Targets implements [store.Common].
 func (b *Base) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
 	var pages []store.TargetPage
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT page, keys FROM {s}taskkit_task_target
@@ -69,7 +69,7 @@ WHERE task_id = $1 AND page BETWEEN $2 AND $3 ORDER BY page`), []any{id.String()
 	return pages, nil
 }
 
-// Deferred implements [store.Store].
+// Deferred implements [store.Sessions].
 func (b *Base) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT position, count(*) OVER () FROM {s}taskkit_task_item
 WHERE task_id = $1 AND outcome = 'deferred' AND position > $2 ORDER BY position LIMIT $3`), []any{id.String(), after, int64(limit)},

@@ -52,7 +52,7 @@ func (b *Base) lostLock(process string) int64 {
 	return 0
 }
 
-// FoundAlive implements [store.Presence].
+// FoundAlive implements [store.Workers].
 func (b *Base) FoundAlive(ctx context.Context, process string) (declaredDead bool, err error) {
 	err = b.writeOne(ctx, func(q store.Querier) error {
 		r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET found_alive_date = {now}
@@ -75,7 +75,7 @@ type FreeLocks struct {
 	Taken func(lock int64) bool
 }
 
-// ReadLocks does what [store.Presence] says of ReadPresence.
+// ReadLocks is ReadPresence of [store.Workers], with the locks of a database.
 func (b *Base) ReadLocks(ctx context.Context, process string, how FreeLocks) (store.PresenceReading, error) {
 	var (
 		reading store.PresenceReading

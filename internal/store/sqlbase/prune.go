@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// PruneEvents implements [store.Operator]. The guard of the events lets a
+// PruneEvents implements [store.Common]. The guard of the events lets a
 // transaction delete the events that are older than a row it has inserted into
 // taskkit_event_prune. The row is removed before the commit, so that no other
 // transaction ever sees it.

@@ -16,7 +16,7 @@ import (
 // queueResumed is the payload of the notification that a queue has been resumed.
 const queueResumed = "resume queue"
 
-// PauseQueue implements [store.Queues].
+// PauseQueue implements [store.Requests].
 func (b *Base) PauseQueue(ctx context.Context, p store.QueueChange) error {
 	args := []any{p.Queue, optionalID(p.Actor), classify.Clean(p.Reason)}
 	err := b.write(ctx, func(q store.Querier) error {
@@ -47,7 +47,7 @@ WHERE name = $1 AND paused`), args...)
 	return nil
 }
 
-// PausedQueues implements [store.Queues].
+// PausedQueues implements [store.Ops].
 func (b *Base) PausedQueues(ctx context.Context) (found []store.QueuePause, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT name, paused, paused_by, coalesce(paused_reason, ''), paused_date,
   resumed_by, coalesce(resumed_reason, ''), resumed_date, {now} FROM {s}taskkit_queue ORDER BY name`), nil, func(rows *sql.Rows) error {
@@ -71,7 +71,7 @@ func (b *Base) PausedQueues(ctx context.Context) (found []store.QueuePause, err 
 	return found, nil
 }
 
-// QueueCounts implements [store.Queues]. The conditions of the indexes taskkit_claim and
+// QueueCounts implements [store.Ops]. The conditions of the indexes taskkit_claim and
 // taskkit_in_flight are repeated, since SQLite does not conclude them.
 func (b *Base) QueueCounts(ctx context.Context) (found []store.QueueCounts, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT queue, CAST(sum(waiting) AS bigint), CAST(sum(due) AS bigint), CAST(sum(running) AS bigint), min(oldest), {now} FROM (

@@ -78,7 +78,7 @@ WHERE q.id `+t.anyID("$1")), []any{t.idsArg(ids)},
 	return options, recordRows(ctx, t, q, &recordedRates, changed)
 }
 
-// Rate implements [store.Rates].
+// Rate implements [store.Reader].
 func (b *Base) Rate(ctx context.Context, id uuid.UUID) (r store.Rate, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT history, measured_date FROM {s}taskkit_task_rate WHERE task_id = $1"), []any{id.String()},
 		func(rows *sql.Rows) error {
@@ -95,7 +95,7 @@ func (b *Base) Rate(ctx context.Context, id uuid.UUID) (r store.Rate, err error)
 	return r, nil
 }
 
-// KindRates implements [store.Rates]. The ids of tasks are in the order of their
+// KindRates implements [store.Ops]. The ids of tasks are in the order of their
 // submission.
 func (b *Base) KindRates(ctx context.Context, kind string, n int) (all []workrate.History, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT history FROM {s}taskkit_task_rate WHERE execution_component_name = $1 ORDER BY task_id DESC LIMIT $2"),

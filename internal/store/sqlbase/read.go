@@ -109,7 +109,7 @@ func setResult(t *store.Task, r *ent.QueuedTask) error {
 	return nil
 }
 
-// Task implements [store.Operator].
+// Task implements [store.Reader].
 func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	ts, err := b.tasks(ctx, store.Filter{IDs: []uuid.UUID{id}, Limit: 1}, true)
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	return ts[0], err
 }
 
-// Tasks implements [store.Operator].
+// Tasks implements [store.Reader].
 func (b *Base) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
 	return b.tasks(ctx, f, false)
 }
@@ -261,7 +261,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// Matching implements [store.Operator].
+// Matching implements [store.Reader].
 func (b *Base) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID, error) {
 	suffix = strings.ToLower(suffix)
 	if strings.Trim(suffix, "0123456789abcdef-") != "" {
@@ -275,7 +275,7 @@ func (b *Base) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID,
 	return ids, nil
 }
 
-// Result implements [store.Operator].
+// Result implements [store.Reader].
 func (b *Base) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	r, err := b.result(ctx, id)
 	if r == nil {
@@ -284,7 +284,7 @@ func (b *Base) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, 
 	return r.Result, r.CodecRevision, nil
 }
 
-// Fetch implements [store.Operator].
+// Fetch implements [store.Reader].
 func (b *Base) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	r, err := b.result(ctx, id)
 	if r == nil {
@@ -326,7 +326,7 @@ func (b *Base) result(ctx context.Context, id uuid.UUID) (*ent.TaskResult, error
 	return r, nil
 }
 
-// Items implements [store.Operator].
+// Items implements [store.Reader].
 func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, n int) ([]store.Item, error) {
 	beyond := func(s *entsql.Selector) {
 		s.Where(entsql.CompositeGT([]string{s.C(taskitem.FieldPosition), s.C(taskitem.FieldID)}, after.Position, after.ID))
@@ -346,7 +346,7 @@ func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, a
 	return items, nil
 }
 
-// Attempts implements [store.Operator]: the newest first.
+// Attempts implements [store.Common]: the newest first.
 func (b *Base) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Attempt, error) {
 	rows, err := b.ent.TaskAttempt.Query().Where(taskattempt.TaskID(id)).
 		Order(taskattempt.ByID(entsql.OrderDesc())).Limit(limit(n)).All(ctx)
@@ -363,7 +363,7 @@ func (b *Base) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Attem
 	return as, nil
 }
 
-// Events implements [store.Operator]: the newest first.
+// Events implements [store.Common]: the newest first.
 func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, error) {
 	rows, err := b.ent.TaskEvent.Query().Where(taskevent.TaskID(id)).
 		Order(taskevent.ByID(entsql.OrderDesc())).Limit(limit(n)).All(ctx)
@@ -377,7 +377,7 @@ func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, 
 	return es, nil
 }
 
-// Processes implements [store.Operator].
+// Processes implements [store.Common].
 func (b *Base) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
 	var ps []store.Process
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining, safe_mode,
@@ -417,7 +417,7 @@ ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`,
 	return ps, nil
 }
 
-// Counts implements [store.Operator].
+// Counts implements [store.Ops].
 func (b *Base) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
 	query := b.ent.QueuedTask.Query()
 	if kind != "" {

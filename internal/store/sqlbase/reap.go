@@ -16,7 +16,7 @@ import (
 // page bounds how many rows a statement of the reaper takes.
 const page = 500
 
-// Reap implements [store.Store]. A page is a transaction.
+// Reap implements [store.Upkeep]. A page is a transaction.
 func (b *Base) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	var r store.Reaped
 	steps := []Step{b.declareDead(absent, &r.Dead)}

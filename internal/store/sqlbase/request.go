@@ -17,7 +17,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// Request implements [store.Operator].
+// Request implements [store.Requests].
 func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t store.Task, err error) {
 	err = b.write(ctx, func(q store.Querier) (err error) {
 		t, err = b.request(ctx, q, id, r)

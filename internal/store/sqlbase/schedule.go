@@ -42,7 +42,7 @@ func scanSchedule(rows *sql.Rows, s *store.Schedule, more ...any) error {
 	return err
 }
 
-// Schedule implements [store.Schedules].
+// Schedule implements [store.Ops].
 func (b *Base) Schedule(ctx context.Context, name string) (s store.Schedule, err error) {
 	n, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT "+scheduleColumns+" FROM {s}taskkit_schedule WHERE name = $1"), []any{name},
 		func(rows *sql.Rows) error { return scanSchedule(rows, &s) })
@@ -55,7 +55,7 @@ func (b *Base) Schedule(ctx context.Context, name string) (s store.Schedule, err
 	return s, nil
 }
 
-// ListSchedules implements [store.Schedules].
+// ListSchedules implements [store.Ops].
 func (b *Base) ListSchedules(ctx context.Context, after string, n int) (all []store.Schedule, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT "+scheduleColumns+" FROM {s}taskkit_schedule WHERE name > $1 ORDER BY name LIMIT $2"), []any{after, int64(limit(n))},
 		func(rows *sql.Rows) error {
@@ -73,7 +73,7 @@ func (b *Base) ListSchedules(ctx context.Context, after string, n int) (all []st
 // scheduleTries is how often a change begins again because somebody else was faster.
 const scheduleTries = 10
 
-// ChangeSchedule implements [store.Schedules]. It holds no lock while it decides.
+// ChangeSchedule implements [store.Requests]. It holds no lock while it decides.
 func (b *Base) ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *store.Schedule) error) (store.Schedule, error) {
 	for range scheduleTries {
 		before := store.Schedule{Name: name}
@@ -138,7 +138,7 @@ func (b *Base) writeSchedule(ctx context.Context, s *store.Schedule) (done bool,
 	return done, err
 }
 
-// DeleteSchedule implements [store.Schedules].
+// DeleteSchedule implements [store.Requests].
 func (b *Base) DeleteSchedule(ctx context.Context, name string) error {
 	err := b.write(ctx, func(q store.Querier) error {
 		r, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_schedule WHERE name = $1"), name)
@@ -156,7 +156,7 @@ func (b *Base) DeleteSchedule(ctx context.Context, name string) error {
 	return nil
 }
 
-// DueSchedules implements [store.ScheduleRunner]. Without schedules it is one look into an
+// DueSchedules implements [store.Upkeep]. Without schedules it is one look into an
 // empty index.
 func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found store.SchedulesFound, err error) {
 	var kinds []string
@@ -191,7 +191,7 @@ func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found st
 	return found, nil
 }
 
-// FireSchedule implements [store.ScheduleRunner]. The row is changed first: who finds another
+// FireSchedule implements [store.Upkeep]. The row is changed first: who finds another
 // version stores no task.
 func (b *Base) FireSchedule(ctx context.Context, f store.ScheduleFire) (fired bool, err error) {
 	tasks := slices.Clone(f.Tasks)

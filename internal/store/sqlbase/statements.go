@@ -32,7 +32,7 @@ func NewStatements(d dialect.Name, schema string) Statements {
 	return Statements{d, schema, strings.NewReplacer("{s}", `"`+schema+`".`, "{now}", "clock_timestamp()"), new(sync.Map)}
 }
 
-// Dialect implements [store.Store].
+// Dialect implements [store.Workers].
 func (t Statements) Dialect() dialect.Name { return t.dialect }
 
 // Schema returns the schema of the tables, "" on SQLite.

@@ -25,7 +25,7 @@ func readUnknown(to *[]store.UnknownKind) func(*sql.Rows) error {
 	}
 }
 
-// UnknownKinds implements [store.Operator].
+// UnknownKinds implements [store.Ops].
 func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT "+unknownColumns+" FROM {s}taskkit_unknown_kind ORDER BY queue, execution_component_name, codec_revision"), nil, readUnknown(&found))
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err
 	return found, nil
 }
 
-// SeeUnknownKinds implements [store.UnknownKinds]. It reads outside of its transaction, which is
+// SeeUnknownKinds implements [store.Upkeep]. It reads outside of its transaction, which is
 // not begun when there is nothing to write.
 func (b *Base) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind, some bool, err error) {
 	before, err := b.UnknownKinds(ctx)
@@ -97,7 +97,7 @@ func (t Statements) served() string {
 	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode AND p.queues::jsonb @> to_jsonb(q.queue))`)
 }
 
-// EndUnknownKinds implements [store.UnknownKinds]. The two steps are those of a worker that claims a
+// EndUnknownKinds implements [store.Upkeep]. The two steps are those of a worker that claims a
 // task and cannot run it, so a late write of a former holder finds another fence.
 func (b *Base) EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) (ended []uuid.UUID, err error) {
 	err = b.write(ctx, func(q store.Querier) error {

@@ -17,7 +17,7 @@ import (
 const removeQuery = `DELETE FROM taskkit_queued_task
 WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SCHEDULING', 'EXECUTING') AND control = 'DELETE'`
 
-// Apply implements [store.Store]. It ignores the process, since the fences identify
+// Apply implements [store.Sessions]. It ignores the process, since the fences identify
 // its claims.
 func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]store.Applied, error) {
 	if len(writes) == 0 {

@@ -44,7 +44,7 @@ type batchTx struct {
 // errGone is a transaction that SQLite has given up.
 var errGone = errors.New("SQLite has rolled the transaction back after an earlier error")
 
-// Begin implements [store.Store].
+// Begin implements [store.Sessions].
 func (s *Store) Begin(ctx context.Context, h store.Lease, _ store.TxTimeouts) (store.Tx, error) {
 	w, err := s.begin(ctx)
 	if err != nil {

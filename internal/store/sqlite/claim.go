@@ -127,12 +127,12 @@ var waitingOwnersQuery = openQueues("$1") + `SELECT DISTINCT owner_id, rank FROM
     AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT ` + strconv.Itoa(store.WaitingMax) + `
 )`
 
-// WaitingOwners implements [store.Store]. It reads so many tasks of all ranks and queues together.
+// WaitingOwners implements [store.Workers]. It reads so many tasks of all ranks and queues together.
 func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
 	return sqlbase.WaitingOwners(ctx, &s.reads, s.SQL(waitingOwnersQuery), sqlbase.JSONList(c.Queues), sqlbase.JSONList(sqlbase.KindRevisions(c)))
 }
 
-// Claim implements [store.Store].
+// Claim implements [store.Workers].
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	found := store.ClaimResult{Next: -1}
 	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
@@ -215,7 +215,7 @@ func (s *Store) next(ctx context.Context, queues string) (wait time.Duration, pa
 	return wait, paused, err
 }
 
-// Waiting implements [store.Store].
+// Waiting implements [store.Workers].
 func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err error) {
 	if c.Requested {
 		n, err := sqlrows.Query(ctx, &s.reads, "SELECT 1 FROM (\n"+s.SQL(requestedProbe)+"\n)",

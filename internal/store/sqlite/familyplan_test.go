@@ -105,7 +105,7 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 			}
 			defer func() { _ = tx.Rollback() }()
 			e := &explainer{t, tx, make(map[string]string)}
-			b, ok := sqlbase.NewOperator(e, "", dialect.SQLite).(*sqlbase.Base)
+			b, ok := sqlbase.NewClient(e, "", dialect.SQLite).(*sqlbase.Base)
 			if !ok {
 				t.Fatal("no Base")
 			}

@@ -28,15 +28,15 @@ func TestSQLitePlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(db.DB, time.Second)
-	owned := recordedQuery(t, func(o store.Operator) error {
+	owned := recordedQuery(t, func(o store.Client) error {
 		_, err := o.Tasks(t.Context(), store.Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10})
 		return err
 	})
-	items := recordedQuery(t, func(o store.Operator) error {
+	items := recordedQuery(t, func(o store.Client) error {
 		_, err := o.Items(t.Context(), uuid.Max, store.ItemFailed, store.ItemCursor{}, 10)
 		return err
 	})
-	rates := recordedQuery(t, func(o store.Operator) error {
+	rates := recordedQuery(t, func(o store.Client) error {
 		_, err := o.KindRates(t.Context(), "demo", 10)
 		return err
 	})
@@ -82,10 +82,10 @@ func TestSQLitePlans(t *testing.T) {
 }
 
 // recordedQuery is the query of a call.
-func recordedQuery(t *testing.T, call func(store.Operator) error) string {
+func recordedQuery(t *testing.T, call func(store.Client) error) string {
 	t.Helper()
 	var r recorder
-	if err := call(sqlbase.NewOperator(&r, "", dialect.SQLite)); !errors.Is(err, errRecorded) {
+	if err := call(sqlbase.NewClient(&r, "", dialect.SQLite)); !errors.Is(err, errRecorded) {
 		t.Fatal(err)
 	}
 	return r.query

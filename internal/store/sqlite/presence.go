@@ -59,7 +59,7 @@ func (s *Store) path(ctx context.Context, conn *sql.Conn) (string, error) {
 	return path, nil
 }
 
-// ReadPresence implements [store.Presence]. A lock whose file is gone, or cannot be read by this
+// ReadPresence implements [store.Workers]. A lock whose file is gone, or cannot be read by this
 // user, counts as held: it cannot be told from here whether its process runs.
 func (s *Store) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	database, err := s.path(ctx, nil)
@@ -80,7 +80,7 @@ func isFree(file string) (bool, error) {
 	return l.TryRLock()
 }
 
-// Reap implements [store.Store]. It removes the lock files of the processes that it declares
+// Reap implements [store.Upkeep]. It removes the lock files of the processes that it declares
 // dead because of them.
 func (s *Store) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	r, err := s.Base.Reap(ctx, absent)

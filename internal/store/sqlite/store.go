@@ -63,7 +63,7 @@ func (s *Store) acquireWriter(ctx context.Context) error {
 
 func (s *Store) releaseWriter() { <-s.writer }
 
-// Release implements [store.Store].
+// Release implements [store.Workers].
 func (s *Store) Release(ctx context.Context) {
 	s.reads.close()
 	if s.acquireWriter(ctx) == nil {
@@ -197,7 +197,7 @@ const checkLockEvery = time.Second
 // poll reads a counter in shared memory.
 const watchEvery = 20 * time.Millisecond
 
-// Watch implements [store.Store]. SQLite sends no notifications, but it counts
+// Watch implements [store.Workers]. SQLite sends no notifications, but it counts
 // changes: data_version differs after another connection, in any process, has
 // committed. The process has its presence lock while it watches.
 func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {

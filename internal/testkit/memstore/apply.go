@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Apply implements [store.Store].
+// Apply implements [store.Sessions].
 func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]store.Applied, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (s *Store) deferred(task uuid.UUID, after int64) []store.Item {
 	return items
 }
 
-// Deferred implements [store.Store].
+// Deferred implements [store.Sessions].
 func (s *Store) Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err

@@ -46,7 +46,7 @@ var (
 	errAborted = &Error{"25P02", "current transaction is aborted, commands ignored until end of transaction block"}
 )
 
-// Begin implements [store.Store].
+// Begin implements [store.Sessions].
 func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)

@@ -105,7 +105,7 @@ func (s *Store) endWait(id uuid.UUID) {
 	}
 }
 
-// Family implements [store.Parents].
+// Family implements [store.Common].
 func (s *Store) Family(ctx context.Context, l store.Lease) (found store.Family, err error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Family{}, err
@@ -129,7 +129,7 @@ func (s *Store) Family(ctx context.Context, l store.Lease) (found store.Family, 
 	return found, nil
 }
 
-// Children implements [store.Parents].
+// Children implements [store.Common].
 func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) (found []store.ChildTask, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int
 	return found, nil
 }
 
-// CountChildren implements [store.Parents].
+// CountChildren implements [store.Common].
 func (s *Store) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.ChildCounts{}, err
@@ -183,7 +183,7 @@ func (s *Store) sumOfChildren(parent uuid.UUID) store.ChildCounts {
 	return counts
 }
 
-// FailedChild implements [store.Parents].
+// FailedChild implements [store.Common].
 func (s *Store) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.ChildTask{}, err
@@ -212,7 +212,7 @@ func (s *Store) childTask(r *row, state bool) store.ChildTask {
 	return c
 }
 
-// WakeParents implements [store.Parents].
+// WakeParents implements [store.Common].
 func (s *Store) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []uuid.UUID, err error) {
 	if len(parents) == 0 {
 		return nil, nil
@@ -270,7 +270,7 @@ func distinct(ids []uuid.UUID) []uuid.UUID {
 	return slices.Compact(ids)
 }
 
-// RetryChildren implements [store.Parents].
+// RetryChildren implements [store.Sessions].
 func (s *Store) RetryChildren(ctx context.Context, l store.Lease, limit int) (retried int, err error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, fmt.Errorf("retry the failed children of task %s: %w", l.ID, err)

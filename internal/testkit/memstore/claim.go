@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Claim implements [store.Store].
+// Claim implements [store.Workers].
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	found := store.ClaimResult{Next: -1}
 	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
@@ -87,7 +87,7 @@ func claimed(t *Task, stalled, planned bool, by store.Claim) store.ClaimedTask {
 	return c
 }
 
-// Waiting implements [store.Store].
+// Waiting implements [store.Workers].
 func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	if err := s.enter(ctx); err != nil {
 		return false, err
@@ -105,7 +105,7 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (bool, error) {
 	return false, nil
 }
 
-// WaitingOwners implements [store.Store].
+// WaitingOwners implements [store.Workers].
 func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID
 	return owners, nil
 }
 
-// Positions implements [store.Store].
+// Positions implements [store.Sessions].
 func (s *Store) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Position, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (s *Store) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]s
 	return at, nil
 }
 
-// Unstarted implements [store.Store].
+// Unstarted implements [store.Workers].
 func (s *Store) Unstarted(ctx context.Context, process string) (map[uuid.UUID]store.Position, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (s *Store) Unstarted(ctx context.Context, process string) (map[uuid.UUID]st
 	return s.Positions(ctx, ids)
 }
 
-// Watch implements [store.Store]: it calls wake for every submission that asked
+// Watch implements [store.Workers]: it calls wake for every submission that asked
 // for it, and for requests that make a task claimable. If the cause of the end of ctx is
 // [ErrGone] the process does not know that it has lost its presence lock.
 func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {
@@ -197,7 +197,7 @@ func (s *Store) wake() {
 	}
 }
 
-// Reap implements [store.Store].
+// Reap implements [store.Upkeep].
 func (s *Store) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	r, err := s.reap(ctx, absent)
 	if err == nil {

@@ -19,7 +19,7 @@ func expiry(now time.Time, period time.Duration) time.Time {
 	return now.Add(period)
 }
 
-// EraseResults implements [store.Cleaner].
+// EraseResults implements [store.Upkeep].
 func (s *Store) EraseResults(ctx context.Context, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
@@ -39,7 +39,7 @@ func (s *Store) EraseResults(ctx context.Context, limit int) (int, error) {
 	return len(old), nil
 }
 
-// RemoveTasks implements [store.Cleaner].
+// RemoveTasks implements [store.Upkeep].
 func (s *Store) RemoveTasks(ctx context.Context, p store.OldTasks) (removed store.RemovedTasks, err error) {
 	if err := s.enter(ctx); err != nil {
 		return removed, err

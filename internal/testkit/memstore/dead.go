@@ -10,7 +10,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// DeadGroups implements [store.DeadLetters].
+// DeadGroups implements [store.Ops].
 func (s *Store) DeadGroups(ctx context.Context, f store.Filter) ([]store.DeadGroup, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Derive implements [store.Operator]. What makes reads is read in several calls; the row
+// Derive implements [store.Requests]. What makes reads is read in several calls; the row
 // of the other task is locked meanwhile.
 func (s *Store) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
 	unlock, err := s.lock(ctx, from)

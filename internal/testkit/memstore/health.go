@@ -13,7 +13,7 @@ func (s *Store) SetHealth(r store.HealthReading) {
 	s.health = r
 }
 
-// ReadHealth implements [store.Health].
+// ReadHealth implements [store.Workers].
 func (s *Store) ReadHealth(ctx context.Context, _ store.HealthQuery) (store.HealthReading, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.HealthReading{}, err

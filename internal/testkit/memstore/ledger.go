@@ -25,7 +25,7 @@ func (s *Store) recordLedger(w *store.Write) {
 	}
 }
 
-// Ledger implements [store.Operator].
+// Ledger implements [store.Reader].
 func (s *Store) Ledger(ctx context.Context, id uuid.UUID, after int64, n int) ([]store.LedgerPage, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (s *Store) Ledger(ctx context.Context, id uuid.UUID, after int64, n int) ([
 	return pages[:min(len(pages), limit(n))], nil
 }
 
-// LedgerItems implements [store.Operator].
+// LedgerItems implements [store.Reader].
 func (s *Store) LedgerItems(ctx context.Context, id uuid.UUID) (items int64, err error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
@@ -47,7 +47,7 @@ func (s *Store) LedgerItems(ctx context.Context, id uuid.UUID) (items int64, err
 	return items, nil
 }
 
-// Recorded implements [store.Operator].
+// Recorded implements [store.Reader].
 func (s *Store) Recorded(ctx context.Context, id uuid.UUID, keys []string) (found []string, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (s *Store) places(l store.Limit) int {
 	return l.AtMost
 }
 
-// Admit implements [store.Limits].
+// Admit implements [store.Sessions].
 func (s *Store) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Store) Admit(ctx context.Context, tasks []store.Admission) ([]store.Adm
 	return answers, nil
 }
 
-// WakeWaiting implements [store.Limits].
+// WakeWaiting implements [store.Upkeep].
 func (s *Store) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Store) wakeWaiting(commit int64, keys []string) (woken []uuid.UUID) {
 	return woken
 }
 
-// Limited implements [store.LimitOperator].
+// Limited implements [store.Ops].
 func (s *Store) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (s *Store) Limited(ctx context.Context, after string, limit int) ([]store.L
 	return uses, nil
 }
 
-// SetLimit implements [store.LimitOperator].
+// SetLimit implements [store.Requests].
 func (s *Store) SetLimit(ctx context.Context, key string, atMost int, _ uuid.UUID) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// PassOn implements [store.Parents].
+// PassOn implements [store.Common].
 func (s *Store) PassOn(ctx context.Context, parents []uuid.UUID, limit int) (changed []uuid.UUID, more bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, false, fmt.Errorf("pass the requests on %d tasks on to their children: %w", len(parents), err)

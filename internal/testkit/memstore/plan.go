@@ -46,7 +46,7 @@ func newPlan(n *store.NewTask) (*plan, error) {
 	return p, nil
 }
 
-// Plan implements [store.Store].
+// Plan implements [store.Common].
 func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Plan{}, err
@@ -86,7 +86,7 @@ func (s *Store) spec(r *row) json.RawMessage {
 	return s.spec(s.tasks[p.options.Child.Parent])
 }
 
-// Targets implements [store.Store].
+// Targets implements [store.Common].
 func (s *Store) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (s *Store) find(id uuid.UUID, f *store.Found) {
 	}
 }
 
-// TaskOptions implements [store.Operator].
+// TaskOptions implements [store.Reader].
 func (s *Store) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Options{}, err

@@ -54,7 +54,7 @@ func (s *Store) freePresence(id string, lock int64, cause error) {
 	}
 }
 
-// FoundAlive implements [store.Presence].
+// FoundAlive implements [store.Workers].
 func (s *Store) FoundAlive(ctx context.Context, process string) (declaredDead bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return false, err
@@ -69,7 +69,7 @@ func (s *Store) FoundAlive(ctx context.Context, process string) (declaredDead bo
 	return true, nil
 }
 
-// ReadPresence implements [store.Presence].
+// ReadPresence implements [store.Workers].
 func (s *Store) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.PresenceReading{}, err

@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// PauseQueue implements [store.Queues].
+// PauseQueue implements [store.Requests].
 func (s *Store) PauseQueue(ctx context.Context, c store.QueueChange) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *Store) PauseQueue(ctx context.Context, c store.QueueChange) error {
 	return nil
 }
 
-// PausedQueues implements [store.Queues].
+// PausedQueues implements [store.Ops].
 func (s *Store) PausedQueues(ctx context.Context) ([]store.QueuePause, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *Store) PausedQueues(ctx context.Context) ([]store.QueuePause, error) {
 	return found, nil
 }
 
-// QueueCounts implements [store.Queues].
+// QueueCounts implements [store.Ops].
 func (s *Store) QueueCounts(ctx context.Context) ([]store.QueueCounts, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

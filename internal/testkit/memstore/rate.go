@@ -28,7 +28,7 @@ func (s *Store) addRate(id uuid.UUID, w *store.Worked) {
 	s.rates[id] = r
 }
 
-// Rate implements [store.Rates].
+// Rate implements [store.Reader].
 func (s *Store) Rate(ctx context.Context, id uuid.UUID) (store.Rate, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Rate{}, err
@@ -37,7 +37,7 @@ func (s *Store) Rate(ctx context.Context, id uuid.UUID) (store.Rate, error) {
 	return s.rates[id].Rate, nil
 }
 
-// KindRates implements [store.Rates].
+// KindRates implements [store.Ops].
 func (s *Store) KindRates(ctx context.Context, kind string, n int) (all []workrate.History, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func (s *Store) read(r *row) store.Task {
 	return t
 }
 
-// Task implements [store.Operator].
+// Task implements [store.Reader].
 func (s *Store) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Task{}, err
@@ -76,7 +76,7 @@ func (s *Store) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	return t, nil
 }
 
-// Tasks implements [store.Operator].
+// Tasks implements [store.Reader].
 func (s *Store) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func selects(f store.Filter, t *Task) bool {
 	return true
 }
 
-// Matching implements [store.Operator].
+// Matching implements [store.Reader].
 func (s *Store) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *Store) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID
 	return ids, nil
 }
 
-// Result implements [store.Operator].
+// Result implements [store.Reader].
 func (s *Store) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
@@ -151,7 +151,7 @@ func (s *Store) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int,
 	return slices.Clone(r.text), r.revision, nil
 }
 
-// Fetch implements [store.Operator].
+// Fetch implements [store.Reader].
 func (s *Store) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
 	text, revision, err := s.Result(ctx, id)
 	if text == nil {
@@ -167,7 +167,7 @@ func (s *Store) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, 
 	return text, revision, nil
 }
 
-// Items implements [store.Operator].
+// Items implements [store.Reader].
 func (s *Store) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, n int) ([]store.Item, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func compareCursors(a, b store.ItemCursor) int {
 	return cmp.Or(cmp.Compare(a.Position, b.Position), compareIDs(a.ID, b.ID))
 }
 
-// Attempts implements [store.Operator].
+// Attempts implements [store.Common].
 func (s *Store) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Attempt, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (s *Store) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Atte
 	return as[:min(len(as), limit(n))], nil
 }
 
-// Events implements [store.Operator].
+// Events implements [store.Common].
 func (s *Store) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *Store) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event,
 	return es, nil
 }
 
-// PruneEvents implements [store.Operator].
+// PruneEvents implements [store.Common].
 func (s *Store) PruneEvents(ctx context.Context, olderThan time.Duration, n int) (deleted int, err error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
@@ -226,7 +226,7 @@ func (s *Store) PruneEvents(ctx context.Context, olderThan time.Duration, n int)
 	return deleted, nil
 }
 
-// Counts implements [store.Operator].
+// Counts implements [store.Ops].
 func (s *Store) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Request implements [store.Operator].
+// Request implements [store.Requests].
 func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (store.Task, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Task{}, fmt.Errorf("%s task %s: %w", q.Action, id, err)

@@ -31,7 +31,7 @@ func (r *schedule) reckon(now time.Time) {
 	}
 }
 
-// Schedule implements [store.Schedules].
+// Schedule implements [store.Ops].
 func (s *Store) Schedule(ctx context.Context, name string) (store.Schedule, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Schedule{}, err
@@ -44,7 +44,7 @@ func (s *Store) Schedule(ctx context.Context, name string) (store.Schedule, erro
 	return r.Schedule, nil
 }
 
-// ListSchedules implements [store.Schedules].
+// ListSchedules implements [store.Ops].
 func (s *Store) ListSchedules(ctx context.Context, after string, n int) (all []store.Schedule, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Store) ListSchedules(ctx context.Context, after string, n int) (all []s
 	return all, nil
 }
 
-// ChangeSchedule implements [store.Schedules].
+// ChangeSchedule implements [store.Requests].
 func (s *Store) ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *store.Schedule) error) (store.Schedule, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Schedule{}, err
@@ -88,7 +88,7 @@ func (s *Store) ChangeSchedule(ctx context.Context, name string, change func(now
 	return after, nil
 }
 
-// DeleteSchedule implements [store.Schedules].
+// DeleteSchedule implements [store.Requests].
 func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
 	return nil
 }
 
-// DueSchedules implements [store.ScheduleRunner].
+// DueSchedules implements [store.Upkeep].
 func (s *Store) DueSchedules(ctx context.Context, p store.DueSchedules) (store.SchedulesFound, error) {
 	found := store.SchedulesFound{Next: -1}
 	if err := s.enter(ctx); err != nil {
@@ -132,7 +132,7 @@ func (s *Store) DueSchedules(ctx context.Context, p store.DueSchedules) (store.S
 	return found, nil
 }
 
-// FireSchedule implements [store.ScheduleRunner].
+// FireSchedule implements [store.Upkeep].
 func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
 	if err := s.enter(ctx); err != nil {
 		return false, err

@@ -127,7 +127,7 @@ func New() *Store {
 	}
 }
 
-// Dialect implements [store.Store]: it behaves as this database.
+// Dialect implements [store.Workers]: it behaves as this database.
 func (s *Store) Dialect() dialect.Name { return dialect.Postgres }
 
 // Now returns the store's clock.
@@ -176,7 +176,7 @@ func (s *Store) commit() int64 {
 	return s.commits
 }
 
-// RegisterWorker implements [store.Store].
+// RegisterWorker implements [store.Workers].
 func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -199,10 +199,10 @@ func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 	return nil
 }
 
-// Release implements [store.Store]: nothing is kept.
+// Release implements [store.Workers]: nothing is kept.
 func (s *Store) Release(context.Context) {}
 
-// Heartbeat implements [store.Store].
+// Heartbeat implements [store.Workers].
 func (s *Store) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (s *Store) Heartbeat(ctx context.Context, process string, busy int, drainin
 	return nil
 }
 
-// Deregister implements [store.Store].
+// Deregister implements [store.Workers].
 func (s *Store) Deregister(ctx context.Context, process string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (s *Store) served(t *Task) bool {
 	return false
 }
 
-// Processes implements [store.Operator].
+// Processes implements [store.Common].
 func (s *Store) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type unknownKind struct {
 	reported time.Time
 }
 
-// UnknownKinds implements [store.Operator].
+// UnknownKinds implements [store.Ops].
 func (s *Store) UnknownKinds(ctx context.Context) ([]store.UnknownKind, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Store) isUnknown(t *Task) bool {
 	return served
 }
 
-// SeeUnknownKinds implements [store.UnknownKinds].
+// SeeUnknownKinds implements [store.Upkeep].
 func (s *Store) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind, some bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, false, err
@@ -105,7 +105,7 @@ func (s *Store) forgetKnown() {
 	}
 }
 
-// EndUnknownKinds implements [store.UnknownKinds].
+// EndUnknownKinds implements [store.Upkeep].
 func (s *Store) EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) (ended []uuid.UUID, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
