@@ -60,7 +60,7 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// resolve says what is wrong with a link within the repository, or "".
+// resolve describes what is wrong with a link within the repository, or returns "".
 func resolve(from page, target string, pages map[string]page) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -82,8 +82,8 @@ func resolve(from page, target string, pages map[string]page) string {
 	return ""
 }
 
-// TestGoInDocsCompiles holds every block of Go in a Markdown file to code that
-// is compiled. There are two ways to write one:
+// TestGoInDocsCompiles compares every block of Go in a Markdown file with compiled code.
+// There are two ways to write one:
 //
 //   - A piece of a Go file of this repository, word for word but for white
 //     space: of an Example, of an executor, of a program in docs. A line
@@ -120,7 +120,7 @@ func TestGoInDocsCompiles(t *testing.T) {
 	}
 }
 
-// quotes tells whether one of the sources holds all pieces of the text, in
+// quotes reports whether one of the sources contains all pieces of the text, in
 // order.
 func quotes(sources []string, text string) bool {
 	var pieces []string
@@ -151,7 +151,7 @@ func quotes(sources []string, text string) bool {
 	return false
 }
 
-// squeeze takes out all white space: a piece in a page is indented otherwise.
+// squeeze removes all white space, since a piece in a page has another indentation.
 func squeeze(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -291,7 +291,7 @@ func TestQuotes(t *testing.T) {
 }
 
 // TestArchitectureListsPackages checks that docs/architecture.md lists every
-// package of the repository, but for generated ones and those of executors, which
+// package of the repository, except generated packages and executors, which
 // it lists as a group.
 func TestArchitectureListsPackages(t *testing.T) {
 	t.Parallel()
@@ -316,7 +316,7 @@ func TestArchitectureListsPackages(t *testing.T) {
 // parameters is how many parameters a statement may have on each database.
 var parameters = map[string]int{"PostgreSQL": 65535, "SQLite": 32766}
 
-// What an executor must mind is in its guide: how many items a statement takes, and the order in which it locks rows.
+// The guide of executors has the limits of parameters in a statement, and the order in which to lock rows.
 func TestGuideOfExecutors(t *testing.T) {
 	t.Parallel()
 	text := strings.Join(strings.Fields(string(read(t, "docs/writing-executors.md"))), " ")

@@ -20,8 +20,8 @@ type layer struct {
 	reason string
 }
 
-// layers says who may import whom; the first that fits a package counts. What
-// is not listed may import nothing of this module.
+// layers are the allowed imports. The first layer that matches a package counts. A package that is
+// not listed may import nothing of this module.
 var layers = []layer{
 	{"taskkit/segment", []string{"internal/dialect"}, "segments are arithmetic and SQL text: the core stores them, and they know no task"},
 	{"taskkit/taskkind", []string{"taskkit/taskjson"}, "the definition of a kind: generated code fills it in and the public package builds on it"},
@@ -134,7 +134,7 @@ func TestWhatUsersLink(t *testing.T) {
 	}
 }
 
-// TestAllowed holds the table to the sentences of the design.
+// TestAllowed compares the table with the sentences of the design.
 func TestAllowed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -186,8 +186,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// allowed tells whether the package may import the other, and which layer says
-// so.
+// allowed reports whether the package may import the other, and which layer decides.
 func allowed(from, to string) (layer, bool) {
 	for _, l := range layers {
 		if !fits(from, l.is) {
@@ -215,13 +214,13 @@ func fitsAny(pkg string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(pkg, p) })
 }
 
-// fits tells whether the package is the one that the pattern names, or below.
+// fits reports whether the pattern names the package or a directory above it.
 func fits(pkg, pattern string) bool {
 	root, deep := strings.CutSuffix(pattern, "/...")
 	return pkg == root || deep && strings.HasPrefix(pkg, root+"/")
 }
 
-// listedPackage is what `go list -json` tells.
+// listedPackage is the output of `go list -json`.
 type listedPackage struct {
 	ImportPath                         string
 	Imports, TestImports, XTestImports []string

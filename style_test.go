@@ -1,5 +1,5 @@
-// Package style_test holds the house rules that a machine can check. Each rule
-// is one function; what it says should be enough to mend what it found.
+// Package style_test checks the house rules that a machine can check. Each rule is one
+// function, whose error should be enough to correct the violation.
 package style_test
 
 import (
@@ -23,18 +23,18 @@ const maxLines = 500
 // what users import, and the store, whose contract two databases must keep.
 var documented = []string{"taskkit", "taskkit/", "internal/store"}
 
-// obviousMethods are those whose contract an interface of the standard library
-// tells: a comment could only repeat it.
+// obviousMethods are methods with the contract of an interface of the standard library: a
+// comment could only repeat it.
 var obviousMethods = []string{"Error", "Unwrap", "String"}
 
-// machinePath finds the path of somebody's home or work directory. What is
-// committed must mean the same on every machine.
+// machinePath finds the path of a home or work directory. Committed files must mean the
+// same on every machine.
 var machinePath = regexp.MustCompile(`(?:^|[^\w.~/-])(?:` + strings.Join(machineDirs, "|") + `)[\w.-]+`)
 
 // machineDirs are the directories above them.
 var machineDirs = []string{"/work/", "/root/", "/home/", "/Users/"}
 
-// A goFile is a Go file of this module and what it says.
+// A goFile is a Go file of this module, parsed.
 type goFile struct {
 	path      string
 	src       []byte
@@ -197,7 +197,7 @@ func TestNoMachinePaths(t *testing.T) {
 	}
 }
 
-// inDirs tells whether the file lies in one of the directories; a directory
+// inDirs reports whether the file is in one of the directories; a directory
 // that ends in a slash stands for all below it.
 func inDirs(name string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {

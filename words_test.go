@@ -14,7 +14,7 @@ import (
 )
 
 // A term is a word that this project does not use, and the standard word for
-// the same thing. CONTRIBUTING.md says why.
+// the same thing. CONTRIBUTING.md has the reason.
 type term struct {
 	// words are separated by spaces; a phrase is written with underscores.
 	words string
@@ -285,7 +285,7 @@ func TestStandardWordsFindsPlanted(t *testing.T) {
 	}
 }
 
-// bannedInGo returns what a Go file says with banned words.
+// bannedInGo returns the banned words of a Go file.
 func bannedInGo(f goFile) (found []string) {
 	report := func(n ast.Node, text string) {
 		found = append(found, fmt.Sprintf("%s:%d: %s", f.path, f.lineOf(n), text))
@@ -355,7 +355,7 @@ func declared(n ast.Node) []*ast.Ident {
 	return ids
 }
 
-// bannedName says what is wrong with a name in a file, "" when nothing is.
+// bannedName describes what is wrong with a name in a file, or returns "".
 func bannedName(file, name string) string {
 	whole := strings.ToLower(name)
 	use, ok := inNames[whole]
@@ -413,7 +413,7 @@ func bannedInText(text string) (found []string) {
 	return slices.Compact(found)
 }
 
-// bannedDirectory says what is wrong with the directory or the name of a file.
+// bannedDirectory describes what is wrong with the directory or the name of a file.
 func bannedDirectory(name string) string {
 	for dir := range strings.SplitSeq(path.Dir(name), "/") {
 		if use, ok := inPaths[dir]; ok {
