@@ -72,7 +72,7 @@ func (c *claimer) run(ctx context.Context) {
 		}
 		if woken {
 			fastPoll = fastPollFirst
-			c.pool.turns.taskWaiting()
+			c.pool.share.taskWaiting()
 		}
 		room := c.size.limit(c.room())
 		if most := c.config.ClaimMax; most > 0 {

@@ -58,45 +58,8 @@ func (s *session) react(ctx context.Context, err error, limit int) flow {
 	})
 }
 
-// shrink halves the limit after a statement that was too large.
-func (s *session) shrink(limit int, c classify.Classification) {
-	s.limit.lowerMax(limit / 2)
-	s.events.report(taskevent.BatchShrunk{TaskRef: s.ref(), Limit: limit, NewLimit: s.limit.size, Detail: c.Detail})
-}
-
-// verifyLease reads the task back after the database has said that it is not where
-// this session left it. Mostly the task lease is gone. But a commit that seemed
-// not to have happened may have been under way still, and have happened since:
-// then the task is this worker's, one checkpoint on, and nobody else would ever
-// take it.
-func (s *session) verifyLease(detail string) flow {
-	if s.ctx.Err() != nil {
-		s.reportLost(detail)
-		return endSession
-	}
-	return s.reconcile(&store.Write{Lease: s.lease})
-}
-
-// attempt is the record of a failed attempt.
-func (s *session) attempt(c classify.Classification) *store.Attempt {
-	return &store.Attempt{
-		Process: s.process, Fence: s.lease.Fence, Seq: s.lease.Seq,
-		Attempt: s.tries, Class: string(c.Class), Code: c.Code, Detail: c.Detail,
-	}
-}
-
 // release gives the task back without spending an attempt.
-func (s *session) release(reason string) flow { return s.releaseFor(reason, 0) }
-
-// releaseFor is release until a delay has passed.
-func (s *session) releaseFor(reason string, delay time.Duration) flow {
-	w := store.Write{Lease: s.lease, To: lifecycle.Queued, Attempts: lifecycle.Unspent(s.stored), Delay: delay, Reason: reason}
-	if s.conditions().AwaitsApproval(s.progress) {
-		w.Progress = s.progress
-		s.check(&w)
-	}
-	return s.write(&w)
-}
+func (s *session) release(reason string) flow { return s.write(s.requeueIn(0, reason)) }
 
 // write makes a write without a transaction that is meant to end the session. The
 // session continues if the write is not applied and the task is still its own.
@@ -104,10 +67,10 @@ func (s *session) write(w *store.Write) flow {
 	a, err := s.flusher.apply(w)
 	switch {
 	case err == nil && a.OK:
-		s.reportWritten(w, a.Control)
+		s.advance(w, a)
 		return endSession
 	case err == nil && a.Open:
-		return s.waitAgain(s.untilNoneIsOpen(), "")
+		return s.write(s.children.wait(s.children.untilNoneIsOpen()))
 	case err == nil:
 		return s.reconcile(w)
 	case errors.Is(err, classify.ErrLost):
@@ -131,8 +94,14 @@ var errEndNotWritten = errors.New("the end of the task was not committed")
 //
 // A task with open children waits for them first.
 func (s *session) end(e ending) flow {
-	if waits, after := s.awaitEnd(e); waits {
-		return after
+	if s.children != nil {
+		wait, err := s.children.awaitEnd(e)
+		switch {
+		case err != nil:
+			return s.endLater(err)
+		case wait != nil:
+			return s.write(wait)
+		}
 	}
 	var problem error
 	seq := s.lease.Seq
@@ -170,21 +139,25 @@ func (s *session) end(e ending) flow {
 		if advanced() {
 			return continueSession
 		}
-		w := s.endWrite(e)
+		w := s.terminal(e)
 		w.StatusDetail = classify.Clean(fmt.Sprintf("%s [its end could not be completed: %v]", w.StatusDetail, problem))
 		f = s.write(&w)
 	}
 	return endSession
 }
 
-// endWrite is the terminal write of an ending.
-func (s *session) endWrite(e ending) store.Write {
-	w := store.Write{Lease: s.lease, To: e.status, Attempts: s.tries, Partial: e.how == EndStop, HasChildren: s.hasChildren()}
-	if e.class.Code != "" {
-		w.StatusDetail = classify.Clean(e.class.Code + ": " + e.class.Detail)
-		w.Attempt = s.attempt(e.class)
+// endLater gives a task back whose end needs its children, which could not be read or stopped. It spends no attempt: a task
+// does not fail because its end could not be written.
+func (s *session) endLater(err error) flow {
+	c := classified(s.ctx, err)
+	if s.ctx.Err() != nil || errors.Is(err, store.ErrLost) {
+		return s.verifyLease(c.Detail)
 	}
-	return w
+	delay := s.config.Backoff.Delay(1)
+	s.events.report(taskevent.EndingFailed{TaskRef: s.ref(), Try: s.tries, RetryIn: delay, Err: err})
+	w := s.requeue(classify.Clean("its end waits until its children can be read: " + c.Code))
+	w.Delay = delay
+	return s.write(w)
 }
 
 // tryEnd tries once to end the task. The session continues, with the reason in the
@@ -193,28 +166,19 @@ func (s *session) tryEnd(e ending) (flow, error) {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
 	tx := s.newTx()
-	env := s.env(tx, s.limit.size)
-	env.Ending = e.how
-	step := newStep(s.task, env, s.progress)
+	step := s.newStep(tx)
+	step.Ending = e.how
 
 	var result json.RawMessage
-	abort := s.call != nil && s.kind.HasAbort && s.preview == nil // a preview leaves nothing to clean up
+	abort := s.call != nil && s.kind.HasAbort && !s.isPreview() // a preview leaves nothing to clean up
 	report := s.call != nil && s.hasReport() && e.how == EndStop
 	if abort || report {
-		if err := s.refreshSearch(); err != nil {
-			return continueSession, err
+		for _, f := range s.features {
+			if err := f.begin(step); err != nil {
+				return continueSession, err
+			}
 		}
-		deferred, err := s.deferred()
-		if err != nil {
-			return continueSession, err
-		}
-		targets, err := s.targets(deferred)
-		if err != nil {
-			targets = &Targets{Err: err} // only Take needs them
-		}
-		step.Deferred = deferred
-		step.Targets = targets
-		err = s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
+		err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
 			if abort {
 				err = s.call.Abort(ctx, step, s.state)
 			}
@@ -231,7 +195,7 @@ func (s *session) tryEnd(e ending) (flow, error) {
 			return continueSession, err
 		}
 	}
-	w := s.endWrite(e)
+	w := s.terminal(e)
 	w.Result, w.Revision = result, s.kind.Revision
 	if result != nil {
 		w.Keep = s.config.retention(s.task.Kind)

@@ -13,11 +13,11 @@ import (
 // Take has returned follows from their positions.
 //
 // The error says that the list is too long. A smaller batch may succeed.
-func (s *session) ledger(step *Step, succeeded []string) (store.Ledger, error) {
-	if !s.kind.Ledger || len(succeeded) == 0 || s.kind.DecodeTargets != nil && step.tookElements() {
+func (c *current) ledger(step *Step, succeeded []string) (store.Ledger, error) {
+	if !c.kind.Ledger || len(succeeded) == 0 || c.kind.DecodeTargets != nil && step.tookElements() {
 		return store.Ledger{}, nil
 	}
-	before := s.progress
+	before := c.progress
 	l := store.Ledger{Keys: succeeded, Replaces: before.Failed > 0 || before.Skipped > 0}
 	if size := l.Size(); size > store.MaxLedger {
 		text := fmt.Sprintf("the batch recorded %d items with b.Succeed, whose keys have %d bytes, and the ledger takes at most %d of a batch: keep to b.Limit",

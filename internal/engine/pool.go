@@ -30,21 +30,21 @@ type pool struct {
 	// ctx is that of all sessions, whoever starts them. start sets it.
 	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
 	buffer     chan store.ClaimedTask
-	ready      chan *session // that have entered beside the slots
+	ready      chan *session // sessions that have their permits and wait for a slot
 	draining   chan struct{} // closed when sessions must end at their next batch boundary
 	quarantine chan struct{} // full while a suspected poison task runs
 
-	sessions sync.WaitGroup // slots, and sessions beside them
-	detached sync.WaitGroup // sessions that continue outside a slot
-	busy     atomic.Int64   // slots that run a session
-	endings  atomic.Int64   // sessions beside the slots that end their tasks
-	entering atomic.Int64   // sessions that enter beside the slots, or wait for one after that
-	entered  atomic.Int64   // those of them that wait for a slot
-	specs    atomic.Int64   // bytes of the specs of those that enter beside the slots
-	taken    atomic.Int64   // when a slot last took a task from the buffer, as Unix nanoseconds
-	filled   atomic.Int64   // when the empty buffer last received a task, as Unix nanoseconds
-	average  sessionAverage
-	turns    *turns
+	sessions  sync.WaitGroup // slots, and sessions beside them
+	detached  sync.WaitGroup // sessions that continue outside a slot
+	busy      atomic.Int64   // slots that run a session
+	endings   atomic.Int64   // sessions beside the slots that end their tasks
+	waiting   atomic.Int64   // sessions that wait for permits beside the slots, or for a slot after that
+	permitted atomic.Int64   // of these, the sessions that have their permits
+	specs     atomic.Int64   // bytes of the specs of the sessions in waiting
+	taken     atomic.Int64   // when a slot last took a task from the buffer, as Unix nanoseconds
+	filled    atomic.Int64   // when the empty buffer last received a task, as Unix nanoseconds
+	average   sessionAverage
+	share     *fairShare
 
 	mu       sync.Mutex
 	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
@@ -58,7 +58,7 @@ func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wa
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
 		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
-	p.turns = newTurns(p.waitingOwners)
+	p.share = newFairShare(p.waitingOwners)
 	d.pool = p
 	p.session = d
 	return p
@@ -101,16 +101,16 @@ func (p *pool) slot() {
 			readyFirst = ended
 		}
 		if ended {
-			p.average.record(s.entry.took() + time.Since(began))
+			p.average.record(s.permits.took() + time.Since(began))
 		}
 		p.busy.Add(-1)
 		p.wakeups.slotFreed()
 	}
 }
 
-// next returns what a free slot runs next: a task of the buffer, or a session that has entered beside the slots. The
-// task goes first, so that all tasks of a claim ask for their places together, and while others execute; but not after a
-// task that had none to ask for: a session that has entered keeps places. Not open: the buffer is closed.
+// next returns what a free slot runs next: a task of the buffer, or a session that has its permits. The task goes first, so
+// that all tasks of a claim request their permits together, and while others execute; but not after a task that has ended in
+// its slot, since a session that waits keeps permits. Not open: the buffer is closed.
 func (p *pool) next(readyFirst bool) (s *session, t store.ClaimedTask, open bool) {
 	if readyFirst {
 		select {
@@ -138,8 +138,8 @@ func (p *pool) newSession(t store.ClaimedTask) *session {
 	return newSession(p.ctx, p.session, p.kinds[t.Kind], t)
 }
 
-// run runs the session of a claimed task, and reports whether it has ended: one that must ask for places
-// under limits does so beside the slots, and goes on in one when it has them.
+// run runs the session of a claimed task, and reports whether it has ended. A session that needs permits gets them beside the
+// slots, and continues in a slot when it has them.
 func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
 	s.quarantined = lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None
 	if s.quarantined {
@@ -153,9 +153,9 @@ func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
 	case p.isDraining() && s.control == lifecycle.None:
 		s.release(reasonShutdown)
 	case !s.prepare(t):
-	case s.entry != nil && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < enteringBytes:
-		s.entry.slotTime = time.Since(s.began)
-		p.enterBeside(s)
+	case s.permits != nil && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < waitingBytes:
+		s.permits.slotTime = time.Since(s.began)
+		p.waitForPermits(s)
 		return false
 	case s.enter():
 		s.execute()
@@ -243,7 +243,7 @@ func (p *pool) isDraining() bool {
 func (p *pool) othersWaiting(ctx context.Context) bool {
 	cctx, cancel := context.WithTimeout(ctx, p.config.Call)
 	defer cancel()
-	if len(p.buffer) > 0 || p.entered.Load() > 0 {
+	if len(p.buffer) > 0 || p.permitted.Load() > 0 {
 		return true
 	}
 	waiting, err := p.store.Waiting(cctx, p.claim)
@@ -266,13 +266,13 @@ func (p *pool) waitingOwners(ctx context.Context) (map[uuid.UUID]int, error) {
 	return owners, nil
 }
 
-// turnOver reports whether a task must yield to one of another owner, see [turns].
+// turnOver reports whether a task must yield to one of another owner, see [fairShare].
 func (p *pool) turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool {
-	return p.free() <= 0 && p.turns.over(ctx, t, order, began, executed)
+	return p.free() <= 0 && p.share.turnOver(ctx, t, order, began, executed)
 }
 
 // processed counts items of an owner.
-func (p *pool) processed(owner uuid.UUID, items int64) { p.turns.add(owner, items) }
+func (p *pool) processed(owner uuid.UUID, items int64) { p.share.add(owner, items) }
 
 // returned makes the claimer find out when a task is due that was given back.
 func (p *pool) returned() { p.wakeups.taskReturned() }

@@ -62,7 +62,7 @@ func (c *claimer) room() int {
 	if free > 0 || c.pool.sinceTaken() < 4*prefetchTime {
 		prefetch = c.pool.average.prefetch(c.config.Slots, prefetchFor(c.took))
 	}
-	waiting := len(c.pool.buffer) + int(c.pool.entering.Load())
+	waiting := len(c.pool.buffer) + int(c.pool.waiting.Load())
 	if waiting > prefetch/2 {
 		return 0
 	}

@@ -2,15 +2,11 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
@@ -18,67 +14,49 @@ import (
 	"taskkit.dev/internal/store/txchanges"
 )
 
-// preview is the part of a session that executes its task without keeping what the
-// executor writes. The transaction of a batch is rolled back, and its checkpoint is
-// written as that of a batch without a transaction. So no checkpoint of a preview is
+// preview is the [feature] of a task that is executed without keeping what the executor writes. The transaction of a batch is
+// rolled back, and its checkpoint is written as that of a batch without a transaction. So no checkpoint of a preview is
 // ever in one transaction with what the executor has written: see [LazyTx] and
 // [txguard.Tx.NeverCommit], which refuses the commit.
 type preview struct {
+	noFeature
+	c      *current
 	limits []store.Change
 	report store.Report // as committed
 	next   store.Report // with the batch whose checkpoint is being written
-	// stale: a checkpoint has been found committed whose report this session does not
-	// know.
-	stale bool
+	stale  bool         // a checkpoint was committed whose report this session has not read
 }
 
 // note is what an executor says about an item.
 type note struct{ key, text string }
 
-// openPreview makes the session one of a preview, if the plan says so.
-func (s *session) openPreview(p *store.Plan) error {
-	if !p.Options.Preview {
-		return nil
-	}
-	if !s.kind.Preview {
-		return fmt.Errorf("the task is a preview, and this worker's code of kind %s cannot be previewed: put the word preview back into its directive", s.task.Kind)
+func newPreview(c *current, p *store.Plan) (*preview, error) {
+	if !c.kind.Preview {
+		return nil, fmt.Errorf("the task is a preview, and this worker's code of kind %s cannot be previewed: put the word preview back into its directive", c.task.Kind)
 	}
 	report, err := store.DecodeReport(p.Report)
-	s.preview = &preview{limits: p.Options.ChangeLimits, report: report}
-	return err
+	return &preview{c: c, limits: p.Options.ChangeLimits, report: report}, err
 }
 
 // checkPreviewed returns the error of a task that applies a preview which was executed at
 // another revision than that of this worker's code. A task that has a checkpoint goes on, as
 // any other does when its worker is updated.
-func (s *session) checkPreviewed(p *store.Plan) error {
+func (c *current) checkPreviewed(p *store.Plan) error {
 	previewed := p.Options.Previewed
-	if previewed == 0 || previewed == s.kind.Revision || s.lease.Seq > 0 {
+	if previewed == 0 || previewed == c.kind.Revision || c.lease.Seq > 0 {
 		return nil
 	}
 	return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeRevision, Err: fmt.Errorf(
 		"the task applies a preview of revision %d of kind %s, which has revision %d now: nothing was done; preview the task again, and apply that preview",
-		previewed, s.task.Kind, s.kind.Revision)}
+		previewed, c.task.Kind, c.kind.Revision)}
 }
 
-// newTx returns the transaction of a batch.
-func (s *session) newTx() *LazyTx {
-	if s.preview != nil {
-		return newPreviewTx(s.store, s.lease, s.config.limits())
-	}
-	tx := newLazyTx(s.store, s.lease, s.config.limits())
-	tx.parent, tx.people = s.hasChildren(), [2]uuid.UUID{s.task.Owner, s.task.RunAs}
-	return tx
-}
-
-// refreshReport reads the report that was committed, if the session does not know it.
-func (s *session) refreshReport() error {
-	if s.preview == nil || !s.preview.stale {
+// begin reads the report that was committed, if the session does not have it.
+func (f *preview) begin(step *Step) error {
+	if !f.stale || step.Ending != NotEnding {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
-	defer cancel()
-	p, err := s.store.Plan(ctx, s.task.ID)
+	p, err := f.c.readPlan()
 	if err != nil {
 		return err
 	}
@@ -86,36 +64,36 @@ func (s *session) refreshReport() error {
 	if err != nil {
 		return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeUndecodable, Err: err}
 	}
-	s.preview.report, s.preview.stale = report, false
+	f.report, f.stale = report, false
 	return nil
 }
 
-// reportPreview adds the report of a preview to the checkpoint of a batch.
-func (s *session) reportPreview(w *store.Write, step *Step, took time.Duration) error {
-	if s.preview == nil {
-		return nil
-	}
-	next := s.preview.report
+// finish adds the report to the checkpoint of a batch.
+func (f *preview) finish(step *Step, r *result) error {
+	next := f.report
 	next.Batches++
-	next.Revision, next.StopAfter = cmp.Or(next.Revision, s.kind.Revision), s.kind.StopAfter
-	next.Took += took
+	next.Revision, next.StopAfter = cmp.Or(next.Revision, f.c.kind.Revision), f.c.kind.StopAfter
+	next.Took += r.took
 	addChanges(&next, step.Tx.changes.Made())
-	addNotes(&next, step.notes, w.Items)
-	if beyond := next.Exceeded(s.preview.limits); beyond != "" {
+	addNotes(&next, step.notes, r.Items)
+	if beyond := next.Exceeded(f.limits); beyond != "" {
 		return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeMaxChanges, Err: errors.New(beyond)}
 	}
-	s.preview.next = next
+	f.next = next
 	var err error
-	w.Report, err = next.Encode()
+	r.Report, err = next.Encode()
 	return err
 }
 
-// advancePreview makes the report of a committed checkpoint the session's own.
-func (s *session) advancePreview(w *store.Write) {
-	if s.preview != nil && w.Report != nil {
-		s.preview.report = s.preview.next
+// committed implements [feature].
+func (f *preview) committed(w *store.Write, _ store.Applied) {
+	if w.Report != nil {
+		f.report = f.next
 	}
 }
+
+// readBack implements [feature].
+func (f *preview) readBack(advanced bool) { f.stale = f.stale || advanced }
 
 // addChanges adds what the statements of a batch have changed. It does not modify
 // what r shares with the report before.

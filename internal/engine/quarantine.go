@@ -16,12 +16,3 @@ func (p *pool) enterQuarantine() (exit func()) {
 	}
 	return func() {}
 }
-
-// passItem is called after each checkpoint. The task has passed the item that it was
-// at, and leaves the quarantine if that was the last suspected one.
-func (s *session) passItem() {
-	s.skip = false
-	if s.limit.alone == 0 {
-		s.leaveQuarantine()
-	}
-}

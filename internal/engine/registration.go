@@ -21,20 +21,20 @@ type registration struct {
 	process string
 	events  *observer
 
-	claimer    *claimer
-	pool       *pool
-	flusher    *flusher
-	heartbeat  *heartbeat
-	reaper     *reaper
-	presence   *presence
-	cleaner    *cleaner
-	listener   *listener
-	parents    *checks[uuid.UUID]
-	places     *checks[string]
-	admissions *admissions
-	scheduler  *Scheduler
+	claimer   *claimer
+	pool      *pool
+	flusher   *flusher
+	heartbeat *heartbeat
+	reaper    *reaper
+	presence  *presence
+	cleaner   *cleaner
+	listener  *listener
+	parents   *wakeQueue[uuid.UUID]
+	waiting   *wakeQueue[string]
+	permits   *permitQueue
+	scheduler *Scheduler
 
-	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, checks, admissions and scheduler
+	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, wake queues, permits and scheduler
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
@@ -45,11 +45,11 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	deadline := newHeartbeatDeadline(c.heartbeatDeadline(), sent)
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()
-	parents := newChecks(taskevent.CallWakeParents, w.store.WakeParents, c.Call, wakeups, events)
-	places := newChecks(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
-	admissions := newAdmissions(w.store, c.Call)
+	parents := newWakeQueue(taskevent.CallWakeParents, w.store.WakeParents, c.Call, wakeups, events)
+	waiting := newWakeQueue(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
+	permits := newPermitQueue(w.store, c.Call)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
-		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, places: places, admissions: admissions,
+		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, waiting: waiting, permits: permits,
 		throttle: newThrottle(w.store, w.kinds, c, events),
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
@@ -70,7 +70,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 			store: w.store, process: p.ID, poll: c.Poll, deadAfter: c.DeadAfter,
 			wakeups: wakeups, joined: joined, heartbeat: renew, events: events,
 		},
-		parents: parents, places: places, admissions: admissions,
+		parents: parents, waiting: waiting, permits: permits,
 		scheduler: &Scheduler{store: w.store, kinds: w.kinds, every: c.ScheduleEvery, call: c.Call, wakeups: wakeups, events: events},
 	}
 }
@@ -104,8 +104,8 @@ func (r *registration) run(ctx context.Context) error {
 	cancel()
 	r.background.Go(func() { r.presence.run(writes, next) })
 	r.background.Go(func() { r.parents.run(writes) })
-	r.background.Go(func() { r.places.run(writes) })
-	r.background.Go(func() { r.admissions.run(writes) })
+	r.background.Go(func() { r.waiting.run(writes) })
+	r.background.Go(func() { r.permits.run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots
 	claims, endClaims := context.WithCancel(writes)

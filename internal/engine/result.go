@@ -16,7 +16,7 @@ import (
 func (s *session) onEndWritten(w *store.Write, a store.Applied, err error) {
 	switch {
 	case err == nil && a.OK:
-		s.reportWritten(w, a.Control)
+		s.advance(w, a)
 		return
 	case errors.Is(err, classify.ErrLost):
 		s.reportLost(reasonWorkerEnded)
@@ -90,7 +90,7 @@ func (s *session) refusal(err error) error {
 // executed again after that.
 func (s *session) orFailed(f flow, refused error) flow {
 	if errors.Is(refused, errOpenChildren) {
-		return s.waitAgain(s.untilNoneIsOpen(), "")
+		return s.write(s.children.wait(s.children.untilNoneIsOpen()))
 	}
 	if refused != nil {
 		return s.failed(s.ctx, refused)
@@ -101,6 +101,9 @@ func (s *session) orFailed(f flow, refused error) flow {
 // advance makes a committed write the session's own position.
 func (s *session) advance(w *store.Write, a store.Applied) {
 	s.reportWritten(w, a.Control)
+	if w.To == lifecycle.Queued && w.At.Before(store.Forever) {
+		s.pool.returned()
+	}
 	if w.Checkpoint {
 		s.executed = true
 		s.pool.processed(s.task.Owner, w.Progress.Processed()-s.progress.Processed())
@@ -108,15 +111,29 @@ func (s *session) advance(w *store.Write, a store.Applied) {
 		s.begun = w.To == lifecycle.Executing
 		s.state, s.progress, s.task.Revision = w.State, w.Progress, w.Revision
 		s.tries, s.stored, s.unanswered = 1, 0, 0
-		s.advancePreview(w)
-		s.advanceMeasure(w)
-		s.advanceSearch(w)
-		s.passItem()
-	}
-	if a.Options != nil {
-		s.setRate(a.Options.MaxRate)
 	}
 	s.control = a.Control
+	for _, f := range s.features {
+		f.committed(w, a)
+	}
+}
+
+// gone follows a read-back after which the task is not leased by this session any more. A row that does not exist was removed
+// by an end: by this session's, if one of unknown outcome fits its position.
+func (s *session) gone(w *store.Write, found lifecycle.Position) {
+	for _, f := range s.features {
+		f.gone()
+	}
+	switch {
+	case !found.Exists && s.unknownEnd != nil && s.unknownEnd.Seq == s.lease.Seq:
+		s.advance(s.unknownEnd, store.Applied{Control: lifecycle.Delete})
+	case !found.Exists:
+		s.reportLost("it does not exist any more")
+	case lifecycle.ReadBack(w.Lifecycle(), found) == lifecycle.Happened:
+		s.advance(w, store.Applied{})
+	default:
+		s.reportLost(reasonLeaseGone)
+	}
 }
 
 // reconcile reads the task back after a write whose outcome is uncertain, and
@@ -130,23 +147,21 @@ func (s *session) reconcile(w *store.Write) flow {
 			p, exists := at[s.lease.ID]
 			found := position(p, exists)
 			if !found.Leased(s.lease.Fence) {
-				s.reportGone(w, found)
+				s.gone(w, found)
 				return endSession
 			}
 			s.events.report(taskevent.CommitReadBack{TaskRef: s.ref(), Committed: p.Seq != w.Seq, Checkpoint: p.Seq})
-			if p.Seq != s.lease.Seq {
+			advanced := p.Seq != s.lease.Seq
+			if advanced {
 				s.reportCheckpoint(p.Seq, p.Progress)
 				// It was this session's own: nobody else writes under this fence.
 				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored, s.unanswered = p.Attempts+1, p.Attempts, 0
-				if s.preview != nil {
-					s.preview.stale = true
-				}
-				s.passItem()
 			}
 			s.control, s.begun = p.Control, p.Status == lifecycle.Executing
-			// A batch was in vain, or it is not known what it has stored.
-			s.restartMeasure()
+			for _, f := range s.features {
+				f.readBack(advanced)
+			}
 			return continueSession
 		}
 		if s.ctx.Err() != nil {
@@ -157,4 +172,17 @@ func (s *session) reconcile(w *store.Write) flow {
 		s.events.report(taskevent.ReadBackFailed{TaskRef: s.ref(), Try: n, RetryIn: delay, Err: err})
 		sleep(s.ctx, delay)
 	}
+}
+
+// verifyLease reads the task back after the database has said that it is not where
+// this session left it. Mostly the task lease is gone. But a commit that seemed
+// not to have happened may have been under way still, and have happened since:
+// then the task is this worker's, one checkpoint on, and nobody else would ever
+// take it.
+func (s *session) verifyLease(detail string) flow {
+	if s.ctx.Err() != nil {
+		s.reportLost(detail)
+		return endSession
+	}
+	return s.reconcile(&store.Write{Lease: s.lease})
 }

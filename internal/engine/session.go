@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,36 +13,36 @@ import (
 
 // sessionDeps is what all sessions of a registration share.
 type sessionDeps struct {
-	store      Store
-	config     Config
-	process    string
-	flusher    *flusher
-	deadline   *heartbeatDeadline // the commit of a batch may renew it
-	pool       scheduler
-	events     *observer
-	parents    *checks[uuid.UUID] // wakes parents that wait for their children
-	places     *checks[string]    // wakes tasks that wait for a place under a limit
-	admissions *admissions
-	throttle   *throttle // nil: no task waits because of an indicator
+	store    Store
+	config   Config
+	process  string
+	flusher  *flusher
+	deadline *heartbeatDeadline // the commit of a batch may renew it
+	pool     scheduler
+	events   *observer
+	parents  *wakeQueue[uuid.UUID] // wakes parents that wait for their children
+	waiting  *wakeQueue[string]    // wakes tasks that wait for a permit
+	permits  *permitQueue
+	throttle *throttle // nil: no task waits because of an indicator
 }
 
-// scheduler is what a session needs of the pool that runs it.
+// scheduler is the pool, for the sessions that it runs.
 type scheduler interface {
 	// isDraining reports whether the session must end at its next batch boundary.
 	isDraining() bool
 	// othersWaiting reports whether other tasks wait for a slot.
 	othersWaiting(ctx context.Context) bool
-	// turnOver reports whether the task must yield to one of another owner, see [turns].
+	// turnOver reports whether the task must yield to a task of another owner, see [fairShare].
 	turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool
-	// processed counts items for this.
+	// processed counts items of an owner for turnOver.
 	processed(owner uuid.UUID, items int64)
 	// detach continues a session on a goroutine of its own, outside its slot.
 	detach(f func())
-	// returned says that the task was given back, and will be due.
+	// returned tells the claimer that a released task will become due.
 	returned()
 }
 
-// flow says what a session does after one of its steps.
+// flow is what a session does after one of its steps.
 type flow int
 
 const (
@@ -63,77 +60,52 @@ const (
 	reasonLater    = "asked to continue later"
 )
 
-// session is the work of one worker on one task, under one task lease. It runs on
-// one goroutine; executors run on others, so that one that ignores its context
-// can be abandoned.
+// session is the work of one worker on one task, under one task lease. It runs on one goroutine; executors run on
+// others, so that an executor that ignores its context can be abandoned.
 //
-// A worker makes one for each task, and most tasks are small: what few of them need is behind a pointer. Go's
-// collector is slower with objects of more than 512 bytes.
+// A worker makes a session for each task, and most tasks are small: what few of them need is a [feature]. Go's collector
+// is slower with objects of more than 512 bytes.
 type session struct {
-	*sessionDeps
-	ctx  context.Context //nolint:containedctx // it is the task lease: it ends with it, and a cause says why
-	kind *Kind
-	task Task
-	call Call
-	log  *slog.Logger // of the executor
+	current
 
-	lease    store.Lease
-	state    json.RawMessage
-	progress lifecycle.Progress
-	control  lifecycle.Control
-	// tries is the number of the present try of the batch, from 1. stored is what
-	// attempts is in the database.
-	tries, stored int
-	unanswered    int    // commits of the present batch that had no answer and have not happened
-	limit         *sizer // of batches
-	idle          idleGuard
-	began         time.Time
-	worktime      worktime
+	features []feature
+	work     work      // of the next batch: it finds the targets of the task, or executes it
+	children *children // the feature of a task that may have children; else nil
+	permits  *permits  // the feature of a task that may have limits; else nil
 
-	begun       bool // the task is EXECUTING in the database
-	executed    bool // a batch has been committed
-	stalled     bool // the task was, when it was claimed
-	skip        bool // the item that the task is at is poison, and its kind allows to skip it
-	quarantined bool // the task is a suspected poison task, which runs alone
+	unanswered int          // commits of the present batch that had no answer and have not happened
+	unknownEnd *store.Write // the last end of unknown outcome; nil: none
 
-	frozen  *frozenTargets // nil: the task has none
-	search  *search        // nil: the task does not find its targets, or has found them
-	preview *preview       // nil: the task is none
-	// options are as they were when the session began; nil: none. Only the store knows changes since.
-	options *store.Options
-	child   *store.Child  // nil: the task is none
-	family  *store.Family // before the present batch; nil: the task can have no children
-	times   *times        // nil: the task may execute at any time
-	rate    *rateLimit    // nil: any
-	entry   *entry        // nil: the task can have no limits
-
-	// unknownEnd is the last end whose outcome was unknown; nil if there was none.
-	unknownEnd *store.Write
-	// throttledBy is the indicator because of which the task is released; "": it is none.
-	throttledBy string
-	// leaveQuarantine is called when the task is no longer a suspected poison task.
+	quarantined     bool // the task is a suspected poison task, which runs alone
 	leaveQuarantine func()
 }
 
 func newSession(ctx context.Context, d *sessionDeps, k *Kind, c store.ClaimedTask) *session {
-	return &session{
-		sessionDeps: d, ctx: ctx, kind: k,
-		task:            Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs, Queue: c.Queue, Priority: c.Priority},
-		log:             d.events.log.With("task", c.ID, "kind", c.Kind),
-		lease:           c.Lease,
-		state:           c.State,
-		progress:        c.Progress,
-		control:         c.Control,
-		tries:           c.Attempts,
-		stored:          c.Attempts,
-		limit:           newBatchSizer(k, c.Stalled, c.Attempts, d.config),
-		stalled:         c.Stalled,
-		began:           time.Now(),
+	s := &session{
+		current: current{
+			sessionDeps: d, ctx: ctx, kind: k,
+			task:     Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs, Queue: c.Queue, Priority: c.Priority},
+			log:      d.events.log.With("task", c.ID, "kind", c.Kind),
+			lease:    c.Lease,
+			state:    c.State,
+			progress: c.Progress,
+			control:  c.Control,
+			tries:    c.Attempts,
+			stored:   c.Attempts,
+			limit:    newBatchSizer(k, c.Stalled, c.Attempts, d.config),
+			stalled:  c.Stalled,
+			began:    time.Now(),
+		},
 		leaveQuarantine: func() {},
 	}
+	s.work = &executing{c: &s.current}
+	if s.hasChildren() {
+		s.children = &children{c: &s.current}
+	}
+	return s
 }
 
-// prepare reads and decodes what the task is to do. False: the session has ended.
+// prepare reads and decodes what the task is to do, and makes its features. False: the session has ended.
 func (s *session) prepare(c store.ClaimedTask) bool {
 	plan, err := s.plan(c)
 	if err == nil {
@@ -141,34 +113,35 @@ func (s *session) prepare(c store.ClaimedTask) bool {
 	}
 	switch {
 	case err != nil && lifecycle.Poisoned(s.tries, s.config.MaxAttempts):
-		s.endPoison() // no attempt is left to read it in
+		s.end(s.crashLoop(nil)) // no attempt is left to read it in
 		return false
 	case err != nil:
 		s.failed(s.ctx, err)
 		return false
 	}
-	if err = s.setOptions(&plan); err != nil {
+	if plan.Options.Given() {
+		options := plan.Options
+		s.options = &options
+	}
+	s.features = s.lasting(&plan)
+	times, err := newTimes(&s.current, &plan)
+	if err != nil {
 		s.failed(s.ctx, err)
 		return false
 	}
-	if s.kind.HasLimits || len(plan.Options.Limits) > 0 {
-		s.entry = &entry{limits: plan.Options.Limits, specSize: int64(len(plan.Spec))}
-	}
-	if s.hasChildren() {
-		s.family, s.options = &store.Family{}, cmp.Or(s.options, &store.Options{})
-	}
-	if s.call, err = s.open(&plan); err == nil {
-		s.addLimits()
-	}
-	s.skip = s.search == nil && s.atPoisonItem(c)
-	switch {
-	case err != nil:
+	targets, err := s.open(&plan, times)
+	if err != nil {
 		s.end(ending{status: lifecycle.Error, how: EndFailed, class: classify.Classification{
 			Class: lifecycle.Permanent, Code: classify.CodeUndecodable, Detail: classify.Clean(err.Error()),
 		}})
 		return false
-	case s.isPoison():
-		s.endPoison()
+	}
+	skip := !targets.isFinding() && s.atPoisonItem(c)
+	if skip || s.quarantined {
+		s.features = append(s.features, &poison{c: &s.current, skip: skip, exit: s.leaveQuarantine})
+	}
+	if s.isPoison(skip) {
+		s.end(s.crashLoop(targets))
 		return false
 	}
 	if _, err := s.withIdentity(s.ctx); err != nil {
@@ -178,42 +151,106 @@ func (s *session) prepare(c store.ClaimedTask) bool {
 	return true
 }
 
-// setOptions sets what the session needs of the options of its task. Most tasks have none, so each part is nil then.
-func (s *session) setOptions(p *store.Plan) (err error) {
-	if !p.Options.Given() {
-		return nil
+// plan returns the task's spec and what the task has beside its row. A claim leaves out a spec that is too large or
+// is in the plan, and the spec of a task that was given options after its submission.
+func (s *session) plan(c store.ClaimedTask) (store.Plan, error) {
+	if c.Spec != nil {
+		return store.Plan{Spec: c.Spec}, nil
 	}
-	o := p.Options
-	s.options, s.child = &o, o.Child
-	if s.times, err = newTimes(p); err != nil {
-		return err
-	}
-	if s.times != nil {
-		o.Deadline = s.times.ofBuckets()
-	}
-	s.setRate(o.MaxRate)
-	return nil
+	return s.readPlan()
 }
 
-// conditions returns those of the task.
-func (s *session) conditions() lifecycle.Conditions {
-	if s.options == nil {
-		return lifecycle.Conditions{}
+// lasting makes the features that also follow an ending for which the spec cannot be decoded: they wake other tasks.
+func (s *session) lasting(p *store.Plan) (list []feature) {
+	c := &s.current
+	if s.permits = newPermits(c, p); s.permits != nil {
+		list = append(list, s.permits)
 	}
-	return s.options.Conditions
+	if s.children = nil; c.hasChildren() {
+		s.children = newChildren(c)
+		list = append(list, s.children)
+	}
+	if c.parent() != nil {
+		list = append(list, &child{c: c})
+	}
+	return list
+}
+
+// open decodes the spec, and makes the other features of the task. Decoding may call code of the user's.
+func (s *session) open(p *store.Plan, t *times) (*frozenTargets, error) {
+	c := &s.current
+	list := make([]feature, 0, 2+len(s.features))
+	if c.isPreview() {
+		f, err := newPreview(c, p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	if c.progress.Round > 0 {
+		list = append(list, &rounds{c: c, frozen: p.Frozen != nil})
+	}
+	targets, err := newFrozenTargets(c, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case targets.isFinding():
+		f, err := newSearching(c, targets, func() { s.work = &executing{c: c} })
+		if err != nil {
+			return nil, err
+		}
+		s.work = f
+		list = append(list, f, targets)
+	case targets != nil:
+		list = append(list, targets)
+	}
+	spec := p.Spec
+	err = <-runIsolated(s.ctx, func(context.Context) (err error) {
+		s.call, err = s.kind.Open(s.task, spec)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		list = append(list, t)
+	}
+	if s.throttle != nil && s.throttle.concerns(s.kind) {
+		list = append(list, &throttled{c: c})
+	}
+	list = append(list, newRate(c))
+	if s.permits != nil {
+		s.permits.complete(t)
+	}
+	s.features = append(append(list, s.features...), &worktime{c: c})
+	return targets, nil
+}
+
+// enter waits until the task may begin: its features permit it, and it has its permits. False: the session has ended. A
+// task that is to be ended or paused waits for nothing.
+func (s *session) enter() bool {
+	for s.control == lifecycle.None {
+		switch execute, after := s.between(); {
+		case execute:
+			return true
+		case after == endSession:
+			return false
+		}
+	}
+	return true
 }
 
 // execute works on the task until the session ends.
 func (s *session) execute() {
+	s.started = true
 	if s.start() == continueSession {
 		s.loop()
 	}
 }
 
-// start writes that the task is EXECUTING. At the first attempt nobody waits for
-// that. Later it is committed before anything is executed, so that a task that was
-// only claimed when its worker was lost is known not to have caused that: see the
-// reaper.
+// start writes that the task is EXECUTING. The first attempt does not wait for that write. A later one commits it
+// before anything is executed, so that a task that was only claimed when its worker was lost is known not to have caused that:
+// see the reaper.
 func (s *session) start() flow {
 	if !lifecycle.StartIsCommitted(s.stored) {
 		s.flusher.queueStart(s.lease, s.stored)
@@ -226,82 +263,19 @@ func (s *session) start() flow {
 
 // loop runs batches until the session ends.
 func (s *session) loop() {
-	s.restartMeasure()
 	for {
-		execute, f := s.batchBoundary()
-		if execute && s.hasChildren() {
-			execute, f = s.joinFamily()
-		}
-		if f == endSession {
+		switch execute, after := s.batchBoundary(); {
+		case after == endSession:
 			return
-		}
-		if !execute {
-			continue
-		}
-		next := s.batch
-		if s.search != nil {
-			next = s.find
-		}
-		if next() == endSession {
+		case execute && s.batch() == endSession:
 			return
 		}
 	}
 }
 
-// open decodes the spec. Decoding may call code of the user's.
-func (s *session) open(p *store.Plan) (c Call, err error) {
-	if err := s.openPreview(p); err != nil {
-		return nil, err
-	}
-	if p.Frozen != nil {
-		s.frozen = &frozenTargets{FrozenTargets: *p.Frozen, spec: p.Spec}
-		if err := s.openSearch(); err != nil {
-			return nil, err
-		}
-	} else if p.Spec == nil && s.kind.DecodeTargets != nil {
-		return nil, errNoPlan
-	}
-	spec := p.Spec
-	err = <-runIsolated(s.ctx, func(context.Context) (err error) {
-		c, err = s.kind.Open(s.task, spec)
-		return err
-	})
-	return c, err
-}
-
-// plan returns the task's spec and what the task has beside its row. A claim leaves
-// out a spec that is too large or is in the plan, and that of a task that was given options after its submission.
-func (s *session) plan(c store.ClaimedTask) (store.Plan, error) {
-	if c.Spec != nil {
-		return store.Plan{Spec: c.Spec}, nil
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
-	defer cancel()
-	return s.store.Plan(ctx, c.ID)
-}
-
-// withIdentity installs the security context; SSP-50 and SSP-51 ask for it before
-// each transaction. It fails when the task's people may not act now.
-func (s *session) withIdentity(ctx context.Context) (_ context.Context, err error) {
-	if s.config.Identity == nil {
-		return ctx, nil
-	}
-	made := make(chan context.Context, 1)
-	err = <-runIsolated(ctx, func(ctx context.Context) error {
-		as, err := s.config.Identity(ctx, s.task.Owner, s.task.RunAs)
-		made <- as
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return <-made, nil
-}
-
-// batchBoundary acts, between two batches, on what was requested of the task or of
-// the worker. It reports whether the next batch may be executed. If it may not and the session
-// continues, a commit that seemed not to have happened was late, and the task was not ended
-// or released: the caller calls it again.
+// batchBoundary acts, between two batches, on the requests on the task and the state of the worker, and on the decisions of
+// the task's features. It reports whether the next batch may be executed. If it may not and the session continues, the caller
+// calls it again: a commit that seemed not to have happened was late, and the task was neither ended nor released.
 func (s *session) batchBoundary() (execute bool, after flow) {
 	switch s.control {
 	case lifecycle.Stop:
@@ -309,8 +283,8 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 	case lifecycle.Delete:
 		return false, s.end(ending{status: lifecycle.Completed, how: EndDelete})
 	case lifecycle.Pause:
-		if s.hasChildren() {
-			_ = s.passOn() // after an error a reaper does it
+		if s.children != nil {
+			_ = s.children.passOn() // after an error a reaper does it
 		}
 		return false, s.release(reasonPaused)
 	case lifecycle.None:
@@ -327,19 +301,24 @@ func (s *session) batchBoundary() (execute bool, after flow) {
 	case s.pool.turnOver(s.ctx, s.task, s.order, s.began, s.executed):
 		return false, s.release(reasonTurnOver)
 	}
-	waits, after := s.mustWait()
-	return !waits, after
+	return s.between()
 }
 
-// order is the place of the task in the order of claims after a release.
-func (s *session) order() int {
-	return lifecycle.ClaimOrder(s.stalled && !s.executed, s.task.Priority, lifecycle.Unspent(s.stored))
-}
-
-// check makes the store check a write that may bring the task to a limit. An end
-// is not checked: nothing follows it.
-func (s *session) check(w *store.Write) {
-	if !w.To.Terminal() && s.conditions().MustCheck(s.progress, w.Progress) {
-		w.Check, w.StopAfter = true, s.kind.StopAfter
+// between acts on the decisions of the features at a batch boundary. The first that keeps the batch from beginning counts.
+func (s *session) between() (execute bool, after flow) {
+	for _, f := range s.features {
+		d, err := f.between(s.ctx)
+		switch {
+		case err != nil:
+			return false, s.failed(s.ctx, err)
+		case d.end != nil:
+			return false, s.end(*d.end)
+		case d.write != nil:
+			return false, s.write(d.write)
+		case d.pause > 0:
+			sleep(s.ctx, d.pause)
+			return false, continueSession
+		}
 	}
+	return true, continueSession
 }

@@ -27,7 +27,8 @@ type Step struct {
 	counts
 	outcomes  outcomes
 	notes     []note // only in a preview
-	skip      bool   // Take gives up the next element, see [session.skipItem]
+	skip      bool   // Take gives up the next element, see [poison]
+	searching bool   // the step finds targets, and executes nothing
 	didSkip   bool   // Take did
 	misuse    error
 	memo      json.RawMessage     // see [Step.Remember]

@@ -23,10 +23,11 @@ type Targets struct {
 	Err error
 }
 
-// frozenTargets are the frozen targets of a session's task: the pages around its
-// position.
+// frozenTargets is the [feature] of a task with frozen targets: it reads the pages around the position of the task.
 type frozenTargets struct {
+	noFeature
 	store.FrozenTargets
+	c    *current
 	spec json.RawMessage
 
 	first    int           // the number of the first page
@@ -41,28 +42,49 @@ type decodedPage struct {
 
 var errNoPlan = errors.New("the task has neither a spec nor a plan: submit it with a transaction or a *sql.DB as the handle, so that all of it is stored at once")
 
-// targets returns the frozen targets that the next batch can take, of the deferred
-// items if there are such, or nil if the task has none. It reads the pages that the session does not have yet, in one
-// statement before the batch begins its transaction, and forgets those that have
-// been passed.
-func (s *session) targets(d *Deferred) (*Targets, error) {
-	f := s.frozen
+// newFrozenTargets returns nil for a task without frozen targets.
+func newFrozenTargets(c *current, p *store.Plan) (*frozenTargets, error) {
 	switch {
-	case f == nil:
-		return nil, nil //nolint:nilnil // most tasks have none
+	case p.Frozen != nil:
+		return &frozenTargets{FrozenTargets: *p.Frozen, c: c, spec: p.Spec}, nil
+	case p.Spec == nil && c.kind.DecodeTargets != nil:
+		return nil, errNoPlan
+	}
+	return nil, nil //nolint:nilnil // see above
+}
+
+// isFinding reports whether the targets of the task are not all found.
+func (f *frozenTargets) isFinding() bool { return f != nil && f.Finding }
+
+// begin gives the step the targets that it can take, of the deferred items in a round over these. At the end of a task only
+// Take needs them.
+func (f *frozenTargets) begin(step *Step) (err error) {
+	if step.searching {
+		return nil
+	}
+	step.Targets, err = f.targets(step.Deferred)
+	if err != nil && step.Ending != NotEnding {
+		step.Targets, err = &Targets{Err: err}, nil
+	}
+	return err
+}
+
+// targets returns the targets that the next batch can take. It reads the pages that the session does not have yet, in one
+// statement before the batch begins its transaction, and forgets the pages before the position of the task.
+func (f *frozenTargets) targets(d *Deferred) (*Targets, error) {
+	switch {
 	case f.Finding:
 		return nil, errFinding
+	case d != nil:
+		return f.deferred(d)
 	}
-	if d != nil {
-		return s.deferredTargets(d)
-	}
-	total, taken := int(f.Total), int(s.progress.Position)
+	total, taken := int(f.Total), int(f.c.progress.Position)
 	if taken >= total {
 		f.pages = nil
 		return &Targets{Total: total, From: total}, nil
 	}
-	last := (min(taken+max(s.limit.size, 1), total) - 1) / store.TargetsPerPage
-	if err := s.readPages(taken/store.TargetsPerPage, last, f.prefetch()); err != nil {
+	last := (min(taken+max(f.c.limit.size, 1), total) - 1) / store.TargetsPerPage
+	if err := f.readPages(taken/store.TargetsPerPage, last, f.prefetch()); err != nil {
 		return nil, err
 	}
 	t := &Targets{Total: total, From: f.first * store.TargetsPerPage}
@@ -70,6 +92,23 @@ func (s *session) targets(d *Deferred) (*Targets, error) {
 	for _, p := range f.pages[:last-f.first+1] {
 		t.Lists = append(t.Lists, p.list)
 		t.Most += p.n
+	}
+	return t, nil
+}
+
+// deferred returns the targets at the positions of deferred items.
+func (f *frozenTargets) deferred(d *Deferred) (*Targets, error) {
+	t := &Targets{Total: int(f.Total), From: int(f.Total)}
+	if len(d.Positions) == 0 {
+		return t, nil
+	}
+	last := page(d.Positions[len(d.Positions)-1])
+	if err := f.readPages(page(d.Positions[0]), last, 0); err != nil {
+		return nil, err
+	}
+	t.From = f.first * store.TargetsPerPage
+	for _, p := range f.pages[:last-f.first+1] {
+		t.Lists = append(t.Lists, p.list)
 	}
 	return t, nil
 }
@@ -89,8 +128,7 @@ func (f *frozenTargets) prefetch() int {
 
 // readPages makes the pages from first to last those that the session has. If it reads any,
 // it also reads some that come next.
-func (s *session) readPages(first, last, prefetch int) error {
-	f := s.frozen
+func (f *frozenTargets) readPages(first, last, prefetch int) error {
 	if passed := first - f.first; passed >= 0 && passed < len(f.pages) {
 		f.pages = f.pages[passed:]
 	} else {
@@ -101,9 +139,9 @@ func (s *session) readPages(first, last, prefetch int) error {
 	if next > last {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+	ctx, cancel := f.c.short()
 	defer cancel()
-	pages, err := s.store.Targets(ctx, s.task.ID, next, min(last+prefetch, page(f.Total)))
+	pages, err := f.c.store.Targets(ctx, f.c.task.ID, next, min(last+prefetch, page(f.Total)))
 	if err != nil {
 		return err
 	}
@@ -111,7 +149,7 @@ func (s *session) readPages(first, last, prefetch int) error {
 		if p.Number != next {
 			break
 		}
-		decoded, err := s.decodePage(p)
+		decoded, err := f.decodePage(p)
 		if err != nil && next > last {
 			break // the batches before it can still be executed
 		}
@@ -128,13 +166,12 @@ func (s *session) readPages(first, last, prefetch int) error {
 }
 
 // decodePage decodes a page. Decoding may call code of the user's.
-func (s *session) decodePage(p store.TargetPage) (d decodedPage, err error) {
-	f := s.frozen
-	if s.kind.DecodeTargets == nil {
-		return d, fmt.Errorf("this worker's code of kind %s has no list of targets: put targets=%s back into its directive", s.task.Kind, f.Field)
+func (f *frozenTargets) decodePage(p store.TargetPage) (d decodedPage, err error) {
+	if f.c.kind.DecodeTargets == nil {
+		return d, fmt.Errorf("this worker's code of kind %s has no list of targets: put targets=%s back into its directive", f.c.task.Kind, f.Field)
 	}
-	err = <-runIsolated(s.ctx, func(context.Context) (err error) {
-		d.list, d.n, err = s.kind.DecodeTargets(s.task, f.spec, f.Field, p.Keys)
+	err = <-runIsolated(f.c.ctx, func(context.Context) (err error) {
+		d.list, d.n, err = f.c.kind.DecodeTargets(f.c.task, f.spec, f.Field, p.Keys)
 		return err
 	})
 	want := min(int64(store.TargetsPerPage), f.Total-int64(p.Number)*store.TargetsPerPage)

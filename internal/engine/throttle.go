@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,9 +107,6 @@ func newThrottle(s Store, kinds map[string]*Kind, c Config, o *observer) *thrott
 
 // findings returns what makes tasks of a kind wait, and how long the reading still holds.
 func (t *throttle) findings(ctx context.Context, k *Kind) (found []finding, wait time.Duration) {
-	if t == nil || !t.concerns(k) {
-		return nil, 0
-	}
 	h := t.reading(ctx)
 	if h == nil {
 		return nil, 0
@@ -230,20 +228,31 @@ func (t *throttle) report(found []finding) {
 	}
 }
 
-// throttled returns why the task must wait before its next batch, "" if it need not, and for how
-// long.
-func (s *session) throttled() (reason string, wait time.Duration) {
-	s.throttledBy = ""
-	found, wait := s.throttle.findings(s.ctx, s.kind)
+// throttled is the [feature] of a task that an indicator can make wait.
+type throttled struct {
+	noFeature
+	c         *current
+	indicator string // because of which the task is released; ""
+}
+
+// between implements [feature].
+func (f *throttled) between(ctx context.Context) (decision, error) {
+	f.indicator = ""
+	found, wait := f.c.throttle.findings(ctx, f.c.kind)
 	if len(found) == 0 {
-		return "", 0
+		return decision{}, nil
 	}
-	s.throttledBy = found[0].indicator
-	for i, f := range found {
-		if i > 0 {
-			reason += "; "
-		}
-		reason += f.reason
+	f.indicator = found[0].indicator
+	reasons := make([]string, len(found))
+	for i := range found {
+		reasons[i] = found[i].reason
 	}
-	return classify.Clean(lifecycle.ReasonThrottled + reason), wait
+	return decision{write: f.c.requeueIn(wait, classify.Clean(lifecycle.ReasonThrottled+strings.Join(reasons, "; ")))}, nil
+}
+
+// committed implements [feature].
+func (f *throttled) committed(w *store.Write, _ store.Applied) {
+	if f.indicator != "" && w.To == lifecycle.Queued {
+		reportFrequent(f.c.events, taskevent.TaskThrottled{TaskRef: f.c.ref(), Indicator: f.indicator, Reason: w.Reason, Delay: max(w.Delay, 0)})
+	}
 }

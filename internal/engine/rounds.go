@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -22,52 +21,39 @@ type Deferred struct {
 // are in.
 const deferredSpan = 8
 
-// deferred returns the deferred items that the next batch can take, or nil if the task
-// goes over its whole list. It is read before the batch begins its transaction.
-func (s *session) deferred() (*Deferred, error) {
-	at := s.progress
-	if at.Round == 0 {
-		return nil, nil //nolint:nilnil // most tasks defer nothing
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.config.Call)
+// rounds is the [feature] of a task in a round over its deferred items.
+type rounds struct {
+	noFeature
+	c      *current
+	frozen bool // the task has frozen targets
+}
+
+// begin reads the deferred items that the next batch can take, before the batch begins its transaction.
+func (f *rounds) begin(step *Step) (err error) {
+	ctx, cancel := f.c.short()
 	defer cancel()
 	d := &Deferred{}
-	var err error
-	if d.Positions, d.All, err = s.store.Deferred(ctx, s.task.ID, at.Position, max(s.limit.size, 1)); err != nil {
-		return nil, err
+	if d.Positions, d.All, err = f.c.store.Deferred(ctx, f.c.task.ID, f.c.progress.Position, max(f.c.limit.size, 1)); err != nil {
+		return err
 	}
-	if s.frozen == nil {
-		return d, nil
-	}
+	step.Deferred = d
 	for i, p := range d.Positions {
-		if page(p)-page(d.Positions[0]) >= deferredSpan {
+		if f.frozen && page(p)-page(d.Positions[0]) >= deferredSpan {
 			d.Positions = d.Positions[:i]
 			break
 		}
 	}
-	return d, nil
+	return nil
+}
+
+// finish implements [feature].
+func (f *rounds) finish(step *Step, r *result) error {
+	f.c.retryDeferred(&r.Write, step, r.next.Done)
+	return nil
 }
 
 // page returns the page of frozen targets with a position that counts from 1.
 func page(position int64) int { return int(position-1) / store.TargetsPerPage }
-
-// deferredTargets reads the frozen targets with the positions of deferred items.
-func (s *session) deferredTargets(d *Deferred) (*Targets, error) {
-	f := s.frozen
-	t := &Targets{Total: int(f.Total), From: int(f.Total)}
-	if len(d.Positions) == 0 {
-		return t, nil
-	}
-	last := page(d.Positions[len(d.Positions)-1])
-	if err := s.readPages(page(d.Positions[0]), last, 0); err != nil {
-		return nil, err
-	}
-	t.From = f.first * store.TargetsPerPage
-	for _, p := range f.pages[:last-f.first+1] {
-		t.Lists = append(t.Lists, p.list)
-	}
-	return t, nil
-}
 
 // TakeDeferred is Take in a round over the deferred items: it returns how many of the
 // next ones the batch takes, and whether there are more.
@@ -139,8 +125,8 @@ func (s *Step) restDeferred() int64 {
 }
 
 // retryDeferred adds the deferred items that a finished step has retried to its write.
-func (s *session) retryDeferred(w *store.Write, step *Step, done bool) {
-	from := s.progress
+func (c *current) retryDeferred(w *store.Write, step *Step, done bool) {
+	from := c.progress
 	if from.Round == 0 {
 		return
 	}
@@ -152,15 +138,15 @@ func (s *session) retryDeferred(w *store.Write, step *Step, done bool) {
 }
 
 // nextRound makes the write of the last batch of a round wait for the next round.
-func (s *session) nextRound(w *store.Write) {
+func (c *current) nextRound(w *store.Write) {
 	p := &w.Progress
 	p.Round, p.Position, p.Deferred = p.Round+1, 0, false
-	w.To, w.Delay, w.Attempts = lifecycle.Queued, s.kind.DeferDelays[p.Round-1], 0
+	w.To, w.Delay, w.Attempts = lifecycle.Queued, c.kind.DeferDelays[p.Round-1], 0
 	w.Reason = fmt.Sprintf("tries its deferred items again: try %d of %d, %v after the one before",
-		p.Round+1, len(s.kind.DeferDelays)+1, w.Delay.Round(time.Millisecond))
+		p.Round+1, len(c.kind.DeferDelays)+1, w.Delay.Round(time.Millisecond))
 }
 
 // isLastRound reports whether no round follows. A preview has one round.
-func (s *session) isLastRound() bool {
-	return s.preview != nil || s.progress.Round >= len(s.kind.DeferDelays)
+func (c *current) isLastRound() bool {
+	return c.isPreview() || c.progress.Round >= len(c.kind.DeferDelays)
 }
