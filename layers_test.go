@@ -251,11 +251,11 @@ var brought = []string{
 	"github.com/xuri/", "github.com/spf13/", "github.com/jedib0t/", "github.com/vbauerster/",
 }
 
-// TestWhatUsersRequire checks that the module at the root names no broker, no command line and nothing else that belongs
-// to the demonstration: what it names is in the module graph of every user.
+// TestWhatUsersRequire checks that the module at the root and that of the quickstart name no broker, no command line and
+// nothing else that belongs to the demonstration: what the first names is in the module graph of every user.
 func TestWhatUsersRequire(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"go.mod", "go.sum"} {
+	for _, name := range []string{"go.mod", "go.sum", "docs/quickstart/go.mod", "docs/quickstart/go.sum"} {
 		text := string(read(t, name))
 		for _, path := range brought {
 			if strings.Contains(text, path) {

@@ -2,4 +2,4 @@
 // feature sql/execquery lets taskkit submit through its transactions.
 package ent
 
-//go:generate go tool ent generate --feature sql/execquery ./schema
+//go:generate go run ./internal/generate
