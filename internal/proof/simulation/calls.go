@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -12,10 +11,12 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
-	"taskkit.dev/internal/workrate"
 )
 
-var _ store.Store = (*node)(nil)
+var _ interface {
+	store.Runtime
+	store.Requests
+} = (*node)(nil)
 
 // Dialect implements [store.Workers].
 func (n *node) Dialect() dialect.Name { return n.db.Dialect() }
@@ -195,66 +196,6 @@ func (n *node) Request(ctx context.Context, id uuid.UUID, r store.Request) (stor
 	})
 }
 
-// The rest of [store.Client] is for readers, whom the simulation has not.
-
-// Task implements [store.Reader].
-func (n *node) Task(ctx context.Context, id uuid.UUID) (store.Task, error) { return n.db.Task(ctx, id) }
-
-// Tasks implements [store.Reader].
-func (n *node) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
-	return n.db.Tasks(ctx, f)
-}
-
-// Matching implements [store.Reader].
-func (n *node) Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error) {
-	return n.db.Matching(ctx, suffix, limit)
-}
-
-// Result implements [store.Reader].
-func (n *node) Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
-	return n.db.Result(ctx, id)
-}
-
-// Fetch implements [store.Reader].
-func (n *node) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error) {
-	return n.db.Fetch(ctx, id)
-}
-
-// Recorded implements [store.Reader].
-func (n *node) Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error) {
-	return n.db.Recorded(ctx, id, keys)
-}
-
-// Ledger implements [store.Reader].
-func (n *node) Ledger(ctx context.Context, id uuid.UUID, after int64, limit int) ([]store.LedgerPage, error) {
-	return n.db.Ledger(ctx, id, after, limit)
-}
-
-// LedgerItems implements [store.Reader].
-func (n *node) LedgerItems(ctx context.Context, id uuid.UUID) (int64, error) {
-	return n.db.LedgerItems(ctx, id)
-}
-
-// Items implements [store.Reader].
-func (n *node) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, after store.ItemCursor, limit int) ([]store.Item, error) {
-	return n.db.Items(ctx, id, outcome, after, limit)
-}
-
-// TaskOptions implements [store.Reader].
-func (n *node) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, error) {
-	return n.db.TaskOptions(ctx, id)
-}
-
-// Rate implements [store.Reader].
-func (n *node) Rate(ctx context.Context, id uuid.UUID) (store.Rate, error) {
-	return n.db.Rate(ctx, id)
-}
-
-// KindRates implements [store.Ops].
-func (n *node) KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error) {
-	return n.db.KindRates(ctx, kind, limit)
-}
-
 // Attempts implements [store.Common].
 func (n *node) Attempts(ctx context.Context, id uuid.UUID, limit int) ([]store.Attempt, error) {
 	return n.db.Attempts(ctx, id, limit)
@@ -285,24 +226,9 @@ func (n *node) Processes(ctx context.Context, since time.Duration) ([]store.Proc
 	return n.db.Processes(ctx, since)
 }
 
-// Counts implements [store.Ops].
-func (n *node) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
-	return n.db.Counts(ctx, kind)
-}
-
 // Derive implements [store.Requests].
 func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
 	return do(ctx, n, "Derive", func(ctx context.Context) (uuid.UUID, error) { return n.db.Derive(ctx, from, notify, makes) })
-}
-
-// Schedule implements [store.Ops].
-func (n *node) Schedule(ctx context.Context, name string) (store.Schedule, error) {
-	return n.db.Schedule(ctx, name)
-}
-
-// ListSchedules implements [store.Ops].
-func (n *node) ListSchedules(ctx context.Context, after string, limit int) ([]store.Schedule, error) {
-	return n.db.ListSchedules(ctx, after, limit)
 }
 
 // DeleteSchedule implements [store.Requests].

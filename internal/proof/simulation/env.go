@@ -23,7 +23,7 @@ import (
 type env struct {
 	plan Plan
 	mem  *memstore.Store
-	db   store.Store // mem, or a mutant over it
+	db   memstore.Double // mem, or a mutant over it
 
 	mu    sync.Mutex
 	byID  map[uuid.UUID]*Task // every submission has an ID of its own

@@ -36,11 +36,6 @@ func (n *node) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, err
 	})
 }
 
-// Limited implements [store.Ops].
-func (n *node) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
-	return n.db.Limited(ctx, after, limit)
-}
-
 // SetLimit implements [store.Requests].
 func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
 	_, err := do(ctx, n, "SetLimit", func(ctx context.Context) (struct{}, error) {

@@ -19,26 +19,26 @@ import (
 type Mutant struct {
 	Name  string
 	Fault string
-	wrap  func(*memstore.Store) store.Store
+	wrap  func(*memstore.Store) memstore.Double
 }
 
 // Mutants returns all of them.
 func Mutants() []Mutant {
 	return []Mutant{
-		{"no-fence", "a write is applied whatever its fence", func(m *memstore.Store) store.Store { return ignoresFence{m} }},
-		{"claim-keeps-fence", "a claim does not raise the fence", func(m *memstore.Store) store.Store { return keepsFence{m} }},
-		{"reap-by-id", "the reaper reads which tasks are orphaned and releases them later by id alone", func(m *memstore.Store) store.Store { return reapsByID{m} }},
-		{"reap-never", "nothing releases the tasks of dead workers", func(m *memstore.Store) store.Store { return reapsNever{m} }},
-		{"batch-without-lock", "a batch checks the fence when it begins but takes no lock, and commits whatever has happened since", func(m *memstore.Store) store.Store { return checksFirst{m} }},
-		{"checkpoint-outside-transaction", "some checkpoints are written outside the transaction of their batch", func(m *memstore.Store) store.Store { return writesAlone{m} }},
-		{"stop-not-delivered", "a worker is not told of a stop", func(m *memstore.Store) store.Store { return tellsNothing{m} }},
-		{"policy-after-commit", "a stop policy is evaluated after the commit of the checkpoint that reaches it", func(m *memstore.Store) store.Store { return pausesLate{m} }},
-		{"search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) store.Store { return changesWrites{m, losesPage} }},
-		{"ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) store.Store { return changesWrites{m, keepsFailure} }},
-		{"children-outside-transaction", "the children of a batch are stored outside its transaction, and again after a takeover", func(m *memstore.Store) store.Store { return submitsAlone{m} }},
-		{"claims-from-paused-queue", "a claim takes tasks of paused queues too", func(m *memstore.Store) store.Store { return claimsPaused{m} }},
-		{"fires-any-version", "a schedule is fired whatever has become of it since it was read", func(m *memstore.Store) store.Store { return firesAnyVersion{m} }},
-		{"attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) store.Store { return countsLate{m} }},
+		{"no-fence", "a write is applied whatever its fence", func(m *memstore.Store) memstore.Double { return ignoresFence{m} }},
+		{"claim-keeps-fence", "a claim does not raise the fence", func(m *memstore.Store) memstore.Double { return keepsFence{m} }},
+		{"reap-by-id", "the reaper reads which tasks are orphaned and releases them later by id alone", func(m *memstore.Store) memstore.Double { return reapsByID{m} }},
+		{"reap-never", "nothing releases the tasks of dead workers", func(m *memstore.Store) memstore.Double { return reapsNever{m} }},
+		{"batch-without-lock", "a batch checks the fence when it begins but takes no lock, and commits whatever has happened since", func(m *memstore.Store) memstore.Double { return checksFirst{m} }},
+		{"checkpoint-outside-transaction", "some checkpoints are written outside the transaction of their batch", func(m *memstore.Store) memstore.Double { return writesAlone{m} }},
+		{"stop-not-delivered", "a worker is not told of a stop", func(m *memstore.Store) memstore.Double { return tellsNothing{m} }},
+		{"policy-after-commit", "a stop policy is evaluated after the commit of the checkpoint that reaches it", func(m *memstore.Store) memstore.Double { return pausesLate{m} }},
+		{"search-loses-page", "a batch that finds targets of two pages stores one of them", func(m *memstore.Store) memstore.Double { return changesWrites{m, losesPage} }},
+		{"ledger-beside-failure", "an item that succeeds after all is still recorded as failed", func(m *memstore.Store) memstore.Double { return changesWrites{m, keepsFailure} }},
+		{"children-outside-transaction", "the children of a batch are stored outside its transaction, and again after a takeover", func(m *memstore.Store) memstore.Double { return submitsAlone{m} }},
+		{"claims-from-paused-queue", "a claim takes tasks of paused queues too", func(m *memstore.Store) memstore.Double { return claimsPaused{m} }},
+		{"fires-any-version", "a schedule is fired whatever has become of it since it was read", func(m *memstore.Store) memstore.Double { return firesAnyVersion{m} }},
+		{"attempts-counted-at-failure", "a claim is not counted as an attempt", func(m *memstore.Store) memstore.Double { return countsLate{m} }},
 	}
 }
 

@@ -131,7 +131,7 @@ func (f *facts) requested(id uuid.UUID, a lifecycle.Action) {
 // letGoOn lets a paused task go on, whatever it waits for.
 func (n *node) letGoOn(t store.Task) {
 	q := store.Request{Action: lifecycle.ActResume}
-	o, err := n.TaskOptions(context.Background(), t.ID)
+	o, err := n.db.TaskOptions(context.Background(), t.ID)
 	if err == nil && o.AwaitsApproval(t.Progress) {
 		q = store.Request{Action: lifecycle.ActApprove, Actor: approver}
 	}

@@ -1,8 +1,8 @@
-// Package memstore is a [store.Store] in memory, for the simulation: it runs in
-// a testing/synctest bubble, where no database can.
+// Package memstore is a store in memory for the simulation and the tests of the engine: it runs in
+// a testing/synctest bubble, where no database can. It has what workers need and requests; [Double] lists it.
 //
 // It behaves as PostgreSQL does under READ COMMITTED, as far as the runtime can
-// tell, and passes the same conformance suite (internal/testkit/storetest):
+// observe, and passes the same conformance suite (internal/testkit/storetest):
 //
 //   - A statement is atomic, and sees what has been committed.
 //   - A batch's transaction holds its task's row as KEY SHARE does: heartbeats,
@@ -10,14 +10,14 @@
 //   - Between the last write of a batch and its commit ([Tx.Prepare] and
 //     [Tx.Finish]) the row is locked as by an UPDATE: readers see what was
 //     before, other writers wait, takeovers step over it.
-//   - A transaction in which nothing is said for its limit is ended by the
+//   - A transaction that is idle for longer than its limit is ended by the
 //     store, since its worker may be stopped or cut off.
-//   - No change of a row passes that the table of transitions
-//     (internal/lifecycle) does not have, whoever makes it.
+//   - A change of a row that is not in the table of transitions
+//     (internal/lifecycle) is refused, whoever makes it.
 //
 // The clock is the store's own: time.Now and an offset that may jump.
 //
 // Every committed change of a task, and every row that a batch's transaction
-// has written into a table of its user's, is kept in the order of the commits
-// ([Store.Log], [Store.Rows]) for whoever checks what happened.
+// has written into a table of the user, is kept in the order of the commits
+// ([Store.Log], [Store.Rows]), so that tests can check what happened.
 package memstore

@@ -15,7 +15,7 @@ import (
 // The cases that are about SQL itself are skipped.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.RunWithoutSQL(t, func(*testing.T) (store.Store, storetest.Backdoor) {
+	storetest.RunWithoutSQL(t, func(*testing.T) (memstore.Double, storetest.Backdoor) {
 		s := memstore.New()
 		return s, backdoor{s}
 	})

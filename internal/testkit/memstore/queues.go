@@ -1,13 +1,11 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"taskkit.dev/internal/classify"
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -47,43 +45,6 @@ func (s *Store) PausedQueues(ctx context.Context) ([]store.QueuePause, error) {
 		found = append(found, q)
 	}
 	slices.SortFunc(found, func(a, b store.QueuePause) int { return strings.Compare(a.Queue, b.Queue) })
-	return found, nil
-}
-
-// QueueCounts implements [store.Ops].
-func (s *Store) QueueCounts(ctx context.Context) ([]store.QueueCounts, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	now, byName := s.now(), make(map[string]*store.QueueCounts)
-	for _, id := range s.order {
-		r := s.tasks[id]
-		if !r.Claimable() && !r.Status.InFlight() {
-			continue
-		}
-		c := byName[r.Queue]
-		if c == nil {
-			c = &store.QueueCounts{Queue: r.Queue}
-			byName[r.Queue] = c
-		}
-		switch {
-		case r.Status != lifecycle.Queued:
-			c.Running++
-			continue
-		case !r.NotBefore.After(now):
-			c.Due++
-			if due := r.NotBefore; c.Oldest == nil || due.Before(*c.Oldest) {
-				c.Oldest, c.Wait = &due, now.Sub(due)
-			}
-		}
-		c.Waiting++
-	}
-	found := make([]store.QueueCounts, 0, len(byName))
-	for _, c := range byName {
-		found = append(found, *c)
-	}
-	slices.SortFunc(found, func(a, b store.QueueCounts) int { return cmp.Compare(a.Queue, b.Queue) })
 	return found, nil
 }
 

@@ -226,17 +226,8 @@ func (s *Store) PruneEvents(ctx context.Context, olderThan time.Duration, n int)
 	return deleted, nil
 }
 
-// Counts implements [store.Ops].
-func (s *Store) Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	counts := make(map[lifecycle.Status]int64)
-	for _, r := range s.tasks {
-		if kind == "" || r.Kind == kind {
-			counts[r.Status]++
-		}
-	}
-	return counts, nil
+// failedSo reports whether a task has the code and the age of a filter.
+func (s *Store) failedSo(r *row, f store.Filter) bool {
+	code, _, _ := strings.Cut(r.Desc, ": ")
+	return (f.Code == "" || code == f.Code) && (f.EndedFor <= 0 || r.Stopped != nil && s.now().Sub(*r.Stopped) > f.EndedFor)
 }

@@ -14,6 +14,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/workrate"
 )
 
 // Store is a database in memory. It is safe for concurrent use.
@@ -47,7 +48,21 @@ type Store struct {
 	health   store.HealthReading
 }
 
-var _ store.Store = (*Store)(nil)
+// Double is what a store in memory has of a [store.Store]: all that workers need, requests, and the reads that show
+// what was written. What operators count is left to the databases.
+type Double interface {
+	store.Runtime
+	store.Requests
+	store.Reader
+	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
+	PausedQueues(ctx context.Context) ([]store.QueuePause, error)
+	Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error)
+	UnknownKinds(ctx context.Context) ([]store.UnknownKind, error)
+	Schedule(ctx context.Context, name string) (store.Schedule, error)
+	ListSchedules(ctx context.Context, after string, limit int) ([]store.Schedule, error)
+}
+
+var _ Double = (*Store)(nil)
 
 // Task is a task's row: the columns that the rules of the lifecycle change, and
 // those that they do not.

@@ -32,7 +32,7 @@ func deadGroups(e *env) {
 	e.one()
 	groups := func(f store.Filter) (text string) {
 		e.Helper()
-		gs, err := e.s.DeadGroups(e.ctx(), f)
+		gs, err := e.ops().DeadGroups(e.ctx(), f)
 		e.ok(err)
 		for _, g := range gs {
 			text += fmt.Sprintf("%s %s %d, ", g.Kind, g.Code, g.Tasks)
@@ -46,7 +46,7 @@ func deadGroups(e *env) {
 	is(e, "of another kind", groups(store.Filter{Kinds: []string{"other"}}), "")
 	is(e, "of a queue", groups(store.Filter{Queue: "other"}), "")
 	is(e, "old ones", groups(store.Filter{EndedFor: time.Hour}), "")
-	gs, err := e.s.DeadGroups(e.ctx(), store.Filter{Code: "gone"})
+	gs, err := e.ops().DeadGroups(e.ctx(), store.Filter{Code: "gone"})
 	e.ok(err)
 	is(e, "example", gs[0].Example, last.ID)
 	is(e, "times", [2]bool{gs[0].Oldest.Equal(*e.read(first.ID).Stopped), gs[0].Newest.Equal(*e.read(last.ID).Stopped)}, [2]bool{true, true})

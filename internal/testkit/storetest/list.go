@@ -161,10 +161,10 @@ func counts(e *env) {
 	e.bring(lifecycle.Completed)
 	e.bring(lifecycle.Completed)
 	e.one(func(t *store.NewTask) { t.Kind = "other" })
-	all, err := e.s.Counts(e.ctx(), "")
+	all, err := e.ops().Counts(e.ctx(), "")
 	e.ok(err)
 	is(e, "all", fmt.Sprint(all), fmt.Sprint(map[lifecycle.Status]int64{lifecycle.Failure: 1, lifecycle.Completed: 2, lifecycle.Queued: 1}))
-	some, err := e.s.Counts(e.ctx(), "other")
+	some, err := e.ops().Counts(e.ctx(), "other")
 	e.ok(err)
 	is(e, "some", fmt.Sprint(some), fmt.Sprint(map[lifecycle.Status]int64{lifecycle.Queued: 1}))
 }

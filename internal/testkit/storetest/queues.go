@@ -110,7 +110,7 @@ func queueCounts(e *env) {
 	e.registerWorker()
 	count := func() []store.QueueCounts {
 		e.Helper()
-		cs, err := e.s.QueueCounts(e.ctx())
+		cs, err := e.ops().QueueCounts(e.ctx())
 		e.ok(err)
 		return cs
 	}

@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/memstore"
 	"taskkit.dev/internal/testkit/testdb"
 )
 
@@ -25,13 +26,13 @@ func Run(t *testing.T, open Open, only ...string) {
 	run(t, func(t *testing.T) *env {
 		t.Helper()
 		s, db := open(t)
-		return &env{T: t, s: s, door: sqlBackdoor{db}, db: db}
+		return &env{T: t, s: s, all: s, door: sqlBackdoor{db}, db: db}
 	}, only)
 }
 
 // RunWithoutSQL is Run for a store that is not on a database. Cases about SQL are
 // skipped.
-func RunWithoutSQL(t *testing.T, open func(t *testing.T) (store.Store, Backdoor), only ...string) {
+func RunWithoutSQL(t *testing.T, open func(t *testing.T) (memstore.Double, Backdoor), only ...string) {
 	t.Helper()
 	run(t, func(t *testing.T) *env {
 		t.Helper()
@@ -114,7 +115,8 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 // env is the environment of one case: a store, and what it needs beside it.
 type env struct {
 	*testing.T
-	s    store.Store
+	s    memstore.Double
+	all  store.Store // nil: without SQL
 	door Backdoor
 	db   *testdb.DB // nil: without SQL
 }
@@ -124,6 +126,15 @@ const (
 	kind    = "demo"
 	process = "test-1-a"
 )
+
+// ops returns the part of the store for operators. Without SQL there is none, and the rest of the case is skipped.
+func (e *env) ops() store.Ops {
+	e.Helper()
+	if e.all == nil {
+		e.Skip("a store in memory counts nothing for operators")
+	}
+	return e.all
+}
 
 // ctx bounds whatever a case waits for.
 func (e *env) ctx() context.Context { return testdb.Within(e.T) }
