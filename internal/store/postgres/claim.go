@@ -40,17 +40,17 @@ import (
 // the estimate; without it PostgreSQL would compile the claim when some 300,000 tasks
 // wait, which takes longer than the claim (jit_above_cost).
 //
-// Nothing below its floor is read of a probe that has one (see [floors]); a number of the answer says how many entries
-// of the index the statement has read.
+// A probe with a cursor (see [claimCursors]) reads from the cursor on. The answer has the number of index entries that the
+// statement has read.
 //
-// Parameters: process, queues, kinds with revisions, limit, largest spec, and those of [floorTable].
+// Parameters: process, queues, kinds with revisions, limit, largest spec, and the parameters of [cursorTable].
 var claimQuery, claimTriedQuery = newClaimQuery(false), newClaimQuery(true)
 
 func newClaimQuery(triedFirst bool) string {
 	return takeQuery(`began AS MATERIALIZED (SELECT `+entriesRead+` AS read), `+openQueues("$2", 6, "(SELECT read FROM began) >= 0")+`, ranks AS MATERIALIZED (
-  SELECT r.rank, u.queue, `+floorDue+` AS due, `+floorID+` AS id
+  SELECT r.rank, u.queue, `+cursorDue+` AS due, `+cursorID+` AS id
   FROM (VALUES `+rankRows(triedFirst)+`) r(place, rank)
-  CROSS JOIN open u`+joinFloor+`
+  CROSS JOIN open u`+joinCursor+`
   WHERE EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
     AND `+probed+`
   ORDER BY r.place
@@ -79,15 +79,15 @@ func newClaimQuery(triedFirst bool) string {
   WHERE (SELECT count(*) FROM claimed) < $4`)
 }
 
-// openQueues are the table expressions of the queues that are paused, which are few, of floors, whose parameters
-// begin with a number, and of the queues of a parameter that are not paused, with whether a task that has failed waits
+// openQueues are the table expressions of the queues that are paused, which are few, of cursors, whose parameters
+// begin with number cursor, and of the queues of a parameter that are not paused, with whether a task that has failed waits
 // in them. The snapshot of a claim decides: if the claim begins after the pause, it takes nothing.
 // A condition that holds for each queue is evaluated before the index is read.
 //
-// Where a queue has floors, a task that has failed is taken to wait: the probes of their ranks have floors, and this one has not.
-func openQueues(queues string, floor int, condition string) string {
-	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), ` + floorTable(floor) + `, open AS MATERIALIZED (
-  SELECT u.queue, CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM {s}taskkit_queued_task q
+// Where a queue has cursors, a failed task is assumed to wait: the probes of its ranks have cursors, and this one does not.
+func openQueues(queues string, cursor int, condition string) string {
+	return `closed AS MATERIALIZED (SELECT name FROM {s}taskkit_queue WHERE paused), ` + cursorTable(cursor) + `, open AS MATERIALIZED (
+  SELECT u.queue, CASE WHEN EXISTS (SELECT FROM claim_cursor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
     ORDER BY ` + lifecycle.PostgresRank("q.") + ` LIMIT 1) END AS tried
@@ -156,8 +156,8 @@ type claimOrder struct {
 // claimMax is the number of tasks that one statement claims at most.
 const claimMax = 10_000
 
-// Claim implements [store.Workers]. What a bounded claim finds is returned at once; when it finds nothing, a claim without
-// bounds follows.
+// Claim implements [store.Workers]. A claim with cursors that finds tasks returns them at once; if it finds none, a claim
+// without cursors follows.
 func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, error) {
 	if c.Limit <= 0 || len(c.Queues) == 0 || len(c.Kinds) == 0 {
 		return store.ClaimResult{Next: -1}, nil
@@ -170,19 +170,19 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	if c.TriedFirst {
 		query = claimTriedQuery
 	}
-	for b := s.floors.bounds(c); ; b = s.floors.none() {
+	for b := s.cursors.current(c); ; b = s.cursors.unbounded() {
 		began := time.Now()
 		r, err := s.take(ctx, c, query, b.args()...)
 		if err != nil {
 			return store.ClaimResult{}, err
 		}
 		r.took, r.Searched = time.Since(began), r.many()
-		s.floors.record(c, b, r)
+		s.cursors.record(c, b, r)
 		switch {
 		case len(b.of) == 0 || r.full(c):
 			return r.ClaimResult, nil
 		case len(r.Tasks) > 0:
-			r.Next = 0 // there may be more below the bounds
+			r.Next = 0 // there may be more before the cursors
 			return r.ClaimResult, nil
 		}
 	}
@@ -201,7 +201,7 @@ type taken struct {
 func (r taken) full(c store.Claim) bool { return len(r.Tasks) >= min(c.Limit, claimMax) }
 
 // take runs a statement that claims tasks.
-func (s *Store) take(ctx context.Context, c store.Claim, query string, floor ...any) (taken, error) {
+func (s *Store) take(ctx context.Context, c store.Claim, query string, cursor ...any) (taken, error) {
 	found := taken{ClaimResult: store.ClaimResult{Next: -1}, orders: make(map[uuid.UUID]claimOrder)}
 	var (
 		wait, at int64
@@ -210,7 +210,7 @@ func (s *Store) take(ctx context.Context, c store.Claim, query string, floor ...
 		due      time.Time
 		columns  = append([]any{&wait, &found.Paused, &at, &found.read, &is}, append(t.Columns(), &t.Rank, sqlrows.Time(&due))...)
 		ranks    = lifecycle.RankOrders(c.TriedFirst)
-		args     = append([]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, floor...)
+		args     = append([]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, cursor...)
 	)
 	_, err := sqlrows.Query(ctx, s.db, s.Fixed(query), args, func(rows *sql.Rows) error {
 		if err := rows.Scan(columns...); err != nil {

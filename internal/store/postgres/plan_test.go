@@ -61,7 +61,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			c := store.Claim{Process: "p", Queues: []string{"default"}, Kinds: map[string][]int{"demo": {1}}, Limit: 500, SpecMax: 1 << 20}
 			var writes []*store.Write
 			for range 3 { // the third under a plan for any parameters
-				plan := explain(t, s, s.SQL(claimQuery), claimArgs(c, bounds{}))
+				plan := explain(t, s, s.SQL(claimQuery), claimArgs(c, claimCursor{}))
 				plan.uses(t, "claim", "taskkit_claim", "taskkit_queued_task_pkey")
 				if most := plan.rows("taskkit_claim"); most > 600 {
 					t.Errorf("the claim of 500 read %v rows of the index", most)
@@ -81,7 +81,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			// tomorrow's.
 			all := c
 			all.Limit = 50_000
-			plan := explain(t, s, s.SQL(claimQuery), claimArgs(all, bounds{}))
+			plan := explain(t, s, s.SQL(claimQuery), claimArgs(all, claimCursor{}))
 			if most := plan.rows("taskkit_claim"); most > 8600 {
 				t.Errorf("the claim of the 8,500 that are due read %v rows of the index", most)
 			}
@@ -139,7 +139,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 const claimTypes = "text, text[], text[], bigint, bigint, text[], bigint[], text[], text[]"
 
 // claimArgs are the parameters of claimQuery.
-func claimArgs(c store.Claim, b bounds) []any {
+func claimArgs(c store.Claim, b claimCursor) []any {
 	return append([]any{c.Process, c.Queues, sqlbase.KindRevisions(c), int64(c.Limit), int64(c.SpecMax)}, b.args()...)
 }
 

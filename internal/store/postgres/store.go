@@ -21,7 +21,7 @@ type Store struct {
 	pool *pgtx.Pool
 	Options
 
-	floors floors
+	cursors claimCursors
 
 	applying sync.Mutex
 	applies  map[updatePlan]string // by applySQL

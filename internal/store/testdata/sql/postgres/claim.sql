@@ -1,13 +1,14 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".taskkit_claim'::regclass) AS read),
-    closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), floor AS MATERIALIZED (
+    closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused),
+    claim_cursor AS MATERIALIZED (
   SELECT f.queue, f.rank, f.due::timestamptz AS due, f.id::uuid AS id
   FROM unnest((SELECT $6::text[]), (SELECT $7::bigint[]), (SELECT $8::text[]), (SELECT $9::text[])) f(queue,
       rank, due, id)
 ), open AS MATERIALIZED (
   SELECT u.queue,
-      CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM "taskkit".taskkit_queued_task q
+      CASE WHEN EXISTS (SELECT FROM claim_cursor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
           4) END >= 9
@@ -21,7 +22,7 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
   FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 13), (8, 17), (9, 6), (10, 10), (11, 14),
       (12, 18), (13, 7), (14, 11), (15, 15), (16, 19), (17, 8), (18, 12), (19, 16), (20, 20)) r(place, rank)
   CROSS JOIN open u
-  LEFT JOIN floor f ON f.queue = u.queue AND f.rank = r.rank
+  LEFT JOIN claim_cursor f ON f.queue = u.queue AND f.rank = r.rank
   WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
     AND (u.tried OR r.rank < 9)
   ORDER BY r.place

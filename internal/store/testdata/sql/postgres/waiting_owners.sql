@@ -1,12 +1,13 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused), floor AS MATERIALIZED (
+WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paused),
+    claim_cursor AS MATERIALIZED (
   SELECT f.queue, f.rank, f.due::timestamptz AS due, f.id::uuid AS id
   FROM unnest((SELECT $3::text[]), (SELECT $4::bigint[]), (SELECT $5::text[]), (SELECT $6::text[])) f(queue,
       rank, due, id)
 ), open AS MATERIALIZED (
   SELECT u.queue,
-      CASE WHEN EXISTS (SELECT FROM floor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM "taskkit".taskkit_queued_task q
+      CASE WHEN EXISTS (SELECT FROM claim_cursor f WHERE f.queue = u.queue) THEN true ELSE (SELECT true FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
           4) END >= 9
@@ -18,7 +19,7 @@ SELECT DISTINCT t.owner_id, r.rank FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), 
     17), (9, 6), (10, 10), (11, 14), (12, 18), (13, 7), (14, 11), (15, 15), (16, 19), (17, 8), (18, 12), (19,
     16), (20, 20)) r(place, rank)
   CROSS JOIN open u
-  LEFT JOIN floor f ON f.queue = u.queue AND f.rank = r.rank
+  LEFT JOIN claim_cursor f ON f.queue = u.queue AND f.rank = r.rank
   CROSS JOIN LATERAL (
     SELECT q.owner_id FROM "taskkit".taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'

@@ -12,9 +12,9 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// floorEnv is a worker that claims from a lower bound: a snapshot keeps the entries of the tasks that it has claimed, and
+// cursorEnv is a worker that claims from a cursor: a snapshot keeps the entries of the tasks that it has claimed, and
 // the tasks that wait have been due for an hour.
-type floorEnv struct {
+type cursorEnv struct {
 	*testing.T
 	s     store.Store
 	db    *testdb.DB
@@ -27,15 +27,15 @@ type floorEnv struct {
 	tx    *sql.Tx
 }
 
-// floorClaimed and floorWaiting are how many tasks are claimed before the bound, and how many wait after it.
-const floorClaimed, floorWaiting = 2000, 100
+// cursorClaimed and cursorWaiting are how many tasks are claimed before the cursor, and how many wait after it.
+const cursorClaimed, cursorWaiting = 2000, 100
 
-// newFloorEnv claims tasks under a snapshot, after before has stored others. The lease is that of the first one. The next claim is the
-// first with a bound.
-func newFloorEnv(t *testing.T, before func(*floorEnv)) *floorEnv {
+// newCursorEnv claims tasks under a snapshot, after before has stored others. The lease is that of the first one. The next claim is the
+// first with a cursor.
+func newCursorEnv(t *testing.T, before func(*cursorEnv)) *cursorEnv {
 	t.Helper()
 	s, db := opened(t, testdb.Postgres(t))
-	e := &floorEnv{T: t, s: s, db: db, hour: time.Now().Add(-time.Hour).Truncate(time.Microsecond)}
+	e := &cursorEnv{T: t, s: s, db: db, hour: time.Now().Add(-time.Hour).Truncate(time.Microsecond)}
 	e.claim = store.Claim{Process: "p", Queues: []string{"default", "other"}, Kinds: map[string][]int{"demo": {1}}, SpecMax: 1 << 20}
 	e.ok(s.RegisterWorker(t.Context(), store.Process{ID: "p", Kinds: e.claim.Kinds, Queues: e.claim.Queues, DeadAfter: time.Hour}))
 	pin, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
@@ -44,57 +44,57 @@ func newFloorEnv(t *testing.T, before func(*floorEnv)) *floorEnv {
 	_, err = pin.ExecContext(t.Context(), "SELECT count(*) FROM pg_class")
 	e.ok(err)
 	var tasks []store.NewTask
-	for range floorClaimed + floorWaiting {
+	for range cursorClaimed + cursorWaiting {
 		tasks = append(tasks, e.next())
 	}
 	e.ok(store.Insert(t.Context(), db.DB, db.Schema, tasks, false))
 	if before != nil {
 		before(e)
 	}
-	e.lease = e.take(floorClaimed)[0].Lease
+	e.lease = e.take(cursorClaimed)[0].Lease
 	e.take(10) // reads the entries of all that were claimed
 	return e
 }
 
 // next is the next task of the backlog.
-func (e *floorEnv) next() store.NewTask {
+func (e *cursorEnv) next() store.NewTask {
 	e.added++
 	return newTask(func(n *store.NewTask) { n.NotBefore = e.hour.Add(time.Duration(e.added) * time.Millisecond) })
 }
 
 // early is a task that has been due for longer than the backlog.
-func (e *floorEnv) early(change ...func(*store.NewTask)) store.NewTask {
+func (e *cursorEnv) early(change ...func(*store.NewTask)) store.NewTask {
 	n := newTask(change...)
 	n.NotBefore = e.hour.Add(-time.Hour)
 	return n
 }
 
-func (e *floorEnv) ok(err error) {
+func (e *cursorEnv) ok(err error) {
 	e.Helper()
 	if err != nil {
 		e.Fatal(err)
 	}
 }
 
-func (e *floorEnv) insert(tasks ...store.NewTask) {
+func (e *cursorEnv) insert(tasks ...store.NewTask) {
 	e.Helper()
 	e.ok(store.Insert(e.Context(), e.db.DB, e.db.Schema, tasks, false))
 }
 
-func (e *floorEnv) exec(query string, args ...any) {
+func (e *cursorEnv) exec(query string, args ...any) {
 	e.Helper()
 	_, err := e.db.ExecContext(e.Context(), query, args...)
 	e.ok(err)
 }
 
-func (e *floorEnv) request(id uuid.UUID, a lifecycle.Action) {
+func (e *cursorEnv) request(id uuid.UUID, a lifecycle.Action) {
 	e.Helper()
 	_, err := e.s.Request(e.Context(), id, store.Request{Action: a})
 	e.ok(err)
 }
 
 // release gives the task of the lease back as one that has not failed.
-func (e *floorEnv) release(w store.Write) {
+func (e *cursorEnv) release(w store.Write) {
 	e.Helper()
 	w.Lease, w.To = e.lease, lifecycle.Queued
 	if a, err := e.s.Apply(e.Context(), "p", []*store.Write{&w}); err != nil || !a[0].OK {
@@ -103,7 +103,7 @@ func (e *floorEnv) release(w store.Write) {
 }
 
 // some claims tasks.
-func (e *floorEnv) some(n int) store.ClaimResult {
+func (e *cursorEnv) some(n int) store.ClaimResult {
 	e.Helper()
 	c := e.claim
 	c.Limit = n
@@ -113,7 +113,7 @@ func (e *floorEnv) some(n int) store.ClaimResult {
 }
 
 // take claims tasks, of which there are enough.
-func (e *floorEnv) take(n int) []store.ClaimedTask {
+func (e *cursorEnv) take(n int) []store.ClaimedTask {
 	e.Helper()
 	r := e.some(n)
 	if len(r.Tasks) != n {
@@ -123,36 +123,36 @@ func (e *floorEnv) take(n int) []store.ClaimedTask {
 }
 
 // passesOver fails the test unless the next claim does not find a task.
-func (e *floorEnv) passesOver(id uuid.UUID) {
+func (e *cursorEnv) passesOver(id uuid.UUID) {
 	e.Helper()
 	if got := e.take(1)[0].ID; got == id {
-		e.Fatal("the claim had no lower bound")
+		e.Fatal("the claim had no cursor")
 	}
 }
 
 // comes claims, while there are always enough other tasks, until this one is claimed.
-func (e *floorEnv) comes(id uuid.UUID) {
+func (e *cursorEnv) comes(id uuid.UUID) {
 	e.Helper()
-	until(e.T, "the task below the bound is claimed", func() bool {
+	until(e.T, "the task before the cursor is claimed", func() bool {
 		e.insert(e.next())
 		return e.take(1)[0].ID == id
 	})
 }
 
-// A task that comes to be below the bound from which a worker claims is passed over for a while, and then claimed,
+// A task that comes to be before the cursor from which a worker claims is passed over for a while, and then claimed,
 // although the worker always finds enough others.
-func TestTaskBelowFloorIsClaimed(t *testing.T) {
+func TestTaskBeforeCursorIsClaimed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before func(*floorEnv)           // before there is a bound
-		after  func(*floorEnv) uuid.UUID // brings a task below it
+		before func(*cursorEnv)           // before there is a cursor
+		after  func(*cursorEnv) uuid.UUID // brings a task below it
 	}{
-		"clock that was set back": {after: func(e *floorEnv) uuid.UUID {
+		"clock that was set back": {after: func(e *cursorEnv) uuid.UUID {
 			n := e.early()
 			e.insert(n)
 			return n.ID
 		}},
-		"late commit": {after: func(e *floorEnv) uuid.UUID {
+		"late commit": {after: func(e *cursorEnv) uuid.UUID {
 			tx, err := e.db.BeginTx(e.Context(), nil)
 			e.ok(err)
 			n := e.early()
@@ -161,7 +161,7 @@ func TestTaskBelowFloorIsClaimed(t *testing.T) {
 			return n.ID
 		}},
 		"rollback of another claim": {
-			before: func(e *floorEnv) {
+			before: func(e *cursorEnv) {
 				n := e.early(func(n *store.NewTask) { n.Reference = "locked" })
 				e.insert(n)
 				tx, err := e.db.BeginTx(e.Context(), nil)
@@ -170,43 +170,43 @@ func TestTaskBelowFloorIsClaimed(t *testing.T) {
 				e.ok(err)
 				e.other, e.tx = n.ID, tx
 			},
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.ok(e.tx.Rollback())
 				return e.other
 			},
 		},
 		"resume": {
-			before: func(e *floorEnv) {
+			before: func(e *cursorEnv) {
 				n := e.early()
 				e.insert(n)
 				e.request(n.ID, lifecycle.ActPause)
 				e.other = n.ID
 			},
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.request(e.other, lifecycle.ActResume)
 				return e.other
 			},
 		},
 		"earlier not_before, as of a task that is woken": {
-			before: func(e *floorEnv) {
+			before: func(e *cursorEnv) {
 				n := newTask(func(n *store.NewTask) { n.NotBefore = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) })
 				e.insert(n)
 				e.other = n.ID
 			},
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.exec("UPDATE taskkit_queued_task SET not_before = $2 WHERE id = $1", e.other.String(), e.hour.Add(-time.Hour))
 				return e.other
 			},
 		},
 		"release without a delay": {
-			before: func(e *floorEnv) { e.insert(e.early()) },
-			after: func(e *floorEnv) uuid.UUID {
+			before: func(e *cursorEnv) { e.insert(e.early()) },
+			after: func(e *cursorEnv) uuid.UUID {
 				e.release(store.Write{Delay: -1})
 				return e.lease.ID
 			},
 		},
 		"retry at an earlier time": {
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.release(store.Write{At: e.hour.Add(-time.Hour)})
 				return e.lease.ID
 			},
@@ -214,7 +214,7 @@ func TestTaskBelowFloorIsClaimed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newFloorEnv(t, c.before)
+			e := newCursorEnv(t, c.before)
 			id := c.after(e)
 			e.passesOver(id)
 			e.comes(id)
@@ -222,41 +222,41 @@ func TestTaskBelowFloorIsClaimed(t *testing.T) {
 	}
 }
 
-// A claim finds at once, whatever the bounds are, tasks of a kind that the worker did not know, tasks of a queue that
+// A claim finds at once, with any cursors, tasks of a kind that the worker did not know, tasks of a queue that
 // was paused, and those that were retried or released by a reaper.
-func TestTasksThatFloorsDoNotConcern(t *testing.T) {
+func TestTasksAfterCursors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before func(*floorEnv)
-		after  func(*floorEnv) uuid.UUID
+		before func(*cursorEnv)
+		after  func(*cursorEnv) uuid.UUID
 	}{
 		"of an unknown kind": {
-			before: func(e *floorEnv) {
+			before: func(e *cursorEnv) {
 				n := e.early(func(n *store.NewTask) { n.Kind = "later" })
 				e.insert(n)
 				e.other = n.ID
 			},
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.take(1)
 				e.claim.Kinds = map[string][]int{"demo": {1}, "later": {1}}
 				return e.other
 			},
 		},
 		"of a paused queue": {
-			before: func(e *floorEnv) {
+			before: func(e *cursorEnv) {
 				e.ok(e.s.PauseQueue(e.Context(), store.QueueChange{Queue: "other", Paused: true}))
 				n := e.early(func(n *store.NewTask) { n.Queue, n.Priority = "other", 1 })
 				e.insert(n)
 				e.other = n.ID
 			},
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.take(1)
 				e.ok(e.s.PauseQueue(e.Context(), store.QueueChange{Queue: "other"}))
 				return e.other
 			},
 		},
 		"of a dead worker": {
-			before: func(e *floorEnv) {
+			before: func(e *cursorEnv) {
 				e.ok(e.s.RegisterWorker(e.Context(), store.Process{ID: "dead", Kinds: e.claim.Kinds, Queues: e.claim.Queues, DeadAfter: time.Hour}))
 				c := e.claim
 				c.Process, c.Limit = "dead", 1
@@ -264,14 +264,14 @@ func TestTasksThatFloorsDoNotConcern(t *testing.T) {
 				e.ok(err)
 				e.other = r.Tasks[0].ID
 			},
-			after: func(e *floorEnv) uuid.UUID {
+			after: func(e *cursorEnv) uuid.UUID {
 				e.exec("UPDATE taskkit_task_process SET last_heartbeat_date = now() - interval '2 hours' WHERE id = 'dead'")
 				_, err := e.s.Reap(e.Context(), nil)
 				e.ok(err)
 				return e.other
 			},
 		},
-		"just submitted with a high priority": {after: func(e *floorEnv) uuid.UUID {
+		"just submitted with a high priority": {after: func(e *cursorEnv) uuid.UUID {
 			n := newTask(func(n *store.NewTask) { n.Priority = 1 })
 			e.insert(n)
 			return n.ID
@@ -279,7 +279,7 @@ func TestTasksThatFloorsDoNotConcern(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newFloorEnv(t, c.before)
+			e := newCursorEnv(t, c.before)
 			id := c.after(e)
 			if got := e.take(1)[0].ID; got != id {
 				t.Errorf("claimed %s, want %s", got, id)
@@ -288,43 +288,43 @@ func TestTasksThatFloorsDoNotConcern(t *testing.T) {
 	}
 }
 
-// A worker that finds fewer tasks above the bound than it may take claims those below it at once.
-func TestFloorOfIdleWorker(t *testing.T) {
+// A worker that finds fewer tasks after the cursor than it may take claims those below it at once.
+func TestCursorOfIdleWorker(t *testing.T) {
 	t.Parallel()
-	e := newFloorEnv(t, nil)
+	e := newCursorEnv(t, nil)
 	low := e.early()
 	e.insert(low)
 	e.passesOver(low.ID)
-	r := e.some(floorWaiting)
-	if len(r.Tasks) == 0 || len(r.Tasks) == floorWaiting || r.Next != 0 {
-		t.Fatalf("claimed %d tasks and then in %v, want fewer than %d, and then at once", len(r.Tasks), r.Next, floorWaiting)
+	r := e.some(cursorWaiting)
+	if len(r.Tasks) == 0 || len(r.Tasks) == cursorWaiting || r.Next != 0 {
+		t.Fatalf("claimed %d tasks and then in %v, want fewer than %d, and then at once", len(r.Tasks), r.Next, cursorWaiting)
 	}
 	if got := e.some(10); len(got.Tasks) != 1 || got.Tasks[0].ID != low.ID || got.Next != -1 {
-		t.Fatalf("claimed %+v, want the task below the bound", got)
+		t.Fatalf("claimed %+v, want the task before the cursor", got)
 	}
-	// There are bounds again, and above them is nothing.
+	// There are cursors again, and no task after them.
 	c := e.claim
 	low = e.early(func(n *store.NewTask) { n.Owner, n.RunAs = uuid.New(), uuid.New() })
 	e.insert(low)
 	if waiting, err := e.s.Waiting(t.Context(), c); err != nil || !waiting {
 		t.Errorf("waiting: %t (%v), want true", waiting, err)
 	}
-	until(t, "the owner of the task below the bound waits", func() bool {
+	until(t, "the owner of the task before the cursor waits", func() bool {
 		owners, err := e.s.WaitingOwners(t.Context(), c)
 		e.ok(err)
 		_, waits := owners[low.Owner]
 		return waits
 	})
 	if got := e.some(10); len(got.Tasks) != 1 || got.Tasks[0].ID != low.ID {
-		t.Fatalf("claimed %+v, want the task below the bound", got)
+		t.Fatalf("claimed %+v, want the task before the cursor", got)
 	}
 }
 
-// Claims from a bound take what they find in the order of claims.
-func TestFloorKeepsOrder(t *testing.T) {
+// Claims from a cursor take what they find in the order of claims.
+func TestCursorKeepsOrder(t *testing.T) {
 	t.Parallel()
-	e := newFloorEnv(t, nil)
-	next := floorClaimed + 10
+	e := newCursorEnv(t, nil)
+	next := cursorClaimed + 10
 	for range 4 {
 		for _, task := range e.take(20) {
 			next++

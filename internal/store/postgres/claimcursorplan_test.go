@@ -10,7 +10,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// While a snapshot keeps the entries of 20,000 claimed tasks, a claim from a bound reads few pages, also by a plan for any
+// While a snapshot keeps the entries of 20,000 claimed tasks, a claim from a cursor reads few pages, also by a plan for any
 // parameters; one without reads them all.
 func TestBoundedClaimReadsFewPages(t *testing.T) {
 	t.Parallel()
@@ -45,16 +45,16 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}', now() - interval '1 ho
 	}
 	claim(10_000)
 	claim(9_900)
-	claim(100) // sets the bounds
-	s.floors.mu.Lock()
-	bounded := bounds{of: s.floors.at}
-	s.floors.mu.Unlock()
+	claim(100) // sets the cursors
+	s.cursors.mu.Lock()
+	bounded := claimCursor{of: s.cursors.at}
+	s.cursors.mu.Unlock()
 	if len(bounded.of) == 0 {
-		t.Fatal("there are no bounds")
+		t.Fatal("there are no cursors")
 	}
 	c.Limit = 100
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-		for _, b := range []bounds{bounded, {}} {
+		for _, b := range []claimCursor{bounded, {}} {
 			tx, err := db.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -65,14 +65,14 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}', now() - interval '1 ho
 				t.Fatal(err)
 			}
 			if few := len(b.of) > 0; few && blocks > 1000 || !few && blocks < 20_000 {
-				t.Errorf("%s: a claim of 100 tasks with %d bounds read %v pages", mode, len(b.of), blocks)
+				t.Errorf("%s: a claim of 100 tasks with %d cursors read %v pages", mode, len(b.of), blocks)
 			}
 		}
 	}
 }
 
 // claimedBlocks is how many pages the scans of taskkit_claim read in a claim.
-func claimedBlocks(t *testing.T, tx *sql.Tx, s *Store, c store.Claim, b bounds) (blocks float64) {
+func claimedBlocks(t *testing.T, tx *sql.Tx, s *Store, c store.Claim, b claimCursor) (blocks float64) {
 	t.Helper()
 	var text string
 	if err := tx.QueryRowContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.SQL(claimQuery), claimArgs(c, b)...).Scan(&text); err != nil {
