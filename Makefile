@@ -14,6 +14,8 @@ FLAGS ?=
 # A build without paths of this machine is the same in every clone, so that one cache serves all of them. In a workspace
 # go takes no -mod=mod.
 export GOFLAGS := $(filter-out -trimpath -mod=%,$(shell $(GO) env GOFLAGS)) -trimpath
+# Without a workspace the packages of all modules but one would be left out.
+unexport GOWORK
 
 # What go generate writes, without the hand-written files that lie among it.
 GENERATED := gen executors/tasks.lock ent internal/demo/caseload/ent migrations \
