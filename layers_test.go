@@ -25,7 +25,7 @@ type layer struct {
 var layers = []layer{
 	{"taskkit/segment", []string{"internal/dialect"}, "segments are arithmetic and SQL text: the core stores them, and they know no task"},
 	{"taskkit/taskkind", []string{"taskkit/taskjson"}, "the definition of a kind: generated code fills it in and the public package builds on it"},
-	{"taskkit/taskhttp", []string{"taskkit", "taskkit/taskjson"}, "the client protocol stands on the public package as a user's code does, and the core does not know it"},
+	{"taskkit/taskhttp", []string{"taskkit", "taskkit/taskjson", "taskkit/taskops"}, "the client protocol stands on the public package as a user's code does, and the core does not know it"},
 	{"taskkit/taskevent", nil, "the events of a worker are plain values: the engine emits them and users receive them, without a conversion"},
 	{"taskkit/...", []string{"internal/...", "migrations"}, "the public package stands on internal and knows no executor, no generated code and no command"},
 	{"executors/...", []string{"taskkit/...", "internal/demo/caseload/..."}, "executors are written as users write theirs, against taskkit and their own domain"},

@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // renamed is the kind of oldKind under another name; its revisions continue.
@@ -38,7 +39,7 @@ func TestAlias(t *testing.T) {
 				t.Errorf("a task of %s is read as %+v, %v", name, got, err)
 			}
 		}
-		workers, err := c.Workers(t.Context())
+		workers, err := taskops.New(c).Workers(t.Context())
 		if err != nil || len(workers) != 1 {
 			t.Fatalf("workers: %+v, %v", workers, err)
 		}

@@ -35,7 +35,7 @@ import (
 // in FAILURE with the code revision, and nothing is done.
 func (c *Client) Apply(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
 	forgetSubmitted(opts)
-	workers, err := c.Workers(ctx)
+	workers, err := c.workers(ctx)
 	if err != nil {
 		return ID{}, err
 	}
@@ -43,7 +43,7 @@ func (c *Client) Apply(ctx context.Context, id ID, opts ...SubmitOption) (ID, er
 }
 
 // applies makes the task one that applies a preview.
-func (f *followUp) applies(ctx context.Context, workers []WorkerInfo) error {
+func (f *followUp) applies(ctx context.Context, workers []store.Process) error {
 	t, plan := &f.from.Task, &f.from.Plan
 	if f.IdempotencyKey != "" {
 		return &OptionError{"WithIdempotencyKey", "a preview is applied once: leave the option out"}
@@ -111,9 +111,9 @@ func unappliable(t *store.Task, plan *store.Plan, newest int) (string, error) {
 }
 
 // newestRevision is the highest revision of a kind that a live worker has; 0: none has the kind.
-func newestRevision(workers []WorkerInfo, kind string) (newest int) {
+func newestRevision(workers []store.Process, kind string) (newest int) {
 	for _, w := range workers {
-		if reads := w.Kinds[kind]; w.Alive && !w.Draining && len(reads) > 0 {
+		if reads := w.Kinds[kind]; w.Alive() && !w.Draining && len(reads) > 0 {
 			newest = max(newest, slices.Max(reads))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
@@ -96,9 +95,12 @@ type Filter struct {
 	Queue     string
 	Reference string
 	UniqueKey string
+	Code      string // of the error, such as "database"
 	Parent    ID
 	Follows   ID   // the task that they were made from, see Task.Follows
 	Previews  bool // only previews, see [Preview]
+	// EndedFor: only tasks that ended longer ago, by the database's clock.
+	EndedFor time.Duration
 	// Before selects only tasks older than this one, by id. For the next page
 	// set it to the last id of the previous one.
 	Before ID
@@ -109,24 +111,14 @@ type Filter struct {
 // Tasks returns a page of tasks, newest first. SpecJSON and StateJSON, which may
 // be large, are left out; [Client.Task] reads them.
 func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
-	if err := f.check(); err != nil {
+	sf, err := f.store()
+	if err != nil {
 		return nil, err
 	}
 	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sf := store.Filter{
-		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
-		UniqueKey: f.UniqueKey, Parent: f.Parent, Follows: f.Follows, Previews: f.Previews, Before: f.Before, Limit: f.Limit,
-	}
-	for _, s := range f.Statuses {
-		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))
-	}
-	if sf.Limit <= 0 {
-		sf.Limit = 50
-	}
-	sf.Limit = min(sf.Limit, 1000)
 	found, err := op.Tasks(ctx, sf)
 	if err != nil {
 		return nil, c.public(ctx, err)
@@ -159,26 +151,17 @@ func (c *Client) Counts(ctx context.Context, kind string) (map[Status]int64, err
 	return counts, nil
 }
 
-// Workers returns the live workers and those that ended within the last hour.
-func (c *Client) Workers(ctx context.Context) ([]WorkerInfo, error) {
+// workers returns the live workers and those that ended within the last hour.
+func (c *Client) workers(ctx context.Context) ([]store.Process, error) {
 	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ps, err := op.Processes(ctx, time.Hour)
+	found, err := op.Processes(ctx, time.Hour)
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
-	infos := make([]WorkerInfo, len(ps))
-	for i, p := range ps {
-		infos[i] = WorkerInfo{
-			ID: p.ID, Version: p.Version, Kinds: p.Kinds, Queues: p.Queues, Slots: p.Slots,
-			Busy: p.Busy, Draining: p.Draining, SafeMode: p.SafeMode, Started: p.Started, Heartbeat: p.Heartbeat, Silence: p.Silence,
-			DeadAfter: p.DeadAfter, Alive: p.Alive(), Ended: p.Ended, EndReason: p.EndReason,
-			Present: p.Present, FoundAlive: p.FoundAlive,
-		}
-	}
-	return infos, nil
+	return found, nil
 }
 
 // Attempts returns the latest failed attempts of a task, newest first.

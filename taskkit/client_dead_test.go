@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // Dead letters are grouped, retried and dropped in bulk. One that is refused does not keep the
@@ -39,19 +40,19 @@ func TestDeadLetters(t *testing.T) {
 		ended(t, db, other)
 		// Another task has the unique key of the first.
 		later := submitted(t, db, k, countSpec{Items: 1}, taskkit.WithUniqueKey("k"), taskkit.WithDelay(time.Hour))
-		groups, err := c.Dead(ctx, taskkit.DeadFilter{})
+		groups, err := taskops.New(c).Dead(ctx, taskops.DeadFilter{})
 		if err != nil || len(groups) != 2 || groups[0].Code != "gone" || groups[0].Tasks != 2 || groups[0].Example != gone || groups[1].Code != "other" || groups[1].Kind != "count" {
 			t.Fatalf("groups %+v, %v", groups, err)
 		}
 		mended.Store(true)
-		of := taskkit.DeadFilter{Kinds: []string{"count"}, Code: "gone"}
-		if tasks, err := c.DeadTasks(ctx, of, taskkit.ID{}, 1); err != nil || len(tasks) != 1 || tasks[0].ID != gone {
+		of := taskops.DeadFilter{Kinds: []string{"count"}, Code: "gone"}
+		if tasks, err := taskops.New(c).DeadTasks(ctx, of, taskkit.ID{}, 1); err != nil || len(tasks) != 1 || tasks[0].ID != gone {
 			t.Errorf("the first page is %+v, %v", tasks, err)
 		}
-		if tasks, err := c.DeadTasks(ctx, of, gone, 0); err != nil || len(tasks) != 1 || tasks[0].ID != keyed {
+		if tasks, err := taskops.New(c).DeadTasks(ctx, of, gone, 0); err != nil || len(tasks) != 1 || tasks[0].ID != keyed {
 			t.Errorf("the second page is %+v, %v", tasks, err)
 		}
-		report, err := c.RetryDead(ctx, of, taskkit.WithActor(ann), taskkit.WithReason("mended"))
+		report, err := taskops.New(c).RetryDead(ctx, of, taskkit.WithActor(ann), taskkit.WithReason("mended"))
 		if err != nil || report.Done != 1 || report.Refused != 1 || report.Refusals[0].ID != keyed {
 			t.Fatalf("retry: %+v, %v", report, err)
 		}
@@ -65,22 +66,22 @@ func TestDeadLetters(t *testing.T) {
 		if err != nil || len(events) != 1 || events[0].Actor != ann || events[0].Reason != "mended" {
 			t.Errorf("events %+v, %v", events, err)
 		}
-		if report, err = c.DropDead(ctx, taskkit.DeadFilter{OlderThan: time.Hour}); err != nil || report.Done != 0 {
+		if report, err = taskops.New(c).DropDead(ctx, taskops.DeadFilter{OlderThan: time.Hour}); err != nil || report.Done != 0 {
 			t.Errorf("drop of old ones: %+v, %v", report, err)
 		}
-		if report, err = c.DropDead(ctx, taskkit.DeadFilter{}, taskkit.WithActor(ann)); err != nil || report.Done != 2 || report.Refused != 0 {
+		if report, err = taskops.New(c).DropDead(ctx, taskops.DeadFilter{}, taskkit.WithActor(ann)); err != nil || report.Done != 2 || report.Refused != 0 {
 			t.Errorf("drop: %+v, %v", report, err)
 		}
 		if _, err := c.Task(ctx, other); !errors.Is(err, taskkit.ErrNotFound) {
 			t.Errorf("a dropped task: %v", err)
 		}
-		if groups, err = c.Dead(ctx, taskkit.DeadFilter{}); err != nil || len(groups) != 0 {
+		if groups, err = taskops.New(c).Dead(ctx, taskops.DeadFilter{}); err != nil || len(groups) != 0 {
 			t.Errorf("groups %+v, %v", groups, err)
 		}
 		for what, err := range map[string]error{
-			"age":  second(c.Dead(ctx, taskkit.DeadFilter{OlderThan: -1})),
-			"NUL":  second(c.Dead(ctx, taskkit.DeadFilter{Code: "\x00"})),
-			"skip": second(c.RetryDead(ctx, taskkit.DeadFilter{}, taskkit.WithSkip())),
+			"age":  second(taskops.New(c).Dead(ctx, taskops.DeadFilter{OlderThan: -1})),
+			"NUL":  second(taskops.New(c).Dead(ctx, taskops.DeadFilter{Code: "\x00"})),
+			"skip": second(taskops.New(c).RetryDead(ctx, taskops.DeadFilter{}, taskkit.WithSkip())),
 		} {
 			if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
 				t.Errorf("%s: %v, want an OptionError", what, err)

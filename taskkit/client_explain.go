@@ -21,7 +21,7 @@ func (c *Client) Explain(ctx context.Context, id ID) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	workers, err := c.Workers(ctx)
+	workers, err := c.workers(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -83,11 +83,11 @@ const explainEvents = 20
 
 // explain describes a task from what was read of it. It is pure. The pause is that of its queue; nil:
 // that is not paused.
-func explain(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions, pause *store.QueuePause) string {
+func explain(t *Task, workers []store.Process, attempts []Attempt, conditions lifecycle.Conditions, pause *store.QueuePause) string {
 	return explainState(t, workers, attempts, conditions, pause) + falselyDead(t, workers)
 }
 
-func explainState(t *Task, workers []WorkerInfo, attempts []Attempt, conditions lifecycle.Conditions, pause *store.QueuePause) string {
+func explainState(t *Task, workers []store.Process, attempts []Attempt, conditions lifecycle.Conditions, pause *store.QueuePause) string {
 	last := ""
 	if len(attempts) > 0 {
 		// It may have made checkpoints since.
@@ -158,7 +158,7 @@ func children(t *Task) string {
 
 // falselyDead says how many workers ran although they had been declared dead, while that
 // may concern the task.
-func falselyDead(t *Task, workers []WorkerInfo) string {
+func falselyDead(t *Task, workers []store.Process) string {
 	n := 0
 	for _, w := range workers {
 		if w.FoundAlive != nil {
@@ -171,7 +171,7 @@ func falselyDead(t *Task, workers []WorkerInfo) string {
 	return fmt.Sprintf(" Workers that were declared dead in the last hour although they ran: %d.", n)
 }
 
-func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
+func explainClaimed(t *Task, workers []store.Process, last string) string {
 	doing := "is being prepared by"
 	if t.Status == StatusExecuting {
 		doing = "is running on"
@@ -180,11 +180,11 @@ func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 	if t.Control != ControlNone {
 		request = fmt.Sprintf("; %s%s was requested and takes effect at the next batch boundary", t.Control, by(t))
 	}
-	i := slices.IndexFunc(workers, func(w WorkerInfo) bool { return w.ID == t.Worker })
+	i := slices.IndexFunc(workers, func(w store.Process) bool { return w.ID == t.Worker })
 	if i >= 0 && workers[i].Ended != nil {
 		return fmt.Sprintf("Its worker %s has ended (%s); any other worker will take it over%s%s.", t.Worker, workers[i].EndReason, request, last)
 	}
-	if i < 0 || !workers[i].Alive {
+	if i < 0 || !workers[i].Alive() {
 		silent := "an unknown time"
 		if i >= 0 {
 			silent = round(workers[i].Silence)
@@ -195,10 +195,10 @@ func explainClaimed(t *Task, workers []WorkerInfo, last string) string {
 }
 
 // able counts the live workers that can run a task, and says why none can.
-func able(t *Task, workers []WorkerInfo) (n int, why string) {
+func able(t *Task, workers []store.Process) (n int, why string) {
 	alive, safe, knows, reads, serves := 0, 0, 0, 0, 0
 	for _, w := range workers {
-		if !w.Alive || w.Draining {
+		if !w.Alive() || w.Draining {
 			continue
 		}
 		if w.SafeMode {

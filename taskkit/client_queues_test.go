@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A running task of a paused queue ends, a waiting one waits, one that is to end does, and all goes
@@ -29,7 +30,7 @@ func TestPausedQueue(t *testing.T) {
 		c, ctx, ann := clientOf(db), t.Context(), uuid.New()
 		running := submitted(t, db, k, countSpec{Items: 1})
 		<-entered
-		if err := c.PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithActor(ann), taskkit.WithReason("upgrade")); err != nil {
+		if err := taskops.New(c).PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithActor(ann), taskkit.WithReason("upgrade")); err != nil {
 			t.Fatal(err)
 		}
 		waiting := submitted(t, db, k, countSpec{Items: 1})
@@ -45,7 +46,7 @@ func TestPausedQueue(t *testing.T) {
 		if task, err := c.Wait(testdb.Within(t), running, nil); err != nil || !task.Partial {
 			t.Fatalf("the task that was stopped in a paused queue is %+v, %v", task, err)
 		}
-		queues, err := c.Queues(ctx)
+		queues, err := taskops.New(c).Queues(ctx)
 		if err != nil || len(queues) != 1 {
 			t.Fatalf("queues %+v, %v", queues, err)
 		}
@@ -56,7 +57,7 @@ func TestPausedQueue(t *testing.T) {
 		if len(entered) > 0 {
 			t.Errorf("task %s was claimed from a paused queue", <-entered)
 		}
-		if err := c.ResumeQueue(ctx, taskkit.DefaultQueue); err != nil {
+		if err := taskops.New(c).ResumeQueue(ctx, taskkit.DefaultQueue); err != nil {
 			t.Fatal(err)
 		}
 		if id := <-entered; id != waiting {
@@ -66,7 +67,7 @@ func TestPausedQueue(t *testing.T) {
 		if _, err := c.Wait(testdb.Within(t), waiting, nil); err != nil {
 			t.Error(err)
 		}
-		if queues, err = c.Queues(ctx); err != nil || queues[0].Paused || queues[0].ResumedDate == nil || queues[0].Waiting != 0 {
+		if queues, err = taskops.New(c).Queues(ctx); err != nil || queues[0].Paused || queues[0].ResumedDate == nil || queues[0].Waiting != 0 {
 			t.Errorf("the queue is %+v, %v", queues, err)
 		}
 	})
@@ -77,10 +78,10 @@ func TestPauseQueueRefused(t *testing.T) {
 	t.Parallel()
 	c := taskkit.NewClient(nil)
 	for what, err := range map[string]error{
-		"no name":  c.PauseQueue(t.Context(), ""),
-		"NUL":      c.ResumeQueue(t.Context(), "a\x00"),
-		"skip":     c.PauseQueue(t.Context(), "a", taskkit.WithSkip()),
-		"no limit": c.ResumeQueue(t.Context(), "a", taskkit.StopAfter("5")),
+		"no name":  taskops.New(c).PauseQueue(t.Context(), ""),
+		"NUL":      taskops.New(c).ResumeQueue(t.Context(), "a\x00"),
+		"skip":     taskops.New(c).PauseQueue(t.Context(), "a", taskkit.WithSkip()),
+		"no limit": taskops.New(c).ResumeQueue(t.Context(), "a", taskkit.StopAfter("5")),
 	} {
 		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
 			t.Errorf("%s: %v, want an OptionError", what, err)
@@ -98,7 +99,7 @@ func TestSafeModeShown(t *testing.T) {
 		c := clientOf(db)
 		id := submitted(t, db, countKind, countSpec{Items: 1})
 		until(t, "the worker is shown in safe mode", func() bool {
-			workers, err := c.Workers(t.Context())
+			workers, err := taskops.New(c).Workers(t.Context())
 			// Others see its row before it knows itself that it has registered.
 			return err == nil && len(workers) == 1 && workers[0].SafeMode && workers[0].Alive && len(r.all()) > 0
 		})

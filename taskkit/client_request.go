@@ -88,10 +88,6 @@ func (c *Client) SetPriority(ctx context.Context, id ID, p Priority, opts ...Req
 }
 
 func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, opts []RequestOption) (*Task, error) {
-	op, err := c.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
 	r := requestOptions{Request: store.Request{Action: action}}
 	for _, o := range opts {
 		o.applyRequest(&r)
@@ -102,6 +98,15 @@ func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, op
 	if r.Skip && action != lifecycle.ActRetry {
 		return nil, &OptionError{"WithSkip", "only Retry can skip an item"}
 	}
+	return c.send(ctx, id, r.Request)
+}
+
+// send makes a request of a task, and passes it on to its children.
+func (c *Client) send(ctx context.Context, id ID, r store.Request) (*Task, error) {
+	op, err := c.tables(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if r.StopAfter != (lifecycle.StopPolicy{}) {
 		switch buckets, err := hasBuckets(ctx, op, id); {
 		case err != nil:
@@ -110,7 +115,7 @@ func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, op
 			return nil, &OptionError{"StopAfter", fmt.Sprintf("task %s has buckets, and a limit counts the items of one task: give it to a bucket, or set stopafter= in the directive, which holds for each", id)}
 		}
 	}
-	t, err := op.Request(ctx, id, r.Request)
+	t, err := op.Request(ctx, id, r)
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}

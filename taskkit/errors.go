@@ -322,7 +322,6 @@ func public(err error) error {
 		parent  *store.ParentError
 		needed  *store.NeededError
 		spec    *SpecError
-		planned *ScheduleError
 	)
 	switch {
 	case err == nil:
@@ -333,10 +332,6 @@ func public(err error) error {
 		return ErrNotFound
 	case errors.Is(err, store.ErrExpired):
 		return ErrExpired
-	case errors.Is(err, store.ErrNoSchedule):
-		return ErrNoSchedule
-	case errors.As(err, &planned):
-		return planned
 	case errors.As(err, &schema):
 		return &SchemaError{Schema: schema.Schema, Have: schema.Have, Want: schema.Want, err: schema}
 	case errors.As(err, &state):

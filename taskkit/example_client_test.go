@@ -129,23 +129,6 @@ func ExampleClient_Items() {
 	// Emmy asleep
 }
 
-// Workers lists the live workers, and those that ended in the last hour and why.
-func ExampleClient_Workers() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-	runToEnd(db, r, id, taskkit.Config{Slots: 4})
-	workers, err := taskkit.NewClient(db).Workers(ctx)
-	for _, w := range workers {
-		fmt.Println(w.Kinds, w.Queues, w.Slots, "alive:", w.Alive)
-	}
-	fmt.Println(err)
-	// Output:
-	// map[greet:[1]] [default] 4 alive: false
-	// <nil>
-}
-
 func ExampleClient_Counts() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
@@ -162,40 +145,4 @@ func ExampleGet() {
 	task, err := taskkit.Get(ctx, taskkit.NewClient(db), greetKind, id)
 	fmt.Println(task.Task.Status, task.Spec.People, task.State.Greeted, err)
 	// Output: QUEUED [Ada Kurt] 0 <nil>
-}
-
-// While a queue is paused its tasks wait, and whoever asks learns why.
-func ExampleClient_PauseQueue() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	client := taskkit.NewClient(db)
-	_, _ = taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-	_ = client.PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithReason("the mail server is down"))
-	queues, err := client.Queues(ctx)
-	fmt.Println(queues[0].Name, queues[0].Paused, queues[0].PausedReason, queues[0].Waiting, err)
-	fmt.Println(client.ResumeQueue(ctx, taskkit.DefaultQueue))
-	// Output:
-	// default true the mail server is down 1 <nil>
-	// <nil>
-}
-
-// Tasks that have failed for the same reason are retried together once the reason is gone.
-func ExampleClient_RetryDead() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	client := taskkit.NewClient(db)
-	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
-		return taskkit.More, taskkit.Permanent("mail_server_down", nil)
-	})
-	for range 2 {
-		id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-		runToEnd(db, r, id, taskkit.Config{})
-	}
-	groups, _ := client.Dead(ctx, taskkit.DeadFilter{})
-	fmt.Println(groups[0].Code, groups[0].Tasks)
-	report, err := client.RetryDead(ctx, taskkit.DeadFilter{Code: groups[0].Code}, taskkit.WithReason("it is up again"))
-	fmt.Println(report.Done, report.Refused, err)
-	// Output:
-	// mail_server_down 2
-	// 2 0 <nil>
 }

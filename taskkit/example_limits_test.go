@@ -54,26 +54,6 @@ func ExampleWithLimit() {
 	// Output: a limit of 0 is refused
 }
 
-func ExampleClient_SetLimit() {
-	ctx := context.Background()
-	db := exampleDB()
-	defer db.Close()
-	client := taskkit.NewClient(db)
-	if err := client.SetLimit(ctx, "mail server", 2, taskkit.WithActor(taskkit.SystemOwner)); err != nil {
-		fmt.Println(err)
-		return
-	}
-	limits, err := client.Limits(ctx, "", 100)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, l := range limits {
-		fmt.Printf("%s: at most %d, %d execute, %d wait\n", l.Key, l.AtMost, l.Executing, l.Waiting)
-	}
-	// Output: mail server: at most 2, 0 execute, 0 wait
-}
-
 func ExampleWithWindow() {
 	ctx := context.Background()
 	db := exampleDB()

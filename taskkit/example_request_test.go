@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -68,30 +67,4 @@ func ExampleClient_Delete() {
 	events, _ := client.Events(ctx, id, 1)
 	fmt.Println(errors.Is(err, taskkit.ErrNotFound), events[0].Action)
 	// Output: true delete
-}
-
-// Events are kept until they are pruned, a page in each transaction.
-func ExampleClient_PruneEvents() {
-	db, ctx := exampleDB(), context.Background()
-	defer db.Close()
-	client := taskkit.NewClient(db)
-	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-	_, _ = client.Pause(ctx, id)
-	const page = 1000
-	for {
-		n, err := client.PruneEvents(ctx, 90*24*time.Hour, page)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println("deleted", n)
-		if n < page {
-			break
-		}
-	}
-	events, err := client.Events(ctx, id, 1)
-	fmt.Println("kept", len(events), err)
-	// Output:
-	// deleted 0
-	// kept 1 <nil>
 }

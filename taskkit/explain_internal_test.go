@@ -10,14 +10,14 @@ import (
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	worker := func(kinds map[string][]int, queues ...string) WorkerInfo {
-		return WorkerInfo{ID: "w", Alive: true, Kinds: kinds, Queues: queues}
+	worker := func(kinds map[string][]int, queues ...string) store.Process {
+		return store.Process{ID: "w", DeadAfter: time.Minute, Kinds: kinds, Queues: queues}
 	}
 	able := worker(map[string][]int{"mail": {1, 2}}, "default")
-	dead := WorkerInfo{ID: "w", Silence: 90 * time.Second}
+	dead := store.Process{ID: "w", Silence: 90 * time.Second}
 	now := time.Now()
-	ended := WorkerInfo{ID: "w", Ended: &now, EndReason: "its presence lock was free"}
-	falsely := WorkerInfo{ID: "v", Ended: &now, FoundAlive: &now}
+	ended := store.Process{ID: "w", Ended: &now, EndReason: "its presence lock was free"}
+	falsely := store.Process{ID: "v", Ended: &now, FoundAlive: &now}
 	task := func(s Status, change func(*Task)) *Task {
 		k := &Task{
 			Kind: "mail", Revision: 2, Queue: "default", Status: s, Worker: "w", Checkpoints: 3,
@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 	last := []Attempt{{Code: "database", Checkpoint: 3}}
 	for name, tc := range map[string]struct {
 		task       *Task
-		workers    []WorkerInfo
+		workers    []store.Process
 		attempts   []Attempt
 		want       string
 		conditions lifecycle.Conditions
@@ -45,30 +45,30 @@ func TestExplain(t *testing.T) {
 		"stopped":  {task(StatusCompleted, func(k *Task) { k.Partial, k.ControlReason = true, "wrong people" }), nil, nil, "It was stopped (wrong people) after 5 of 10 items, 1 of them failed; what it did until then stays.", none},
 		"failure":  {task(StatusFailure, func(k *Task) { k.StatusDetail = "gone: x" }), nil, nil, "It failed after 5 of 10 items, 1 of them failed: gone: x. Retry continues from checkpoint 3.", none},
 		"error":    {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), nil, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
-		"running":  {task(StatusExecuting, nil), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed.", none},
-		"stopping": {task(StatusExecuting, func(k *Task) { k.Control = ControlStop }), []WorkerInfo{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed; STOP was requested and takes effect at the next batch boundary.", none},
-		"orphan":   {task(StatusExecuting, nil), []WorkerInfo{dead}, nil, "Its worker w has been silent for 1m30s; any other worker will take it over.", none},
-		"ended":    {task(StatusExecuting, nil), []WorkerInfo{ended}, nil, "Its worker w has ended (its presence lock was free); any other worker will take it over.", none},
-		"falsely":  {task(StatusQueued, nil), []WorkerInfo{able, falsely}, nil, "It is due and waits for a free slot; live workers that can take it: 1. Workers that were declared dead in the last hour although they ran: 1.", none},
-		"long ago": {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), []WorkerInfo{falsely}, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
-		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []WorkerInfo{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
+		"running":  {task(StatusExecuting, nil), []store.Process{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed.", none},
+		"stopping": {task(StatusExecuting, func(k *Task) { k.Control = ControlStop }), []store.Process{able}, nil, "It is running on worker w, at checkpoint 3 with 5 of 10 items, 1 of them failed; STOP was requested and takes effect at the next batch boundary.", none},
+		"orphan":   {task(StatusExecuting, nil), []store.Process{dead}, nil, "Its worker w has been silent for 1m30s; any other worker will take it over.", none},
+		"ended":    {task(StatusExecuting, nil), []store.Process{ended}, nil, "Its worker w has ended (its presence lock was free); any other worker will take it over.", none},
+		"falsely":  {task(StatusQueued, nil), []store.Process{able, falsely}, nil, "It is due and waits for a free slot; live workers that can take it: 1. Workers that were declared dead in the last hour although they ran: 1.", none},
+		"long ago": {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), []store.Process{falsely}, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
+		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []store.Process{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
 		"limited": {
 			task(StatusQueued, func(k *Task) {
 				k.Wait, k.WaitingReason = 1<<60, `waits for a place under the limit "a": at most 1 at once`
 			}),
-			[]WorkerInfo{able},
+			[]store.Process{able},
 			last,
 			`It waits for a place under the limit "a": at most 1 at once; its last attempt failed with database at checkpoint 3.`, none,
 		},
 		"throttled": {
 			task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 3*time.Second, "throttled: autovacuum works on table people" }),
-			[]WorkerInfo{able},
+			[]store.Process{able},
 			nil,
 			"It is throttled: autovacuum works on table people. It waits at checkpoint 3 with 5 of 10 items, 1 of them failed, and its indicators are read again 3s from now.", none,
 		},
 		"throttled, due": {
 			task(StatusQueued, func(k *Task) { k.WaitingReason = "throttled: mails: 12 wait" }),
-			[]WorkerInfo{able},
+			[]store.Process{able},
 			nil,
 			"It is throttled: mails: 12 wait. It waits at checkpoint 3 with 5 of 10 items, 1 of them failed, and its indicators are read again now.", none,
 		},
@@ -90,14 +90,14 @@ func TestExplain(t *testing.T) {
 			lifecycle.Conditions{Canary: 5},
 		},
 		"before its canary": {paused("lunch"), nil, nil, "It is paused (lunch) at checkpoint 3; resume continues it.", lifecycle.Conditions{Canary: 6}},
-		"later":             {task(StatusQueued, func(k *Task) { k.Wait, k.Reason, k.WaitingReason = 20*time.Second, "asked", "retry" }), []WorkerInfo{able}, last, "It waits for its time, 20s from now (retry); its last attempt failed with database at checkpoint 3.", none},
-		"since":             {task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 20*time.Second, "asked to continue later" }), []WorkerInfo{able}, []Attempt{{Code: "database", Checkpoint: 1}}, "It waits for its time, 20s from now (asked to continue later).", none},
-		"slots":             {task(StatusQueued, nil), []WorkerInfo{able}, nil, "It is due and waits for a free slot; live workers that can take it: 1.", none},
-		"nobody":            {task(StatusQueued, nil), []WorkerInfo{dead}, nil, "It is due but no worker can take it: no worker is alive.", none},
-		"safe mode":         {task(StatusQueued, nil), []WorkerInfo{{Alive: true, SafeMode: true, Kinds: able.Kinds, Queues: able.Queues}}, nil, "It is due but no worker can take it: all live workers (1) are in safe mode and claim nothing.", none},
-		"kind":              {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"fax": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker (of 1) knows the kind mail.", none},
-		"revision":          {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker reads revision 2 of mail.", none},
-		"queue":             {task(StatusQueued, nil), []WorkerInfo{worker(map[string][]int{"mail": {2}}, "night")}, nil, "It is due but no worker can take it: no live worker that knows mail serves the queue default.", none},
+		"later":             {task(StatusQueued, func(k *Task) { k.Wait, k.Reason, k.WaitingReason = 20*time.Second, "asked", "retry" }), []store.Process{able}, last, "It waits for its time, 20s from now (retry); its last attempt failed with database at checkpoint 3.", none},
+		"since":             {task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 20*time.Second, "asked to continue later" }), []store.Process{able}, []Attempt{{Code: "database", Checkpoint: 1}}, "It waits for its time, 20s from now (asked to continue later).", none},
+		"slots":             {task(StatusQueued, nil), []store.Process{able}, nil, "It is due and waits for a free slot; live workers that can take it: 1.", none},
+		"nobody":            {task(StatusQueued, nil), []store.Process{dead}, nil, "It is due but no worker can take it: no worker is alive.", none},
+		"safe mode":         {task(StatusQueued, nil), []store.Process{{DeadAfter: time.Minute, SafeMode: true, Kinds: able.Kinds, Queues: able.Queues}}, nil, "It is due but no worker can take it: all live workers (1) are in safe mode and claim nothing.", none},
+		"kind":              {task(StatusQueued, nil), []store.Process{worker(map[string][]int{"fax": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker (of 1) knows the kind mail.", none},
+		"revision":          {task(StatusQueued, nil), []store.Process{worker(map[string][]int{"mail": {1}}, "default")}, nil, "It is due but no worker can take it: no live worker reads revision 2 of mail.", none},
+		"queue":             {task(StatusQueued, nil), []store.Process{worker(map[string][]int{"mail": {2}}, "night")}, nil, "It is due but no worker can take it: no live worker that knows mail serves the queue default.", none},
 	} {
 		if got := explain(tc.task, tc.workers, tc.attempts, tc.conditions, nil); got != tc.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, tc.want)
@@ -119,7 +119,7 @@ func TestExplain(t *testing.T) {
 		"later":  {task(StatusQueued, func(k *Task) { k.Wait = 20 * time.Second }), "It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed, and not before its time, 20s from now."},
 		"to end": {task(StatusQueued, func(k *Task) { k.Control = ControlStop }), "It is due and waits for a free slot; live workers that can take it: 1."},
 	} {
-		if got := explain(tc.task, []WorkerInfo{able}, nil, none, closed); got != tc.want {
+		if got := explain(tc.task, []store.Process{able}, nil, none, closed); got != tc.want {
 			t.Errorf("%s in a paused queue:\n got %s\nwant %s", name, got, tc.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // filterMost bounds the lists of a filter. The databases differ in how many
@@ -33,12 +34,35 @@ func (f *Filter) check() error {
 			return err
 		}
 	}
-	for _, t := range [][2]string{{"Queue", f.Queue}, {"Reference", f.Reference}, {"UniqueKey", f.UniqueKey}} {
+	for _, t := range [][2]string{{"Queue", f.Queue}, {"Reference", f.Reference}, {"UniqueKey", f.UniqueKey}, {"Code", f.Code}} {
 		if err := checkFilterText(t[0], t[1]); err != nil {
 			return err
 		}
 	}
+	if f.EndedFor < 0 {
+		return &OptionError{"Filter.EndedFor", "it is negative: use a positive duration, such as 24*time.Hour"}
+	}
 	return nil
+}
+
+// store checks the filter and returns it for the store.
+func (f *Filter) store() (store.Filter, error) {
+	if err := f.check(); err != nil {
+		return store.Filter{}, err
+	}
+	sf := store.Filter{
+		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
+		UniqueKey: f.UniqueKey, Code: f.Code, EndedFor: f.EndedFor,
+		Parent: f.Parent, Follows: f.Follows, Previews: f.Previews, Before: f.Before, Limit: f.Limit,
+	}
+	for _, s := range f.Statuses {
+		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))
+	}
+	if sf.Limit <= 0 {
+		sf.Limit = 50
+	}
+	sf.Limit = min(sf.Limit, 1000)
+	return sf, nil
 }
 
 func checkFilterText(field, v string) error {

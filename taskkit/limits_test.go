@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // gauge counts what executes at once, by key.
@@ -97,7 +99,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 		until(t, "nobody has a place", func() bool {
-			uses, err := clientOf(db).Limits(t.Context(), "", 100)
+			uses, err := taskops.New(clientOf(db)).Limits(t.Context(), "", 100)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,8 +149,8 @@ func TestLimitIsChanged(t *testing.T) {
 			}
 		}
 		until(t, "the others wait for a place", waiting(second, third, fourth))
-		uses, err := clientOf(db).Limits(t.Context(), "", 100)
-		if err != nil || len(uses) != 1 || uses[0] != (taskkit.LimitUse{Key: "one", AtMost: 1, Executing: 1, Waiting: 3}) {
+		uses, err := taskops.New(clientOf(db)).Limits(t.Context(), "", 100)
+		if err != nil || len(uses) != 1 || uses[0] != (taskops.LimitUse{Key: "one", AtMost: 1, Executing: 1, Waiting: 3}) {
 			t.Fatalf("limits: %+v, %v", uses, err)
 		}
 		free := submitted(t, db, k, countSpec{}) // the other slot is free
@@ -166,14 +168,14 @@ func TestLimitIsChanged(t *testing.T) {
 		if id := receive(t, running); id != third {
 			t.Fatalf("task %s runs, want %s, the first that waits", id, third)
 		}
-		if err := clientOf(db).SetLimit(t.Context(), "one", 2, taskkit.WithActor(taskkit.SystemOwner)); err != nil {
+		if err := taskops.New(clientOf(db)).SetLimit(t.Context(), "one", 2, taskkit.WithActor(taskkit.SystemOwner)); err != nil {
 			t.Fatal(err)
 		}
 		if id := receive(t, running); id != fourth {
 			t.Fatalf("task %s runs, want %s", id, fourth)
 		}
-		uses, err = clientOf(db).Limits(t.Context(), "", 100)
-		if err != nil || len(uses) != 1 || uses[0] != (taskkit.LimitUse{Key: "one", AtMost: 2, Set: true, Executing: 2}) {
+		uses, err = taskops.New(clientOf(db)).Limits(t.Context(), "", 100)
+		if err != nil || len(uses) != 1 || uses[0] != (taskops.LimitUse{Key: "one", AtMost: 2, Set: true, Executing: 2}) {
 			t.Errorf("limits: %+v, %v", uses, err)
 		}
 		close(release)
@@ -182,7 +184,7 @@ func TestLimitIsChanged(t *testing.T) {
 				t.Errorf("task %s: %s %s", id, task.Status, task.StatusDetail)
 			}
 		}
-		if err := clientOf(db).SetLimit(t.Context(), "one", 0); err != nil {
+		if err := taskops.New(clientOf(db)).SetLimit(t.Context(), "one", 0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -199,7 +201,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		for problem, opts := range map[string][]taskkit.SubmitOption{
 			"at least 1 task":    {taskkit.WithLimit("key", 0)},
 			"at most -1":         {taskkit.WithLimit("key", -1)},
-			"up to 2147483647":   {taskkit.WithLimit("key", taskkit.HighestLimit+1)},
+			"up to 2147483647":   {taskkit.WithLimit("key", math.MaxInt32+1)},
 			"empty":              {taskkit.WithLimit("", 1)},
 			"201 bytes":          {taskkit.WithLimit(strings.Repeat("k", 201), 1)},
 			"NUL":                {taskkit.WithLimit("a\x00", 1)},
@@ -214,7 +216,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		}
 		for key, n := range map[string]int{"": 1, "key": -1} {
 			var wrong *taskkit.OptionError
-			if err := clientOf(db).SetLimit(t.Context(), key, n); !errors.As(err, &wrong) {
+			if err := taskops.New(clientOf(db)).SetLimit(t.Context(), key, n); !errors.As(err, &wrong) {
 				t.Errorf("set %q to %d: got %v", key, n, err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // presences runs two workers until both have presence or have said that they cannot, and returns
@@ -23,7 +24,7 @@ func presences(t *testing.T, db *testdb.DB, wantUnknown int, change func(*taskki
 		defer started(t, db, registered(countKind, counting("w")), c)()
 	}
 	until(t, "the workers have presence or not", func() bool {
-		workers, err := clientOf(db).Workers(t.Context())
+		workers, err := taskops.New(clientOf(db)).Workers(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

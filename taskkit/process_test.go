@@ -13,6 +13,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A worker is stopped with SIGSTOP inside a batch. Another takes its task over
@@ -51,7 +52,7 @@ func TestStoppedWorkerCommitsNothing(t *testing.T) {
 		// The first worker notices, begins anew under another identity, and is
 		// alive: by then its batch has tried to commit.
 		until(t, "first has begun anew", func() bool {
-			ws, err := clientOf(db).Workers(t.Context())
+			ws, err := taskops.New(clientOf(db)).Workers(t.Context())
 			if err != nil {
 				t.Fatalf("read workers: %v", err)
 			}
@@ -95,7 +96,7 @@ func TestRollingRestart(t *testing.T) {
 		workers := []*process{begin(), begin(), begin()}
 		alive := func(n int) {
 			until(t, "workers are up", func() bool {
-				ws, err := clientOf(db).Workers(t.Context())
+				ws, err := taskops.New(clientOf(db)).Workers(t.Context())
 				if err != nil {
 					t.Fatalf("read workers: %v", err)
 				}
@@ -109,7 +110,7 @@ func TestRollingRestart(t *testing.T) {
 			})
 		}
 		left := func() (n int) {
-			ws, err := clientOf(db).Workers(t.Context())
+			ws, err := taskops.New(clientOf(db)).Workers(t.Context())
 			if err != nil {
 				t.Fatalf("read workers: %v", err)
 			}

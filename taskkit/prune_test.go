@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // Old events are deleted and young ones are kept, while every plain DELETE of an
@@ -34,7 +35,7 @@ VALUES ($1, $2, '2020-01-01 00:00:00.000', 'pause', 'QUEUED')`, uuid.Must(uuid.N
 			olderThan time.Duration
 			limit     int
 		}{{0, 1}, {-time.Hour, 1}, {time.Hour, 0}, {time.Hour, -1}} {
-			n, err := c.PruneEvents(t.Context(), wrong.olderThan, wrong.limit)
+			n, err := taskops.New(c).PruneEvents(t.Context(), wrong.olderThan, wrong.limit)
 			if _, ok := errors.AsType[*taskkit.OptionError](err); !ok || n != 0 {
 				t.Errorf("%+v: %d, %v; want *OptionError", wrong, n, err)
 			}
@@ -58,7 +59,7 @@ VALUES ($1, $2, '2020-01-01 00:00:00.000', 'pause', 'QUEUED')`, uuid.Must(uuid.N
 		})
 		total := 0
 		for total < events && t.Context().Err() == nil {
-			n, err := c.PruneEvents(t.Context(), 24*time.Hour, 7)
+			n, err := taskops.New(c).PruneEvents(t.Context(), 24*time.Hour, 7)
 			if err != nil || n > 7 {
 				t.Errorf("%d events deleted, %v; want at most 7", n, err)
 				break
@@ -67,7 +68,7 @@ VALUES ($1, $2, '2020-01-01 00:00:00.000', 'pause', 'QUEUED')`, uuid.Must(uuid.N
 		}
 		close(pruned)
 		attack.Wait()
-		if n, err := c.PruneEvents(t.Context(), 24*time.Hour, 7); n != 0 || err != nil || total != events {
+		if n, err := taskops.New(c).PruneEvents(t.Context(), 24*time.Hour, 7); n != 0 || err != nil || total != events {
 			t.Errorf("%d events deleted, then %d, %v; want %d, then 0", total, n, err, events)
 		}
 		if es, err := c.Events(t.Context(), id, 10); err != nil || len(es) != 1 {
@@ -96,7 +97,7 @@ func TestPruneEventsInTransaction(t *testing.T) {
 		c := taskkit.NewClient(tx, taskkit.WithSchema(schemaOf(db)))
 		n := 0
 		until(t, "the event is old enough", func() bool {
-			n, err = c.PruneEvents(t.Context(), time.Millisecond, 10)
+			n, err = taskops.New(c).PruneEvents(t.Context(), time.Millisecond, 10)
 			return n > 0 || err != nil
 		})
 		if n != 1 || err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
-	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // removals keeps what workers say that they have removed.

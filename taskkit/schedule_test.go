@@ -17,6 +17,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskops"
 )
 
 var nightlyKind = newKind[countSpec, countState]("nightly_count", 1)
@@ -31,18 +32,18 @@ func endsAtOnce(k *taskkit.Kind[countSpec, countState, string]) *taskkit.Registr
 }
 
 // planned makes a schedule.
-func planned(tb testing.TB, db *testdb.DB, name string, s taskkit.Schedule, opts ...taskkit.SubmitOption) *taskkit.ScheduleInfo {
+func planned(tb testing.TB, db *testdb.DB, name string, s taskops.Schedule, opts ...taskkit.SubmitOption) *taskops.ScheduleInfo {
 	tb.Helper()
 	opts = append(opts, taskkit.WithSchema(schemaOf(db)))
-	if err := taskkit.SetSchedule(tb.Context(), db, nightlyKind, name, countSpec{Items: 1}, s, opts...); err != nil {
+	if err := taskops.SetSchedule(tb.Context(), db, nightlyKind, name, countSpec{Items: 1}, s, opts...); err != nil {
 		tb.Fatal(err)
 	}
 	return schedule(tb, db, name)
 }
 
-func schedule(tb testing.TB, db *testdb.DB, name string) *taskkit.ScheduleInfo {
+func schedule(tb testing.TB, db *testdb.DB, name string) *taskops.ScheduleInfo {
 	tb.Helper()
-	s, err := clientOf(db).Schedule(tb.Context(), name)
+	s, err := taskops.New(clientOf(db)).Schedule(tb.Context(), name)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -90,10 +91,10 @@ func TestScheduleMisfires(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person, other := uuid.New(), uuid.New()
-		planned(t, db, "once", taskkit.Schedule{Cron: "0 * * * *"}, taskkit.OwnedBy(person), taskkit.RunAs(other), taskkit.WithPriority(taskkit.PriorityLow))
-		planned(t, db, "all", taskkit.Schedule{Cron: "0 * * * *", Misfire: taskkit.MisfireAll})
-		planned(t, db, "forget", taskkit.Schedule{Cron: "0 * * * *", Misfire: taskkit.MisfireForget})
-		planned(t, db, "later", taskkit.Schedule{Cron: "0 0 29 2 *"})
+		planned(t, db, "once", taskops.Schedule{Cron: "0 * * * *"}, taskkit.OwnedBy(person), taskkit.RunAs(other), taskkit.WithPriority(taskkit.PriorityLow))
+		planned(t, db, "all", taskops.Schedule{Cron: "0 * * * *", Misfire: taskops.MisfireAll})
+		planned(t, db, "forget", taskops.Schedule{Cron: "0 * * * *", Misfire: taskops.MisfireForget})
+		planned(t, db, "later", taskops.Schedule{Cron: "0 0 29 2 *"})
 		// In the second minute of an hour, at the earliest, every fire of that hour is late.
 		first := time.Now().UTC().Truncate(time.Hour).Add(-3 * time.Hour)
 		for _, name := range []string{"once", "all", "forget"} {
@@ -156,11 +157,11 @@ func TestSetScheduleAgain(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person := uuid.New()
-		nightly := taskkit.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
+		nightly := taskops.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
 		var wg sync.WaitGroup
 		for range 4 { // several instances of a program start
 			wg.Go(func() {
-				if err := taskkit.SetSchedule(t.Context(), db, nightlyKind, "nightly", countSpec{Items: 1}, nightly, taskkit.WithSchema(schemaOf(db))); err != nil {
+				if err := taskops.SetSchedule(t.Context(), db, nightlyKind, "nightly", countSpec{Items: 1}, nightly, taskkit.WithSchema(schemaOf(db))); err != nil {
 					t.Error(err)
 				}
 			})
@@ -168,10 +169,10 @@ func TestSetScheduleAgain(t *testing.T) {
 		wg.Wait()
 		made := schedule(t, db, "nightly")
 		if made.Version != 1 || made.CreatedBy != taskkit.SystemOwner || made.Owner != taskkit.SystemOwner || string(made.SpecJSON) != `{"items":1}` ||
-			len(made.Fires) != 5 || made.Queue != "default" || made.Misfire != taskkit.MisfireOnce {
+			len(made.Fires) != 5 || made.Queue != "default" || made.Misfire != taskops.MisfireOnce {
 			t.Errorf("made: %+v", made)
 		}
-		paused, err := clientOf(db).PauseSchedule(t.Context(), "nightly", taskkit.WithActor(person), taskkit.WithReason("holidays"))
+		paused, err := taskops.New(clientOf(db)).PauseSchedule(t.Context(), "nightly", taskkit.WithActor(person), taskkit.WithReason("holidays"))
 		if err != nil || !paused.Paused || paused.PausedBy != person || paused.PausedReason != "holidays" || paused.ModifiedBy != person {
 			t.Fatalf("paused: %+v, %v", paused, err)
 		}
@@ -183,26 +184,26 @@ func TestSetScheduleAgain(t *testing.T) {
 		if changed.Version != paused.Version+1 || !changed.Paused || *changed.Next != *again.Next || changed.Priority != taskkit.PriorityIdle || changed.ModifiedBy != person {
 			t.Errorf("another priority: %+v", changed)
 		}
-		moved := planned(t, db, "nightly", taskkit.Schedule{Cron: "H 5 * * *", Zone: "Europe/Oslo"})
+		moved := planned(t, db, "nightly", taskops.Schedule{Cron: "H 5 * * *", Zone: "Europe/Oslo"})
 		if !moved.Paused || moved.Next.Wall[11:13] != "05" {
 			t.Errorf("another time: %+v", moved)
 		}
-		resumed, err := clientOf(db).ResumeSchedule(t.Context(), "nightly")
+		resumed, err := taskops.New(clientOf(db)).ResumeSchedule(t.Context(), "nightly")
 		if err != nil || resumed.Paused || resumed.PausedReason != "" || resumed.PausedBy != uuid.Nil {
 			t.Errorf("resumed: %+v, %v", resumed, err)
 		}
-		all, err := clientOf(db).Schedules(t.Context())
+		all, err := taskops.New(clientOf(db)).Schedules(t.Context())
 		if err != nil || len(all) != 1 || all[0].Name != "nightly" || all[0].Next.Wall != moved.Next.Wall {
 			t.Errorf("all: %v, %v", all, err)
 		}
-		if err := clientOf(db).DeleteSchedule(t.Context(), "nightly"); err != nil {
+		if err := taskops.New(clientOf(db)).DeleteSchedule(t.Context(), "nightly"); err != nil {
 			t.Error(err)
 		}
-		_, err = clientOf(db).Schedule(t.Context(), "nightly")
-		if !errors.Is(err, taskkit.ErrNoSchedule) || !errors.Is(clientOf(db).DeleteSchedule(t.Context(), "night\x00ly"), taskkit.ErrNoSchedule) {
+		_, err = taskops.New(clientOf(db)).Schedule(t.Context(), "nightly")
+		if !errors.Is(err, taskops.ErrNoSchedule) || !errors.Is(taskops.New(clientOf(db)).DeleteSchedule(t.Context(), "night\x00ly"), taskops.ErrNoSchedule) {
 			t.Errorf("deleted: %v", err)
 		}
-		if _, err := clientOf(db).TriggerSchedule(t.Context(), "nightly"); !errors.Is(err, taskkit.ErrNoSchedule) {
+		if _, err := taskops.New(clientOf(db)).TriggerSchedule(t.Context(), "nightly"); !errors.Is(err, taskops.ErrNoSchedule) {
 			t.Errorf("trigger a schedule that was deleted: %v", err)
 		}
 	})
@@ -214,55 +215,55 @@ func TestSetScheduleRefused(t *testing.T) {
 	db := migrated(t, testdb.SQLite(t))
 	for name, c := range map[string]struct {
 		name  string
-		s     taskkit.Schedule
+		s     taskops.Schedule
 		field string
 	}{
-		"never":            {"s", taskkit.Schedule{Cron: "0 0 30 2 *"}, "Cron"},
-		"TZ=":              {"s", taskkit.Schedule{Cron: "TZ="}, "Cron"},
-		"CRON_TZ=":         {"s", taskkit.Schedule{Cron: "CRON_TZ=Europe/Oslo 0 2 * * *"}, "Cron"},
-		"hostile":          {"s", taskkit.Schedule{Cron: "0 0 1--100000000 * *"}, "Cron"},
-		"empty":            {"s", taskkit.Schedule{}, "Cron"},
-		"unknown zone":     {"s", taskkit.Schedule{Cron: "0 2 * * *", Zone: "Europe/Olso"}, "Zone"},
-		"Local":            {"s", taskkit.Schedule{Cron: "0 2 * * *", Zone: "Local"}, "Zone"},
-		"interval in zone": {"s", taskkit.Schedule{Cron: "@every 1h", Zone: "Europe/Oslo"}, "Zone"},
-		"policy":           {"s", taskkit.Schedule{Cron: "0 2 * * *", Misfire: "twice"}, "Misfire"},
-		"name":             {"A b", taskkit.Schedule{Cron: "0 2 * * *"}, "Name"},
-		"no name":          {"", taskkit.Schedule{Cron: "0 2 * * *"}, "Name"},
-		"long name":        {strings.Repeat("x", 10_000), taskkit.Schedule{Cron: "0 2 * * *"}, "Name"},
+		"never":            {"s", taskops.Schedule{Cron: "0 0 30 2 *"}, "Cron"},
+		"TZ=":              {"s", taskops.Schedule{Cron: "TZ="}, "Cron"},
+		"CRON_TZ=":         {"s", taskops.Schedule{Cron: "CRON_TZ=Europe/Oslo 0 2 * * *"}, "Cron"},
+		"hostile":          {"s", taskops.Schedule{Cron: "0 0 1--100000000 * *"}, "Cron"},
+		"empty":            {"s", taskops.Schedule{}, "Cron"},
+		"unknown zone":     {"s", taskops.Schedule{Cron: "0 2 * * *", Zone: "Europe/Olso"}, "Zone"},
+		"Local":            {"s", taskops.Schedule{Cron: "0 2 * * *", Zone: "Local"}, "Zone"},
+		"interval in zone": {"s", taskops.Schedule{Cron: "@every 1h", Zone: "Europe/Oslo"}, "Zone"},
+		"policy":           {"s", taskops.Schedule{Cron: "0 2 * * *", Misfire: "twice"}, "Misfire"},
+		"name":             {"A b", taskops.Schedule{Cron: "0 2 * * *"}, "Name"},
+		"no name":          {"", taskops.Schedule{Cron: "0 2 * * *"}, "Name"},
+		"long name":        {strings.Repeat("x", 10_000), taskops.Schedule{Cron: "0 2 * * *"}, "Name"},
 	} {
-		err := taskkit.SetSchedule(t.Context(), db, nightlyKind, c.name, countSpec{}, c.s)
-		if se, ok := errors.AsType[*taskkit.ScheduleError](err); !ok || se.Field != c.field || len(err.Error()) > 500 {
+		err := taskops.SetSchedule(t.Context(), db, nightlyKind, c.name, countSpec{}, c.s)
+		if se, ok := errors.AsType[*taskops.ScheduleError](err); !ok || se.Field != c.field || len(err.Error()) > 500 {
 			t.Errorf("%s: got %v, want a *ScheduleError of %s", name, err, c.field)
 		}
-		_, err = clientOf(db).SetSchedule(t.Context(), c.name, nightlyKind.Name(), json.RawMessage("{}"), c.s)
-		if se, ok := errors.AsType[*taskkit.ScheduleError](err); !ok || se.Field != c.field {
+		_, err = taskops.New(clientOf(db)).SetSchedule(t.Context(), c.name, nightlyKind.Name(), json.RawMessage("{}"), c.s)
+		if se, ok := errors.AsType[*taskops.ScheduleError](err); !ok || se.Field != c.field {
 			t.Errorf("%s, as JSON: got %v, want a *ScheduleError of %s", name, err, c.field)
 		}
 	}
-	good := taskkit.Schedule{Cron: "0 2 * * *"}
-	err := taskkit.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{Items: -1}, good)
+	good := taskops.Schedule{Cron: "0 2 * * *"}
+	err := taskops.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{Items: -1}, good)
 	if _, ok := errors.AsType[*taskkit.SpecError](err); !ok {
 		t.Errorf("a spec that breaks its rules: %v", err)
 	}
-	err = taskkit.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{}, good, taskkit.WithDelay(time.Hour), taskkit.WithUniqueKey("k"))
+	err = taskops.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{}, good, taskkit.WithDelay(time.Hour), taskkit.WithUniqueKey("k"))
 	if oe, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(oe.Problem, "WithDelay and WithUniqueKey") {
 		t.Errorf("options of a task: %v", err)
 	}
 	for name, err := range map[string]error{
-		"unknown kind": second(clientOf(db).SetSchedule(t.Context(), "s", "unknown", json.RawMessage("{}"), good)),
-		"bad kind":     second(clientOf(db).SetSchedule(t.Context(), "s", "No!", json.RawMessage("{}"), good)),
-		"no kind":      second(clientOf(db).SetSchedule(t.Context(), "s", "", nil, good)),
-		"bad spec":     second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("[1]"), good)),
-		"empty spec":   second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(""), good)),
-		"bad UTF-8":    second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("{\"a\":\"\xff\"}"), good)),
-		"NUL":          second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(`{"a":"\u0000"}`), good)),
-		"twice a name": second(clientOf(db).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(`{"a":1,"a":2}`), good)),
+		"unknown kind": second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", "unknown", json.RawMessage("{}"), good)),
+		"bad kind":     second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", "No!", json.RawMessage("{}"), good)),
+		"no kind":      second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", "", nil, good)),
+		"bad spec":     second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("[1]"), good)),
+		"empty spec":   second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(""), good)),
+		"bad UTF-8":    second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage("{\"a\":\"\xff\"}"), good)),
+		"NUL":          second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(`{"a":"\u0000"}`), good)),
+		"twice a name": second(taskops.New(clientOf(db)).SetSchedule(t.Context(), "s", nightlyKind.Name(), json.RawMessage(`{"a":1,"a":2}`), good)),
 	} {
-		if _, ok := errors.AsType[*taskkit.ScheduleError](err); !ok {
+		if _, ok := errors.AsType[*taskops.ScheduleError](err); !ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if all, err := clientOf(db).Schedules(t.Context()); err != nil || len(all) != 0 {
+	if all, err := taskops.New(clientOf(db)).Schedules(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("stored: %v, %v", all, err)
 	}
 }
@@ -274,19 +275,19 @@ func TestScheduleFails(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		stranger := newKind[countSpec, countState]("stranger", 1)
 		past := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
-		hourly := taskkit.Schedule{Cron: "0 * * * *"}
+		hourly := taskops.Schedule{Cron: "0 * * * *"}
 		planned(t, db, "good", hourly)
-		if err := taskkit.SetSchedule(t.Context(), db, stranger, "stranger", countSpec{}, hourly, taskkit.WithSchema(schemaOf(db))); err != nil {
+		if err := taskops.SetSchedule(t.Context(), db, stranger, "stranger", countSpec{}, hourly, taskkit.WithSchema(schemaOf(db))); err != nil {
 			t.Fatal(err)
 		}
 		o := new(scheduleEvents)
 		c := taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond)
 		c.Observer = o
 		started(t, db, endsAtOnce(nightlyKind), c)
-		var bad *taskkit.ScheduleInfo
+		var bad *taskops.ScheduleInfo
 		until(t, "the worker is known", func() bool {
 			var err error
-			bad, err = clientOf(db).SetSchedule(t.Context(), "bad", nightlyKind.Name(), json.RawMessage(`{"items":"many"}`), hourly)
+			bad, err = taskops.New(clientOf(db)).SetSchedule(t.Context(), "bad", nightlyKind.Name(), json.RawMessage(`{"items":"many"}`), hourly)
 			return err == nil
 		})
 		if bad.SpecJSON != nil || bad.SpecRevision != 1 {
@@ -306,7 +307,7 @@ func TestScheduleFails(t *testing.T) {
 		}
 		started(t, db, endsAtOnce(stranger), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
 		until(t, "a worker that knows the kind fires it", func() bool { return schedule(t, db, "stranger").LastFired != nil })
-		s, err := clientOf(db).SetSchedule(t.Context(), "bad", "", json.RawMessage(`{"items":2}`), taskkit.Schedule{}, taskkit.WithQueue("elsewhere"))
+		s, err := taskops.New(clientOf(db)).SetSchedule(t.Context(), "bad", "", json.RawMessage(`{"items":2}`), taskops.Schedule{}, taskkit.WithQueue("elsewhere"))
 		if err != nil || s.LastError != "" || s.Cron != hourly.Cron || s.Queue != "elsewhere" || s.Kind != nightlyKind.Name() {
 			t.Errorf("mended: %+v, %v", s, err)
 		}
@@ -342,12 +343,12 @@ func TestSchedulePanics(t *testing.T) {
 				return taskkit.Done, nil
 			},
 		}), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
-		hourly := taskkit.Schedule{Cron: "0 * * * *"}
+		hourly := taskops.Schedule{Cron: "0 * * * *"}
 		until(t, "the worker is known", func() bool {
-			_, err := clientOf(db).SetSchedule(t.Context(), "bad", k.Name(), json.RawMessage(` {"fuse":"lit"}`), hourly)
+			_, err := taskops.New(clientOf(db)).SetSchedule(t.Context(), "bad", k.Name(), json.RawMessage(` {"fuse":"lit"}`), hourly)
 			return err == nil
 		})
-		if err := taskkit.SetSchedule(t.Context(), db, k, "good", explosiveSpec{}, hourly, taskkit.WithSchema(schemaOf(db))); err != nil {
+		if err := taskops.SetSchedule(t.Context(), db, k, "good", explosiveSpec{}, hourly, taskkit.WithSchema(schemaOf(db))); err != nil {
 			t.Fatal(err)
 		}
 		past := time.Now().UTC().Truncate(time.Hour).Add(-2 * time.Hour)
@@ -363,25 +364,25 @@ func TestSchedulePanics(t *testing.T) {
 func TestSetScheduleRevision(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		yearly := taskkit.Schedule{Cron: "0 0 29 2 *"}
-		if err := taskkit.SetSchedule(t.Context(), db, oldKind(), "s", oldSpec{Items: 1}, yearly, taskkit.WithSchema(schemaOf(db))); err != nil {
+		yearly := taskops.Schedule{Cron: "0 0 29 2 *"}
+		if err := taskops.SetSchedule(t.Context(), db, oldKind(), "s", oldSpec{Items: 1}, yearly, taskkit.WithSchema(schemaOf(db))); err != nil {
 			t.Fatal(err)
 		}
 		started(t, db, newWork(newer(2, upgradeOld)), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
 		client := clientOf(db)
 		until(t, "the worker is known", func() bool {
-			_, err := client.SetSchedule(t.Context(), "other", "moved", json.RawMessage(`{"count":1}`), yearly)
+			_, err := taskops.New(client).SetSchedule(t.Context(), "other", "moved", json.RawMessage(`{"count":1}`), yearly)
 			return err == nil
 		})
-		s, err := client.SetSchedule(t.Context(), "s", "", nil, taskkit.Schedule{Zone: "Europe/Oslo"})
+		s, err := taskops.New(client).SetSchedule(t.Context(), "s", "", nil, taskops.Schedule{Zone: "Europe/Oslo"})
 		if err != nil || s.SpecRevision != 1 {
 			t.Errorf("another zone: %+v, %v", s, err)
 		}
-		s, err = client.SetSchedule(t.Context(), "s", "", json.RawMessage(`{"count":3}`), taskkit.Schedule{})
+		s, err = taskops.New(client).SetSchedule(t.Context(), "s", "", json.RawMessage(`{"count":3}`), taskops.Schedule{})
 		if err != nil || s.SpecRevision != 2 {
 			t.Errorf("another spec: %+v, %v", s, err)
 		}
-		if _, err := client.TriggerSchedule(t.Context(), "s"); err != nil {
+		if _, err := taskops.New(client).TriggerSchedule(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the schedule has fired", func() bool { return !schedule(t, db, "s").Triggered })
@@ -396,19 +397,19 @@ func TestTriggerSchedule(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		person := uuid.New()
-		planned(t, db, "s", taskkit.Schedule{Cron: "0 0 29 2 *"})
+		planned(t, db, "s", taskops.Schedule{Cron: "0 0 29 2 *"})
 		client := clientOf(db)
-		if _, err := client.PauseSchedule(t.Context(), "s"); err != nil {
+		if _, err := taskops.New(client).PauseSchedule(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}
-		asked, err := client.TriggerSchedule(t.Context(), "s", taskkit.WithActor(person), taskkit.WithReason("tried out"))
+		asked, err := taskops.New(client).TriggerSchedule(t.Context(), "s", taskkit.WithActor(person), taskkit.WithReason("tried out"))
 		if err != nil || !asked.Triggered {
 			t.Fatalf("triggered: %+v, %v", asked, err)
 		}
-		if _, err := client.TriggerSchedule(t.Context(), "s", taskkit.WithSkip()); err == nil {
+		if _, err := taskops.New(client).TriggerSchedule(t.Context(), "s", taskkit.WithSkip()); err == nil {
 			t.Error("an option of another request was taken")
 		}
-		if twice, err := client.TriggerSchedule(t.Context(), "s"); err != nil || twice.Version != asked.Version {
+		if twice, err := taskops.New(client).TriggerSchedule(t.Context(), "s"); err != nil || twice.Version != asked.Version {
 			t.Errorf("triggered twice: %+v, %v", twice, err)
 		}
 		started(t, db, endsAtOnce(nightlyKind), taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond))
@@ -423,16 +424,16 @@ func TestTriggerSchedule(t *testing.T) {
 
 func TestNextFires(t *testing.T) {
 	t.Parallel()
-	fires, err := taskkit.NextFires("30 2 * * *", "Europe/Oslo", "s", time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), 2)
+	fires, err := taskops.NextFires("30 2 * * *", "Europe/Oslo", "s", time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), 2)
 	if err != nil || len(fires) != 2 || fires[0].Wall != "2026-03-29 02:30" || fires[0].At.Format(time.RFC3339) != "2026-03-29T01:00:00Z" || fires[1].Wall != "2026-03-30 02:30" {
 		t.Errorf("got %v, %v", fires, err)
 	}
-	if fires, err := taskkit.NextFires("0 0 30 2 *", "", "s", time.Now(), 5); err != nil || fires != nil {
+	if fires, err := taskops.NextFires("0 0 30 2 *", "", "s", time.Now(), 5); err != nil || fires != nil {
 		t.Errorf("never: %v, %v", fires, err)
 	}
 	for _, c := range [][2]string{{"0 0 * *", ""}, {"never fires", ""}, {"0 0 * * *", "never fires"}, {"0 0 * * *", "Europe/Olso"}} {
-		_, err := taskkit.NextFires(c[0], c[1], "s", time.Now(), 5)
-		if _, ok := errors.AsType[*taskkit.ScheduleError](err); !ok {
+		_, err := taskops.NextFires(c[0], c[1], "s", time.Now(), 5)
+		if _, ok := errors.AsType[*taskops.ScheduleError](err); !ok {
 			t.Errorf("%q in %q: got %v, want a *ScheduleError", c[0], c[1], err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // unmigrated fails the test unless err names the command that creates the tables.
@@ -87,7 +88,7 @@ func TestSchemaMissing(t *testing.T) {
 			"Task":    func() error { _, err := c.Task(t.Context(), id); return err },
 			"Tasks":   func() error { _, err := c.Tasks(t.Context(), taskkit.Filter{}); return err },
 			"Counts":  func() error { _, err := c.Counts(t.Context(), ""); return err },
-			"Workers": func() error { _, err := c.Workers(t.Context()); return err },
+			"Workers": func() error { _, err := taskops.New(c).Workers(t.Context()); return err },
 			"Items": func() error {
 				for _, err := range c.Items(t.Context(), id, taskkit.OutcomeFailed) {
 					return err

@@ -18,8 +18,8 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
-	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 // touchKind is a kind whose batches write the table touch.

@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A task that is due ends when no worker has known its kind for Config.UnknownKindAfter, and is a dead letter, which
@@ -91,7 +92,7 @@ func TestUnknownKindAfter(t *testing.T) {
 		}
 
 		started(t, db, all, quick(t, db))
-		report, err := c.RetryDead(ctx, taskkit.DeadFilter{Code: "unknown_kind"})
+		report, err := taskops.New(c).RetryDead(ctx, taskops.DeadFilter{Code: "unknown_kind"})
 		if err != nil || report.Done != 1 || report.Refused != 0 {
 			t.Errorf("retry: %+v, %v", report, err)
 		}
@@ -119,7 +120,7 @@ func TestUnknownKindForgotten(t *testing.T) {
 		gone := submitted(t, db, newKind[countSpec, countState]("goes", 10), countSpec{})
 		c := clientOf(db)
 		kinds := func() (names []string) {
-			queues, err := c.Queues(t.Context())
+			queues, err := taskops.New(c).Queues(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

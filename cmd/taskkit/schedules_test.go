@@ -9,6 +9,7 @@ import (
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // Every command on schedules, and its exit status.
@@ -31,8 +32,8 @@ func TestSchedules(t *testing.T) {
 		if schema == "" {
 			schema = taskkit.DefaultSchema
 		}
-		nightly := taskkit.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}
-		if err := taskkit.SetSchedule(t.Context(), db.DB, watchtask.Kind, "nightly", spec, nightly, taskkit.WithSchema(schema)); err != nil {
+		nightly := taskops.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}
+		if err := taskops.SetSchedule(t.Context(), db.DB, watchtask.Kind, "nightly", spec, nightly, taskkit.WithSchema(schema)); err != nil {
 			t.Fatal(err)
 		}
 		run(0, "02:30 Europe/Oslo")

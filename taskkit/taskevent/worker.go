@@ -188,7 +188,7 @@ type ScheduleMissed struct {
 	Worker    string
 	Schedule  string
 	Kind      string
-	Policy    string // such as "once", see taskkit.Misfire
+	Policy    string // such as "once", see taskops.Misfire
 	First     string // the first wall time that was missed
 	Last      string // the last one
 	Submitted int    // tasks for these wall times

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // DeadGroup are the dead letters, which are the jobs that have FAILED, of a kind with a code.
@@ -66,7 +67,7 @@ type DeadRefusal struct {
 var deadParameters = []string{"kind", "code", "queue", "olderThan"}
 
 // deadFilter makes a filter of the parameters, or of the fields of a body with the same names.
-func (p parameters) deadFilter() (f taskkit.DeadFilter, err error) {
+func (p parameters) deadFilter() (f taskops.DeadFilter, err error) {
 	if kind := p["kind"]; kind != "" {
 		if !kindForm.MatchString(kind) {
 			return f, ErrBadParameter.because("kind must be the name of a kind")
@@ -95,7 +96,7 @@ func (s *Server) listDead(w http.ResponseWriter, r *http.Request, _ Caller) erro
 	if err != nil {
 		return err
 	}
-	found, err := s.client.Dead(r.Context(), f)
+	found, err := s.ops.Dead(r.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (s *Server) listDeadJobs(w http.ResponseWriter, r *http.Request, _ Caller) 
 	if err != nil {
 		return err
 	}
-	found, err := s.client.DeadTasks(r.Context(), f, before, limit)
+	found, err := s.ops.DeadTasks(r.Context(), f, before, limit)
 	if err != nil {
 		return err
 	}
@@ -160,16 +161,16 @@ var deadCodec = taskjson.Reflected[deadBody]()
 type deadChange struct {
 	name, summary string
 	op            Operation
-	call          func(*taskkit.Client, context.Context, taskkit.DeadFilter, ...taskkit.RequestOption) (*taskkit.DeadReport, error)
+	call          func(*taskops.Operator, context.Context, taskops.DeadFilter, ...taskkit.RequestOption) (*taskops.DeadReport, error)
 }
 
 var deadChanges = []deadChange{
-	{"retry", "Retry dead letters from their last checkpoints", OpRetryDead, (*taskkit.Client).RetryDead},
-	{"drop", "Delete dead letters and their results, irrevocably", OpDropDead, (*taskkit.Client).DropDead},
+	{"retry", "Retry dead letters from their last checkpoints", OpRetryDead, (*taskops.Operator).RetryDead},
+	{"drop", "Delete dead letters and their results, irrevocably", OpDropDead, (*taskops.Operator).DropDead},
 }
 
 // selected reads the body of a request about dead letters.
-func (s *Server) selected(w http.ResponseWriter, r *http.Request) (f taskkit.DeadFilter, reason string, err error) {
+func (s *Server) selected(w http.ResponseWriter, r *http.Request) (f taskops.DeadFilter, reason string, err error) {
 	raw, err := s.body(w, r, false)
 	if err != nil {
 		return f, "", err
@@ -212,7 +213,7 @@ func (s *Server) changeDead(c deadChange) handler {
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(time.Time{})
 		_ = control.SetWriteDeadline(time.Time{})
-		report, err := c.call(s.client, r.Context(), f, opts...)
+		report, err := c.call(s.ops, r.Context(), f, opts...)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package taskhttp
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -39,7 +40,7 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request, _ Caller) er
 	if !utf8.ValidString(after) || strings.ContainsRune(after, 0) {
 		return ErrBadParameter.because("cursor must be the one of the page before")
 	}
-	found, err := s.client.Limits(r.Context(), after, limit)
+	found, err := s.ops.Limits(r.Context(), after, limit)
 	if err != nil {
 		return err
 	}
@@ -77,8 +78,8 @@ func (s *Server) setLimit(w http.ResponseWriter, r *http.Request, who Caller) er
 		return refusedJSON(ErrNotJSON, err)
 	}
 	// The client takes 0 for a removal, which is another call here.
-	if n := b.AtMost.value; n < 1 || n > taskkit.HighestLimit {
-		return ErrBadParameter.because("atMost must be from 1 to %d; to hold jobs, pause them or their queue", taskkit.HighestLimit)
+	if n := b.AtMost.value; n < 1 || n > math.MaxInt32 {
+		return ErrBadParameter.because("atMost must be from 1 to %d; to hold jobs, pause them or their queue", math.MaxInt32)
 	}
 	return s.limit(w, r, who, q["key"], int(b.AtMost.value))
 }
@@ -93,7 +94,7 @@ func (s *Server) removeLimit(w http.ResponseWriter, r *http.Request, who Caller)
 }
 
 func (s *Server) limit(w http.ResponseWriter, r *http.Request, who Caller, key string, atMost int) error {
-	err := s.client.SetLimit(r.Context(), key, atMost, taskkit.WithActor(who.Owner))
+	err := s.ops.SetLimit(r.Context(), key, atMost, taskkit.WithActor(who.Owner))
 	if refused := refusals(err); len(refused) > 0 {
 		return ErrBadParameter.because("%s", refused[0].Problem)
 	}

@@ -2,9 +2,11 @@ package taskhttp
 
 import (
 	"maps"
+	"math"
 	"strconv"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 var (
@@ -12,7 +14,7 @@ var (
 	nameSchema       = object{"type": "string", "pattern": nameForm.String()}
 	codeSchema       = object{"type": "string", "pattern": code.String()}
 	prioritySchema   = object{"type": "integer", "minimum": taskkit.PriorityHigh, "maximum": taskkit.PriorityIdle, "description": "1 goes first"}
-	misfireSchema    = object{"type": "string", "enum": []taskkit.Misfire{taskkit.MisfireOnce, taskkit.MisfireAll, taskkit.MisfireForget}, "description": "what becomes of fires that nobody could make in time"}
+	misfireSchema    = object{"type": "string", "enum": []taskops.Misfire{taskops.MisfireOnce, taskops.MisfireAll, taskops.MisfireForget}, "description": "what becomes of fires that nobody could make in time"}
 	ageSchema        = object{"type": "string", "pattern": "^[0-9]{1,5}(h|m|s)$"}
 	keyOfLimitSchema = object{"type": "string", "minLength": 1}
 	pageSchema       = object{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}
@@ -128,7 +130,7 @@ func operatorSchemas() object {
 			"key": textSchema, "atMost": countSchema, "set": flagSchema, "executing": countSchema, "waiting": countSchema,
 		}, "key", "atMost", "set", "executing", "waiting"),
 		"LimitPage":     nothingElse(object{"limits": list("Limit"), "next": textSchema}, "limits"),
-		"LimitSettings": nothingElse(object{"atMost": object{"type": "integer", "minimum": 1, "maximum": taskkit.HighestLimit}}, "atMost"),
+		"LimitSettings": nothingElse(object{"atMost": object{"type": "integer", "minimum": 1, "maximum": math.MaxInt32}}, "atMost"),
 		"UnknownKind":   nothingElse(object{"kind": textSchema, "revision": object{"type": "integer"}, "jobs": countSchema, "since": timeSchema}, "kind", "revision", "jobs", "since"),
 		"Queue": nothingElse(object{
 			"name": nameSchema, "waiting": countSchema, "due": countSchema, "running": countSchema, "workers": countSchema,

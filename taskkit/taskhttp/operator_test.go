@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // operatorCalls are all calls of operators, with bodies that are accepted. The schedule s exists.
@@ -47,7 +48,7 @@ func (e *env) operate(t *testing.T, method, below, body string, header ...string
 // nightly makes the schedule of a name, as a program does when it starts.
 func (e *env) nightly(t *testing.T, name string) {
 	t.Helper()
-	err := taskkit.SetSchedule(t.Context(), e.db.DB, workKind, name, workSpec{Mode: done, Token: secretMarker}, taskkit.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}, taskkit.WithSchema(e.schema))
+	err := taskops.SetSchedule(t.Context(), e.db.DB, workKind, name, workSpec{Mode: done, Token: secretMarker}, taskops.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}, taskkit.WithSchema(e.schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestOnlyOperatorsOperate(t *testing.T) {
 			check(t, name+" of a person about an unknown one", e.do(t, c.method, unknown, c.body), 403, taskhttp.ErrForbidden)
 			check(t, name+" of a person with a wrong body", e.do(t, c.method, address+"?x=1", "{"), 403, taskhttp.ErrForbidden)
 		}
-		s, err := e.client.Schedule(t.Context(), "s")
+		s, err := taskops.New(e.client).Schedule(t.Context(), "s")
 		if err != nil || s.Version != 1 || s.Paused || s.Triggered {
 			t.Errorf("it was changed by nobody: %+v, %v", s, err)
 		}
@@ -216,14 +217,14 @@ func TestWrongRequestsOfOperators(t *testing.T) {
 		for _, c := range cases {
 			check(t, c.method+" "+c.path+" "+c.body, e.operate(t, c.method, c.path, c.body), c.want.Status, c.want)
 		}
-		s, err := e.client.Schedule(t.Context(), "s")
+		s, err := taskops.New(e.client).Schedule(t.Context(), "s")
 		if err != nil || s.Version != 1 {
 			t.Errorf("the schedule has changed: %+v, %v", s, err)
 		}
 		if task, err := e.client.Task(t.Context(), id); err != nil || task.Status != taskkit.StatusFailure {
 			t.Errorf("the dead letter has changed: %+v, %v", task, err)
 		}
-		if queues, err := e.client.Queues(t.Context()); err != nil || slices.ContainsFunc(queues, func(q taskkit.QueueInfo) bool { return q.PausedDate != nil }) {
+		if queues, err := taskops.New(e.client).Queues(t.Context()); err != nil || slices.ContainsFunc(queues, func(q taskops.QueueInfo) bool { return q.PausedDate != nil }) {
 			t.Errorf("a queue was paused: %+v, %v", queues, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // Queue is a queue as operators may see it: one in which jobs wait or run, that a live worker
@@ -53,7 +54,7 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, _ Caller) er
 	if _, err := query(r); err != nil {
 		return err
 	}
-	found, err := s.client.Queues(r.Context())
+	found, err := s.ops.Queues(r.Context())
 	if err != nil {
 		return err
 	}
@@ -77,12 +78,12 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, _ Caller) er
 // queueChange is a request that changes a queue.
 type queueChange struct {
 	name, summary string
-	call          func(*taskkit.Client, context.Context, string, ...taskkit.RequestOption) error
+	call          func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) error
 }
 
 var queueChanges = []queueChange{
-	{"pause", "Keep all workers from claiming jobs of a queue", (*taskkit.Client).PauseQueue},
-	{"resume", "Let workers claim jobs of a queue again", (*taskkit.Client).ResumeQueue},
+	{"pause", "Keep all workers from claiming jobs of a queue", (*taskops.Operator).PauseQueue},
+	{"resume", "Let workers claim jobs of a queue again", (*taskops.Operator).ResumeQueue},
 }
 
 // changeQueue returns the handler of a request that changes a queue. The queue needs no job and no worker.
@@ -95,7 +96,7 @@ func (s *Server) changeQueue(c queueChange) handler {
 		if err != nil {
 			return err
 		}
-		err = c.call(s.client, r.Context(), r.PathValue("name"), opts...)
+		err = c.call(s.ops, r.Context(), r.PathValue("name"), opts...)
 		if refused := refusals(err); len(refused) > 0 {
 			return ErrNoSuchPath.because("%s", refused[0].Problem) // no queue can have the name
 		}

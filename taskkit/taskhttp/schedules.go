@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // Schedule is a schedule as operators may see it. Times are those of the database.
@@ -24,7 +25,7 @@ type Schedule struct {
 	Spec     json.RawMessage  `json:"spec,omitempty"`
 	Cron     string           `json:"cron"`
 	Zone     string           `json:"zone"`
-	Misfire  taskkit.Misfire  `json:"misfire"`
+	Misfire  taskops.Misfire  `json:"misfire"`
 	Queue    string           `json:"queue,omitempty"` // missing: that of the kind
 	Priority taskkit.Priority `json:"priority"`
 	Owner    uuid.UUID        `json:"owner"`
@@ -64,7 +65,7 @@ type SchedulePage struct {
 }
 
 // scheduleOf makes the answer about a schedule.
-func scheduleOf(s *taskkit.ScheduleInfo) *Schedule {
+func scheduleOf(s *taskops.ScheduleInfo) *Schedule {
 	out := &Schedule{
 		Name: s.Name, Kind: s.Kind, Spec: s.SpecJSON, Cron: s.Cron, Zone: s.Zone, Misfire: s.Misfire,
 		Queue: s.Queue, Priority: s.Priority, Owner: s.Owner, RunAs: s.RunAs,
@@ -98,7 +99,7 @@ func (s *Server) listSchedules(w http.ResponseWriter, r *http.Request, _ Caller)
 	if given && !nameForm.MatchString(after) {
 		return ErrBadParameter.because("cursor must be the one of the page before")
 	}
-	found, err := s.client.SchedulesAfter(r.Context(), after, limit)
+	found, err := s.ops.SchedulesAfter(r.Context(), after, limit)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (s *Server) readSchedule(w http.ResponseWriter, r *http.Request, _ Caller) 
 	if _, err := query(r); err != nil {
 		return err
 	}
-	found, err := s.client.Schedule(r.Context(), r.PathValue("name"))
+	found, err := s.ops.Schedule(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return refusedSchedule(err)
 	}
@@ -172,8 +173,8 @@ func (s *Server) setSchedule(w http.ResponseWriter, r *http.Request, who Caller)
 	if b.RunAs != nil {
 		opts = append(opts, taskkit.RunAs(*b.RunAs))
 	}
-	clock := taskkit.Schedule{Cron: b.Cron, Zone: b.Zone, Misfire: taskkit.Misfire(b.Misfire)}
-	set, err := s.client.SetSchedule(r.Context(), r.PathValue("name"), b.Kind, b.Spec, clock, opts...)
+	clock := taskops.Schedule{Cron: b.Cron, Zone: b.Zone, Misfire: taskops.Misfire(b.Misfire)}
+	set, err := s.ops.SetSchedule(r.Context(), r.PathValue("name"), b.Kind, b.Spec, clock, opts...)
 	if err != nil {
 		return refusedSchedule(err)
 	}
@@ -185,13 +186,13 @@ func (s *Server) setSchedule(w http.ResponseWriter, r *http.Request, who Caller)
 type scheduleChange struct {
 	name, summary string
 	status        int // of its answer
-	call          func(*taskkit.Client, context.Context, string, ...taskkit.RequestOption) (*taskkit.ScheduleInfo, error)
+	call          func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) (*taskops.ScheduleInfo, error)
 }
 
 var scheduleChanges = []scheduleChange{
-	{"pause", "Keep a schedule from starting jobs", http.StatusOK, (*taskkit.Client).PauseSchedule},
-	{"resume", "Let a paused schedule go on", http.StatusOK, (*taskkit.Client).ResumeSchedule},
-	{"trigger", "Let a worker start a job of a schedule once, beside its fires", http.StatusAccepted, (*taskkit.Client).TriggerSchedule},
+	{"pause", "Keep a schedule from starting jobs", http.StatusOK, (*taskops.Operator).PauseSchedule},
+	{"resume", "Let a paused schedule go on", http.StatusOK, (*taskops.Operator).ResumeSchedule},
+	{"trigger", "Let a worker start a job of a schedule once, beside its fires", http.StatusAccepted, (*taskops.Operator).TriggerSchedule},
 }
 
 // changeSchedule returns the handler of a request that changes a schedule.
@@ -204,7 +205,7 @@ func (s *Server) changeSchedule(c scheduleChange) handler {
 		if err != nil {
 			return err
 		}
-		changed, err := c.call(s.client, r.Context(), r.PathValue("name"), opts...)
+		changed, err := c.call(s.ops, r.Context(), r.PathValue("name"), opts...)
 		if err != nil {
 			return refusedSchedule(err)
 		}
@@ -218,7 +219,7 @@ func (s *Server) deleteSchedule(w http.ResponseWriter, r *http.Request, _ Caller
 	if _, err := query(r); err != nil {
 		return err
 	}
-	if err := s.client.DeleteSchedule(r.Context(), r.PathValue("name")); err != nil {
+	if err := s.ops.DeleteSchedule(r.Context(), r.PathValue("name")); err != nil {
 		return refusedSchedule(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -230,11 +231,11 @@ var scheduleOptions = map[string]string{"WithQueue": "/queue", "WithPriority": "
 
 // refusedSchedule says why a schedule was refused.
 func refusedSchedule(err error) error {
-	if errors.Is(err, taskkit.ErrNoSchedule) {
+	if errors.Is(err, taskops.ErrNoSchedule) {
 		return ErrNoSuchSchedule
 	}
 	out := *ErrSchedule
-	if refused, ok := errors.AsType[*taskkit.ScheduleError](err); ok {
+	if refused, ok := errors.AsType[*taskops.ScheduleError](err); ok {
 		if refused.Field == "Name" { // which is not in the body
 			return ErrSchedule.because("%s", refused.Problem)
 		}

@@ -9,6 +9,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A schedule is set, read, paused, resumed, triggered and deleted, and says who did it.
@@ -22,7 +23,7 @@ func TestSchedules(t *testing.T) {
 		owner := uuid.New()
 		body := `{"kind":"work","spec":{"mode":"done","token":"` + secretMarker + `"},"cron":"30 2 * * *","zone":"Europe/Oslo","misfire":"all","queue":"unserved","priority":3,"owner":"` + owner.String() + `"}`
 		s := listed[taskhttp.Schedule](t, e.operate(t, "PUT", self, body))
-		if s.Name != "nightly" || s.Kind != "work" || s.Cron != "30 2 * * *" || s.Zone != "Europe/Oslo" || s.Misfire != taskkit.MisfireAll || s.Queue != "unserved" ||
+		if s.Name != "nightly" || s.Kind != "work" || s.Cron != "30 2 * * *" || s.Zone != "Europe/Oslo" || s.Misfire != taskops.MisfireAll || s.Queue != "unserved" ||
 			s.Priority != taskkit.PriorityLow || s.Owner != owner || s.RunAs != owner || s.CreatedBy != e.person || s.ModifiedBy != e.person || len(s.Fires) != 5 || s.Next == nil {
 			t.Errorf("set: %+v", s)
 		}
@@ -32,7 +33,7 @@ func TestSchedules(t *testing.T) {
 		person := e.person
 		e = e.as(uuid.New())
 		s = listed[taskhttp.Schedule](t, e.operate(t, "PUT", self, `{"cron":"@every 90m","zone":"UTC"}`))
-		if s.Cron != "@every 90m" || s.Zone != "UTC" || s.Misfire != taskkit.MisfireAll || s.Owner != owner || s.CreatedBy != person || s.ModifiedBy != e.person {
+		if s.Cron != "@every 90m" || s.Zone != "UTC" || s.Misfire != taskops.MisfireAll || s.Owner != owner || s.CreatedBy != person || s.ModifiedBy != e.person {
 			t.Errorf("changed: %+v", s)
 		}
 		s = listed[taskhttp.Schedule](t, e.operate(t, "POST", self+"/pause", `{"reason":"the mail server is being replaced"}`))
@@ -133,7 +134,7 @@ func TestRefusedSchedules(t *testing.T) {
 		if p := e.operate(t, "PUT", "/schedules/No", `{}`).problem(t); p.Detail == "" || p.Errors != nil {
 			t.Errorf("a name that cannot be: %+v", p)
 		}
-		if s, err := e.client.Schedule(t.Context(), "s"); err != nil || s.Version != 1 {
+		if s, err := taskops.New(e.client).Schedule(t.Context(), "s"); err != nil || s.Version != 1 {
 			t.Errorf("it has changed: %+v, %v", s, err)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // Config configures a [Server].
@@ -57,6 +58,7 @@ type Server struct {
 	config Config
 	db     *sql.DB
 	client *taskkit.Client
+	ops    *taskops.Operator
 	mux    *http.ServeMux
 	hub    *hub
 	waits  waits
@@ -97,8 +99,9 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	c.MaxWatchersPerCaller = cmp.Or(c.MaxWatchersPerCaller, 100)
 	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
+	client := taskkit.NewClient(db, taskkit.WithSchema(c.Schema))
 	s := &Server{
-		config: c, db: db, client: taskkit.NewClient(db, taskkit.WithSchema(c.Schema)),
+		config: c, db: db, client: client, ops: taskops.New(client),
 		files: map[string]openFile{}, mux: http.NewServeMux(), draining: make(chan struct{}), comment: commentEvery,
 		waits: waits{most: c.MaxWatchers, each: c.MaxWatchersPerCaller, by: map[uuid.UUID]int{}},
 	}

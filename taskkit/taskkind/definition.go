@@ -81,4 +81,3 @@ type Definition[Spec, State, Result any] struct {
 	// SpecSchema and ResultSchema are JSON Schemas (2020-12), or nil.
 	SpecSchema, ResultSchema []byte
 }
-

@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // asks is a request, and what must be so afterwards.
@@ -92,7 +93,7 @@ func (f *harness) signal(w *worker, s syscall.Signal) {
 // alive returns how many workers are alive.
 func (f *harness) alive() (n int) {
 	f.Helper()
-	ws, err := f.client.Workers(f.Context())
+	ws, err := taskops.New(f.client).Workers(f.Context())
 	if err != nil {
 		f.Fatal(err)
 	}

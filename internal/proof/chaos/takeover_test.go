@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A worker with a task in flight is killed, at default settings, while another one lives, which
@@ -133,7 +134,7 @@ func (f *harness) killHolder(id taskkit.ID, workers map[string]*worker, then fun
 func (f *harness) untilPresent(n int) {
 	f.Helper()
 	f.until("they are present", func() bool {
-		ws, err := f.client.Workers(f.Context())
+		ws, err := taskops.New(f.client).Workers(f.Context())
 		if err != nil {
 			return false
 		}

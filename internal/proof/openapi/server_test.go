@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/taskops"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -173,7 +174,7 @@ func newEnv(tb testing.TB, db *testdb.DB) *env {
 		return taskkit.Submit(tb.Context(), db.DB, fuzzKind, fuzzSpec{Mode: mode, Items: []string{"a", "b", "c"}, Token: secretMarker}, opts...)
 	}
 	nightly := fuzzSpec{Mode: "done", Items: []string{"a"}, Token: secretMarker}
-	if err := taskkit.SetSchedule(tb.Context(), db.DB, fuzzKind, scheduleName, nightly, taskkit.Schedule{Cron: "30 2 * * *"}, taskkit.WithSchema(schema)); err != nil {
+	if err := taskops.SetSchedule(tb.Context(), db.DB, fuzzKind, scheduleName, nightly, taskops.Schedule{Cron: "30 2 * * *"}, taskkit.WithSchema(schema)); err != nil {
 		tb.Fatal(err)
 	}
 	for _, mode := range []string{"done", "fail", "panic", "later", "preview", "file"} {

@@ -22,6 +22,7 @@ import (
 	"taskkit.dev/cmd/taskkit/internal/dev"
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // app is one run of the command.
@@ -180,7 +181,7 @@ func exitCode(ctx context.Context, err error) int {
 		o       *statusError
 		u       *usageError
 		option  *taskkit.OptionError
-		planned *taskkit.ScheduleError
+		planned *taskops.ScheduleError
 	)
 	switch {
 	case errors.As(err, &o):

@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // address reads the address of the database from -d or the environment.
@@ -38,6 +39,7 @@ func parseAddress(text string) (database.Address, error) {
 // connection is an open database with a client for its tasks.
 type connection struct {
 	*taskkit.Client
+	*taskops.Operator
 	db *sql.DB
 }
 
@@ -77,7 +79,8 @@ func (a *app) connect(ctx context.Context) (*connection, error) {
 		}
 		return nil, err
 	}
-	return &connection{taskkit.NewClient(db, taskkit.WithSchema(a.schemaName())), db}, nil
+	c := taskkit.NewClient(db, taskkit.WithSchema(a.schemaName()))
+	return &connection{c, taskops.New(c), db}, nil
 }
 
 // idForm matches a task argument. It is checked before a database is opened.

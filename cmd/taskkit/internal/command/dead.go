@@ -11,11 +11,12 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // deadFlags select dead letters.
 type deadFlags struct {
-	taskkit.DeadFilter
+	taskops.DeadFilter
 
 	age ageFlag
 }
@@ -29,10 +30,10 @@ func (f *deadFlags) add(c *cobra.Command) {
 
 // filter returns what the flags of a command select. One that was given without a value, as by a variable that
 // is not set, would select everything.
-func (f *deadFlags) filter(c *cobra.Command) (taskkit.DeadFilter, error) {
+func (f *deadFlags) filter(c *cobra.Command) (taskops.DeadFilter, error) {
 	for flag, empty := range map[string]bool{"kind": len(f.Kinds) == 0 || slices.Contains(f.Kinds, ""), "code": f.Code == "", "queue": f.Queue == ""} {
 		if empty && c.Flags().Changed(flag) {
-			return taskkit.DeadFilter{}, usage("--%s is empty: give a value, or leave the flag out to select all", flag)
+			return taskops.DeadFilter{}, usage("--%s is empty: give a value, or leave the flag out to select all", flag)
 		}
 	}
 	f.OlderThan = f.age.Duration
@@ -77,19 +78,19 @@ code. Retry or drop those of a group, or all that the flags select.`,
 			Long: `Retry dead letters from their last checkpoints, each with a new set of attempts. Those that cannot
 be retried are reported, and the others are.`,
 			Example: `  taskkit dead retry --kind send_email --code database --yes`,
-		}, (*taskkit.Client).RetryDead, "retried"),
+		}, (*taskops.Operator).RetryDead, "retried"),
 		a.deadRequestCommand(&cobra.Command{
 			Use:   "drop",
 			Short: "Delete dead letters with their results irrevocably",
 			Long: `Delete dead letters with their results and failures irrevocably. The work that they have done and
 their events remain. Those that cannot be deleted are reported, and the others are.`,
 			Example: `  taskkit dead drop --older-than 90d --yes`,
-		}, (*taskkit.Client).DropDead, "deleted"),
+		}, (*taskops.Operator).DropDead, "deleted"),
 	)
 	return c
 }
 
-func (a *app) dead(ctx context.Context, f taskkit.DeadFilter) error {
+func (a *app) dead(ctx context.Context, f taskops.DeadFilter) error {
 	db, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (a *app) deadShowCommand() *cobra.Command {
 
 // deadRequestCommand completes a command that makes a request on dead letters. done says what becomes
 // of them.
-func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskkit.Client, context.Context, taskkit.DeadFilter, ...taskkit.RequestOption) (*taskkit.DeadReport, error), done string) *cobra.Command {
+func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, context.Context, taskops.DeadFilter, ...taskkit.RequestOption) (*taskops.DeadReport, error), done string) *cobra.Command {
 	var (
 		f   deadFlags
 		who auditFlags
@@ -195,7 +196,7 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskkit.Client, cont
 			}
 			return usage("%s dead letters would be %s: repeat the command with --yes", screen.Count(tasks), done)
 		}
-		report, err := do(db.Client, c.Context(), filter, who.options()...)
+		report, err := do(db.Operator, c.Context(), filter, who.options()...)
 		if err != nil {
 			return err
 		}

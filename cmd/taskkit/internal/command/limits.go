@@ -9,6 +9,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 func (a *app) limitsCommand() *cobra.Command {
@@ -27,7 +28,7 @@ many wait for a place. A limit that no task has and nobody has set is not listed
 				return err
 			}
 			defer db.close()
-			limits := []taskkit.LimitUse{}
+			limits := []taskops.LimitUse{}
 			for after := ""; ; {
 				page, err := db.Limits(c.Context(), after, tableRows)
 				if err != nil {

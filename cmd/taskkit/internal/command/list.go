@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // statuses are all values that --status accepts.
@@ -140,7 +141,7 @@ func (a *app) workersCommand() *cobra.Command {
 }
 
 // workerStatus returns the state of a worker in one word.
-func workerStatus(w taskkit.WorkerInfo) string {
+func workerStatus(w taskops.WorkerInfo) string {
 	switch {
 	case w.Ended != nil:
 		return "ended"
@@ -156,7 +157,7 @@ func workerStatus(w taskkit.WorkerInfo) string {
 }
 
 // presence says whether others notice at once when a worker is gone.
-func presence(w taskkit.WorkerInfo) string {
+func presence(w taskops.WorkerInfo) string {
 	if w.Present {
 		return "lock"
 	}
@@ -164,7 +165,7 @@ func presence(w taskkit.WorkerInfo) string {
 }
 
 // endReason says why a worker ended, and whether it did.
-func endReason(w taskkit.WorkerInfo) string {
+func endReason(w taskops.WorkerInfo) string {
 	reason := screen.Short(w.EndReason, 60)
 	if w.FoundAlive != nil {
 		reason += "; it still ran"

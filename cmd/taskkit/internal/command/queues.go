@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 func (a *app) queuesCommand() *cobra.Command {
@@ -41,19 +42,19 @@ that have been paused once. Tasks that are paused themselves are not counted.`,
 			Long: `Pause a queue: no worker claims a task from it until resume. Running tasks continue until they
 end or come back to the queue. Waiting tasks can still be stopped and deleted.`,
 			Example: `  taskkit queues pause mail --reason "the mail server is down"`,
-		}, (*taskkit.Client).PauseQueue, "paused"),
+		}, (*taskops.Operator).PauseQueue, "paused"),
 		a.changeQueueCommand(&cobra.Command{
 			Use:     "resume NAME",
 			Short:   "Resume a paused queue",
 			Long:    "Resume a paused queue: workers claim its tasks again.",
 			Example: "  taskkit queues resume mail",
-		}, (*taskkit.Client).ResumeQueue, "resumed"),
+		}, (*taskops.Operator).ResumeQueue, "resumed"),
 	)
 	return c
 }
 
 // changeQueueCommand completes a command that changes a queue. done says what has become of it.
-func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskkit.Client, context.Context, string, ...taskkit.RequestOption) error, done string) *cobra.Command {
+func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) error, done string) *cobra.Command {
 	var who auditFlags
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -67,16 +68,16 @@ func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskkit.Client, 
 			return err
 		}
 		defer db.close()
-		if err := change(db.Client, c.Context(), args[0], who.options()...); err != nil {
+		if err := change(db.Operator, c.Context(), args[0], who.options()...); err != nil {
 			return err
 		}
 		queues, err := db.Queues(c.Context())
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(queues, func(q taskkit.QueueInfo) bool { return q.Name == args[0] })
+		i := slices.IndexFunc(queues, func(q taskops.QueueInfo) bool { return q.Name == args[0] })
 		if i < 0 { // it was never paused
-			queues, i = append(queues, taskkit.QueueInfo{Name: args[0]}), len(queues)
+			queues, i = append(queues, taskops.QueueInfo{Name: args[0]}), len(queues)
 		}
 		q := queues[i]
 		return a.print(q, func(w io.Writer) {
@@ -125,7 +126,7 @@ func (a *app) queues(ctx context.Context) error {
 }
 
 // queueNote says who paused a queue and why, and which kinds no worker of it knows.
-func queueNote(q taskkit.QueueInfo) string {
+func queueNote(q taskops.QueueInfo) string {
 	var notes []string
 	if q.Paused {
 		note := "paused"

@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 func (a *app) schedulesCommand() *cobra.Command {
@@ -33,18 +34,18 @@ that know the kind fire them. Without a subcommand the schedules are listed.`,
 		&cobra.Command{
 			Use: "show NAME", Short: "Show a schedule and its next five fires", Long: "Show a schedule and its next five fires.",
 			Example: "  taskkit schedules show nightly", Args: scheduleArg,
-			RunE: a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskkit.ScheduleInfo, error) {
+			RunE: a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
 				return db.Schedule(ctx, name)
 			}, a.showSchedule),
 		},
 		a.setScheduleCommand(),
-		a.scheduleRequest("pause", "Keep a schedule from submitting tasks", "Keep a schedule from submitting tasks until it is resumed.", (*taskkit.Client).PauseSchedule, func(*taskkit.ScheduleInfo) string {
+		a.scheduleRequest("pause", "Keep a schedule from submitting tasks", "Keep a schedule from submitting tasks until it is resumed.", (*taskops.Operator).PauseSchedule, func(*taskops.ScheduleInfo) string {
 			return "is paused"
 		}),
-		a.scheduleRequest("resume", "Let a paused schedule go on", "Let a paused schedule go on. What it has missed is decided by its policy (--misfire).", (*taskkit.Client).ResumeSchedule, func(s *taskkit.ScheduleInfo) string {
+		a.scheduleRequest("resume", "Let a paused schedule go on", "Let a paused schedule go on. What it has missed is decided by its policy (--misfire).", (*taskops.Operator).ResumeSchedule, func(s *taskops.ScheduleInfo) string {
 			return "goes on, next at " + nextFire(s)
 		}),
-		a.scheduleRequest("trigger", "Submit a task of a schedule now", "Ask the workers to submit a task of a schedule once, also while it is paused. One that knows\nthe kind does it within some seconds.", (*taskkit.Client).TriggerSchedule, func(*taskkit.ScheduleInfo) string {
+		a.scheduleRequest("trigger", "Submit a task of a schedule now", "Ask the workers to submit a task of a schedule once, also while it is paused. One that knows\nthe kind does it within some seconds.", (*taskops.Operator).TriggerSchedule, func(*taskops.ScheduleInfo) string {
 			return "is to submit a task once"
 		}),
 		a.deleteScheduleCommand(),
@@ -88,7 +89,7 @@ func (a *app) listSchedules(c *cobra.Command, _ []string) error {
 }
 
 // nextFire is the wall time of the next fire.
-func nextFire(s *taskkit.ScheduleInfo) string {
+func nextFire(s *taskops.ScheduleInfo) string {
 	if s.Next == nil {
 		return "never"
 	}
@@ -96,7 +97,7 @@ func nextFire(s *taskkit.ScheduleInfo) string {
 }
 
 // scheduleNote is what is unusual about a schedule.
-func scheduleNote(s *taskkit.ScheduleInfo) string {
+func scheduleNote(s *taskops.ScheduleInfo) string {
 	switch {
 	case s.LastError != "":
 		return screen.Short(s.LastError, 80)
@@ -114,7 +115,7 @@ func scheduleNote(s *taskkit.ScheduleInfo) string {
 }
 
 // onSchedule runs a call for one schedule and writes the result.
-func (a *app) onSchedule(call func(ctx context.Context, db *connection, name string) (*taskkit.ScheduleInfo, error), show func(*taskkit.ScheduleInfo)) func(*cobra.Command, []string) error {
+func (a *app) onSchedule(call func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error), show func(*taskops.ScheduleInfo)) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		db, err := a.connect(c.Context())
 		if err != nil {
@@ -129,7 +130,7 @@ func (a *app) onSchedule(call func(ctx context.Context, db *connection, name str
 	}
 }
 
-func (a *app) showSchedule(s *taskkit.ScheduleInfo) {
+func (a *app) showSchedule(s *taskops.ScheduleInfo) {
 	paused := ""
 	if s.Paused {
 		paused = "by " + orUnknown(person(s.PausedBy))
@@ -185,16 +186,16 @@ func orUnknown(who string) string {
 }
 
 // scheduleRequestFunc is a method of the client that makes a request on a schedule.
-type scheduleRequestFunc func(*taskkit.Client, context.Context, string, ...taskkit.RequestOption) (*taskkit.ScheduleInfo, error)
+type scheduleRequestFunc func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) (*taskops.ScheduleInfo, error)
 
 // scheduleRequest is a command that makes a request on a schedule.
-func (a *app) scheduleRequest(use, short, long string, do scheduleRequestFunc, describe func(*taskkit.ScheduleInfo) string) *cobra.Command {
+func (a *app) scheduleRequest(use, short, long string, do scheduleRequestFunc, describe func(*taskops.ScheduleInfo) string) *cobra.Command {
 	var (
 		by     personFlag
 		reason string
 	)
 	c := &cobra.Command{Use: use + " NAME", Short: short, Long: long, Example: "  taskkit schedules " + use + " nightly", Args: scheduleArg}
-	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskkit.ScheduleInfo, error) {
+	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
 		var opts []taskkit.RequestOption
 		if reason != "" {
 			opts = append(opts, taskkit.WithReason(reason))
@@ -202,8 +203,8 @@ func (a *app) scheduleRequest(use, short, long string, do scheduleRequestFunc, d
 		if by.String() != "" {
 			opts = append(opts, taskkit.WithActor(by.UUID))
 		}
-		return do(db.Client, ctx, name, opts...)
-	}, func(s *taskkit.ScheduleInfo) {
+		return do(db.Operator, ctx, name, opts...)
+	}, func(s *taskops.ScheduleInfo) {
 		fmt.Fprintf(a.out, "schedule %s %s\n", screen.Clean(s.Name), describe(s))
 	})
 	c.Flags().StringVar(&reason, "reason", "", "`reason` to record")
@@ -213,7 +214,7 @@ func (a *app) scheduleRequest(use, short, long string, do scheduleRequestFunc, d
 
 func (a *app) setScheduleCommand() *cobra.Command {
 	var (
-		s                 taskkit.Schedule
+		s                 taskops.Schedule
 		kind, spec, queue string
 		misfire           string
 		owner, runAs, by  personFlag
@@ -224,12 +225,12 @@ func (a *app) setScheduleCommand() *cobra.Command {
 		Short: "Make or change a schedule",
 		Long: `Make or change a schedule. What is not given stays as it is; a new schedule needs --kind,
 --spec and --cron. The kind must be known to a live worker. The spec is checked when the
-schedule fires: programs that have the kind check it before, with taskkit.SetSchedule.`,
+schedule fires: programs that have the kind check it before, with taskops.SetSchedule.`,
 		Example: `  taskkit schedules set nightly --kind send_email --spec '{"template":"digest"}' --cron 'H 2 * * *' --zone Europe/Oslo
   taskkit schedules set nightly --misfire all`,
 		Args: scheduleArg,
 	}
-	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskkit.ScheduleInfo, error) {
+	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
 		for _, name := range []string{"kind", "cron", "zone", "misfire", "queue"} {
 			if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
 				return nil, usage("--%s is empty: give a value, or leave it out if it shall stay as it is", name)
@@ -254,7 +255,7 @@ schedule fires: programs that have the kind check it before, with taskkit.SetSch
 		if c.Flags().Changed("spec") {
 			raw = json.RawMessage(spec)
 		}
-		s.Misfire = taskkit.Misfire(misfire)
+		s.Misfire = taskops.Misfire(misfire)
 		return db.SetSchedule(ctx, name, kind, raw, s, opts...)
 	}, a.showSchedule)
 	f := c.Flags()

@@ -7,6 +7,7 @@ import (
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // nightly is the schedule of the demonstration.
@@ -15,13 +16,13 @@ const nightly = "watch-everyone-nightly"
 // schedule sets a schedule as a program does when it starts, and prints its next fires. That is
 // done after all checks, which it must not disturb if it fires.
 func (r *run) schedule(ctx context.Context) error {
-	everyNight := taskkit.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
-	err := taskkit.SetSchedule(ctx, r.workspace.db, watchtask.Kind, nightly, watch.Spec{Targets: everyone(), Action: watch.Start}, everyNight,
+	everyNight := taskops.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
+	err := taskops.SetSchedule(ctx, r.workspace.db, watchtask.Kind, nightly, watch.Spec{Targets: everyone(), Action: watch.Start}, everyNight,
 		taskkit.WithSchema(r.workspace.schema))
 	if err != nil {
 		return fmt.Errorf("set the schedule %s: %w", nightly, err)
 	}
-	s, err := r.client.Schedule(ctx, nightly)
+	s, err := taskops.New(r.client).Schedule(ctx, nightly)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package taskkit_test
+package taskops_test
 
 import (
 	"context"
@@ -7,26 +7,27 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A program sets its schedules whenever it starts. Nothing changes if nothing is different.
 func ExampleSetSchedule() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	everyNight := taskkit.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}
+	everyNight := taskops.Schedule{Cron: "30 2 * * *", Zone: "Europe/Oslo"}
 	for range 2 {
-		if err := taskkit.SetSchedule(ctx, db, greetKind, "greet-nightly", nobody, everyNight, taskkit.WithPriority(taskkit.PriorityLow)); err != nil {
+		if err := taskops.SetSchedule(ctx, db, greetKind, "greet-nightly", nobody, everyNight, taskkit.WithPriority(taskkit.PriorityLow)); err != nil {
 			panic(err)
 		}
 	}
-	s, err := taskkit.NewClient(db).Schedule(ctx, "greet-nightly")
+	s, err := taskops.New(taskkit.NewClient(db)).Schedule(ctx, "greet-nightly")
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(s.Kind, s.Cron, s.Zone, s.Next.Wall[11:], len(s.Fires), "fires, version", s.Version)
 
-	err = taskkit.SetSchedule(ctx, db, greetKind, "never", nobody, taskkit.Schedule{Cron: "0 0 30 2 *"})
-	refused, _ := errors.AsType[*taskkit.ScheduleError](err)
+	err = taskops.SetSchedule(ctx, db, greetKind, "never", nobody, taskops.Schedule{Cron: "0 0 30 2 *"})
+	refused, _ := errors.AsType[*taskops.ScheduleError](err)
 	fmt.Println(refused.Field, "refused:", refused.Problem)
 	// Output:
 	// greet 30 2 * * * Europe/Oslo 02:30 5 fires, version 1
@@ -36,7 +37,7 @@ func ExampleSetSchedule() {
 // A wall time that a clock change skips fires at the first instant after it.
 func ExampleNextFires() {
 	before := time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
-	fires, err := taskkit.NextFires("30 2 * * *", "Europe/Oslo", "nightly", before, 3)
+	fires, err := taskops.NextFires("30 2 * * *", "Europe/Oslo", "nightly", before, 3)
 	if err != nil {
 		panic(err)
 	}
@@ -50,18 +51,18 @@ func ExampleNextFires() {
 }
 
 // An operator pauses a schedule, tries it out and lets it go on.
-func ExampleClient_PauseSchedule() {
+func ExampleOperator_PauseSchedule() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
-	if err := taskkit.SetSchedule(ctx, db, greetKind, "greet-hourly", nobody, taskkit.Schedule{Cron: "H * * * *"}); err != nil {
+	if err := taskops.SetSchedule(ctx, db, greetKind, "greet-hourly", nobody, taskops.Schedule{Cron: "H * * * *"}); err != nil {
 		panic(err)
 	}
-	client := taskkit.NewClient(db)
-	s, _ := client.PauseSchedule(ctx, "greet-hourly", taskkit.WithReason("the mail server is being replaced"))
+	ops := taskops.New(taskkit.NewClient(db))
+	s, _ := ops.PauseSchedule(ctx, "greet-hourly", taskkit.WithReason("the mail server is being replaced"))
 	fmt.Println("paused:", s.Paused, s.PausedReason)
-	s, _ = client.TriggerSchedule(ctx, "greet-hourly", taskkit.WithReason("try the new server"))
+	s, _ = ops.TriggerSchedule(ctx, "greet-hourly", taskkit.WithReason("try the new server"))
 	fmt.Println("to be fired once:", s.Triggered)
-	s, _ = client.ResumeSchedule(ctx, "greet-hourly")
+	s, _ = ops.ResumeSchedule(ctx, "greet-hourly")
 	fmt.Println("paused:", s.Paused)
 	// Output:
 	// paused: true the mail server is being replaced

@@ -1,4 +1,4 @@
-package taskkit
+package taskops
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package taskkit
+package taskops
 
 import (
 	"bytes"
@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/access"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 )
 
@@ -23,32 +25,32 @@ type ScheduleInfo struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	// SpecJSON has its secrets masked. It is nil while they are not known: a schedule
-	// that was made without its kind, see [Client.SetSchedule], has not fired yet.
-	SpecJSON     json.RawMessage `json:"spec,omitempty"`
-	SpecRevision int             `json:"spec_revision"`
-	Cron         string          `json:"cron"`
-	Zone         string          `json:"zone"`
-	Misfire      Misfire         `json:"misfire"`
-	Queue        string          `json:"queue,omitempty"` // empty: that of the kind
-	Priority     Priority        `json:"priority"`
-	Owner        uuid.UUID       `json:"owner"`
-	RunAs        uuid.UUID       `json:"run_as"`
+	// that was made without its kind, see [Operator.SetSchedule], has not fired yet.
+	SpecJSON     json.RawMessage  `json:"spec,omitempty"`
+	SpecRevision int              `json:"spec_revision"`
+	Cron         string           `json:"cron"`
+	Zone         string           `json:"zone"`
+	Misfire      Misfire          `json:"misfire"`
+	Queue        string           `json:"queue,omitempty"` // empty: that of the kind
+	Priority     taskkit.Priority `json:"priority"`
+	Owner        uuid.UUID        `json:"owner"`
+	RunAs        uuid.UUID        `json:"run_as"`
 
 	Paused       bool      `json:"paused"`
 	PausedBy     uuid.UUID `json:"paused_by,omitzero"`
 	PausedReason string    `json:"paused_reason,omitempty"`
-	// Triggered: [Client.TriggerSchedule] was called, and no worker has submitted the task yet.
+	// Triggered: [Operator.TriggerSchedule] was called, and no worker has submitted the task yet.
 	Triggered bool `json:"triggered"`
 
 	// Next is the next fire; nil: it never fires again. A paused schedule has it too; it is
 	// past if fires were missed.
 	Next *Fire `json:"next,omitempty"`
-	// Fires are the next five, from the present time on. Only [Client.Schedule] reads them.
+	// Fires are the next five, from the present time on. Only [Operator.Schedule] reads them.
 	Fires []Fire `json:"fires,omitempty"`
 
 	LastFired   *time.Time `json:"last_fired,omitempty"`
 	LastWall    string     `json:"last_wall,omitempty"` // empty: it was triggered
-	LastTask    ID         `json:"last_task,omitzero"`
+	LastTask    taskkit.ID `json:"last_task,omitzero"`
 	LastError   string     `json:"last_error,omitempty"` // why it could not submit its last task; for operators only
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 
@@ -66,10 +68,10 @@ const shownFires = 5
 const schedulePage = 500
 
 // Schedules returns all schedules, by name.
-func (c *Client) Schedules(ctx context.Context) ([]*ScheduleInfo, error) {
+func (o *Operator) Schedules(ctx context.Context) ([]*ScheduleInfo, error) {
 	all := []*ScheduleInfo{}
 	for after := ""; ; {
-		page, err := c.SchedulesAfter(ctx, after, schedulePage)
+		page, err := o.SchedulesAfter(ctx, after, schedulePage)
 		if err != nil {
 			return nil, err
 		}
@@ -82,14 +84,14 @@ func (c *Client) Schedules(ctx context.Context) ([]*ScheduleInfo, error) {
 
 // SchedulesAfter returns a page of the schedules, by name: those after this name, at most so many,
 // and never more than 1,000.
-func (c *Client) SchedulesAfter(ctx context.Context, after string, most int) ([]*ScheduleInfo, error) {
-	op, err := c.tables(ctx)
+func (o *Operator) SchedulesAfter(ctx context.Context, after string, most int) ([]*ScheduleInfo, error) {
+	op, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := op.ListSchedules(ctx, storable(after), min(max(most, 1), 1000))
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	page := make([]*ScheduleInfo, len(rows))
 	for i := range rows {
@@ -100,14 +102,14 @@ func (c *Client) SchedulesAfter(ctx context.Context, after string, most int) ([]
 
 // Schedule reads one schedule, with its next five fires. It returns [ErrNoSchedule] when
 // there is none.
-func (c *Client) Schedule(ctx context.Context, name string) (*ScheduleInfo, error) {
-	op, err := c.tables(ctx)
+func (o *Operator) Schedule(ctx context.Context, name string) (*ScheduleInfo, error) {
+	op, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := op.Schedule(ctx, storable(name))
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	return withFires(&found), nil
 }
@@ -125,25 +127,22 @@ func withFires(s *store.Schedule) *ScheduleInfo {
 // and a worker that cannot decode it records the error with the schedule. Fields and options that are
 // not given stay as they are in a schedule that exists, and so do an empty kind and a nil
 // spec; a new schedule needs both, and Cron.
-func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.RawMessage, s Schedule, opts ...SubmitOption) (*ScheduleInfo, error) {
-	op, err := c.tables(ctx)
+func (o *Operator) SetSchedule(ctx context.Context, name, kind string, spec json.RawMessage, s Schedule, opts ...taskkit.SubmitOption) (*ScheduleInfo, error) {
+	op, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sub := &submission{NewTask: store.NewTask{Total: -1}}
-	for _, o := range opts {
-		o.applySubmit(sub)
+	sub, err := access.SubmissionOf(opts)
+	if sub.Schema != "" {
+		err = errors.Join(err, &taskkit.OptionError{Option: "WithSchema", Problem: "it is an option of the client"})
 	}
-	if sub.schema != "" {
-		sub.fail("WithSchema", "it is an option of the client")
-	}
-	if err := errors.Join(sub.checkSchedule(), sub.check(), checkScheduled(name, kind, spec)); err != nil {
+	if err := errors.Join(err, checkScheduled(name, kind, spec)); err != nil {
 		return nil, err
 	}
 	var workers []store.Process
 	if kind != "" || spec != nil {
 		if workers, err = op.Processes(ctx, 0); err != nil {
-			return nil, c.public(ctx, err)
+			return nil, o.public(ctx, err)
 		}
 	}
 	set := func(row *store.Schedule) {
@@ -153,9 +152,9 @@ func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.R
 		if spec != nil && !bytes.Equal(spec, row.Spec) {
 			row.Spec, row.Secrets = spec, nil
 		}
-		row.Queue, row.Priority = cmp.Or(sub.Queue, row.Queue), cmp.Or(sub.NewTask.Priority, row.Priority, int(PriorityNormal))
-		row.Owner = cmp.Or(sub.Owner, row.Owner, SystemOwner)
-		row.RunAs = cmp.Or(sub.NewTask.RunAs, sub.Owner, row.RunAs, row.Owner)
+		row.Queue, row.Priority = cmp.Or(sub.Queue, row.Queue), cmp.Or(sub.Priority, row.Priority, int(taskkit.PriorityNormal))
+		row.Owner = cmp.Or(sub.Owner, row.Owner, taskkit.SystemOwner)
+		row.RunAs = cmp.Or(sub.RunAs, sub.Owner, row.RunAs, row.Owner)
 	}
 	changed, err := op.ChangeSchedule(ctx, name, func(now time.Time, row *store.Schedule) error {
 		given := Schedule{cmp.Or(s.Cron, row.Cron), cmp.Or(s.Zone, row.Zone), cmp.Or(s.Misfire, Misfire(row.Misfire))}
@@ -171,7 +170,7 @@ func (c *Client) SetSchedule(ctx context.Context, name, kind string, spec json.R
 		return given.change(clock, sub.Actor, set)(now, row)
 	})
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	return withFires(&changed), nil
 }
@@ -207,10 +206,10 @@ func latestRevision(workers []store.Process, kind string) (latest int) {
 	return latest
 }
 
-// PauseSchedule keeps a schedule from submitting tasks until [Client.ResumeSchedule]. One that
+// PauseSchedule keeps a schedule from submitting tasks until [Operator.ResumeSchedule]. One that
 // is paused already stays as it is.
-func (c *Client) PauseSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
-	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *requestOptions) {
+func (o *Operator) PauseSchedule(ctx context.Context, name string, opts ...taskkit.RequestOption) (*ScheduleInfo, error) {
+	return o.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *store.Request) {
 		if !row.Paused {
 			row.Paused, row.PausedBy, row.PauseReason = true, r.Actor, r.Reason
 		}
@@ -219,8 +218,8 @@ func (c *Client) PauseSchedule(ctx context.Context, name string, opts ...Request
 
 // ResumeSchedule lets a paused schedule go on. What becomes of what it missed meanwhile is decided
 // by its policy, see [Misfire].
-func (c *Client) ResumeSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
-	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, _ *requestOptions) {
+func (o *Operator) ResumeSchedule(ctx context.Context, name string, opts ...taskkit.RequestOption) (*ScheduleInfo, error) {
+	return o.changeSchedule(ctx, name, opts, func(row *store.Schedule, _ *store.Request) {
 		row.Paused, row.PausedBy, row.PauseReason = false, uuid.Nil, ""
 	})
 }
@@ -228,8 +227,8 @@ func (c *Client) ResumeSchedule(ctx context.Context, name string, opts ...Reques
 // TriggerSchedule asks the workers to submit a task of a schedule once, beside its fires and
 // also while it is paused. One that knows the kind does it within a few seconds. A second call
 // before that has no effect.
-func (c *Client) TriggerSchedule(ctx context.Context, name string, opts ...RequestOption) (*ScheduleInfo, error) {
-	return c.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *requestOptions) {
+func (o *Operator) TriggerSchedule(ctx context.Context, name string, opts ...taskkit.RequestOption) (*ScheduleInfo, error) {
+	return o.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *store.Request) {
 		if !row.Triggered {
 			row.Triggered, row.TriggeredBy, row.TriggerReason = true, r.Actor, r.Reason
 		}
@@ -238,27 +237,21 @@ func (c *Client) TriggerSchedule(ctx context.Context, name string, opts ...Reque
 
 // DeleteSchedule removes a schedule. The tasks that it has submitted stay. It returns
 // [ErrNoSchedule] when there is none.
-func (c *Client) DeleteSchedule(ctx context.Context, name string) error {
-	op, err := c.tables(ctx)
+func (o *Operator) DeleteSchedule(ctx context.Context, name string) error {
+	op, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
-	return c.public(ctx, op.DeleteSchedule(ctx, storable(name)))
+	return o.public(ctx, op.DeleteSchedule(ctx, storable(name)))
 }
 
-func (c *Client) changeSchedule(ctx context.Context, name string, opts []RequestOption, change func(*store.Schedule, *requestOptions)) (*ScheduleInfo, error) {
-	op, err := c.tables(ctx)
+func (o *Operator) changeSchedule(ctx context.Context, name string, opts []taskkit.RequestOption, change func(*store.Schedule, *store.Request)) (*ScheduleInfo, error) {
+	op, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var r requestOptions
-	for _, o := range opts {
-		o.applyRequest(&r)
-	}
-	if r.Skip || r.StopAfter != (lifecycle.StopPolicy{}) || r.MaxParallel != 0 {
-		return nil, &OptionError{"Schedule", "a request to a schedule takes WithActor and WithReason"}
-	}
-	if err := r.check(); err != nil {
+	r, err := access.RequestOf(opts, "a schedule is changed")
+	if err != nil {
 		return nil, err
 	}
 	row, err := op.ChangeSchedule(ctx, storable(name), func(_ time.Time, row *store.Schedule) error {
@@ -272,7 +265,7 @@ func (c *Client) changeSchedule(ctx context.Context, name string, opts []Request
 		return nil
 	})
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	return withFires(&row), nil
 }
@@ -287,17 +280,13 @@ func storable(name string) string {
 func scheduleInfo(s *store.Schedule) *ScheduleInfo {
 	info := &ScheduleInfo{
 		Name: s.Name, Kind: s.Kind, SpecRevision: s.Revision, Cron: s.Cron, Zone: s.Zone, Misfire: Misfire(s.Misfire),
-		Queue: s.Queue, Priority: Priority(s.Priority), Owner: s.Owner, RunAs: s.RunAs,
+		Queue: s.Queue, Priority: taskkit.Priority(s.Priority), Owner: s.Owner, RunAs: s.RunAs,
 		Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PauseReason, Triggered: s.Triggered,
 		LastWall: s.LastWall, LastTask: s.LastTask, LastError: s.LastError,
 		Version: s.Version, Created: s.Created, CreatedBy: s.CreatedBy, Modified: s.Modified, ModifiedBy: s.ModifiedBy,
 	}
 	if s.Secrets != nil {
-		var hidden secrets
-		if *s.Secrets != "" {
-			hidden = parseSecrets(strings.Split(*s.Secrets, "\n"))
-		}
-		info.SpecJSON = hidden.below("spec").mask(s.Spec)
+		info.SpecJSON = access.Mask(*s.Secrets, s.Spec)
 	}
 	if !s.NextAt.IsZero() {
 		info.Next = &Fire{s.NextAt, s.NextWall}

@@ -1,4 +1,4 @@
-package taskkit_test
+package taskops_test
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A worker that holds a presence lock is noticed within seconds when it is killed, and not only
 // after DeadAfter.
-func ExampleWorkerInfo_presence() {
+func ExampleOperator_Workers_presence() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		fmt.Println(err)
@@ -43,9 +44,9 @@ func ExampleWorkerInfo_presence() {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 
-	client := taskkit.NewClient(db)
+	ops := taskops.New(taskkit.NewClient(db))
 	for range time.Tick(10 * time.Millisecond) {
-		workers, err := client.Workers(ctx)
+		workers, err := ops.Workers(ctx)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -1,15 +1,18 @@
-package taskkit
+package taskops
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/access"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit"
 )
 
 // QueueInfo is a queue: one that a task waits in or runs from, that a live worker serves, or
@@ -39,7 +42,7 @@ type QueueInfo struct {
 }
 
 // UnknownKind is a kind or a revision that no live worker of a queue knows. See
-// [Config.UnknownKindAfter].
+// [taskkit.Config.UnknownKindAfter].
 type UnknownKind struct {
 	Kind     string    `json:"kind"`
 	Revision int       `json:"revision"`
@@ -47,80 +50,63 @@ type UnknownKind struct {
 	Since    time.Time `json:"since"` // when it was first seen
 }
 
-// PauseQueue keeps all workers from claiming tasks of a queue until [Client.ResumeQueue]: a claim
+// PauseQueue keeps all workers from claiming tasks of a queue until [Operator.ResumeQueue]: a claim
 // that begins after it has returned takes none. Tasks that workers have by then go on until they
 // end or come back to the queue, for a retry say. Requests to stop or to delete a waiting task
 // take effect, and tasks can be submitted. The queue needs no task and no worker. Pausing a
-// paused queue does nothing, and is no error. Of the options only [WithActor] and [WithReason] are
-// allowed. Another name than [WithQueue] accepts is an *[OptionError].
+// paused queue does nothing, and is no error. Of the options only [taskkit.WithActor] and [taskkit.WithReason] are
+// allowed. Another name than [taskkit.WithQueue] accepts is an *[taskkit.OptionError].
 //
 // Given a transaction, the pause takes effect when that commits.
-func (c *Client) PauseQueue(ctx context.Context, name string, opts ...RequestOption) error {
-	return c.changeQueue(ctx, name, true, opts)
+func (o *Operator) PauseQueue(ctx context.Context, name string, opts ...taskkit.RequestOption) error {
+	return o.changeQueue(ctx, name, true, opts)
 }
 
 // ResumeQueue lets workers claim tasks of a queue again. Resuming a queue that is not paused does
-// nothing, and is no error. It takes the options of [Client.PauseQueue].
-func (c *Client) ResumeQueue(ctx context.Context, name string, opts ...RequestOption) error {
-	return c.changeQueue(ctx, name, false, opts)
+// nothing, and is no error. It takes the options of [Operator.PauseQueue].
+func (o *Operator) ResumeQueue(ctx context.Context, name string, opts ...taskkit.RequestOption) error {
+	return o.changeQueue(ctx, name, false, opts)
 }
 
-func (c *Client) changeQueue(ctx context.Context, name string, paused bool, opts []RequestOption) error {
+func (o *Operator) changeQueue(ctx context.Context, name string, paused bool, opts []taskkit.RequestOption) error {
 	if !lifecycle.ValidQueue(name) {
-		return &OptionError{"name", queueProblem(name)}
+		return &taskkit.OptionError{Option: "name", Problem: fmt.Sprintf("%q is not a valid name of a queue: use %s", shorten(name), lifecycle.QueueRule)}
 	}
-	r, err := onlyAudit(opts, "a queue is paused and resumed")
+	r, err := access.RequestOf(opts, "a queue is paused and resumed")
 	if err != nil {
 		return err
 	}
-	op, err := c.tables(ctx)
+	op, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
 	if err := op.PauseQueue(ctx, store.QueueChange{Queue: name, Paused: paused, Actor: r.Actor, Reason: r.Reason}); err != nil {
-		return c.public(ctx, err)
+		return o.public(ctx, err)
 	}
 	return nil
 }
 
-// onlyAudit returns the request that options describe, which may say who makes it and why, but
-// nothing else.
-func onlyAudit(opts []RequestOption, what string) (store.Request, error) {
-	var r requestOptions
-	for _, o := range opts {
-		o.applyRequest(&r)
-	}
-	r.Action = lifecycle.ActPause // which takes no limit
-	if err := r.check(); err != nil {
-		return store.Request{}, err
-	}
-	if r.Skip {
-		return store.Request{}, &OptionError{"WithSkip", what + " as a whole: leave it out"}
-	}
-	return r.Request, nil
-}
-
 // Queues returns the queues by name. It reads every task that waits or runs.
-func (c *Client) Queues(ctx context.Context) ([]QueueInfo, error) {
-	op, err := c.tables(ctx)
+func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
+	op, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	counts, err := op.QueueCounts(ctx)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	pauses, err := op.PausedQueues(ctx)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	processes, err := op.Processes(ctx, 0)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	unknown, err := op.UnknownKinds(ctx)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, o.public(ctx, err)
 	}
 	return queueInfos(counts, pauses, processes, unknown), nil
 }

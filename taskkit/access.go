@@ -1,0 +1,111 @@
+package taskkit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"taskkit.dev/internal/access"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// Package taskops works on the types of this package.
+func init() {
+	access.ClientOf = func(client any) access.Client {
+		c, _ := client.(*Client)
+		return lent{c}
+	}
+	access.RequestOf = func(options any, what string) (store.Request, error) {
+		opts, _ := options.([]RequestOption)
+		return onlyAudit(opts, what)
+	}
+	access.FilterOf = func(filter any) (store.Filter, error) {
+		f, _ := filter.(Filter)
+		return f.store()
+	}
+	access.SubmissionOf = func(options any) (access.Submission, error) {
+		opts, _ := options.([]SubmitOption)
+		sub := &submission{NewTask: store.NewTask{Total: -1}}
+		for _, o := range opts {
+			o.applySubmit(sub)
+		}
+		return sub.scheduled(), errors.Join(sub.checkSchedule(), sub.check())
+	}
+	access.TaskOf = func(kind, spec, options any) (access.Task, error) {
+		k, _ := kind.(schedulable)
+		opts, _ := options.([]SubmitOption)
+		return k.scheduledTask(spec, opts)
+	}
+	access.Mask = func(pointers string, spec json.RawMessage) json.RawMessage {
+		var hidden secrets
+		if pointers != "" {
+			hidden = parseSecrets(strings.Split(pointers, "\n"))
+		}
+		return hidden.below("spec").mask(spec)
+	}
+}
+
+// lent is a client as package taskops has it.
+type lent struct{ c *Client }
+
+func (l lent) Store(ctx context.Context) (store.Client, error) { return l.c.tables(ctx) }
+
+func (l lent) Request(ctx context.Context, id ID, r store.Request) error {
+	_, err := l.c.send(ctx, id, r)
+	return err
+}
+
+func (l lent) Public(ctx context.Context, err error) error { return l.c.public(ctx, err) }
+
+// onlyAudit returns the request that options describe, which have its actor and its reason
+// only.
+func onlyAudit(opts []RequestOption, what string) (store.Request, error) {
+	var r requestOptions
+	for _, o := range opts {
+		o.applyRequest(&r)
+	}
+	r.Action = lifecycle.ActPause // which takes no limit
+	if err := r.check(); err != nil {
+		return store.Request{}, err
+	}
+	if r.Skip {
+		return store.Request{}, &OptionError{"WithSkip", what + " as a whole: leave it out"}
+	}
+	return r.Request, nil
+}
+
+// schedulable is a [Kind] of any types.
+type schedulable interface {
+	scheduledTask(spec any, opts []SubmitOption) (access.Task, error)
+}
+
+// scheduledTask returns the task that a schedule submits.
+func (k *Kind[Spec, State, Result]) scheduledTask(spec any, opts []SubmitOption) (t access.Task, err error) {
+	if err := k.acceptsTasks(); err != nil {
+		return t, err
+	}
+	forgetSubmitted(opts)
+	typed, _ := spec.(Spec)
+	sub := k.options(append([]SubmitOption{System()}, opts...))
+	sub.NewTask.RunAs = cmp.Or(sub.NewTask.RunAs, sub.Owner)
+	if err := errors.Join(sub.checkSchedule(), sub.check(), k.checkOptions(sub, []Spec{typed})); err != nil {
+		return t, err
+	}
+	var task store.NewTask
+	if err := k.newTask(sub, &typed, &task); err != nil {
+		return t, err
+	}
+	t = access.Task{Submission: sub.scheduled(), Kind: k.def.Name, Spec: task.Spec, Revision: k.def.Revision, Secrets: k.hidden()}
+	t.Queue = cmp.Or(t.Queue, k.def.Queue)
+	return t, nil
+}
+
+// scheduled returns what a schedule has of the options of a submission.
+func (s *submission) scheduled() access.Submission {
+	return access.Submission{
+		Owner: s.Owner, RunAs: s.NewTask.RunAs, Actor: s.Actor, Queue: s.Queue, Priority: s.NewTask.Priority, Schema: s.schema,
+	}
+}

@@ -1,0 +1,180 @@
+package taskops
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/access"
+	"taskkit.dev/internal/cronline"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit"
+)
+
+// Schedule says when a schedule submits a task. See [SetSchedule].
+type Schedule struct {
+	// Cron has five fields: minute, hour, day of month, month and day of week. A field is *, or
+	// a list of values and ranges such as 1,10-20, each perhaps with a step such as /5; months and
+	// days have names, such as jan and mon. If day of month and day of week are both
+	// restricted, either may match. H stands for a value that is computed from the name of
+	// the schedule, so that not all begin at the same time: "H 2 * * *" is some minute
+	// after two, "H(0-29) * * * *" and "H/15 * * * *" are others. @yearly, @monthly, @weekly,
+	// @daily and @hourly are expressions of five fields. "@every 90m" is an interval, which
+	// is counted in UTC.
+	Cron string
+	// Zone is the time zone of Cron by its name in the IANA database, such as Europe/Oslo.
+	// Defaults to UTC. A program on a system without that database imports time/tzdata.
+	Zone string
+	// Misfire says what becomes of fires that nobody could make in time. Defaults to
+	// [MisfireOnce].
+	Misfire Misfire
+}
+
+// Misfire is the policy for fires that are more than a minute late: no worker was alive
+// that knows the kind, or the schedule was paused.
+type Misfire string
+
+// The policies.
+const (
+	MisfireOnce   Misfire = "once"   // one task for the latest that was missed, unless a later one is on time
+	MisfireAll    Misfire = "all"    // a task for each
+	MisfireForget Misfire = "forget" // none
+)
+
+// SetSchedule makes or changes the schedule of a name, which submits tasks of a kind with
+// this spec: a program calls it whenever it starts. It changes nothing if nothing is different.
+// Whether the schedule is paused stays as it is, and so does its next fire, unless Cron or Zone
+// are different. Workers that know the kind submit the tasks, each wall time once; see
+// docs/schedules.md for clock changes.
+//
+// The owner of the tasks is [taskkit.SystemOwner], unless [taskkit.OwnedBy] names another. Other options may be
+// [taskkit.RunAs], [taskkit.WithQueue], [taskkit.WithPriority], [taskkit.WithSchema] and [taskkit.WithActor], who makes the change. A
+// schedule that cannot be is a *[ScheduleError], and a spec that is refused a *[taskkit.SpecError].
+func SetSchedule[Spec, State, Result any](ctx context.Context, db taskkit.ExecQuerier, k *taskkit.Kind[Spec, State, Result], name string, spec Spec, s Schedule, opts ...taskkit.SubmitOption) error {
+	task, err := access.TaskOf(k, spec, opts)
+	clock, wrong := s.check(name)
+	if err := errors.Join(wrong, err); err != nil {
+		return err
+	}
+	o := New(taskkit.NewClient(db, taskkit.WithSchema(cmp.Or(task.Schema, taskkit.DefaultSchema))))
+	op, err := o.store(ctx)
+	if err != nil {
+		return err
+	}
+	set := func(row *store.Schedule) {
+		row.Kind, row.Spec, row.Revision, row.Secrets = task.Kind, task.Spec, task.Revision, &task.Secrets
+		row.Queue, row.Priority, row.Owner, row.RunAs = task.Queue, task.Priority, task.Owner, task.RunAs
+	}
+	_, err = op.ChangeSchedule(ctx, name, s.change(clock, task.Actor, set))
+	return o.public(ctx, err)
+}
+
+// change returns what sets a row, and computes the next fire if it has changed.
+func (s *Schedule) change(clock cronline.Clock, actor uuid.UUID, set func(row *store.Schedule)) func(now time.Time, row *store.Schedule) error {
+	return func(now time.Time, row *store.Schedule) error {
+		before := *row
+		set(row)
+		row.Cron, row.Zone, row.Misfire = s.Cron, s.Zone, string(s.Misfire)
+		if bytes.Equal(row.Spec, before.Spec) {
+			row.Spec = before.Spec
+		}
+		if row.Cron != before.Cron || row.Zone != before.Zone {
+			next, ok := clock.First(now)
+			if !ok {
+				return &ScheduleError{row.Name, "Cron", fmt.Sprintf("%q never fires", row.Cron)}
+			}
+			row.NextAt, row.NextWall = next.At, next.Wall.Format(cronline.Format)
+		}
+		if !sameSchedule(&before, row) {
+			row.ModifiedBy = cmp.Or(actor, taskkit.SystemOwner)
+			row.LastError, row.LastErrorAt = "", time.Time{} // what it said may be mended
+		}
+		return nil
+	}
+}
+
+// sameSchedule reports whether two rows submit the same tasks at the same times.
+func sameSchedule(a, b *store.Schedule) bool {
+	secrets := func(s *store.Schedule) string {
+		if s.Secrets == nil {
+			return "unknown"
+		}
+		return "=" + *s.Secrets
+	}
+	return a.Version == b.Version && a.Kind == b.Kind && bytes.Equal(a.Spec, b.Spec) && a.Revision == b.Revision && secrets(a) == secrets(b) &&
+		a.Cron == b.Cron && a.Zone == b.Zone && a.Queue == b.Queue && a.Priority == b.Priority && a.Owner == b.Owner && a.RunAs == b.RunAs &&
+		a.Misfire == b.Misfire && a.NextWall == b.NextWall && a.Version != 0
+}
+
+// check fills in the defaults, and returns the clock of the schedule of a name.
+func (s *Schedule) check(name string) (cronline.Clock, error) {
+	s.Zone, s.Misfire = cmp.Or(s.Zone, "UTC"), cmp.Or(s.Misfire, MisfireOnce)
+	if err := checkScheduleName(name); err != nil {
+		return cronline.Clock{}, err
+	}
+	if !cronline.Misfire(s.Misfire).Valid() {
+		return cronline.Clock{}, &ScheduleError{name, "Misfire", fmt.Sprintf("%q is no policy: use once, all or forget", shorten(string(s.Misfire)))}
+	}
+	c, err := readClock(s.Cron, s.Zone, name)
+	if err != nil {
+		return c, err
+	}
+	if _, ok := c.Line.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
+		return c, &ScheduleError{name, "Cron", fmt.Sprintf("%q never fires: no year has such a day", s.Cron)}
+	}
+	return c, nil
+}
+
+func checkScheduleName(name string) error {
+	if !lifecycle.ValidQueue(name) {
+		return &ScheduleError{shorten(name), "Name", "not a valid name of a schedule: use " + lifecycle.QueueRule}
+	}
+	return nil
+}
+
+// readClock reads a cron expression, which may be one that never fires, and a zone.
+func readClock(cron, zone, name string) (c cronline.Clock, err error) {
+	shown := shorten(name)
+	if c.Line, err = cronline.Parse(cron, name); err != nil {
+		if syntax, ok := errors.AsType[*cronline.SyntaxError](err); ok {
+			return c, &ScheduleError{shown, "Cron", fmt.Sprintf("%q: %s", syntax.Expr, syntax.Problem)}
+		}
+		return c, err
+	}
+	if c.Zone, err = cronline.LoadZone(zone); err != nil {
+		return c, &ScheduleError{shown, "Zone", err.Error()}
+	}
+	if c.Line.Interval() > 0 && c.Zone.String() != "UTC" {
+		return c, &ScheduleError{shown, "Zone", fmt.Sprintf("%s is given with an interval, which is counted in UTC: use the zone UTC", shorten(zone))}
+	}
+	return c, nil
+}
+
+// Fire is one fire of a schedule.
+type Fire struct {
+	At time.Time `json:"at"`
+	// Wall is the wall time in the zone of the schedule, such as 2026-03-29 02:30.
+	Wall string `json:"wall"`
+}
+
+// NextFires returns the first n fires of a schedule after a time, at most 1,000. None means that
+// it never fires. The name decides for what H stands. An expression or a zone that cannot be
+// read is a *[ScheduleError].
+func NextFires(cron, zone, name string, from time.Time, n int) ([]Fire, error) {
+	c, err := readClock(cron, zone, name)
+	if err != nil {
+		return nil, err
+	}
+	var fires []Fire
+	f, ok := c.First(from)
+	for ; ok && len(fires) < min(n, 1000); f, ok = c.After(f.Wall) {
+		fires = append(fires, Fire{f.At, f.Wall.Format(cronline.Format)})
+	}
+	return fires, nil
+}
