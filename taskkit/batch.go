@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/taskkit/segment"
 )
@@ -45,11 +45,11 @@ type Batch[Spec, State any] struct {
 	Attempt  int          // counts the attempts of this batch, from 1
 	Log      *slog.Logger // has the task's id and kind as attributes
 
-	step *engine.Step
+	step *session.Step
 }
 
 // runtime returns what the batch records into.
-func (b *Batch[Spec, State]) runtime() *engine.Step {
+func (b *Batch[Spec, State]) runtime() *session.Step {
 	if b.step == nil {
 		panic("taskkit: this Batch was not made by the runtime: make one for a unit test with tasktest.NewBatch")
 	}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 )
 
 // bind returns a kind without type parameters that calls a typed executor. The
 // runtime knows executors only in this form.
-func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec, State]) *engine.Kind {
+func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec, State]) *session.Kind {
 	aborter, aborts := find[Aborter[Spec, State]](x)
 	var report func(context.Context, *Batch[Spec, State]) (Result, error)
 	if r, ok := find[Reporter[Spec, State, Result]](x); ok && k.hasResult() {
@@ -26,7 +26,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	merger, _ := find[Merger[State]](x)
 	stager, _ := find[Stager[Spec, State]](x)
 	limiter, limits := find[Limiter[Spec]](x)
-	bound := &engine.Kind{
+	bound := &session.Kind{
 		Name:        k.def.Name,
 		Revision:    k.def.Revision,
 		Reads:       k.def.Reads,
@@ -47,7 +47,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		TargetsAreParts: segmenter != nil,
 		HasReport:       report != nil,
 		Scheduled:       k.scheduled,
-		Open: func(t engine.Task, raw json.RawMessage) (engine.Call, error) {
+		Open: func(t session.Task, raw json.RawMessage) (session.Call, error) {
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,
 				segmenter: segmenter, merger: merger, stager: stager, raw: raw,
@@ -66,14 +66,14 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		},
 	}
 	if segmenter != nil {
-		bound.DecodeTargets = func(_ engine.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
+		bound.DecodeTargets = func(_ session.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
 			var parts []json.RawMessage
 			err := json.Unmarshal(keys, &parts)
 			return parts, len(parts), err
 		}
 	}
 	if k.def.Targets.Get != nil {
-		bound.DecodeTargets = func(t engine.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
+		bound.DecodeTargets = func(t session.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
 			return k.decodeTargets(t.SpecRevision, spec, field, keys)
 		}
 	}
@@ -96,7 +96,7 @@ type call[Spec, State, Result any] struct {
 }
 
 // batch returns a batch for the executor, with the state decoded anew.
-func (c *call[Spec, State, Result]) batch(s *engine.Step, state json.RawMessage) (*Batch[Spec, State], error) {
+func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage) (*Batch[Spec, State], error) {
 	b := &Batch[Spec, State]{
 		Task: s.Task.ID, Owner: s.Task.Owner, RunAs: s.Task.RunAs, Spec: c.spec,
 		Tx: s.Tx, Preview: s.Preview, Limit: s.Limit, Attempt: s.Attempt, Log: s.Log, step: s,
@@ -119,14 +119,14 @@ func (c *call[Spec, State, Result]) batch(s *engine.Step, state json.RawMessage)
 }
 
 // isBucket reports whether a step is one of a bucket.
-func isBucket(s *engine.Step) bool { return s.Child != nil && s.Child.Segment != nil }
+func isBucket(s *session.Step) bool { return s.Child != nil && s.Child.Segment != nil }
 
-// Execute implements [engine.Call].
-func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+// Execute implements [session.Call].
+func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	switch {
 	case isBucket(s) && c.segmenter == nil:
 		// It would do the work of all buckets.
-		return engine.Next{}, nil, Permanent(codeSegments, errors.New("the task is a bucket, and this worker's executor has no method Segments: put it back, and retry the task"))
+		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task is a bucket, and this worker's executor has no method Segments: put it back, and retry the task"))
 	case c.segmenter != nil && !isBucket(s):
 		return c.runBuckets(ctx, s, state)
 	case c.stager != nil:
@@ -138,14 +138,14 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *engine.Step,
 	}
 	b, err := c.batch(s, state)
 	if err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	next, err := c.x.Execute(ctx, b)
 	if err == nil {
 		err = next.check()
 	}
 	if err != nil {
-		return engine.Next{}, nil, segmentsError(err) // such as that of a predicate
+		return session.Next{}, nil, segmentsError(err) // such as that of a predicate
 	}
 	out, err := c.encodeState(b)
 	return engineNext(next), out, err
@@ -161,15 +161,15 @@ func (c *call[Spec, State, Result]) encodeState(b *Batch[Spec, State]) (json.Raw
 }
 
 // engineNext converts what an executor returns.
-func engineNext(next Next) engine.Next {
-	return engine.Next{
+func engineNext(next Next) session.Next {
+	return session.Next{
 		Done: next.done, Wait: next.wait, At: next.at, Reason: next.reason,
 		AwaitChildren: next.await, OpenAtMost: int64(next.atMost), OnFailure: store.OnFailure(next.onFailure),
 	}
 }
 
-// Abort implements [engine.Call].
-func (c *call[Spec, State, Result]) Abort(ctx context.Context, s *engine.Step, state json.RawMessage) error {
+// Abort implements [session.Call].
+func (c *call[Spec, State, Result]) Abort(ctx context.Context, s *session.Step, state json.RawMessage) error {
 	b, err := c.batch(s, state)
 	if err != nil || c.aborter == nil {
 		return err
@@ -177,12 +177,12 @@ func (c *call[Spec, State, Result]) Abort(ctx context.Context, s *engine.Step, s
 	return c.aborter.Abort(ctx, b)
 }
 
-// Report implements [engine.Call].
-func (c *call[Spec, State, Result]) Report(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
+// Report implements [session.Call].
+func (c *call[Spec, State, Result]) Report(ctx context.Context, s *session.Step, state json.RawMessage) (json.RawMessage, error) {
 	if c.report == nil {
 		return nil, nil
 	}
-	if c.merger != nil && !isBucket(s) && s.Ending == engine.EndStop {
+	if c.merger != nil && !isBucket(s) && s.Ending == session.EndStop {
 		var err error
 		if state, err = c.mergeStopped(ctx, s, state); err != nil {
 			return nil, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/segment"
 )
@@ -25,10 +25,10 @@ const mergePage = 100
 
 // findSegments calls the method Segments, proves its plan and returns the segments as JSON.
 // They are stored as the targets of the task.
-func (c *call[Spec, State, Result]) findSegments(ctx context.Context, s *engine.Step, state json.RawMessage) (keys [][]byte, next engine.Next, out json.RawMessage, err error) {
+func (c *call[Spec, State, Result]) findSegments(ctx context.Context, s *session.Step, state json.RawMessage) (keys [][]byte, next session.Next, out json.RawMessage, err error) {
 	b, err := c.batch(s, state)
 	if err != nil {
-		return nil, engine.Next{}, nil, err
+		return nil, session.Next{}, nil, err
 	}
 	plan, err := c.segmenter.Segments(ctx, b)
 	if err == nil && plan == nil {
@@ -38,18 +38,18 @@ func (c *call[Spec, State, Result]) findSegments(ctx context.Context, s *engine.
 		err = plan.Verify(s.Tx.Dialect())
 	}
 	if err != nil {
-		return nil, engine.Next{}, nil, segmentsError(err)
+		return nil, session.Next{}, nil, segmentsError(err)
 	}
 	keys = make([][]byte, 0, plan.Len())
 	for _, part := range plan.All() {
 		key, err := json.Marshal(part)
 		if err != nil {
-			return nil, engine.Next{}, nil, segmentsError(err)
+			return nil, session.Next{}, nil, segmentsError(err)
 		}
 		keys = append(keys, key)
 	}
 	out, err = c.encodeState(b)
-	return keys, engine.Next{Done: true}, out, err
+	return keys, session.Next{Done: true}, out, err
 }
 
 // segmentsError gives the errors of package segment their code. Others stay as they are.
@@ -76,13 +76,13 @@ type bucketMemo struct {
 
 // runBuckets is the batch of a task whose work is done by buckets: it submits more of them,
 // waits, and merges their states when all have ended.
-func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	t := s.Targets
 	if t == nil {
-		return engine.Next{}, nil, Permanent(codeSegments, errors.New("the task was submitted before its kind had a method Segments: submit it again"))
+		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task was submitted before its kind had a method Segments: submit it again"))
 	}
 	if t.Err != nil {
-		return engine.Next{}, nil, t.Err
+		return session.Next{}, nil, t.Err
 	}
 	window, refill := DefaultBuckets, DefaultBuckets/2
 	if n := s.Options.MaxParallel; n > 0 {
@@ -101,17 +101,17 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *engine.St
 			tasks[i] = c.bucket(s, parts[from+i-t.From], int64(from+i)+1)
 		}
 		if err := s.Tx.Insert(ctx, tasks); err != nil {
-			return engine.Next{}, nil, fmt.Errorf("submit the buckets %d to %d: %w", from+1, to, err)
+			return session.Next{}, nil, fmt.Errorf("submit the buckets %d to %d: %w", from+1, to, err)
 		}
 	}
 	open := int(s.Family.Open) + to - from
-	next := engine.Next{AwaitChildren: true, OnFailure: s.Options.OnFailure}
+	next := session.Next{AwaitChildren: true, OnFailure: s.Options.OnFailure}
 	if next.OnFailure == "" {
 		next.OnFailure = store.FailureFails
 	}
 	switch {
 	case to < t.Total && open < window:
-		return engine.Next{}, state, nil // the next page of segments
+		return session.Next{}, state, nil // the next page of segments
 	case to < t.Total:
 		next.OpenAtMost = int64(refill)
 		return next, state, nil
@@ -122,7 +122,7 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *engine.St
 }
 
 // segmentsOf are the segments that were read for a batch.
-func segmentsOf(t *engine.Targets) []json.RawMessage {
+func segmentsOf(t *session.Targets) []json.RawMessage {
 	var parts []json.RawMessage
 	for _, l := range t.Lists {
 		page, _ := l.([]json.RawMessage)
@@ -132,7 +132,7 @@ func segmentsOf(t *engine.Targets) []json.RawMessage {
 }
 
 // bucket returns the task of a segment.
-func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage, number int64) store.NewTask {
+func (c *call[Spec, State, Result]) bucket(s *session.Step, part json.RawMessage, number int64) store.NewTask {
 	t := s.Task
 	return store.NewTask{
 		ID: store.NewID(), Kind: c.kind.def.Name, Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
@@ -145,35 +145,35 @@ func (c *call[Spec, State, Result]) bucket(s *engine.Step, part json.RawMessage,
 
 // mergeBuckets adds the states of the next buckets to the total, if there is a [Merger]. With
 // the last of them the task is done.
-func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	var (
 		m   *merge[Spec, State, Result]
 		err error
 	)
 	if c.merger != nil {
 		if m, err = c.newMerge(ctx, s, state); err != nil {
-			return engine.Next{}, nil, err
+			return session.Next{}, nil, err
 		}
 		more, err := m.page(ctx, s)
 		if err == nil {
 			state, err = c.encodeState(m.total)
 		}
 		if err != nil || more {
-			return engine.Next{}, state, errors.Join(err, m.remember(s))
+			return session.Next{}, state, errors.Join(err, m.remember(s))
 		}
 	}
 	counts, err := s.CountChildren(ctx)
 	if err == nil && m != nil && counts.Fences != m.memo.Fences {
 		// A bucket was retried meanwhile, and its state may be another: the merge begins anew.
 		state, m.memo = m.memo.Before, bucketMemo{}
-		return engine.Next{}, state, m.remember(s)
+		return session.Next{}, state, m.remember(s)
 	}
 	s.SetSum(counts.Progress)
-	return engine.Next{Done: true}, state, err
+	return session.Next{Done: true}, state, err
 }
 
 // mergeStopped returns the state of a task that was stopped with those of its buckets.
-func (c *call[Spec, State, Result]) mergeStopped(ctx context.Context, s *engine.Step, state json.RawMessage) (json.RawMessage, error) {
+func (c *call[Spec, State, Result]) mergeStopped(ctx context.Context, s *session.Step, state json.RawMessage) (json.RawMessage, error) {
 	m, err := c.newMerge(ctx, s, state)
 	if err == nil && m.memo.Merged != uuid.Nil {
 		m.memo.Merged = uuid.Nil
@@ -196,7 +196,7 @@ type merge[Spec, State, Result any] struct {
 }
 
 // newMerge goes on with the merge of a task, or begins it.
-func (c *call[Spec, State, Result]) newMerge(ctx context.Context, s *engine.Step, state json.RawMessage) (*merge[Spec, State, Result], error) {
+func (c *call[Spec, State, Result]) newMerge(ctx context.Context, s *session.Step, state json.RawMessage) (*merge[Spec, State, Result], error) {
 	m := &merge[Spec, State, Result]{call: c}
 	if s.Family.Memo != nil {
 		if err := json.Unmarshal(s.Family.Memo, &m.memo); err != nil {
@@ -216,14 +216,14 @@ func (c *call[Spec, State, Result]) newMerge(ctx context.Context, s *engine.Step
 }
 
 // remember stores how far the merge is.
-func (m *merge[Spec, State, Result]) remember(s *engine.Step) error {
+func (m *merge[Spec, State, Result]) remember(s *session.Step) error {
 	text, err := json.Marshal(m.memo)
 	s.Remember(text)
 	return err
 }
 
 // page merges the next states, and reports whether there may be more.
-func (m *merge[Spec, State, Result]) page(ctx context.Context, s *engine.Step) (more bool, err error) {
+func (m *merge[Spec, State, Result]) page(ctx context.Context, s *session.Step) (more bool, err error) {
 	buckets, err := s.Children(ctx, m.memo.Merged, mergePage, true)
 	if err != nil {
 		return false, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -39,7 +39,7 @@ func (s *submission) completeChild(tx Execer) error {
 	if s.NewTask.Parent == uuid.Nil {
 		return nil
 	}
-	batch, ok := tx.(*engine.LazyTx)
+	batch, ok := tx.(*session.LazyTx)
 	switch {
 	case !ok || batch.Task() != s.NewTask.Parent:
 		return &OptionError{"ChildOf", "a child is submitted in a batch of its parent and by its transaction: give Submit b.Tx, and ChildOf b.Task"}

@@ -9,6 +9,8 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/maintain"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -153,21 +155,23 @@ func or[T comparable](v, d T) T {
 // engine returns the configuration of the engine, with the defaults filled in.
 func (c Config) engine() engine.Config {
 	e := engine.Config{
-		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 12),
-		SafeMode: c.SafeMode, ClaimMax: c.ClaimMax,
-		BatchTimeout: or(c.BatchTimeout, 30*time.Second), BatchTarget: or(c.BatchTarget, time.Second),
-		Drain: or(c.Drain, 25*time.Second), Quantum: or(c.Quantum, 5*time.Minute),
-		Heartbeat: or(c.Heartbeat, 10*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),
+		Config: session.Config{
+			BatchTimeout: or(c.BatchTimeout, 30*time.Second), BatchTarget: or(c.BatchTarget, time.Second),
+			Quantum: or(c.Quantum, 5*time.Minute), Heartbeat: or(c.Heartbeat, 10*time.Second),
+			MeasureEvery: or(c.measureEvery, 5*time.Second), Call: or(c.CallTimeout, 10*time.Second),
+			LockTimeout: or(c.LockTimeout, 5*time.Second), MaxAttempts: or(c.MaxAttempts, 10),
+			Backoff:  classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
+			Identity: c.Context, Throttle: c.Throttle.engine(),
+		},
+		Intervals: maintain.Intervals{
+			CleanEvery: or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
+			UnknownKindAfter: or(c.UnknownKindAfter, 14*24*time.Hour),
+			ScheduleEvery:    or(c.scheduleEvery, 15*time.Second),
+		},
+		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 12), SafeMode: c.SafeMode,
+		ClaimMax: c.ClaimMax, Drain: or(c.Drain, 25*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
-		MeasureEvery: or(c.measureEvery, 5*time.Second),
-		CleanEvery:   or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),
-		UnknownKindAfter: or(c.UnknownKindAfter, 14*24*time.Hour),
-		ScheduleEvery:    or(c.scheduleEvery, 15*time.Second),
-		Call:             or(c.CallTimeout, 10*time.Second), LockTimeout: or(c.LockTimeout, 5*time.Second),
-		MaxAttempts: or(c.MaxAttempts, 10),
-		Backoff:     classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
-		SpecMax:     8 << 10, Identity: c.Context, Log: or(c.Logger, slog.Default()),
-		Throttle: c.Throttle.engine(),
+		SpecMax: 8 << 10, Log: or(c.Logger, slog.Default()),
 	}
 	if c.Observer != nil {
 		e.Observe = c.Observer.Observe

@@ -9,7 +9,7 @@ import (
 	"reflect"
 
 	"taskkit.dev/internal/classify"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskkind"
@@ -75,22 +75,22 @@ func errFinding(t *store.Task, p *store.Plan) *ItemsError {
 	return &ItemsError{ID: t.ID, Problem: problem}
 }
 
-// Targets implements [engine.Targeter].
-func (c *call[Spec, State, Result]) Targets(ctx context.Context, s *engine.Step, field string, state json.RawMessage) ([][]byte, engine.Next, json.RawMessage, error) {
+// Targets implements [session.Targeter].
+func (c *call[Spec, State, Result]) Targets(ctx context.Context, s *session.Step, field string, state json.RawMessage) ([][]byte, session.Next, json.RawMessage, error) {
 	if c.segmenter != nil {
 		return c.findSegments(ctx, s, state)
 	}
 	b, err := c.batch(s, state)
 	if err != nil {
-		return nil, engine.Next{}, nil, err
+		return nil, session.Next{}, nil, err
 	}
 	list, next, err := c.targets(ctx, b)
 	if err != nil {
-		return nil, engine.Next{}, nil, err
+		return nil, session.Next{}, nil, err
 	}
 	keys, err := c.encodeTargets(s.Task.SpecRevision, field, list)
 	if err != nil {
-		return nil, engine.Next{}, nil, &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeTargets, Err: err}
+		return nil, session.Next{}, nil, &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeTargets, Err: err}
 	}
 	out, err := c.encodeState(b)
 	return keys, engineNext(next), out, err

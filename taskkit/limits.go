@@ -60,7 +60,7 @@ type LimitedTask[Spec any] struct {
 	Spec         Spec
 }
 
-// Limits implements [engine.Limiter].
+// Limits implements [session.Limiter].
 func (c *call[Spec, State, Result]) Limits() ([]store.Limit, error) {
 	var limits []store.Limit
 	for _, l := range c.limits() {

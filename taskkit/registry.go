@@ -6,14 +6,14 @@ import (
 	"reflect"
 	"slices"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 )
 
 // Registry holds the executors of a worker. The zero value is empty and ready to
 // use. Fill it with the generated gen.Executors or with [Register]. Mistakes are
 // collected and returned by [NewWorker], all at once.
 type Registry struct {
-	kinds  map[string]*engine.Kind
+	kinds  map[string]*session.Kind
 	submit map[string]submitJSON
 	names  []string
 	errs   []error
@@ -36,12 +36,12 @@ func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result]
 		return
 	}
 	if r.kinds == nil {
-		r.kinds = make(map[string]*engine.Kind)
+		r.kinds = make(map[string]*session.Kind)
 		r.submit = make(map[string]submitJSON)
 	}
 	r.errs = append(r.errs, k.checkMethods(x)...)
 	bound := bind(k, x)
-	if receiver, ok := find[engine.KindReceiver](x); ok {
+	if receiver, ok := find[session.KindReceiver](x); ok {
 		receiver.ReceiveKind(bound)
 	}
 	for _, name := range append([]string{k.def.Name}, k.def.Aliases...) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -65,7 +65,7 @@ func storeStages(stages []Stage) []storedStage {
 }
 
 // newTask returns the task of a stage, of a composite task.
-func (s *storedStage) newTask(parent *engine.Task) store.NewTask {
+func (s *storedStage) newTask(parent *session.Task) store.NewTask {
 	options := s.Options
 	options.Child = &store.Child{Parent: parent.ID, Stage: s.Name}
 	t := store.NewTask{
@@ -86,7 +86,7 @@ func (s *storedStage) newTask(parent *engine.Task) store.NewTask {
 
 // runStages is the batch of a composite task: it submits the stages whose turn it is, and
 // waits. It reports whether all are complete, and with that nothing else.
-func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *engine.Step, state json.RawMessage) (complete bool, next engine.Next, out json.RawMessage, err error) {
+func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.Step, state json.RawMessage) (complete bool, next session.Next, out json.RawMessage, err error) {
 	var memo stageMemo
 	out = state
 	if s.Family.Memo == nil {
@@ -130,7 +130,7 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *engine.Ste
 	open := turn.open + len(tasks)
 	switch {
 	case open > 0: // another batch for each stage that ends
-		return false, engine.Next{AwaitChildren: true, OpenAtMost: int64(open - 1), OnFailure: store.FailureContinues}, out, nil
+		return false, session.Next{AwaitChildren: true, OpenAtMost: int64(open - 1), OnFailure: store.FailureContinues}, out, nil
 	case len(turn.failed) > 0:
 		return false, next, nil, Permanent(codeStageFailed, errors.New(strings.Join(turn.failed, "; ")))
 	}

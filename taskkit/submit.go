@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 )
@@ -82,7 +82,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
 		return nil, public(migrate.Explain(ctx, tx, s.schema, err))
 	}
-	if batch, ok := tx.(*engine.LazyTx); ok && err == nil && s.NewTask.Parent != uuid.Nil {
+	if batch, ok := tx.(*session.LazyTx); ok && err == nil && s.NewTask.Parent != uuid.Nil {
 		batch.SubmittedChildren()
 	}
 	if s.submitted != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"taskkit.dev/internal/classify"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 )
@@ -40,7 +40,7 @@ func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {
 }
 
 // takeDeferred is Take in a pass over the deferred items of a task.
-func takeDeferred[T any](step *engine.Step, limit int, all []T) ([]T, Next) {
+func takeDeferred[T any](step *session.Step, limit int, all []T) ([]T, Next) {
 	from := 0
 	if t := step.Targets; t != nil {
 		all, from = loadedTargets(t, all), t.From
@@ -65,7 +65,7 @@ func takeDeferred[T any](step *engine.Step, limit int, all []T) ([]T, Next) {
 }
 
 // takeFrozen is Take of frozen targets.
-func takeFrozen[T any](step *engine.Step, t *engine.Targets, limit int, instead []T) ([]T, Next) {
+func takeFrozen[T any](step *session.Step, t *session.Targets, limit int, instead []T) ([]T, Next) {
 	loaded := loadedTargets(t, instead)
 	from, to := step.Take(t.Total, min(limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
 	if to >= t.Total {
@@ -76,7 +76,7 @@ func takeFrozen[T any](step *engine.Step, t *engine.Targets, limit int, instead 
 
 // loadedTargets returns the frozen targets that were read for a batch. As Take returns
 // no error, one is thrown as a panic, which the runtime takes for the batch's error.
-func loadedTargets[T any](t *engine.Targets, instead []T) []T {
+func loadedTargets[T any](t *session.Targets, instead []T) []T {
 	if t.Err != nil {
 		panic(&classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeTargets, Err: t.Err})
 	}

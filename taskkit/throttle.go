@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -89,17 +89,17 @@ const (
 const minThrottleInterval = 10 * time.Millisecond
 
 // engine returns the configuration of the engine, with the defaults filled in.
-func (t Throttle) engine() engine.ThrottleConfig {
+func (t Throttle) engine() session.ThrottleConfig {
 	if t.Off {
-		return engine.ThrottleConfig{}
+		return session.ThrottleConfig{}
 	}
-	c := engine.ThrottleConfig{
+	c := session.ThrottleConfig{
 		Interval: or(t.Interval, defaultThrottleInterval), Vacuum: !t.IgnoreVacuum,
 		ReplicaLag: kept(or(t.ReplicaLag, defaultReplicaLag)), ReplicaBytes: max(or(t.ReplicaBytes, defaultReplicaBytes), 0),
 		IgnoreReplicas: t.IgnoreReplicas, WALRate: t.WALRate, LockWait: kept(or(t.LockWait, defaultLockWait)),
 	}
 	for _, i := range t.Indicators {
-		c.Indicators = append(c.Indicators, engine.Indicator{Name: i.Name, Kinds: i.Kinds, Check: i.Check})
+		c.Indicators = append(c.Indicators, session.Indicator{Name: i.Name, Kinds: i.Kinds, Check: i.Check})
 	}
 	return c
 }
@@ -126,7 +126,7 @@ func (t Throttle) problems() (fields, problems []string) {
 	if slices.Contains(t.IgnoreReplicas, "") {
 		fail("IgnoreReplicas", "it has an empty name: give the application_name of a standby")
 	}
-	names := []string{string(store.HealthVacuum), string(store.HealthReplicas), string(store.HealthWAL), string(store.HealthLocks), engine.IndicatorHealth}
+	names := []string{string(store.HealthVacuum), string(store.HealthReplicas), string(store.HealthWAL), string(store.HealthLocks), session.IndicatorHealth}
 	for n, i := range t.Indicators {
 		field := fmt.Sprintf("Indicators[%d].", n)
 		switch {

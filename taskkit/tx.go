@@ -8,7 +8,7 @@ import (
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 )
 
 // Execer is what [Submit] needs of a database. *sql.DB, *sql.Conn, *sql.Tx and
@@ -65,7 +65,7 @@ func (b *Batch[Spec, State]) EntDriver() dialect.Driver {
 }
 
 // entDriver is an ent driver over a batch's transaction.
-type entDriver struct{ tx *engine.LazyTx }
+type entDriver struct{ tx *session.LazyTx }
 
 // Exec implements [dialect.Driver].
 func (d entDriver) Exec(ctx context.Context, query string, args, v any) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -51,16 +52,16 @@ type writes struct {
 	failed chan error // a statement's error
 }
 
-func (x *writes) Execute(ctx context.Context, s *engine.Step, _ json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *writes) Execute(ctx context.Context, s *session.Step, _ json.RawMessage) (session.Next, json.RawMessage, error) {
 	if x.calls.Add(1) == 1 && x.hasty {
 		go func() { _ = x.write(context.WithoutCancel(ctx), s) }()
 		synctest.Wait() // until it waits for the transaction
-		return engine.Next{Done: true}, json.RawMessage(`{}`), nil
+		return session.Next{Done: true}, json.RawMessage(`{}`), nil
 	}
-	return engine.Next{Done: true}, json.RawMessage(`{}`), x.write(ctx, s)
+	return session.Next{Done: true}, json.RawMessage(`{}`), x.write(ctx, s)
 }
 
-func (x *writes) write(ctx context.Context, s *engine.Step) error {
+func (x *writes) write(ctx context.Context, s *session.Step) error {
 	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
 	if err != nil {
 		x.failed <- err

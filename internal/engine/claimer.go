@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
@@ -29,21 +31,21 @@ type claimer struct {
 	pool    *pool
 	flusher *flusher
 	wakeups *wakeups
-	events  *observer
+	events  *observe.Observer
 
-	size        *sizer        // of one claim
-	took        time.Duration // by the last claim that found tasks
-	moreWaiting bool          // the database may hold more tasks than there was room for
+	size        *session.Sizer // of one claim
+	took        time.Duration  // by the last claim that found tasks
+	moreWaiting bool           // the database may hold more tasks than there was room for
 	lost        *lostClaims
 	// requested is when the worker last claimed tasks with a request apart.
 	requested time.Time
 	claims    int // so far
 }
 
-func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observer) *claimer {
+func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observe.Observer) *claimer {
 	return &claimer{
 		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, events: o,
-		size: newStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c),
+		size: session.NewStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c),
 	}
 }
 
@@ -74,7 +76,7 @@ func (c *claimer) run(ctx context.Context) {
 			fastPoll = fastPollFirst
 			c.pool.share.taskWaiting()
 		}
-		room := c.size.limit(c.room())
+		room := c.size.Limit(c.room())
 		if most := c.config.ClaimMax; most > 0 {
 			room = min(room, most)
 		}
@@ -89,7 +91,7 @@ func (c *claimer) run(ctx context.Context) {
 			return
 		case err != nil:
 			failures++
-			c.events.report(taskevent.ClaimFailed{Worker: c.events.worker, Try: failures, Err: err})
+			c.events.Report(taskevent.ClaimFailed{Worker: c.events.Worker, Try: failures, Err: err})
 			c.lost.responseLost()
 			wait(min(time.Duration(failures)*200*time.Millisecond, 5*time.Second) + rand.N(50*time.Millisecond))
 			continue
@@ -142,7 +144,7 @@ func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, err
 	}
 	took := time.Since(began)
 	if !found.Searched {
-		c.size.record(len(found.Tasks), took)
+		c.size.Record(len(found.Tasks), took)
 	}
 	if len(found.Tasks) > 0 {
 		c.took = took
@@ -172,16 +174,16 @@ func (c *claimer) pollInterval() time.Duration {
 func (c *claimer) releaseUnstarted(t taskevent.TaskRef, h store.Lease, reason string) {
 	c.pool.removeFromBuffer(h.ID)
 	w := store.Write{Lease: h, To: lifecycle.Queued, Attempts: lifecycle.Unspent(t.Attempt), Delay: -1, Reason: reason}
-	c.flusher.add(&w, func(a store.Applied, err error) {
+	c.flusher.Add(&w, func(a store.Applied, err error) {
 		if err == nil && a.OK {
-			reportFrequent(c.events, taskevent.TaskReleased{TaskRef: t, Reason: reason})
+			observe.Frequent(c.events, taskevent.TaskReleased{TaskRef: t, Reason: reason})
 		}
 	})
 }
 
 // reportClaimed reports a claimed task, before its session can begin.
 func (c *claimer) reportClaimed(t store.ClaimedTask) {
-	reportFrequent(c.events, taskevent.TaskClaimed{
-		TaskRef: c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), Queue: t.Queue, Submitted: t.Created, TakenOver: t.Stalled,
+	observe.Frequent(c.events, taskevent.TaskClaimed{
+		TaskRef: c.events.Task(t.ID, t.Kind, t.Fence, t.Attempts), Queue: t.Queue, Submitted: t.Created, TakenOver: t.Stalled,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -39,12 +40,12 @@ type writesLater struct {
 	calls int
 }
 
-func (x *writesLater) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *writesLater) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	if x.calls++; x.calls == 1 {
-		return engine.Next{Done: true}, state, nil
+		return session.Next{Done: true}, state, nil
 	}
 	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
-	return engine.Next{Done: true}, state, err
+	return session.Next{Done: true}, state, err
 }
 
 // A session whose end the group commit has not applied continues outside its slot, and commits its next batch there.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 )
@@ -47,11 +48,11 @@ func (s *mute) Positions(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]st
 // atOnce is done after its first batch.
 type atOnce struct{}
 
-func (atOnce) Execute(context.Context, *engine.Step, json.RawMessage) (engine.Next, json.RawMessage, error) {
-	return engine.Next{Done: true}, json.RawMessage(`{}`), nil
+func (atOnce) Execute(context.Context, *session.Step, json.RawMessage) (session.Next, json.RawMessage, error) {
+	return session.Next{Done: true}, json.RawMessage(`{}`), nil
 }
-func (atOnce) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
-func (atOnce) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+func (atOnce) Abort(context.Context, *session.Step, json.RawMessage) error { return nil }
+func (atOnce) Report(context.Context, *session.Step, json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }
 

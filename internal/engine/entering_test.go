@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -40,10 +41,10 @@ func limited(key string, atMost, items int) func(*store.NewTask) {
 }
 
 // itemKinds are kinds whose spec is a number of items of 10 ms each.
-func itemKinds() map[string]*engine.Kind {
+func itemKinds() map[string]*session.Kind {
 	kinds := demo(nil)
 	kinds["demo"].Limit = 10
-	kinds["demo"].Open = func(_ engine.Task, spec json.RawMessage) (engine.Call, error) {
+	kinds["demo"].Open = func(_ session.Task, spec json.RawMessage) (session.Call, error) {
 		items, err := strconv.Atoi(string(spec))
 		return &sized{items: items}, err
 	}

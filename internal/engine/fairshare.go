@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine/session"
 )
 
 const (
@@ -76,9 +78,9 @@ func (f *fairShare) enter(owner uuid.UUID, now time.Time) {
 	f.seen[owner] = now
 }
 
-// turnOver reports whether a task, whose session began some time ago, must yield. Order returns its place in the
+// TurnOver reports whether a task, whose session began some time ago, must yield. Order returns its place in the
 // order of claims. A session that has not executed anything yet reads nothing for this.
-func (f *fairShare) turnOver(ctx context.Context, task Task, order func() int, began time.Time, executed bool) bool {
+func (f *fairShare) turnOver(ctx context.Context, task session.Task, order func() int, began time.Time, executed bool) bool {
 	switch {
 	case !executed:
 	case time.Since(began) < ownerTurn:

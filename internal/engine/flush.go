@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
@@ -35,9 +37,9 @@ type flusher struct {
 	store   Store
 	process string
 	call    time.Duration // timeout of one call
-	events  *observer
+	events  *observe.Observer
 
-	size *sizer // of one statement; of the flushing goroutine
+	size *session.Sizer // of one statement; of the flushing goroutine
 
 	mu     sync.Mutex
 	room   *sync.Cond
@@ -59,35 +61,35 @@ type queuedStart struct {
 	at       time.Time
 }
 
-func newFlusher(s Store, process string, call time.Duration, o *observer) *flusher {
+func newFlusher(s Store, process string, call time.Duration, o *observe.Observer) *flusher {
 	f := &flusher{
 		store: s, process: process, call: call, events: o,
-		size: newStatementSizer(flushMax, s.Dialect()), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
+		size: session.NewStatementSizer(flushMax, s.Dialect()), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),
 	}
 	f.room = sync.NewCond(&f.mu)
 	return f
 }
 
-// queueStart queues a start. Nobody waits for it: when a start is not applied, the
+// QueueStart queues a start. Nobody waits for it: when a start is not applied, the
 // next write of its task finds that the task lease is lost, or the task has ended.
-func (f *flusher) queueStart(h store.Lease, attempts int) {
+func (f *flusher) QueueStart(h store.Lease, attempts int) {
 	f.mu.Lock()
 	f.starts[h.ID] = queuedStart{h, attempts, time.Now()}
 	f.mu.Unlock()
 	f.signal()
 }
 
-// cancelStart drops a start that has not been written: something else will write
+// CancelStart drops a start that has not been written: something else will write
 // it.
-func (f *flusher) cancelStart(id uuid.UUID) {
+func (f *flusher) CancelStart(id uuid.UUID) {
 	f.mu.Lock()
 	delete(f.starts, id)
 	f.mu.Unlock()
 }
 
-// add queues a write, which nobody changes any more; done is called from the flushing goroutine
+// Add queues a write, which nobody changes any more; done is called from the flushing goroutine
 // once its outcome is known. add waits while too many writes are queued.
-func (f *flusher) add(w *store.Write, done func(store.Applied, error)) {
+func (f *flusher) Add(w *store.Write, done func(store.Applied, error)) {
 	f.mu.Lock()
 	for len(f.queue) >= backlogMax && !f.closed {
 		f.room.Wait()
@@ -103,14 +105,14 @@ func (f *flusher) add(w *store.Write, done func(store.Applied, error)) {
 	f.signal()
 }
 
-// apply queues a write and waits for its outcome.
-func (f *flusher) apply(w *store.Write) (store.Applied, error) {
+// Apply queues a write and waits for its outcome.
+func (f *flusher) Apply(w *store.Write) (store.Applied, error) {
 	type result struct {
 		a   store.Applied
 		err error
 	}
 	c := make(chan result, 1)
-	f.add(w, func(a store.Applied, err error) { c <- result{a, err} })
+	f.Add(w, func(a store.Applied, err error) { c <- result{a, err} })
 	r := <-c
 	return r.a, r.err
 }
@@ -165,7 +167,7 @@ func (f *flusher) gather(all bool) (batch []queued, due time.Duration, empty boo
 	defer f.mu.Unlock()
 	most := flushMax
 	if !all {
-		most = f.size.limit(flushMax)
+		most = f.size.Limit(flushMax)
 	}
 	n := min(len(f.queue), most)
 	batch = append(batch, f.queue[:n]...)
@@ -201,7 +203,7 @@ func (f *flusher) flush(ctx context.Context, batch []queued) {
 			}
 			return
 		}
-		f.events.report(taskevent.GroupCommitFailed{Worker: f.process, Writes: len(batch), Try: n, Err: err})
+		f.events.Report(taskevent.GroupCommitFailed{Worker: f.process, Writes: len(batch), Try: n, Err: err})
 		batch = f.reconcile(ctx, batch)
 		if len(batch) > 0 && classify.Classify(ctx, err).Class == lifecycle.Permanent {
 			batch = f.applyEach(ctx, batch)
@@ -225,7 +227,7 @@ func (f *flusher) applyAll(ctx context.Context, batch []queued) error {
 	if err != nil {
 		return err
 	}
-	f.size.record(len(writes), time.Since(began))
+	f.size.Record(len(writes), time.Since(began))
 	for i, q := range batch {
 		q.done(applied[i], nil)
 	}
@@ -248,7 +250,7 @@ func (f *flusher) reconcile(ctx context.Context, batch []queued) []queued {
 	var rest []queued
 	for _, q := range batch {
 		p, exists := at[q.write.ID]
-		outcome := lifecycle.ReadBack(q.write.Lifecycle(), position(p, exists))
+		outcome := lifecycle.ReadBack(q.write.Lifecycle(), session.PositionOf(p, exists))
 		if outcome == lifecycle.Happened && q.write.Checkpoint && q.write.To == lifecycle.Executing {
 			// It may have been the COMMIT of an earlier execution of the batch, which had no answer and was late. Only
 			// the database knows which checkpoint was written, so the session reads it.
@@ -267,11 +269,6 @@ func (f *flusher) reconcile(ctx context.Context, batch []queued) []queued {
 		}
 	}
 	return rest
-}
-
-// position is what a read-back has found of a task.
-func position(p store.Position, exists bool) lifecycle.Position {
-	return lifecycle.Position{Exists: exists, Fence: p.Fence, Seq: p.Seq, Status: p.Status}
 }
 
 // applyEach applies a batch's writes one by one, so that one that the database

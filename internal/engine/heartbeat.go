@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
@@ -25,8 +26,8 @@ func newHeartbeatDeadline(length time.Duration, from time.Time) *heartbeatDeadli
 	return &heartbeatDeadline{length: length, from: from}
 }
 
-// renew records a heartbeat that was sent at a time and has succeeded.
-func (d *heartbeatDeadline) renew(sent time.Time) {
+// Renew records a heartbeat that was sent at a time and has succeeded.
+func (d *heartbeatDeadline) Renew(sent time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if sent.After(d.from) {
@@ -34,15 +35,15 @@ func (d *heartbeatDeadline) renew(sent time.Time) {
 	}
 }
 
-// age returns how long ago the last heartbeat was sent.
-func (d *heartbeatDeadline) age() time.Duration {
+// Age returns how long ago the last heartbeat was sent.
+func (d *heartbeatDeadline) Age() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Since(d.from)
 }
 
 // left returns the time until the deadline.
-func (d *heartbeatDeadline) left() time.Duration { return d.length - d.age() }
+func (d *heartbeatDeadline) left() time.Duration { return d.length - d.Age() }
 
 // heartbeat renews the worker's heartbeat. It runs on one goroutine, and outlives
 // the sessions: others must not take their tasks over while they drain.
@@ -54,7 +55,7 @@ type heartbeat struct {
 	now      chan struct{} // asks to renew it at once
 	deadline *heartbeatDeadline
 	pool     *pool
-	events   *observer
+	events   *observe.Observer
 }
 
 // run renews the heartbeat until ctx ends (nil), the database says that the
@@ -80,18 +81,18 @@ func (h *heartbeat) run(ctx context.Context) error {
 		}
 		sent := time.Now()
 		cctx, cancel := context.WithTimeout(ctx, max(min(h.deadline.left(), h.call), 0))
-		err := h.store.Heartbeat(cctx, h.process, h.pool.running(), h.pool.isDraining())
+		err := h.store.Heartbeat(cctx, h.process, h.pool.running(), h.pool.IsDraining())
 		cancel()
 		switch {
 		case err == nil:
-			h.deadline.renew(sent)
+			h.deadline.Renew(sent)
 			next.Reset(h.every)
 		case errors.Is(err, store.ErrDead):
 			return err
 		case ctx.Err() != nil:
 			return nil
 		default:
-			h.events.report(taskevent.HeartbeatFailed{Worker: h.process, DeadlineIn: h.deadline.left(), Err: err})
+			h.events.Report(taskevent.HeartbeatFailed{Worker: h.process, DeadlineIn: h.deadline.left(), Err: err})
 			next.Reset(min(h.every/4, 500*time.Millisecond))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 )
@@ -23,10 +24,13 @@ const insertItem = "INSERT INTO ledger (item) VALUES ($1)"
 func config(t *testing.T) engine.Config {
 	t.Helper()
 	return engine.Config{
-		System: "test", Queues: []string{"default"}, Slots: 1, MaxAttempts: 3, SpecMax: 1 << 10,
-		BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Drain: 20 * time.Second, Quantum: time.Minute,
-		Heartbeat: 10 * time.Second, DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
-		Call: 10 * time.Second, LockTimeout: time.Second, Backoff: classify.Backoff{Base: time.Second, Cap: time.Minute},
+		Config: session.Config{
+			MaxAttempts: 3, BatchTimeout: 20 * time.Second, BatchTarget: time.Second, Quantum: time.Minute,
+			Heartbeat: 10 * time.Second, Call: 10 * time.Second, LockTimeout: time.Second,
+			Backoff: classify.Backoff{Base: time.Second, Cap: time.Minute},
+		},
+		System: "test", Queues: []string{"default"}, Slots: 1, SpecMax: 1 << 10, Drain: 20 * time.Second,
+		DeadAfter: time.Minute, Poll: time.Second, PollListening: 15 * time.Second,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }
@@ -63,10 +67,10 @@ func abandoned(t *testing.T, s *memstore.Store) uuid.UUID {
 }
 
 // demo returns a worker's kinds: only "demo", whose tasks all run the same call.
-func demo(c engine.Call) map[string]*engine.Kind {
-	return map[string]*engine.Kind{"demo": {
+func demo(c session.Call) map[string]*session.Kind {
+	return map[string]*session.Kind{"demo": {
 		Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1,
-		Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return c, nil },
+		Open: func(session.Task, json.RawMessage) (session.Call, error) { return c, nil },
 	}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -58,25 +59,25 @@ func (t *slowTx) Commit(ctx context.Context, w store.Write) (store.Applied, erro
 // twoBatches has two batches. The first fails when it is executed again.
 type twoBatches struct{ first atomic.Bool }
 
-func (x *twoBatches) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *twoBatches) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	switch {
 	case string(raw) == `{"done":1}`:
-		return engine.Next{Done: true}, raw, nil
+		return session.Next{Done: true}, raw, nil
 	case x.first.Swap(true):
-		return engine.Next{}, nil, errors.New("it is there already")
+		return session.Next{}, nil, errors.New("it is there already")
 	}
 	if _, err := s.Tx.ExecContext(ctx, insertItem, "x"); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
-	return engine.Next{}, json.RawMessage(`{"done":1}`), nil
+	return session.Next{}, json.RawMessage(`{"done":1}`), nil
 }
 
 // Abort fails, so that the end is written without it.
-func (*twoBatches) Abort(context.Context, *engine.Step, json.RawMessage) error {
+func (*twoBatches) Abort(context.Context, *session.Step, json.RawMessage) error {
 	return errors.New("not now")
 }
 
-func (*twoBatches) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+func (*twoBatches) Report(context.Context, *session.Step, json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }
 
@@ -92,9 +93,9 @@ func TestLateCommitVoidsFailure(t *testing.T) {
 		call := &twoBatches{}
 		once := config(t)
 		once.MaxAttempts = 1
-		w := engine.New(s, map[string]*engine.Kind{"demo": {
+		w := engine.New(s, map[string]*session.Kind{"demo": {
 			Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1, HasAbort: true,
-			Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return call, nil },
+			Open: func(session.Task, json.RawMessage) (session.Call, error) { return call, nil },
 		}}, once)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -133,16 +134,16 @@ type differs struct {
 	last  atomic.Value // the state in which the second batch was executed
 }
 
-func (x *differs) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *differs) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	switch {
 	case string(raw) != `{}`:
 		x.last.Store(string(raw))
-		return engine.Next{Done: true}, raw, nil
+		return session.Next{Done: true}, raw, nil
 	case x.again.Swap(true):
-		return engine.Next{Done: x.ends}, json.RawMessage(`{"done":2}`), nil
+		return session.Next{Done: x.ends}, json.RawMessage(`{"done":2}`), nil
 	}
 	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
-	return engine.Next{}, json.RawMessage(`{"done":1}`), err
+	return session.Next{}, json.RawMessage(`{"done":1}`), err
 }
 
 // A batch is executed again after a COMMIT without an answer, which then turns out to be late, and the checkpoint of the second

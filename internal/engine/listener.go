@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
@@ -21,7 +22,7 @@ type listener struct {
 	wakeups   *wakeups
 	joined    chan<- struct{} // see presence
 	heartbeat chan<- struct{} // see heartbeat.now
-	events    *observer
+	events    *observe.Observer
 }
 
 // run listens until ctx ends, and tries again when the connection is lost or
@@ -34,7 +35,7 @@ func (l *listener) run(ctx context.Context) {
 	)
 	present := func(err error) {
 		if err != nil && !missing {
-			l.events.report(taskevent.PresenceMissing{Worker: l.process, DeadAfter: l.deadAfter, Err: err})
+			l.events.Report(taskevent.PresenceMissing{Worker: l.process, DeadAfter: l.deadAfter, Err: err})
 		}
 		missing = err != nil
 	}
@@ -42,7 +43,7 @@ func (l *listener) run(ctx context.Context) {
 		Ready: func() {
 			failures, listened = 0, true
 			l.wakeups.setListening(true)
-			l.events.report(taskevent.WorkerListening{Worker: l.process})
+			l.events.Report(taskevent.WorkerListening{Worker: l.process})
 		},
 		Present: func(err error) {
 			wake(l.heartbeat) // it may have been declared dead meanwhile
@@ -73,7 +74,7 @@ func (l *listener) run(ctx context.Context) {
 		}
 		// Of attempts that follow each other closely the first is enough to tell.
 		if failures <= 1 || failures > soonest {
-			l.events.report(taskevent.WorkerPolling{Worker: l.process, Every: l.poll, RetryIn: retry, Err: err})
+			l.events.Report(taskevent.WorkerPolling{Worker: l.process, Every: l.poll, RetryIn: retry, Err: err})
 		}
 		sleep(ctx, retry-retry/4+rand.N(retry/4))
 	}

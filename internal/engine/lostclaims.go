@@ -47,15 +47,15 @@ func (c *claimer) checkLostClaims(ctx context.Context) time.Duration {
 	defer cancel()
 	found, err := c.store.Unstarted(cctx, c.claim.Process)
 	if err != nil && ctx.Err() == nil {
-		c.events.report(taskevent.CallFailed{Worker: c.events.worker, Call: taskevent.CallCheckClaims, Try: 1, Err: err})
+		c.events.Report(taskevent.CallFailed{Worker: c.events.Worker, Call: taskevent.CallCheckClaims, Try: 1, Err: err})
 	}
 	seen := make(map[uuid.UUID]int64)
 	for id, p := range found {
 		switch fence, again := l.seen[id]; {
 		case c.pool.isBuffered(id):
 		case again && fence == p.Fence:
-			task := c.events.task(id, "", p.Fence, p.Attempts)
-			c.events.report(taskevent.ClaimLost{task})
+			task := c.events.Task(id, "", p.Fence, p.Attempts)
+			c.events.Report(taskevent.ClaimLost{task})
 			c.releaseUnstarted(task, p.Lease, "the response to its claim was lost")
 		default:
 			seen[id] = p.Fence

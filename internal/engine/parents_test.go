@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -25,12 +26,12 @@ const promptly = 500 * time.Millisecond
 type family struct {
 	store  *memstore.Store
 	parent uuid.UUID
-	child  func(ctx context.Context, s *engine.Step) error // its only batch
-	goesOn func(s *engine.Step) error                      // begins each batch of the parent after a wait
+	child  func(ctx context.Context, s *session.Step) error // its only batch
+	goesOn func(s *session.Step) error                      // begins each batch of the parent after a wait
 	policy store.OnFailure
 	rounds int                       // how many children it submits, one in a batch
 	ended  atomic.Pointer[time.Time] // when a child was executed last
-	atEnd  func(s *engine.Step)      // reports
+	atEnd  func(s *session.Step)     // reports
 }
 
 type familyState struct {
@@ -38,14 +39,14 @@ type familyState struct {
 }
 
 // kinds are those of the family.
-func (f *family) kinds() map[string]*engine.Kind {
-	kind := func(name string, children bool, c engine.Call) *engine.Kind {
-		return &engine.Kind{
+func (f *family) kinds() map[string]*session.Kind {
+	kind := func(name string, children bool, c session.Call) *session.Kind {
+		return &session.Kind{
 			Name: name, Revision: 1, Reads: []int{1}, Limit: 1, Children: children, HasReport: children,
-			Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return c, nil },
+			Open: func(session.Task, json.RawMessage) (session.Call, error) { return c, nil },
 		}
 	}
-	return map[string]*engine.Kind{"demo": kind("demo", true, parentCall{f}), "child": kind("child", false, childCall{f})}
+	return map[string]*session.Kind{"demo": kind("demo", true, parentCall{f}), "child": kind("child", false, childCall{f})}
 }
 
 // newFamily stores the parent.
@@ -55,7 +56,7 @@ func newFamily(t *testing.T) *family {
 	s.Accept(insertItem)
 	f := &family{
 		store: s, parent: submit(t, s), policy: store.FailureContinues, rounds: 1,
-		child: func(context.Context, *engine.Step) error { return nil }, goesOn: func(*engine.Step) error { return nil }, atEnd: func(*engine.Step) {},
+		child: func(context.Context, *session.Step) error { return nil }, goesOn: func(*session.Step) error { return nil }, atEnd: func(*session.Step) {},
 	}
 	return f
 }
@@ -107,18 +108,18 @@ func (f *family) wait(t *testing.T, most time.Duration) store.Task {
 
 type parentCall struct{ *family }
 
-func (f parentCall) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (f parentCall) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	var state familyState
 	if err := json.Unmarshal(raw, &state); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	if state.Sent > 0 {
 		if err := f.goesOn(s); err != nil {
-			return engine.Next{}, nil, err
+			return session.Next{}, nil, err
 		}
 	}
 	if state.Sent >= f.rounds {
-		return engine.Next{Done: true}, raw, nil
+		return session.Next{Done: true}, raw, nil
 	}
 	state.Sent++
 	child := store.NewTask{
@@ -127,32 +128,32 @@ func (f parentCall) Execute(ctx context.Context, s *engine.Step, raw json.RawMes
 		Options: &store.Options{Child: &store.Child{Parent: s.Task.ID, Number: int64(state.Sent)}},
 	}
 	if err := s.Tx.Insert(ctx, []store.NewTask{child}); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	out, err := json.Marshal(state)
 	// Only the last wait is for all of them.
-	return engine.Next{AwaitChildren: true, OpenAtMost: int64(f.rounds - state.Sent), OnFailure: f.policy}, out, err
+	return session.Next{AwaitChildren: true, OpenAtMost: int64(f.rounds - state.Sent), OnFailure: f.policy}, out, err
 }
 
-func (parentCall) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
+func (parentCall) Abort(context.Context, *session.Step, json.RawMessage) error { return nil }
 
-func (f parentCall) Report(_ context.Context, s *engine.Step, _ json.RawMessage) (json.RawMessage, error) {
+func (f parentCall) Report(_ context.Context, s *session.Step, _ json.RawMessage) (json.RawMessage, error) {
 	f.atEnd(s)
 	return json.RawMessage(`{}`), nil
 }
 
 type childCall struct{ *family }
 
-func (f childCall) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (f childCall) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	err := f.child(ctx, s)
 	now := time.Now()
 	f.ended.Store(&now)
-	return engine.Next{Done: true}, raw, err
+	return session.Next{Done: true}, raw, err
 }
 
-func (childCall) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
+func (childCall) Abort(context.Context, *session.Step, json.RawMessage) error { return nil }
 
-func (childCall) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+func (childCall) Report(context.Context, *session.Step, json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }
 
@@ -212,14 +213,14 @@ func TestParentIsCheckedAfterTheCommit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var at time.Time
 				f := newFamily(t)
-				f.child = func(ctx context.Context, s *engine.Step) (err error) {
+				f.child = func(ctx context.Context, s *session.Step) (err error) {
 					<-time.After(time.Second)
 					if writes {
 						_, err = s.Tx.ExecContext(ctx, insertItem, "x")
 					}
 					return err
 				}
-				f.goesOn = func(*engine.Step) error { at = time.Now(); return nil }
+				f.goesOn = func(*session.Step) error { at = time.Now(); return nil }
 				f.run(t, far{f.store, 100 * time.Millisecond}, lifecycle.Completed)
 				f.wokenPromptly(t, at)
 			})
@@ -234,11 +235,11 @@ func TestParentChecksItselfAfterItsWait(t *testing.T) {
 		var first time.Time
 		f := newFamily(t)
 		f.rounds = 2 // the first wait is for one of one child
-		f.child = func(context.Context, *engine.Step) error {
+		f.child = func(context.Context, *session.Step) error {
 			<-time.After(10 * time.Second)
 			return nil
 		}
-		f.goesOn = func(*engine.Step) error {
+		f.goesOn = func(*session.Step) error {
 			if first.IsZero() {
 				first = time.Now()
 			}
@@ -300,11 +301,11 @@ func TestParentIsCheckedAfterReadBack(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var at time.Time
 			f := newFamily(t)
-			f.child = func(ctx context.Context, s *engine.Step) error {
+			f.child = func(ctx context.Context, s *session.Step) error {
 				_, err := s.Tx.ExecContext(ctx, insertItem, "x")
 				return err
 			}
-			f.goesOn = func(*engine.Step) error { at = time.Now(); return nil }
+			f.goesOn = func(*session.Step) error { at = time.Now(); return nil }
 			f.run(t, &lateEnd{far: far{Store: f.store}}, lifecycle.Completed)
 			f.wokenPromptly(t, at)
 		})
@@ -319,14 +320,14 @@ func TestRetriedParentWaitsAgain(t *testing.T) {
 		f := newFamily(t)
 		f.policy = store.FailureFails
 		var tries, executed atomic.Int64
-		f.child = func(context.Context, *engine.Step) error {
+		f.child = func(context.Context, *session.Step) error {
 			<-time.After(3 * time.Second)
 			if tries.Add(1) > 2 {
 				return nil
 			}
 			return &classify.MarkedError{Class: lifecycle.Permanent, Code: "broken", Err: errors.New("not now")}
 		}
-		f.goesOn = func(s *engine.Step) error {
+		f.goesOn = func(s *session.Step) error {
 			executed.Add(1)
 			if s.Family.Open > 0 {
 				t.Errorf("the parent is executed while %d children are open", s.Family.Open)
@@ -370,7 +371,7 @@ func TestEndOfParentWaitsForItsChildrenToBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
 		s := &unreadable{far: far{Store: f.store}}
-		f.goesOn = func(*engine.Step) error {
+		f.goesOn = func(*session.Step) error {
 			until := time.Now().Add(20 * time.Second)
 			s.until.CompareAndSwap(nil, &until)
 			return &classify.MarkedError{Class: lifecycle.Permanent, Code: "broken", Err: errors.New("it cannot be done")}
@@ -385,7 +386,7 @@ func TestReportOfStoppedParentSeesItsChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
 		f.rounds = 2
-		f.child = func(_ context.Context, s *engine.Step) error {
+		f.child = func(_ context.Context, s *session.Step) error {
 			if s.Child.Number == 1 {
 				return &classify.MarkedError{Class: lifecycle.Permanent, Code: "broken", Err: errors.New("it cannot be done")}
 			}
@@ -393,7 +394,7 @@ func TestReportOfStoppedParentSeesItsChildren(t *testing.T) {
 			return nil
 		}
 		var seen atomic.Pointer[store.Family]
-		f.atEnd = func(s *engine.Step) { family := *s.Family; seen.Store(&family) }
+		f.atEnd = func(s *session.Step) { family := *s.Family; seen.Store(&family) }
 		defer f.start(t, far{Store: f.store})()
 		<-time.After(5 * time.Second)
 		if _, err := f.store.Request(t.Context(), f.parent, store.Request{Action: lifecycle.ActStop}); err != nil {

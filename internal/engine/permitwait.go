@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"taskkit.dev/internal/engine/session"
+)
 
 // waitingBytes caps the memory of specs held by sessions that wait for permits beside the slots. A session beyond it waits in
 // its slot.
@@ -8,19 +12,19 @@ const waitingBytes = 16 << 20
 
 // waitForPermits lets a session get its permits on a goroutine of its own, and then wait for a slot, as long as a claimed task
 // may wait in the buffer.
-func (p *pool) waitForPermits(s *session) {
-	size := s.permits.specSize
+func (p *pool) waitForPermits(s *session.Session) {
+	size := s.LeaveSlot()
 	p.waiting.Add(1)
 	p.specs.Add(size)
-	p.addToBuffer(s.task.ID, s.task.Owner)
+	p.addToBuffer(s.Task().ID, s.Task().Owner)
 	p.sessions.Go(func() {
 		defer func() {
-			p.removeFromBuffer(s.task.ID)
+			p.removeFromBuffer(s.Task().ID)
 			p.specs.Add(-size)
 			p.waiting.Add(-1)
 			p.wakeups.slotFreed()
 		}()
-		if !s.enter() {
+		if !s.Enter() {
 			return
 		}
 		p.permitted.Add(1)
@@ -30,9 +34,9 @@ func (p *pool) waitForPermits(s *session) {
 		select {
 		case p.ready <- s:
 		case <-p.draining:
-			s.release(reasonShutdown)
+			s.Release(session.ReasonShutdown)
 		case <-wait.C:
-			s.write(s.requeueIn(-1, reasonNoSlot)) // where it was in the queue
+			s.ReleaseInPlace(session.ReasonNoSlot) // where it was in the queue
 		case <-p.ctx.Done():
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -20,19 +21,19 @@ const endingsMax = 4
 // them for tasks with a request to end. Claimed tasks wait in its buffer. It is
 // safe for concurrent use.
 type pool struct {
-	kinds   map[string]*Kind
+	kinds   map[string]*session.Kind
 	config  Config
 	claim   store.Claim // of this worker, to ask whether tasks wait
 	store   Store
 	wakeups *wakeups
-	session *sessionDeps
+	deps    *session.Deps
 
 	// ctx is that of all sessions, whoever starts them. start sets it.
 	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
 	buffer     chan store.ClaimedTask
-	ready      chan *session // sessions that have their permits and wait for a slot
-	draining   chan struct{} // closed when sessions must end at their next batch boundary
-	quarantine chan struct{} // full while a suspected poison task runs
+	ready      chan *session.Session // sessions that have their permits and wait for a slot
+	draining   chan struct{}         // closed when sessions must end at their next batch boundary
+	quarantine chan struct{}         // full while a suspected poison task runs
 
 	sessions  sync.WaitGroup // slots, and sessions beside them
 	detached  sync.WaitGroup // sessions that continue outside a slot
@@ -50,17 +51,17 @@ type pool struct {
 	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
 }
 
-func newPool(s Store, kinds map[string]*Kind, c Config, claim store.Claim, w *wakeups, d *sessionDeps) *pool {
+func newPool(s Store, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, d *session.Deps) *pool {
 	p := &pool{
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
-		ready:    make(chan *session),
+		ready:    make(chan *session.Session),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
 		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
 	p.share = newFairShare(p.waitingOwners)
-	d.pool = p
-	p.session = d
+	d.Pool = p
+	p.deps = d
 	return p
 }
 
@@ -93,15 +94,15 @@ func (p *pool) slot() {
 		p.taken.Store(began.UnixNano())
 		p.busy.Add(1)
 		if readyFirst = false; s != nil {
-			s.began = began // what it has waited uses up nothing of the quantum
-			s.execute()
+			s.Restart() // the wait uses up nothing of the quantum
+			s.Execute()
 		} else {
 			s = p.newSession(t)
 			ended = p.run(s, t)
 			readyFirst = ended
 		}
 		if ended {
-			p.average.record(s.permits.took() + time.Since(began))
+			p.average.record(s.SlotTime() + time.Since(began))
 		}
 		p.busy.Add(-1)
 		p.wakeups.slotFreed()
@@ -111,7 +112,7 @@ func (p *pool) slot() {
 // next returns what a free slot runs next: a task of the buffer, or a session that has its permits. The task goes first, so
 // that all tasks of a claim request their permits together, and while others execute; but not after a task that has ended in
 // its slot, since a session that waits keeps permits. Not open: the buffer is closed.
-func (p *pool) next(readyFirst bool) (s *session, t store.ClaimedTask, open bool) {
+func (p *pool) next(readyFirst bool) (s *session.Session, t store.ClaimedTask, open bool) {
 	if readyFirst {
 		select {
 		case s = <-p.ready:
@@ -134,31 +135,30 @@ func (p *pool) next(readyFirst bool) (s *session, t store.ClaimedTask, open bool
 }
 
 // newSession returns the session of a claimed task.
-func (p *pool) newSession(t store.ClaimedTask) *session {
-	return newSession(p.ctx, p.session, p.kinds[t.Kind], t)
+func (p *pool) newSession(t store.ClaimedTask) *session.Session {
+	return session.New(p.ctx, p.deps, p.kinds[t.Kind], t)
 }
 
 // run runs the session of a claimed task, and reports whether it has ended. A session that needs permits gets them beside the
 // slots, and continues in a slot when it has them.
-func (p *pool) run(s *session, t store.ClaimedTask) (ended bool) {
-	s.quarantined = lifecycle.Quarantined(t.Stalled, t.Attempts) && s.control == lifecycle.None
-	if s.quarantined {
-		s.leaveQuarantine = p.enterQuarantine()
-		defer s.leaveQuarantine()
-		s.began = time.Now() // to wait for the quarantine uses up nothing of the quantum
+func (p *pool) run(s *session.Session, t store.ClaimedTask) (ended bool) {
+	if lifecycle.Quarantined(t.Stalled, t.Attempts) && t.Control == lifecycle.None {
+		exit := p.enterQuarantine()
+		defer exit()
+		s.Quarantine(exit)
+		s.Restart() // the wait uses up nothing of the quantum
 	}
 	p.removeFromBuffer(t.ID)
 	switch {
 	case p.ctx.Err() != nil:
-	case p.isDraining() && s.control == lifecycle.None:
-		s.release(reasonShutdown)
-	case !s.prepare(t):
-	case s.permits != nil && !s.quarantined && s.control == lifecycle.None && p.specs.Load() < waitingBytes:
-		s.permits.slotTime = time.Since(s.began)
+	case p.IsDraining() && t.Control == lifecycle.None:
+		s.Release(session.ReasonShutdown)
+	case !s.Prepare(t):
+	case s.NeedsPermits() && p.specs.Load() < waitingBytes:
 		p.waitForPermits(s)
 		return false
-	case s.enter():
-		s.execute()
+	case s.Enter():
+		s.Execute()
 	}
 	return true
 }
@@ -229,8 +229,8 @@ func (p *pool) stalled() time.Duration {
 	return min(p.sinceTaken(), time.Since(time.Unix(0, p.filled.Load())))
 }
 
-// isDraining reports whether sessions must end at their next batch boundary.
-func (p *pool) isDraining() bool {
+// IsDraining reports whether sessions must end at their next batch boundary.
+func (p *pool) IsDraining() bool {
 	select {
 	case <-p.draining:
 		return true
@@ -239,8 +239,8 @@ func (p *pool) isDraining() bool {
 	}
 }
 
-// othersWaiting reports whether other tasks wait for a slot.
-func (p *pool) othersWaiting(ctx context.Context) bool {
+// OthersWaiting reports whether other tasks wait for a slot.
+func (p *pool) OthersWaiting(ctx context.Context) bool {
 	cctx, cancel := context.WithTimeout(ctx, p.config.Call)
 	defer cancel()
 	if len(p.buffer) > 0 || p.permitted.Load() > 0 {
@@ -266,17 +266,17 @@ func (p *pool) waitingOwners(ctx context.Context) (map[uuid.UUID]int, error) {
 	return owners, nil
 }
 
-// turnOver reports whether a task must yield to one of another owner, see [fairShare].
-func (p *pool) turnOver(ctx context.Context, t Task, order func() int, began time.Time, executed bool) bool {
+// TurnOver reports whether a task must yield to one of another owner, see [fairShare].
+func (p *pool) TurnOver(ctx context.Context, t session.Task, order func() int, began time.Time, executed bool) bool {
 	return p.free() <= 0 && p.share.turnOver(ctx, t, order, began, executed)
 }
 
-// processed counts items of an owner.
-func (p *pool) processed(owner uuid.UUID, items int64) { p.share.add(owner, items) }
+// Processed counts items of an owner.
+func (p *pool) Processed(owner uuid.UUID, items int64) { p.share.add(owner, items) }
 
-// returned makes the claimer find out when a task is due that was given back.
-func (p *pool) returned() { p.wakeups.taskReturned() }
+// Returned makes the claimer find out when a task is due that was given back.
+func (p *pool) Returned() { p.wakeups.taskReturned() }
 
-// detach runs f on a goroutine that the shutdown waits for. Only the flusher's
+// Detach runs f on a goroutine that the shutdown waits for. Only the flusher's
 // goroutine calls it.
-func (p *pool) detach(f func()) { p.detached.Go(f) }
+func (p *pool) Detach(f func()) { p.detached.Go(f) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 )
@@ -35,7 +36,7 @@ func (s *slowClaims) Claim(ctx context.Context, c store.Claim) (store.ClaimResul
 // brief takes a millisecond.
 type brief struct{ atOnce }
 
-func (b brief) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (b brief) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	<-time.After(time.Millisecond)
 	return b.atOnce.Execute(ctx, s, state)
 }

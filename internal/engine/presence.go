@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
@@ -19,7 +20,7 @@ type presence struct {
 	call    time.Duration // timeout of one call
 	joined  chan struct{} // another worker may be present
 	reaper  *reaper
-	events  *observer
+	events  *observe.Observer
 	told    bool // that it cannot tell who is present
 }
 
@@ -70,12 +71,12 @@ func (p *presence) read(ctx context.Context) time.Duration {
 	switch {
 	case errors.Is(err, store.ErrNoPresence):
 		if !p.told {
-			p.events.report(taskevent.PresenceUnknown{Worker: p.process, Err: err})
+			p.events.Report(taskevent.PresenceUnknown{Worker: p.process, Err: err})
 		}
 		p.told = true
 		return presenceRetry
 	case err != nil && ctx.Err() == nil:
-		p.events.report(taskevent.CallFailed{Worker: p.process, Call: taskevent.CallPresence, Try: 1, Err: err})
+		p.events.Report(taskevent.CallFailed{Worker: p.process, Call: taskevent.CallPresence, Try: 1, Err: err})
 	}
 	if len(r.Absent) > 0 {
 		p.reaper.pass(ctx, r.Absent)

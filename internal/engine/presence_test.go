@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 	"taskkit.dev/taskkit/taskevent"
@@ -33,11 +34,11 @@ func TestPresenceUnknownIsSaidOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		said := 0
-		events := newObserver(ctx, Config{Log: slog.New(slog.DiscardHandler), Observe: func(_ context.Context, e taskevent.Event) {
+		events := observe.New(ctx, slog.New(slog.DiscardHandler), func(_ context.Context, e taskevent.Event) {
 			if _, ok := e.(taskevent.PresenceUnknown); ok {
 				said++
 			}
-		}})
+		})
 		b := &blind{Store: memstore.New()}
 		p := &presence{store: b, process: "p", call: time.Second, events: events}
 		p.run(ctx, p.read(ctx))
@@ -54,7 +55,7 @@ func TestPresenceTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &counting{Store: memstore.New(), reads: map[string]int{}}
-		events := newObserver(ctx, Config{Log: slog.New(slog.DiscardHandler)})
+		events := observe.New(ctx, slog.New(slog.DiscardHandler), nil)
 		begin := func(id string) (ended chan struct{}) {
 			if err := s.RegisterWorker(ctx, store.Process{ID: id, DeadAfter: time.Hour}); err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -18,7 +19,7 @@ import (
 // previewing writes an item in each of ten batches.
 type previewing struct{ writer }
 
-func (x *previewing) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *previewing) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	var n int
 	if err := json.Unmarshal(raw, &n); err != nil {
 		n = 0 // the first state is {}
@@ -26,10 +27,10 @@ func (x *previewing) Execute(ctx context.Context, s *engine.Step, raw json.RawMe
 	s.Advance(1)
 	s.Note("item", "seen")
 	if _, err := s.Tx.ExecContext(ctx, insertItem, n); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	out, err := json.Marshal(n + 1)
-	return engine.Next{Done: n == 9}, out, err
+	return session.Next{Done: n == 9}, out, err
 }
 
 // uncertain is a store whose every second Apply of a checkpoint has no answer: it took

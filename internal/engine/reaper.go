@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -16,7 +17,7 @@ type reaper struct {
 	every   time.Duration
 	call    time.Duration // timeout of one call
 	wakeups *wakeups
-	events  *observer
+	events  *observe.Observer
 }
 
 // run reaps until ctx ends.
@@ -41,9 +42,9 @@ func (r *reaper) pass(ctx context.Context, absent []int64) {
 	found, err := r.store.Reap(cctx, absent)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		r.events.report(taskevent.CallFailed{Worker: r.events.worker, Call: taskevent.CallReap, Try: 1, Err: err})
+		r.events.Report(taskevent.CallFailed{Worker: r.events.Worker, Call: taskevent.CallReap, Try: 1, Err: err})
 	case err == nil && len(found.Dead)+len(found.Released)+len(found.Ended) > 0:
-		r.events.report(taskevent.TasksTakenOver{Worker: r.events.worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
+		r.events.Report(taskevent.TasksTakenOver{Worker: r.events.Worker, Dead: found.Dead, Tasks: found.Released, Ended: found.Ended})
 		r.wakeups.taskWaiting()
 	case len(found.Woken)+len(found.Passed) > 0:
 		r.wakeups.taskWaiting()

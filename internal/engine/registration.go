@@ -9,6 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/engine/maintain"
+	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
@@ -19,7 +22,7 @@ type registration struct {
 	store   Store
 	config  Config
 	process string
-	events  *observer
+	events  *observe.Observer
 
 	claimer   *claimer
 	pool      *pool
@@ -27,30 +30,30 @@ type registration struct {
 	heartbeat *heartbeat
 	reaper    *reaper
 	presence  *presence
-	cleaner   *cleaner
+	cleaner   *maintain.Cleaner
 	listener  *listener
-	parents   *wakeQueue[uuid.UUID]
-	waiting   *wakeQueue[string]
-	permits   *permitQueue
-	scheduler *Scheduler
+	parents   *maintain.WakeQueue[uuid.UUID]
+	waiting   *maintain.WakeQueue[string]
+	permits   *session.PermitQueue
+	scheduler *maintain.Scheduler
 
 	background sync.WaitGroup // heartbeat, reaper, presence, cleaner, listener, wake queues, permits and scheduler
 }
 
 // newRegistration makes the parts of a worker whose registration was sent at a
 // time. It starts nothing.
-func newRegistration(w *Worker, p store.Process, sent time.Time, events *observer) *registration {
+func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe.Observer) *registration {
 	c := w.config
 	claim := store.Claim{Process: p.ID, Queues: c.Queues, Kinds: p.Kinds, SpecMax: c.SpecMax}
 	deadline := newHeartbeatDeadline(c.heartbeatDeadline(), sent)
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()
-	parents := newWakeQueue(taskevent.CallWakeParents, w.store.WakeParents, c.Call, wakeups, events)
-	waiting := newWakeQueue(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups, events)
-	permits := newPermitQueue(w.store, c.Call)
-	pool := newPool(w.store, w.kinds, c, claim, wakeups, &sessionDeps{
-		store: w.store, config: c, process: p.ID, flusher: flusher, deadline: deadline, events: events, parents: parents, waiting: waiting, permits: permits,
-		throttle: newThrottle(w.store, w.kinds, c, events),
+	parents := maintain.NewWakeQueue(taskevent.CallWakeParents, w.store.WakeParents, c.Call, wakeups.taskWaiting, events)
+	waiting := maintain.NewWakeQueue(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups.taskWaiting, events)
+	permits := session.NewPermitQueue(w.store, c.Call)
+	pool := newPool(w.store, w.kinds, c, claim, wakeups, &session.Deps{
+		Store: w.store, Config: c.Config, Process: p.ID, Writer: flusher, Deadline: deadline, Events: events,
+		Parents: parents, Waiting: waiting, Permits: permits, Throttle: session.NewThrottle(w.store, w.kinds, c.Config, events),
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
 	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}
@@ -65,13 +68,13 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 		presence: &presence{
 			store: w.store, process: p.ID, call: c.Call, joined: joined, reaper: reaper, events: events,
 		},
-		cleaner: &cleaner{store: w.store, config: c, events: events},
+		cleaner: &maintain.Cleaner{Store: w.store, Call: c.Call, Keep: c.Keep, Events: events, Intervals: c.Intervals},
 		listener: &listener{
 			store: w.store, process: p.ID, poll: c.Poll, deadAfter: c.DeadAfter,
 			wakeups: wakeups, joined: joined, heartbeat: renew, events: events,
 		},
 		parents: parents, waiting: waiting, permits: permits,
-		scheduler: &Scheduler{store: w.store, kinds: w.kinds, every: c.ScheduleEvery, call: c.Call, wakeups: wakeups, events: events},
+		scheduler: &maintain.Scheduler{Store: w.store, Kinds: w.kinds, Every: c.ScheduleEvery, Call: c.Call, Wake: wakeups.taskWaiting, Events: events},
 	}
 }
 
@@ -95,7 +98,7 @@ func (r *registration) run(ctx context.Context) error {
 	lost := make(chan error, 1)
 	r.background.Go(func() { lost <- r.heartbeat.run(beats) })
 	r.background.Go(func() { r.reaper.run(writes) })
-	r.background.Go(func() { r.cleaner.run(writes) })
+	r.background.Go(func() { r.cleaner.Run(writes) })
 	r.background.Go(func() { r.listener.run(writes) })
 	// Before the first claim, so that the tasks of a worker that was killed and
 	// started again go on at once.
@@ -103,16 +106,16 @@ func (r *registration) run(ctx context.Context) error {
 	next := r.presence.read(first)
 	cancel()
 	r.background.Go(func() { r.presence.run(writes, next) })
-	r.background.Go(func() { r.parents.run(writes) })
-	r.background.Go(func() { r.waiting.run(writes) })
-	r.background.Go(func() { r.permits.run(writes) })
+	r.background.Go(func() { r.parents.Run(writes) })
+	r.background.Go(func() { r.waiting.Run(writes) })
+	r.background.Go(func() { r.permits.Run(writes) })
 	flushed := start(func() { r.flusher.run(writes) })
 	r.pool.start(sessions) // before the claimer, which starts sessions beside the slots
 	claims, endClaims := context.WithCancel(writes)
 	defer endClaims()
 	claimed := start(func() {
 		if !r.config.SafeMode {
-			r.background.Go(func() { r.scheduler.run(claims) })
+			r.background.Go(func() { r.scheduler.Run(claims) })
 			r.claimer.run(claims)
 		}
 	})
@@ -166,11 +169,11 @@ func (r *registration) drain(endSessions context.CancelCauseFunc, lost <-chan er
 	case err = <-lost:
 		endSessions(classify.ErrLost)
 	case <-deadline.C:
-		r.events.report(taskevent.BatchesCancelled{Worker: r.process, Sessions: r.pool.running()})
+		r.events.Report(taskevent.BatchesCancelled{Worker: r.process, Sessions: r.pool.running()})
 		endSessions(classify.ErrDraining)
 	}
 	if !waitFor(done, grace/2) {
-		r.events.report(taskevent.SessionsAbandoned{Worker: r.process, Sessions: r.pool.running()})
+		r.events.Report(taskevent.SessionsAbandoned{Worker: r.process, Sessions: r.pool.running()})
 	}
 	return err
 }
@@ -182,7 +185,7 @@ func (r *registration) deregister(ctx context.Context, end time.Time) {
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(left, r.config.Call))
 	defer cancel()
 	if err := r.store.Deregister(cctx, r.process); err != nil {
-		r.events.report(taskevent.CallFailed{Worker: r.process, Call: taskevent.CallDeregister, Try: 1, Err: err})
+		r.events.Report(taskevent.CallFailed{Worker: r.process, Call: taskevent.CallDeregister, Try: 1, Err: err})
 	}
 }
 

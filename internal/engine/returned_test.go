@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/testkit/memstore"
 )
 
@@ -16,10 +17,10 @@ import (
 // next poll.
 func TestReturnedTasksAreClaimedWhenDue(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]func() (engine.Next, error){
-		"later":     func() (engine.Next, error) { return engine.Next{Wait: 2 * time.Second}, nil },
-		"tried":     func() (engine.Next, error) { return engine.Next{}, errors.New("not now") },
-		"at a time": func() (engine.Next, error) { return engine.Next{At: time.Now().Add(2 * time.Second)}, nil },
+	for name, first := range map[string]func() (session.Next, error){
+		"later":     func() (session.Next, error) { return session.Next{Wait: 2 * time.Second}, nil },
+		"tried":     func() (session.Next, error) { return session.Next{}, errors.New("not now") },
+		"at a time": func() (session.Next, error) { return session.Next{At: time.Now().Add(2 * time.Second)}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,13 +48,13 @@ func TestReturnedTasksAreClaimedWhenDue(t *testing.T) {
 // oncePut is done after its second batch.
 type oncePut struct {
 	atOnce
-	first func() (engine.Next, error)
+	first func() (session.Next, error)
 	was   bool
 }
 
-func (x *oncePut) Execute(context.Context, *engine.Step, json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *oncePut) Execute(context.Context, *session.Step, json.RawMessage) (session.Next, json.RawMessage, error) {
 	if x.was {
-		return engine.Next{Done: true}, json.RawMessage(`{}`), nil
+		return session.Next{Done: true}, json.RawMessage(`{}`), nil
 	}
 	x.was = true
 	<-time.After(10 * time.Second) // until the worker polls seldom

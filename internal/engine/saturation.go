@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -55,7 +56,7 @@ func (c *claimer) claimRequested(ctx context.Context) {
 	found, err := c.store.Claim(cctx, claim)
 	if err != nil {
 		c.lost.responseLost()
-		c.events.report(taskevent.ClaimFailed{Worker: c.events.worker, Try: 1, Err: err})
+		c.events.Report(taskevent.ClaimFailed{Worker: c.events.Worker, Try: 1, Err: err})
 		return
 	}
 	for _, t := range found.Tasks {
@@ -74,7 +75,7 @@ func (c *claimer) releaseBuffered() time.Duration {
 		select {
 		case t, open := <-c.pool.buffer:
 			if open {
-				c.releaseUnstarted(c.events.task(t.ID, t.Kind, t.Fence, t.Attempts), t.Lease, reasonNoSlot)
+				c.releaseUnstarted(c.events.Task(t.ID, t.Kind, t.Fence, t.Attempts), t.Lease, session.ReasonNoSlot)
 				continue
 			}
 		default:

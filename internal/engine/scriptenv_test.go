@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -162,7 +162,7 @@ func (e *scriptEnv) executor(command string, args []string) error {
 		return fmt.Errorf("nobody executes %s", args[0])
 	}
 	if command == "insert" {
-		return x.do(func(ctx context.Context, s *engine.Step) *returned {
+		return x.do(func(ctx context.Context, s *session.Step) *returned {
 			if _, err := s.Tx.ExecContext(ctx, insertItem, args[1]); err != nil {
 				return &returned{err: err}
 			}
@@ -172,14 +172,14 @@ func (e *scriptEnv) executor(command string, args []string) error {
 	r := &returned{state: json.RawMessage(`{}`)}
 	switch args[1] {
 	case "done":
-		r.next = engine.Next{Done: true}
+		r.next = session.Next{Done: true}
 	case "error":
 		r.err = errors.New("the executor failed")
 	}
 	if len(args) > 2 {
 		r.state = json.RawMessage(args[2])
 	}
-	return x.do(func(context.Context, *engine.Step) *returned { return r })
+	return x.do(func(context.Context, *session.Step) *returned { return r })
 }
 
 // event adds a line to the output.

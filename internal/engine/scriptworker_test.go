@@ -14,6 +14,7 @@ import (
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 )
@@ -84,8 +85,8 @@ func (e *scriptEnv) startWorker(args []string) error {
 	e.workers[w.name] = w
 	c.System, c.Log = w.name, slog.New(scriptLog{slog.DiscardHandler, w})
 	kinds := demo(nil)
-	kinds["demo"].Open = func(t engine.Task, _ json.RawMessage) (engine.Call, error) {
-		return &execution{w: w, task: t.ID, commands: make(chan func(context.Context, *engine.Step) *returned)}, nil
+	kinds["demo"].Open = func(t session.Task, _ json.RawMessage) (session.Call, error) {
+		return &execution{w: w, task: t.ID, commands: make(chan func(context.Context, *session.Step) *returned)}, nil
 	}
 	ctx, cancel := context.WithCancel(e.t.Context())
 	w.cancel = cancel
@@ -317,18 +318,18 @@ func (t *scriptTx) Commit(ctx context.Context, write store.Write) (store.Applied
 type execution struct {
 	w        *scriptWorker
 	task     uuid.UUID
-	commands chan func(context.Context, *engine.Step) *returned
+	commands chan func(context.Context, *session.Step) *returned
 }
 
 // returned is what Execute returns.
 type returned struct {
-	next  engine.Next
+	next  session.Next
 	state json.RawMessage
 	err   error
 }
 
 // do lets the execution do something.
-func (x *execution) do(f func(context.Context, *engine.Step) *returned) error {
+func (x *execution) do(f func(context.Context, *session.Step) *returned) error {
 	select {
 	case x.commands <- f:
 		return nil
@@ -337,8 +338,8 @@ func (x *execution) do(f func(context.Context, *engine.Step) *returned) error {
 	}
 }
 
-// Execute implements [engine.Call].
-func (x *execution) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+// Execute implements [session.Call].
+func (x *execution) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	e := x.w.env
 	e.event(rankExecutes, "%s executes %s: attempt=%d state=%s", x.w.name, x.task, s.Attempt, state)
 	e.mu.Lock()
@@ -355,15 +356,15 @@ func (x *execution) Execute(ctx context.Context, s *engine.Step, state json.RawM
 			if !x.w.isDead() {
 				e.event(rankCancelled, "%s: the execution of %s is cancelled: %v", x.w.name, x.task, context.Cause(ctx))
 			}
-			return engine.Next{}, nil, context.Cause(ctx)
+			return session.Next{}, nil, context.Cause(ctx)
 		}
 	}
 }
 
-// Abort implements [engine.Call].
-func (x *execution) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
+// Abort implements [session.Call].
+func (x *execution) Abort(context.Context, *session.Step, json.RawMessage) error { return nil }
 
-// Report implements [engine.Call].
-func (x *execution) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+// Report implements [session.Call].
+func (x *execution) Report(context.Context, *session.Step, json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }

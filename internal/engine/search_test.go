@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -21,12 +22,12 @@ type late struct {
 	calls atomic.Int64
 }
 
-func (x *late) Targets(context.Context, *engine.Step, string, json.RawMessage) ([][]byte, engine.Next, json.RawMessage, error) {
+func (x *late) Targets(context.Context, *session.Step, string, json.RawMessage) ([][]byte, session.Next, json.RawMessage, error) {
 	if x.calls.Add(1) == 1 {
 		<-time.After(time.Minute)
-		return [][]byte{[]byte("1"), []byte("2")}, engine.Next{Done: true}, json.RawMessage(`{"late":1}`), nil
+		return [][]byte{[]byte("1"), []byte("2")}, session.Next{Done: true}, json.RawMessage(`{"late":1}`), nil
 	}
-	return [][]byte{[]byte("3")}, engine.Next{Done: true}, json.RawMessage(`{}`), nil
+	return [][]byte{[]byte("3")}, session.Next{Done: true}, json.RawMessage(`{}`), nil
 }
 
 // What an abandoned search returns is never read: the race detector sees whether it is.
@@ -40,7 +41,7 @@ func TestSearchThatReturnsLate(t *testing.T) {
 		defer cancel()
 		kinds := demo(call)
 		kinds["demo"].FindsTargets = true
-		kinds["demo"].DecodeTargets = func(engine.Task, json.RawMessage, string, json.RawMessage) (any, int, error) {
+		kinds["demo"].DecodeTargets = func(session.Task, json.RawMessage, string, json.RawMessage) (any, int, error) {
 			return []int{3}, 1, nil
 		}
 		if err := engine.New(s, kinds, config(t)).Run(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 )
@@ -64,7 +65,7 @@ func TestStalledCalls(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &stalling{Store: memstore.New(), method: method, again: make(chan struct{})}
-				kinds := map[string]*engine.Kind{"demo": {Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1}}
+				kinds := map[string]*session.Kind{"demo": {Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1}}
 				w := engine.New(s, kinds, config(t))
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -16,7 +16,7 @@ func TestThrottleSlowReading(t *testing.T) {
 	t.Parallel()
 	slow := func(e *throttled, d, every time.Duration) {
 		e.config.Throttle.Interval = every
-		e.config.Throttle.Indicators = []engine.Indicator{{Name: "mails", Check: func(context.Context) (string, error) { pass(d); return "", nil }}}
+		e.config.Throttle.Indicators = []session.Indicator{{Name: "mails", Check: func(context.Context) (string, error) { pass(d); return "", nil }}}
 	}
 	t.Run("age", func(t *testing.T) {
 		t.Parallel()
@@ -64,7 +64,7 @@ func TestThrottleSlowIndicatorOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := newThrottled(t, 100)
-		e.config.Throttle = engine.ThrottleConfig{Interval: interval, Indicators: []engine.Indicator{
+		e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []session.Indicator{
 			{Name: "slow", Kinds: []string{"other"}, Check: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }},
 			{Name: "quick", Check: func(context.Context) (string, error) { return "", nil }},
 		}}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -74,17 +75,17 @@ type stepping struct {
 	at []time.Time // when a batch began
 }
 
-func (s *stepping) Execute(_ context.Context, _ *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (s *stepping) Execute(_ context.Context, _ *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	s.mu.Lock()
 	s.at = append(s.at, time.Now())
 	s.mu.Unlock()
 	var done struct{ Batches int }
 	if err := json.Unmarshal(state, &done); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	<-time.After(time.Second)
 	done.Batches++
-	return engine.Next{Done: done.Batches == s.batches}, json.RawMessage(fmt.Sprintf(`{"Batches":%d}`, done.Batches)), nil
+	return session.Next{Done: done.Batches == s.batches}, json.RawMessage(fmt.Sprintf(`{"Batches":%d}`, done.Batches)), nil
 }
 
 // batches returns how many batches have begun since a time, and when the first of them did.
@@ -117,7 +118,7 @@ const interval = 5 * time.Second
 func newThrottled(t *testing.T, batches int) *throttled {
 	t.Helper()
 	e := &throttled{T: t, s: &healthy{Store: memstore.New()}, call: &stepping{batches: batches}, config: config(t)}
-	e.config.Throttle = engine.ThrottleConfig{Interval: interval, Vacuum: true}
+	e.config.Throttle = session.ThrottleConfig{Interval: interval, Vacuum: true}
 	e.config.Observe = func(_ context.Context, ev taskevent.Event) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -289,7 +290,7 @@ func TestThrottleCostsNothing(t *testing.T) {
 		"no interval":   {func(e *throttled) { e.config.Throttle.Interval = 0 }, false},
 		"no limit":      {func(e *throttled) { e.config.Throttle.Vacuum = false }, false},
 		"an indicator of another": {func(e *throttled) {
-			e.config.Throttle = engine.ThrottleConfig{Interval: interval, Indicators: []engine.Indicator{{Name: "x", Kinds: []string{"other"}, Check: unexpected(e.T)}}}
+			e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []session.Indicator{{Name: "x", Kinds: []string{"other"}, Check: unexpected(e.T)}}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -383,7 +384,7 @@ func TestThrottleUnreadable(t *testing.T) {
 			if len(said) != 2 || said[0] != "replicas: no right" || !strings.Contains(said[1], "touches the table people, which does not exist") {
 				t.Errorf("%q", said)
 			}
-			if b := seen[taskevent.ThrottleBegan](e); len(b) != 1 || b[0].Indicator != engine.IndicatorHealth || b[0].Err == nil {
+			if b := seen[taskevent.ThrottleBegan](e); len(b) != 1 || b[0].Indicator != session.IndicatorHealth || b[0].Err == nil {
 				t.Errorf("%+v", b)
 			}
 		})
@@ -413,7 +414,7 @@ func TestThrottleIndicators(t *testing.T) {
 				var mu sync.Mutex
 				well, calls, at := false, 0, 0
 				release := make(chan struct{})
-				e.config.Throttle = engine.ThrottleConfig{Interval: interval, Indicators: []engine.Indicator{{Name: "mails", Kinds: []string{"demo"}, Check: func(ctx context.Context) (string, error) {
+				e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []session.Indicator{{Name: "mails", Kinds: []string{"demo"}, Check: func(ctx context.Context) (string, error) {
 					mu.Lock()
 					calls, at = calls+1, at+1
 					if at > 1 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -29,7 +30,7 @@ type steady struct {
 	ended []time.Time // of each item
 }
 
-func (x *steady) Execute(_ context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *steady) Execute(_ context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	n, _ := strconv.Atoi(strings.Trim(string(state), `{}"n:`))
 	<-time.After(x.takes)
 	batch := 1
@@ -43,7 +44,7 @@ func (x *steady) Execute(_ context.Context, s *engine.Step, state json.RawMessag
 		x.ended = append(x.ended, time.Now())
 	}
 	n += batch
-	return engine.Next{Done: n == x.items}, json.RawMessage(`{"n":` + strconv.Itoa(n) + `}`), nil
+	return session.Next{Done: n == x.items}, json.RawMessage(`{"n":` + strconv.Itoa(n) + `}`), nil
 }
 
 // A window that closes stops the task at a batch boundary, and it continues when the window opens
@@ -230,7 +231,7 @@ type deferring struct {
 	items atomic.Int64
 }
 
-func (x *deferring) Execute(_ context.Context, s *engine.Step, _ json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *deferring) Execute(_ context.Context, s *session.Step, _ json.RawMessage) (session.Next, json.RawMessage, error) {
 	const all = 5000
 	key := strconv.Itoa
 	from, to := s.Take(all, s.Limit, key)
@@ -238,7 +239,7 @@ func (x *deferring) Execute(_ context.Context, s *engine.Step, _ json.RawMessage
 		s.Defer(key(i), errors.New("not now"))
 	}
 	x.items.Add(int64(to - from))
-	return engine.Next{Done: from == to}, json.RawMessage(`{}`), nil
+	return session.Next{Done: from == to}, json.RawMessage(`{}`), nil
 }
 
 // An item that is deferred has been processed, as far as the rate is concerned.

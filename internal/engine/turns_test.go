@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -24,7 +25,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 	// The spec is the number of items, of which each takes 10 ms.
 	kinds := demo(nil)
 	kinds["demo"].Limit = 10
-	kinds["demo"].Open = func(_ engine.Task, spec json.RawMessage) (engine.Call, error) {
+	kinds["demo"].Open = func(_ session.Task, spec json.RawMessage) (session.Call, error) {
 		items, err := strconv.Atoi(string(spec))
 		return &sized{items: items}, err
 	}
@@ -99,10 +100,10 @@ type sized struct {
 	items int
 }
 
-func (x *sized) Execute(_ context.Context, s *engine.Step, _ json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *sized) Execute(_ context.Context, s *session.Step, _ json.RawMessage) (session.Next, json.RawMessage, error) {
 	from, to := s.Take(x.items, s.Limit, func(int) string { return "" })
 	<-time.After(time.Duration(to-from) * 10 * time.Millisecond)
-	return engine.Next{Done: to == x.items}, json.RawMessage(`{}`), nil
+	return session.Next{Done: to == x.items}, json.RawMessage(`{}`), nil
 }
 
 // TestTurnAfterWakeup: a worker that is told of a task reads at the next batch boundary whose it is, and the task waits
@@ -111,7 +112,7 @@ func TestTurnAfterWakeup(t *testing.T) {
 	t.Parallel()
 	kinds := demo(nil)
 	kinds["demo"].Limit = 10
-	kinds["demo"].Open = func(_ engine.Task, spec json.RawMessage) (engine.Call, error) {
+	kinds["demo"].Open = func(_ session.Task, spec json.RawMessage) (session.Call, error) {
 		items, err := strconv.Atoi(string(spec))
 		return &sized{items: items}, err
 	}
@@ -153,7 +154,7 @@ func TestTurnInVain(t *testing.T) {
 	t.Parallel()
 	kinds := demo(nil)
 	kinds["demo"].Limit = 10
-	kinds["demo"].Open = func(engine.Task, json.RawMessage) (engine.Call, error) { return &sized{items: 100_000}, nil }
+	kinds["demo"].Open = func(session.Task, json.RawMessage) (session.Call, error) { return &sized{items: 100_000}, nil }
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

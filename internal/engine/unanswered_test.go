@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -33,17 +34,17 @@ func (t silentTx) Commit(context.Context, store.Write) (store.Applied, error) {
 // writer writes an item and is done.
 type writer struct{ calls int }
 
-func (x *writer) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *writer) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	if x.calls++; x.calls > 100 {
-		return engine.Next{}, nil, errors.New("called again and again")
+		return session.Next{}, nil, errors.New("called again and again")
 	}
 	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
-	return engine.Next{Done: true}, raw, err
+	return session.Next{Done: true}, raw, err
 }
 
-func (*writer) Abort(context.Context, *engine.Step, json.RawMessage) error { return nil }
+func (*writer) Abort(context.Context, *session.Step, json.RawMessage) error { return nil }
 
-func (*writer) Report(context.Context, *engine.Step, json.RawMessage) (json.RawMessage, error) {
+func (*writer) Report(context.Context, *session.Step, json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }
 
@@ -58,9 +59,9 @@ func TestCommitsWithoutAnswerEnd(t *testing.T) {
 		call := &writer{}
 		c := config(t)
 		c.MaxAttempts = 2
-		w := engine.New(s, map[string]*engine.Kind{"demo": {
+		w := engine.New(s, map[string]*session.Kind{"demo": {
 			Name: "demo", Revision: 1, Reads: []int{1}, Limit: 1,
-			Open: func(engine.Task, json.RawMessage) (engine.Call, error) { return call, nil },
+			Open: func(session.Task, json.RawMessage) (session.Call, error) { return call, nil },
 		}}, c)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 	"taskkit.dev/taskkit/taskevent"
@@ -53,13 +54,13 @@ func (t *unansweredTx) Commit(ctx context.Context, w store.Write) (store.Applied
 // twoSteps is done after two batches, each of which writes a row.
 type twoSteps struct{ atOnce }
 
-func (twoSteps) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (twoSteps) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	_, err := s.Tx.ExecContext(ctx, insertItem, "x")
 	s.Advance(1)
 	if string(raw) == `{"done":1}` {
-		return engine.Next{Done: true}, raw, err
+		return session.Next{Done: true}, raw, err
 	}
-	return engine.Next{}, json.RawMessage(`{"done":1}`), err
+	return session.Next{}, json.RawMessage(`{"done":1}`), err
 }
 
 // A write whose outcome is unknown is reported when it has been read back, and only

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
@@ -17,12 +19,12 @@ import (
 // Worker is one running process of the runtime.
 type Worker struct {
 	store  Store
-	kinds  map[string]*Kind
+	kinds  map[string]*session.Kind
 	config Config
 }
 
 // New makes a worker. It starts nothing.
-func New(s Store, kinds map[string]*Kind, c Config) *Worker {
+func New(s Store, kinds map[string]*session.Kind, c Config) *Worker {
 	return &Worker{store: s, kinds: kinds, config: c}
 }
 
@@ -40,7 +42,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		defer cancel()
 		w.store.Release(cctx)
 	}()
-	events := newObserver(ctx, w.config)
+	events := observe.New(ctx, w.config.Log, w.config.Observe)
 	for before := ""; ; {
 		process, err := w.runRegistered(ctx, events, before)
 		before = process
@@ -52,7 +54,7 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // runRegistered registers under a new process ID, which it returns, and works until ctx ends (nil) or
 // the heartbeat is lost (errIdentityLost). Before is the process ID that it had, "" at first.
-func (w *Worker) runRegistered(ctx context.Context, events *observer, before string) (process string, err error) {
+func (w *Worker) runRegistered(ctx context.Context, events *observe.Observer, before string) (process string, err error) {
 	kinds := make(map[string][]int, len(w.kinds))
 	for name, k := range w.kinds {
 		kinds[name] = k.Reads
@@ -61,8 +63,8 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, before str
 		ID: newProcessID(w.config.System), Version: w.config.Version, Kinds: kinds,
 		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter, SafeMode: w.config.SafeMode,
 	}
-	former := events.as(before)
-	events = events.as(p.ID)
+	former := events.As(before)
+	events = events.As(p.ID)
 	sent := time.Now()
 	for n := 1; ; n++ {
 		cctx, cancel := context.WithTimeout(ctx, w.config.Call)
@@ -78,31 +80,31 @@ func (w *Worker) runRegistered(ctx context.Context, events *observer, before str
 			return p.ID, fmt.Errorf("register worker %s: %w", p.ID, err)
 		}
 		delay := w.config.Backoff.Delay(n)
-		events.report(taskevent.CallFailed{Worker: p.ID, Call: taskevent.CallRegister, Try: n, RetryIn: delay, Err: err})
+		events.Report(taskevent.CallFailed{Worker: p.ID, Call: taskevent.CallRegister, Try: n, RetryIn: delay, Err: err})
 		sleep(ctx, delay)
 		sent = time.Now()
 	}
 	w.foundAlive(ctx, former)
 	r := newRegistration(w, p, sent, events)
-	events.report(taskevent.WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
+	events.Report(taskevent.WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
 	err = r.run(ctx)
-	events.report(taskevent.WorkerEnded{Worker: p.ID, Err: err})
+	events.Report(taskevent.WorkerEnded{Worker: p.ID, Err: err})
 	return p.ID, err
 }
 
 // foundAlive records, if others had declared the process dead that this worker was before, that it
 // ran.
-func (w *Worker) foundAlive(ctx context.Context, events *observer) {
-	if events.worker == "" {
+func (w *Worker) foundAlive(ctx context.Context, events *observe.Observer) {
+	if events.Worker == "" {
 		return
 	}
 	cctx, cancel := context.WithTimeout(ctx, w.config.Call)
 	defer cancel()
-	switch declaredDead, err := w.store.FoundAlive(cctx, events.worker); {
+	switch declaredDead, err := w.store.FoundAlive(cctx, events.Worker); {
 	case err != nil && ctx.Err() == nil:
-		events.report(taskevent.CallFailed{Worker: events.worker, Call: taskevent.CallFoundAlive, Try: 1, Err: err})
+		events.Report(taskevent.CallFailed{Worker: events.Worker, Call: taskevent.CallFoundAlive, Try: 1, Err: err})
 	case declaredDead:
-		events.report(taskevent.DeclaredDead{Worker: events.worker})
+		events.Report(taskevent.DeclaredDead{Worker: events.Worker})
 	}
 }
 

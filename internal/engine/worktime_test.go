@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
@@ -22,35 +23,35 @@ import (
 type paced struct {
 	atOnce
 
-	batches []func(s *engine.Step) (engine.Next, error)
+	batches []func(s *session.Step) (session.Next, error)
 }
 
-func (x *paced) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+func (x *paced) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	var n int
 	if string(raw) != "{}" && len(raw) > 0 {
 		if err := json.Unmarshal(raw, &n); err != nil {
-			return engine.Next{}, nil, err
+			return session.Next{}, nil, err
 		}
 	}
 	if _, err := s.Tx.ExecContext(ctx, insertItem, fmt.Sprint("batch ", n)); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	next, err := x.batches[n](s)
 	return next, json.RawMessage(fmt.Sprint(n + 1)), err
 }
 
 // took is a batch that takes a time for a number of items.
-func took(d time.Duration, items int) func(s *engine.Step) (engine.Next, error) {
-	return func(s *engine.Step) (engine.Next, error) {
+func took(d time.Duration, items int) func(s *session.Step) (session.Next, error) {
+	return func(s *session.Step) (session.Next, error) {
 		<-time.After(d) // the clock of the bubble
 		s.Advance(items)
-		return engine.Next{}, nil
+		return session.Next{}, nil
 	}
 }
 
 // then is a batch after which the task goes on as next says.
-func then(next engine.Next, batch func(s *engine.Step) (engine.Next, error)) func(s *engine.Step) (engine.Next, error) {
-	return func(s *engine.Step) (engine.Next, error) {
+func then(next session.Next, batch func(s *session.Step) (session.Next, error)) func(s *session.Step) (session.Next, error) {
+	return func(s *session.Step) (session.Next, error) {
 		_, err := batch(s)
 		return next, err
 	}
@@ -58,22 +59,22 @@ func then(next engine.Next, batch func(s *engine.Step) (engine.Next, error)) fun
 
 // once is a batch that takes a time and fails, and does something else when it is
 // tried again.
-func once(d time.Duration, batch func(s *engine.Step) (engine.Next, error)) func(s *engine.Step) (engine.Next, error) {
+func once(d time.Duration, batch func(s *session.Step) (session.Next, error)) func(s *session.Step) (session.Next, error) {
 	failed := false
-	return func(s *engine.Step) (engine.Next, error) {
+	return func(s *session.Step) (session.Next, error) {
 		if failed {
 			return batch(s)
 		}
 		failed = true
 		<-time.After(d) // the clock of the bubble
-		return engine.Next{}, errors.New("not now")
+		return session.Next{}, errors.New("not now")
 	}
 }
 
 // tooLarge is once with an error after which a smaller batch is tried at once.
-func tooLarge(d time.Duration, batch func(s *engine.Step) (engine.Next, error)) func(s *engine.Step) (engine.Next, error) {
+func tooLarge(d time.Duration, batch func(s *session.Step) (session.Next, error)) func(s *session.Step) (session.Next, error) {
 	first := once(d, batch)
-	return func(s *engine.Step) (engine.Next, error) {
+	return func(s *session.Step) (session.Next, error) {
 		next, err := first(s)
 		if err != nil {
 			err = &memstore.Error{State: "54000", Text: "too large"}
@@ -83,7 +84,7 @@ func tooLarge(d time.Duration, batch func(s *engine.Step) (engine.Next, error)) 
 }
 
 // measured runs a task of batches to its end, and returns its rate.
-func measured(t *testing.T, s engine.Store, mem *memstore.Store, batches ...func(s *engine.Step) (engine.Next, error)) (uuid.UUID, store.Rate) {
+func measured(t *testing.T, s engine.Store, mem *memstore.Store, batches ...func(s *session.Step) (session.Next, error)) (uuid.UUID, store.Rate) {
 	t.Helper()
 	mem.Accept(insertItem)
 	id := submit(t, mem)
@@ -113,8 +114,8 @@ func measured(t *testing.T, s engine.Store, mem *memstore.Store, batches ...func
 // What is stored is the time of batches, without waits and failed batches.
 func TestWorkingTime(t *testing.T) {
 	t.Parallel()
-	done := engine.Next{Done: true}
-	type batches = []func(s *engine.Step) (engine.Next, error)
+	done := session.Next{Done: true}
+	type batches = []func(s *session.Step) (session.Next, error)
 	for name, c := range map[string]struct {
 		batches batches
 		want    string // the samples
@@ -126,7 +127,7 @@ func TestWorkingTime(t *testing.T) {
 		},
 		"long batches": {batches{took(8*time.Second, 1), then(done, took(9*time.Second, 2))}, "[{1 8s} {2 9s}]"},
 		"a wait between": {
-			batches{took(8*time.Second, 1), then(engine.Next{Wait: time.Hour}, took(6*time.Second, 2)), then(done, took(7*time.Second, 3))},
+			batches{took(8*time.Second, 1), then(session.Next{Wait: time.Hour}, took(6*time.Second, 2)), then(done, took(7*time.Second, 3))},
 			"[{1 8s} {2 6s} {3 7s}]",
 		},
 		"a batch that fails": {
@@ -163,7 +164,7 @@ func TestWorkingTimeOfUnansweredCommits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &unanswered{Store: memstore.New()}
-		_, r := measured(t, s, s.Store, took(6*time.Second, 1), took(7*time.Second, 2), then(engine.Next{Done: true}, took(8*time.Second, 4)))
+		_, r := measured(t, s, s.Store, took(6*time.Second, 1), took(7*time.Second, 2), then(session.Next{Done: true}, took(8*time.Second, 4)))
 		if want := "[{1 6s} {2 7s} {4 8s}]"; fmt.Sprint(r.Samples) != want {
 			t.Errorf("samples: %v, want %s", r.Samples, want)
 		}
@@ -182,7 +183,7 @@ func TestWorkingTimeOfPreview(t *testing.T) {
 				id := submit(t, mem, func(n *store.NewTask) { n.Options.Preview = preview })
 				c := config(t)
 				c.MeasureEvery = 5 * time.Second
-				kinds := demo(&paced{batches: []func(s *engine.Step) (engine.Next, error){then(engine.Next{Done: true}, took(6*time.Second, 1))}})
+				kinds := demo(&paced{batches: []func(s *session.Step) (session.Next, error){then(session.Next{Done: true}, took(6*time.Second, 1))}})
 				kinds["demo"].Preview = true
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit"
@@ -21,7 +21,7 @@ import (
 type Batch[Spec, State any] struct {
 	*taskkit.Batch[Spec, State]
 
-	step *engine.Step
+	step *session.Step
 }
 
 // Progress returns the progress of the task if the batch ended now.
@@ -58,7 +58,7 @@ type batchOptions struct {
 	ending  taskkit.Ending
 	owner   uuid.UUID
 	runAs   uuid.UUID
-	targets *engine.Targets
+	targets *session.Targets
 }
 
 // WithTargets gives the task a frozen set of targets, as [taskkit.Over] does. The type
@@ -66,7 +66,7 @@ type batchOptions struct {
 // [WithSubmitOptions].
 func WithTargets[T any](targets ...T) BatchOption {
 	return batchOption(func(o *batchOptions) {
-		o.targets = &engine.Targets{Total: len(targets), Lists: []any{targets}}
+		o.targets = &session.Targets{Total: len(targets), Lists: []any{targets}}
 	})
 }
 
@@ -118,15 +118,15 @@ func NewBatch[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, Stat
 		}
 		s.dialect = name
 	}
-	task := engine.Task{
+	task := session.Task{
 		ID: store.NewID(), Kind: k.Name(), Revision: k.Revision(), SpecRevision: k.Revision(),
 		Owner: o.owner, RunAs: o.runAs,
 	}
 	if o.targets != nil {
 		o.targets.Most = max(o.targets.Total-o.taken, 0)
 	}
-	step := engine.NewStandaloneStep(task, s, engine.Env{
-		Limit: limit, Attempt: o.attempt, Ending: engine.Ending(o.ending), Log: logger(tb), Targets: o.targets,
+	step := session.NewStandaloneStep(task, s, session.Env{
+		Limit: limit, Attempt: o.attempt, Ending: session.Ending(o.ending), Log: logger(tb), Targets: o.targets,
 	}, lifecycle.Progress{Total: -1, Position: int64(o.taken)})
 	call, err := x.kind.Open(task, nil)
 	if err == nil {
@@ -149,7 +149,7 @@ func (c *captured[Spec, State]) Execute(_ context.Context, b *taskkit.Batch[Spec
 }
 
 // txStore begins batches in one transaction of the test. It implements only the methods that
-// [engine.NewStandaloneStep] calls.
+// [session.NewStandaloneStep] calls.
 type txStore struct {
 	store.Store
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/taskkit"
 )
 
@@ -127,35 +127,35 @@ func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limi
 var errPlanned = errors.New("tasktest: planned error after the executor had finished the batch")
 
 // failing makes the first attempt of every batch fail after the executor's work.
-type failing struct{ engine.Call }
+type failing struct{ session.Call }
 
 // openFailing returns an Open of a kind whose calls are failing.
-func openFailing(k *engine.Kind) func(engine.Task, json.RawMessage) (engine.Call, error) {
+func openFailing(k *session.Kind) func(session.Task, json.RawMessage) (session.Call, error) {
 	open := k.Open
-	return func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
+	return func(t session.Task, spec json.RawMessage) (session.Call, error) {
 		c, err := open(t, spec)
 		return failing{c}, err
 	}
 }
 
-// Execute implements [engine.Call].
-func (f failing) Execute(ctx context.Context, s *engine.Step, state json.RawMessage) (engine.Next, json.RawMessage, error) {
+// Execute implements [session.Call].
+func (f failing) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	next, out, err := f.Call.Execute(ctx, s, state)
 	return next, out, cmp.Or(err, plannedError(s))
 }
 
-// Targets implements [engine.Targeter].
-func (f failing) Targets(ctx context.Context, s *engine.Step, field string, state json.RawMessage) ([][]byte, engine.Next, json.RawMessage, error) {
-	t, ok := f.Call.(engine.Targeter)
+// Targets implements [session.Targeter].
+func (f failing) Targets(ctx context.Context, s *session.Step, field string, state json.RawMessage) ([][]byte, session.Next, json.RawMessage, error) {
+	t, ok := f.Call.(session.Targeter)
 	if !ok {
-		return nil, engine.Next{}, nil, errors.New("tasktest: the executor finds no targets")
+		return nil, session.Next{}, nil, errors.New("tasktest: the executor finds no targets")
 	}
 	keys, next, out, err := t.Targets(ctx, s, field, state)
 	return keys, next, out, cmp.Or(err, plannedError(s))
 }
 
 // plannedError is the error of a batch, or nil after its first attempt.
-func plannedError(s *engine.Step) error {
+func plannedError(s *session.Step) error {
 	if s.Attempt > 1 {
 		return nil
 	}
@@ -166,11 +166,11 @@ func plannedError(s *engine.Step) error {
 type received[Spec, State any] struct {
 	taskkit.Executor[Spec, State]
 
-	kind *engine.Kind
+	kind *session.Kind
 }
 
-// ReceiveKind implements [engine.KindReceiver].
-func (r *received[Spec, State]) ReceiveKind(k *engine.Kind) { r.kind = k }
+// ReceiveKind implements [session.KindReceiver].
+func (r *received[Spec, State]) ReceiveKind(k *session.Kind) { r.kind = k }
 
 // Unwrap returns the executor within, for [taskkit.Register].
 func (r *received[Spec, State]) Unwrap() any { return r.Executor }

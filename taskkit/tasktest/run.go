@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store/dbstore"
 	"taskkit.dev/taskkit"
 )
@@ -190,14 +191,16 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 	if err != nil {
 		h.tb.Fatalf("read task: %v", err)
 	}
-	w := engine.New(s, map[string]*engine.Kind{t.Kind: x.kind}, engine.Config{
+	w := engine.New(s, map[string]*session.Kind{t.Kind: x.kind}, engine.Config{
+		Config: session.Config{
+			BatchTimeout: 30 * time.Second, BatchTarget: time.Second, FixedLimit: true, Quantum: time.Hour,
+			Heartbeat: 10 * time.Second, Call: 10 * time.Second, LockTimeout: 5 * time.Second,
+			MaxAttempts: h.tries, Backoff: classify.Backoff{Base: time.Millisecond, Cap: time.Millisecond},
+			Identity: h.context,
+		},
 		System: "tasktest", Version: taskkit.Version, Queues: []string{t.Queue}, Slots: 1,
-		BatchTimeout: 30 * time.Second, BatchTarget: time.Second, FixedLimit: true,
-		Drain: 2 * time.Second, Quantum: time.Hour,
-		Heartbeat: 10 * time.Second, DeadAfter: time.Minute,
-		Poll: 5 * time.Millisecond, PollListening: 5 * time.Millisecond, Call: 10 * time.Second, LockTimeout: 5 * time.Second,
-		MaxAttempts: h.tries, Backoff: classify.Backoff{Base: time.Millisecond, Cap: time.Millisecond},
-		SpecMax: 8 << 10, Identity: h.context, Log: logger(h.tb),
+		Drain: 2 * time.Second, DeadAfter: time.Minute, Poll: 5 * time.Millisecond,
+		PollListening: 5 * time.Millisecond, SpecMax: 8 << 10, Log: logger(h.tb),
 	})
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()

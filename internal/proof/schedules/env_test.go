@@ -21,7 +21,9 @@ import (
 	"modernc.org/sqlite"
 
 	"taskkit.dev/internal/cronline"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/maintain"
+	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
@@ -227,7 +229,7 @@ func (s *simulation) fireAll() {
 				ctx, kill := context.WithCancel(s.Context())
 				defer kill()
 				m := &mortal{s.env, s, kill, rand.New(rand.NewPCG(s.seed, s.passes<<8|uint64(i)))}
-				if next, err := engine.NewScheduler(m, s.kinds(), s.config()).Pass(ctx); err == nil && (next < 0 || next > time.Second) {
+				if next, err := s.scheduler(m).Pass(ctx); err == nil && (next < 0 || next > time.Second) {
 					quiet.Store(true)
 				}
 			})
@@ -240,23 +242,25 @@ func (s *simulation) fireAll() {
 	s.Fatal("schedules are due for ever")
 }
 
-func (*simulation) kinds() map[string]*engine.Kind {
-	return map[string]*engine.Kind{"demo": {Name: "demo", Reads: []int{1}, Scheduled: func(sc *store.Schedule) (store.NewTask, error) {
+func (*simulation) kinds() map[string]*session.Kind {
+	return map[string]*session.Kind{"demo": {Name: "demo", Reads: []int{1}, Scheduled: func(sc *store.Schedule) (store.NewTask, error) {
 		return store.NewTask{
 			Kind: sc.Kind, Revision: 1, Spec: sc.Spec, Owner: sc.Owner, RunAs: sc.RunAs, Queue: "default", Priority: sc.Priority, Total: -1,
 		}, nil
 	}}}
 }
 
-func (s *simulation) config() engine.Config {
-	return engine.Config{Call: time.Minute, Log: slog.New(slog.DiscardHandler), Observe: func(_ context.Context, e taskevent.Event) {
+// scheduler returns the scheduler of a worker.
+func (s *simulation) scheduler(m store.Upkeep) *maintain.Scheduler {
+	observer := observe.New(s.Context(), slog.New(slog.DiscardHandler), func(_ context.Context, e taskevent.Event) {
 		switch e.(type) {
 		case taskevent.ScheduleMissed:
 			s.missed.Add(1)
 		case taskevent.ScheduleFailed:
 			s.failed.Add(1)
 		}
-	}}
+	})
+	return &maintain.Scheduler{Store: m, Kinds: s.kinds(), Call: time.Minute, Wake: func() {}, Events: observer}
 }
 
 // set stores the schedule of a plan.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/classify"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -35,19 +35,19 @@ const lastPass = 2
 var stopAfter = map[string]lifecycle.StopPolicy{kindRemote: {Failed: 3}}
 
 // kinds are the bulk actions that one worker knows.
-func (n *node) kinds(all bool) map[string]*engine.Kind {
-	ks := make(map[string]*engine.Kind)
+func (n *node) kinds(all bool) map[string]*session.Kind {
+	ks := make(map[string]*session.Kind)
 	for _, name := range []string{kindMove, kindTidy, kindCount, kindRemote, kindFrozen, kindParent} {
 		if name == kindRemote && !all {
 			continue
 		}
-		ks[name] = &engine.Kind{
+		ks[name] = &session.Kind{
 			Name: name, Revision: 1, Reads: []int{1}, Limit: mostInBatch, Ledger: keepsLedger(name), FindsTargets: name == kindFrozen,
 			HasAbort: name == kindTidy || name == kindFrozen || name == kindParent, HasReport: name == kindTidy || name == kindFrozen || name == kindParent,
 			Children: name == kindParent, Touches: n.plan.Throttle.touches(name),
 			Preview: true, StopAfter: stopAfter[name], DeferDelays: []time.Duration{300 * time.Millisecond, 2 * time.Second},
 			Scheduled: n.scheduled,
-			Open: func(t engine.Task, spec json.RawMessage) (engine.Call, error) {
+			Open: func(t session.Task, spec json.RawMessage) (session.Call, error) {
 				var number int
 				if err := json.Unmarshal(spec, &number); err != nil {
 					return nil, err
@@ -57,7 +57,7 @@ func (n *node) kinds(all bool) map[string]*engine.Kind {
 		}
 	}
 	ks[kindFrozen].Limit = batchOfFrozen
-	ks[kindFrozen].DecodeTargets = func(_ engine.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
+	ks[kindFrozen].DecodeTargets = func(_ session.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
 		var page []int
 		err := json.Unmarshal(keys, &page)
 		n.count("page of a frozen set")
@@ -91,16 +91,16 @@ type state struct {
 	done bool // with this pass
 }
 
-// Execute implements [engine.Call].
-func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage) (engine.Next, json.RawMessage, error) {
+// Execute implements [session.Call].
+func (c *call) Execute(ctx context.Context, s *session.Step, raw json.RawMessage) (session.Next, json.RawMessage, error) {
 	c.begins(ctx)
 	defer func() { c.boundary = time.Now() }()
 	var at state
 	if err := json.Unmarshal(raw, &at); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	if err := c.mood(ctx); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	if s.Attempt > 1 {
 		c.count("tried again")
@@ -115,30 +115,30 @@ func (c *call) Execute(ctx context.Context, s *engine.Step, raw json.RawMessage)
 	if c.task.Kind == kindParent {
 		next, err := c.parentBatch(ctx, s, &at)
 		if err != nil {
-			return engine.Next{}, nil, err
+			return session.Next{}, nil, err
 		}
 		out, err := json.Marshal(at)
 		return next, out, err
 	}
 	if err := batch(ctx, s, &at); err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	out, err := json.Marshal(at)
 	if err != nil {
-		return engine.Next{}, nil, err
+		return session.Next{}, nil, err
 	}
 	switch {
 	case at.At >= c.task.Items && (c.task.Kind != kindFrozen || at.done):
-		return engine.Next{Done: true}, out, nil
+		return session.Next{Done: true}, out, nil
 	case c.chance(c.plan.Later):
 		c.count("later")
-		return engine.Next{Wait: c.between(time.Millisecond, 2*time.Second)}, out, nil
+		return session.Next{Wait: c.between(time.Millisecond, 2*time.Second)}, out, nil
 	}
-	return engine.Next{}, out, nil
+	return session.Next{}, out, nil
 }
 
 // batch processes the next items.
-func (c *call) batch(ctx context.Context, s *engine.Step, at *state) error {
+func (c *call) batch(ctx context.Context, s *session.Step, at *state) error {
 	s.Total(c.task.Items)
 	early := c.chance(0.5)
 	size := c.task.Batch
@@ -165,7 +165,7 @@ func (c *call) batch(ctx context.Context, s *engine.Step, at *state) error {
 }
 
 // frozenBatch takes the next items of the frozen set.
-func (c *call) frozenBatch(ctx context.Context, s *engine.Step, at *state) error {
+func (c *call) frozenBatch(ctx context.Context, s *session.Step, at *state) error {
 	t := s.Targets
 	if t == nil || t.Err != nil {
 		return fmt.Errorf("simulated: there is no frozen set: %v", t)
@@ -199,7 +199,7 @@ func (c *call) frozenBatch(ctx context.Context, s *engine.Step, at *state) error
 }
 
 // take returns the next items of a frozen set, and the state after them.
-func (c *call) take(s *engine.Step, loaded []int, at state) ([]int, state) {
+func (c *call) take(s *session.Step, loaded []int, at state) ([]int, state) {
 	t, items := s.Targets, loaded
 	if s.Deferred == nil {
 		from, to := s.Take(t.Total, min(s.Limit, t.Most), func(i int) string { return itemkey.Encode(loaded[i-t.From]) })
@@ -246,7 +246,7 @@ func (c *call) mood(ctx context.Context) error {
 }
 
 // item processes the items from i to last. They are one, or none of them is special.
-func (c *call) item(ctx context.Context, s *engine.Step, i, last int) error {
+func (c *call) item(ctx context.Context, s *session.Step, i, last int) error {
 	t := c.task
 	if err := c.fatal(ctx, i); err != nil {
 		return err
@@ -289,7 +289,7 @@ func (c *call) fatal(ctx context.Context, i int) error {
 }
 
 // work does what makes the items from i to last succeed.
-func (c *call) work(ctx context.Context, s *engine.Step, i, last int) error {
+func (c *call) work(ctx context.Context, s *session.Step, i, last int) error {
 	if c.task.Kind == kindCount {
 		// A batch that is executed again may use a transaction although the one before did not, or the other way round.
 		if c.chance(c.plan.Try) {
@@ -345,7 +345,7 @@ func (t *Task) outcome(i int) (o store.Outcome, pass int) {
 	return "", d
 }
 
-func (c *call) touch(ctx context.Context, s *engine.Step, i, last int) error {
+func (c *call) touch(ctx context.Context, s *session.Step, i, last int) error {
 	for n := i; s.Preview && n <= last; n++ {
 		s.Note(itemkey.Encode(n), "touched")
 	}
@@ -362,15 +362,15 @@ func (c *call) forGood(what string) {
 	c.know(func(f *facts) { f.permanent[c.id] = true })
 }
 
-// Abort implements [engine.Call].
-func (c *call) Abort(ctx context.Context, s *engine.Step, _ json.RawMessage) error {
+// Abort implements [session.Call].
+func (c *call) Abort(ctx context.Context, s *session.Step, _ json.RawMessage) error {
 	c.count("abort: " + string(s.Ending))
 	c.given(s.Targets)
 	return c.mood(ctx)
 }
 
-// Report implements [engine.Call].
-func (c *call) Report(ctx context.Context, s *engine.Step, raw json.RawMessage) (json.RawMessage, error) {
+// Report implements [session.Call].
+func (c *call) Report(ctx context.Context, s *session.Step, raw json.RawMessage) (json.RawMessage, error) {
 	c.count("report: " + string(s.Ending))
 	c.given(s.Targets)
 	return raw, c.mood(ctx)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 )
 
@@ -25,7 +25,7 @@ type memo struct {
 }
 
 // parentBatch submits the next children, and says what is next.
-func (c *call) parentBatch(ctx context.Context, s *engine.Step, at *state) (next engine.Next, err error) {
+func (c *call) parentBatch(ctx context.Context, s *session.Step, at *state) (next session.Next, err error) {
 	c.checkFamily(s, at)
 	f := c.task.Family
 	room := max(f.Window-int(s.Family.Open), 0)
@@ -60,13 +60,13 @@ func (c *call) parentBatch(ctx context.Context, s *engine.Step, at *state) (next
 	at.Wait = nil
 	switch {
 	case at.At == c.task.Items && open == 0:
-		return engine.Next{Done: true}, nil
+		return session.Next{Done: true}, nil
 	case n > 0 && at.At < c.task.Items && open < f.Window && c.pick(2) == 0:
 		c.count("parent submits more")
 		return next, nil
 	case c.chance(c.plan.Later):
 		c.count("parent continues later")
-		return engine.Next{Wait: c.between(1, 1e9)}, nil
+		return session.Next{Wait: c.between(1, 1e9)}, nil
 	}
 	w := &wait{OnFailure: f.OnFailure}
 	switch {
@@ -76,11 +76,11 @@ func (c *call) parentBatch(ctx context.Context, s *engine.Step, at *state) (next
 		w.OpenAtMost = int64(c.pick(f.Window))
 	}
 	at.Wait = w
-	return engine.Next{AwaitChildren: true, OpenAtMost: w.OpenAtMost, OnFailure: w.OnFailure}, nil
+	return session.Next{AwaitChildren: true, OpenAtMost: w.OpenAtMost, OnFailure: w.OnFailure}, nil
 }
 
 // checkFamily checks what a batch of a parent is given of its children.
-func (c *call) checkFamily(s *engine.Step, at *state) {
+func (c *call) checkFamily(s *session.Step, at *state) {
 	f := s.Family
 	now, err := c.mem.Task(context.Background(), c.id)
 	switch {

@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/proof/oracle"
 	"taskkit.dev/internal/store"
@@ -120,12 +121,15 @@ func (n *node) config() engine.Config {
 		queues = append(queues, queueNight)
 	}
 	c := engine.Config{
-		System: label, Version: "simulated", Queues: queues, Slots: w.plan.Slots, SafeMode: n.safeMode, Throttle: n.throttle(),
-		BatchTimeout: batchTimeout, BatchTarget: time.Second, Drain: 3 * time.Second, Quantum: 2 * time.Second,
-		Heartbeat: 500 * time.Millisecond, DeadAfter: deadAfter, Poll: 500 * time.Millisecond, PollListening: pollListening,
-		MeasureEvery: 200 * time.Millisecond, Call: time.Second, LockTimeout: 500 * time.Millisecond,
-		MaxAttempts: maxAttempts, Backoff: classify.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
-		SpecMax: 1 << 10, Log: log,
+		Config: session.Config{
+			Throttle: n.throttle(), BatchTimeout: batchTimeout, BatchTarget: time.Second,
+			Quantum: 2 * time.Second, Heartbeat: 500 * time.Millisecond, MeasureEvery: 200 * time.Millisecond,
+			Call: time.Second, LockTimeout: 500 * time.Millisecond, MaxAttempts: maxAttempts,
+			Backoff: classify.Backoff{Base: 100 * time.Millisecond, Cap: time.Second},
+		},
+		System: label, Version: "simulated", Queues: queues, Slots: w.plan.Slots, SafeMode: n.safeMode,
+		Drain: 3 * time.Second, DeadAfter: deadAfter, Poll: 500 * time.Millisecond,
+		PollListening: pollListening, SpecMax: 1 << 10, Log: log,
 	}
 	if len(w.plan.Schedules) > 0 {
 		c.ScheduleEvery = time.Second

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/classify"
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
-// Targets implements [engine.Targeter]. Each batch but the first begins with what the one
+// Targets implements [session.Targeter]. Each batch but the first begins with what the one
 // before has found last.
-func (c *call) Targets(ctx context.Context, s *engine.Step, _ string, raw json.RawMessage) (keys [][]byte, next engine.Next, out json.RawMessage, err error) {
+func (c *call) Targets(ctx context.Context, s *session.Step, _ string, raw json.RawMessage) (keys [][]byte, next session.Next, out json.RawMessage, err error) {
 	c.begins(ctx)
 	defer func() { c.boundary = time.Now() }()
 	var at state
@@ -95,7 +95,7 @@ func (t *Task) found() []int64 {
 }
 
 // given notes how many targets an executor was given.
-func (c *call) given(t *engine.Targets) {
+func (c *call) given(t *session.Targets) {
 	if t == nil || t.Err != nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -73,14 +73,14 @@ const (
 )
 
 // throttle is the configuration of a worker.
-func (n *node) throttle() engine.ThrottleConfig {
+func (n *node) throttle() session.ThrottleConfig {
 	t := &n.plan.Throttle
 	if t.Every == 0 {
-		return engine.ThrottleConfig{}
+		return session.ThrottleConfig{}
 	}
-	c := engine.ThrottleConfig{Interval: readFor, Vacuum: true}
+	c := session.ThrottleConfig{Interval: readFor, Vacuum: true}
 	if t.Watched != nil {
-		c.Indicators = []engine.Indicator{{Name: indicatorOwn, Kinds: t.Watched, Check: n.outbox}}
+		c.Indicators = []session.Indicator{{Name: indicatorOwn, Kinds: t.Watched, Check: n.outbox}}
 	}
 	return c
 }

@@ -1,0 +1,176 @@
+package maintain
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
+)
+
+// A page is removed in one transaction. The pages of tasks that nothing is removed from
+// are counted: a pass gives up after some, and the next one goes on there.
+const (
+	cleanPage      = 500
+	cleanItems     = 20_000 // recorded items of the tasks of a page
+	cleanIdlePages = 10
+	// cleanShare is the part of its time in which a cleaner works: it waits nine times
+	// as long as a page took.
+	cleanShare = 10
+)
+
+// Cleaner removes rows that have been kept for long enough. Every worker has one. The
+// statements are guarded, so two of them at the same time do no harm, and the more
+// workers there are, the less often each does it. It runs on one goroutine.
+type Cleaner struct {
+	Store  store.Runtime
+	Call   time.Duration // timeout of one call
+	Keep   func(kind string) store.Retention
+	Events *observe.Observer
+	Intervals
+
+	after uuid.UUID // the last task that was read; zero: begin with the oldest
+}
+
+// Run cleans until ctx ends.
+func (c *Cleaner) Run(ctx context.Context) {
+	every := c.CleanEvery
+	if every <= 0 {
+		return
+	}
+	// The first time comes late: a worker that starts has other things to do.
+	t := time.NewTimer(every + rand.N(every/4+1))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		workers, err := c.pass(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.Events.Report(taskevent.CallFailed{Worker: c.Events.Worker, Call: taskevent.CallClean, Try: 1, Err: err})
+		}
+		wait := every * time.Duration(max(workers, 1))
+		t.Reset(wait - wait/8 + rand.N(wait/4+1))
+	}
+}
+
+// pass removes what is old, and returns how many workers there are.
+func (c *Cleaner) pass(ctx context.Context) (workers int, err error) {
+	found := taskevent.OldRemoved{Worker: c.Events.Worker}
+	defer func() {
+		if found != (taskevent.OldRemoved{Worker: c.Events.Worker}) {
+			c.Events.Report(found)
+		}
+	}()
+	err = c.short(ctx, func(ctx context.Context) error {
+		ps, err := c.Store.Processes(ctx, 0)
+		for _, p := range ps {
+			if p.Alive() {
+				workers++
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return workers, err
+	}
+	err = c.pages(ctx, &found.Results, c.Store.EraseResults)
+	if err == nil && c.Youngest > 0 {
+		err = c.tasks(ctx, &found)
+	}
+	if err == nil && c.Intervals.Events > 0 {
+		err = c.pages(ctx, &found.Events, func(ctx context.Context, limit int) (int, error) {
+			return c.Store.PruneEvents(ctx, c.Intervals.Events, limit)
+		})
+	}
+	if err == nil {
+		err = c.unknownKinds(ctx)
+	}
+	return workers, err
+}
+
+// unknownKinds reports kinds that no worker knows, and ends their tasks when they have been unknown
+// for too long.
+func (c *Cleaner) unknownKinds(ctx context.Context) error {
+	some := false
+	err := c.short(ctx, func(ctx context.Context) error {
+		kinds, found, err := c.Store.SeeUnknownKinds(ctx)
+		some = found
+		for _, k := range kinds {
+			c.Events.Report(taskevent.KindUnknown{Worker: c.Events.Worker, Kind: k.Kind, Revision: k.Revision, Queue: k.Queue, Tasks: k.Tasks, Since: k.First})
+		}
+		return err
+	})
+	if err != nil || !some || c.UnknownKindAfter <= 0 {
+		return err
+	}
+	ended := 0
+	err = c.pages(ctx, &ended, func(ctx context.Context, limit int) (int, error) {
+		ids, err := c.Store.EndUnknownKinds(ctx, c.Events.Worker, c.UnknownKindAfter, limit)
+		return len(ids), err
+	})
+	if ended > 0 {
+		c.Events.Report(taskevent.UnknownKindsEnded{Worker: c.Events.Worker, Tasks: ended})
+	}
+	return err
+}
+
+// pages removes pages until there is none that is full.
+func (c *Cleaner) pages(ctx context.Context, removed *int, page func(ctx context.Context, limit int) (int, error)) error {
+	for n := cleanPage; n == cleanPage; {
+		err := c.short(ctx, func(ctx context.Context) (err error) {
+			n, err = page(ctx, cleanPage)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		*removed += n
+	}
+	return nil
+}
+
+// tasks removes tasks.
+func (c *Cleaner) tasks(ctx context.Context, found *taskevent.OldRemoved) error {
+	for idle := 0; idle < cleanIdlePages; {
+		var r store.RemovedTasks
+		err := c.short(ctx, func(ctx context.Context) (err error) {
+			r, err = c.Store.RemoveTasks(ctx, store.OldTasks{
+				After: c.after, Limit: cleanPage, Items: cleanItems, Keep: c.Keep, Youngest: c.Youngest,
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		found.Tasks += len(r.Ended)
+		found.Idle += len(r.Idle)
+		if len(r.Ended)+len(r.Idle) == 0 {
+			idle++
+		}
+		c.after = r.Next
+		if r.Next == uuid.Nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// short makes a call to the database, and then leaves it alone for a while.
+func (c *Cleaner) short(ctx context.Context, f func(ctx context.Context) error) error {
+	began := time.Now()
+	// The rows of a task with a million items are removed at once.
+	cctx, cancel := context.WithTimeout(ctx, 6*c.Call)
+	defer cancel()
+	if err := f(cctx); err != nil {
+		return err
+	}
+	sleep(ctx, (cleanShare-1)*time.Since(began))
+	return ctx.Err()
+}

@@ -1,0 +1,100 @@
+package session
+
+import (
+	"context"
+	"fmt"
+)
+
+// Each calls call over n items, in parts that [bisect] chooses and each inside a
+// savepoint. An item whose error is its own is passed to fail. When Each returns an
+// error, the step has counted and recorded what it had before, and the error counts
+// as that of a failed statement: the parts that had succeeded are not committed
+// unless a savepoint around Each is rolled back.
+func (s *Step) Each(ctx context.Context, n int, call func(from, to int) error, fail func(i int, err error)) error {
+	before, finished := s.mark(), false
+	defer func() { s.unmark(before, finished) }() // not finished: an error, or a panic, which continues
+	err := bisect(n, func(from, to int) (bool, error) {
+		own, err := s.part(ctx, to-from, func() error { return call(from, to) })
+		if own != nil && to-from == 1 {
+			fail(from, own)
+		}
+		return own == nil, err
+	})
+	if err != nil {
+		s.Tx.Record("", err)
+		return err
+	}
+	finished = true
+	return nil
+}
+
+// part calls f, which runs n items, inside a savepoint. The first error is one of the
+// items, and nothing of the call is left. The second ends the batch.
+func (s *Step) part(ctx context.Context, n int, f func() error) (own, err error) {
+	before, kept := s.mark(), false
+	defer func() { s.unmark(before, kept) }()
+	failed, broken := s.try(ctx, f)
+	switch {
+	case broken != nil && failed != nil:
+		return nil, fmt.Errorf("%w, after %v", broken, failed) //nolint:errorlint // the first error says what to do with the batch
+	case broken != nil:
+		return nil, broken
+	case failed == nil:
+		kept = true
+		return nil, nil
+	}
+	c := classified(ctx, failed)
+	switch {
+	case c.TooLarge && n > 1:
+		return nil, failed // the runtime halves the batch
+	case ctx.Err() != nil && !c.TooLarge:
+		// A marked error would end the task although only its item failed.
+		return nil, fmt.Errorf("%w; the last call returned: %v", context.Cause(ctx), failed) //nolint:errorlint // see above
+	case !c.OfItem && !c.TooLarge:
+		return nil, failed
+	}
+	return failed, nil
+}
+
+// stepMark is what a step has counted and recorded at a point.
+type stepMark struct {
+	counts   counts
+	outcomes outcomesMark
+	notes    int
+}
+
+// mark begins what unmark ends. Marks are nested.
+func (s *Step) mark() stepMark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return stepMark{s.counts, s.outcomes.mark(), len(s.notes)}
+}
+
+// unmark keeps what the step has counted and recorded since the mark, or forgets it. A
+// closed step keeps what it has: that is being written.
+func (s *Step) unmark(m stepMark, keep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+	case keep:
+		s.outcomes.keep(m.outcomes)
+	default:
+		s.counts = m.counts
+		s.outcomes.undo(m.outcomes)
+		s.notes = s.notes[:m.notes]
+	}
+}
+
+// unmarkSucceeded is unmark for what forgets only which items have succeeded.
+func (s *Step) unmarkSucceeded(m stepMark, keep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+	case keep:
+		s.outcomes.keep(m.outcomes)
+	default:
+		s.outcomes.undoSucceeded(m.outcomes)
+	}
+}

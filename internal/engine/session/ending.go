@@ -1,0 +1,208 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
+)
+
+// abortTries is how often Abort and Report may fail before the task ends
+// without them: a task always reaches an end.
+const abortTries = 3
+
+// ending is how a session ends its task without the executor being done.
+type ending struct {
+	status lifecycle.Status
+	how    Ending
+	class  classify.Classification // of an error; zero for a stop
+}
+
+// failed decides what an error means for the task, and records it. The session
+// continues after a write of unknown outcome that turns out to have happened.
+func (s *Session) failed(ctx context.Context, err error) flow { return s.react(ctx, err, 0) }
+
+// react is failed for the error of a batch that could take limit items at most. If
+// a smaller batch may succeed, the session continues with one.
+func (s *Session) react(ctx context.Context, err error, limit int) flow {
+	c := classified(ctx, err)
+	reaction, delay := lifecycle.AfterError(lifecycle.BatchError{
+		Class: c.Class, Attempt: s.tries, MaxAttempts: s.Config.MaxAttempts,
+		Backoff: s.Config.Backoff.Delay(s.tries), After: c.After, TooLarge: c.TooLarge, Limit: limit,
+	})
+	switch reaction {
+	case lifecycle.Shrink:
+		s.shrink(limit, c)
+		return continueSession
+	case lifecycle.Verify:
+		return s.verifyLease(c.Detail)
+	case lifecycle.Release:
+		return s.release(ReasonShutdown)
+	case lifecycle.Fail:
+		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: c})
+	case lifecycle.GiveUp:
+		c.Detail = fmt.Sprintf("gave up after %d tries without progress: %s", s.tries, c.Detail)
+		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: c})
+	case lifecycle.Retry:
+	}
+	return s.write(&store.Write{
+		Lease: s.lease, To: lifecycle.Queued, Attempts: s.tries, Delay: delay,
+		Reason:  classify.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
+		Attempt: s.attempt(c),
+	})
+}
+
+// release gives the task back without spending an attempt.
+func (s *Session) release(reason string) flow { return s.write(s.requeueIn(0, reason)) }
+
+// write makes a write without a transaction that is meant to end the session. The
+// session continues if the write is not applied and the task is still its own.
+func (s *Session) write(w *store.Write) flow {
+	a, err := s.Writer.Apply(w)
+	switch {
+	case err == nil && a.OK:
+		s.advance(w, a)
+		return endSession
+	case err == nil && a.Open:
+		return s.write(s.children.wait(s.children.untilNoneIsOpen()))
+	case err == nil:
+		return s.reconcile(w)
+	case errors.Is(err, classify.ErrLost):
+		s.reportLost(reasonWorkerEnded)
+	default:
+		s.Events.Report(taskevent.WriteRefused{TaskRef: s.ref(), Err: err})
+	}
+	return endSession
+}
+
+// errEndNotWritten: an end whose commit was uncertain has not happened.
+var errEndNotWritten = errors.New("the end of the task was not committed")
+
+// end ends the task: Abort, after a stop Report, and the terminal status, in
+// one transaction. When the executor's part keeps failing the task ends
+// without it.
+//
+// The session continues when a commit that seemed not to have happened turns out
+// to have been late: then the batch that failed was not the next one, and its
+// error does not count.
+//
+// A task with open children waits for them first.
+func (s *Session) end(e ending) flow {
+	if s.children != nil {
+		wait, err := s.children.awaitEnd(e)
+		switch {
+		case err != nil:
+			return s.endLater(err)
+		case wait != nil:
+			return s.write(wait)
+		}
+	}
+	var problem error
+	seq := s.lease.Seq
+	advanced := func() bool { return e.how == EndFailed && s.lease.Seq != seq }
+	for try := 1; try <= abortTries; try++ {
+		f, err := s.tryEnd(e)
+		if f == endSession {
+			return endSession
+		}
+		if errors.Is(err, errOpenChildren) {
+			return s.end(e)
+		}
+		if advanced() {
+			return continueSession
+		}
+		problem = err
+		c := classified(s.ctx, err)
+		if c.TooLarge && s.limit.size > 1 && s.ctx.Err() == nil {
+			// Abort may use b.Limit as the size of its statements.
+			s.shrink(s.limit.size, c)
+			try--
+			continue
+		}
+		delay := time.Duration(try) * s.Config.Backoff.Delay(1) / 10
+		s.Events.Report(taskevent.EndingFailed{TaskRef: s.ref(), Try: try, RetryIn: delay, Err: err})
+		if s.ctx.Err() != nil || c.Class == lifecycle.Permanent {
+			break
+		}
+		sleep(s.ctx, delay)
+	}
+	if s.ctx.Err() != nil {
+		return endSession // the lease is gone, or is released when the worker ends
+	}
+	for f := continueSession; f == continueSession; {
+		if advanced() {
+			return continueSession
+		}
+		w := s.terminal(e)
+		w.StatusDetail = classify.Clean(fmt.Sprintf("%s [its end could not be completed: %v]", w.StatusDetail, problem))
+		f = s.write(&w)
+	}
+	return endSession
+}
+
+// endLater gives a task back whose end needs its children, which could not be read or stopped. It spends no attempt: a task
+// does not fail because its end could not be written.
+func (s *Session) endLater(err error) flow {
+	c := classified(s.ctx, err)
+	if s.ctx.Err() != nil || errors.Is(err, store.ErrLost) {
+		return s.verifyLease(c.Detail)
+	}
+	delay := s.Config.Backoff.Delay(1)
+	s.Events.Report(taskevent.EndingFailed{TaskRef: s.ref(), Try: s.tries, RetryIn: delay, Err: err})
+	w := s.requeue(classify.Clean("its end waits until its children can be read: " + c.Code))
+	w.Delay = delay
+	return s.write(w)
+}
+
+// tryEnd tries once to end the task. The session continues, with the reason in the
+// error, when the end was not written.
+func (s *Session) tryEnd(e ending) (flow, error) {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, s.Config.BatchTimeout, classify.ErrBatchTimeout)
+	defer cancel()
+	tx := s.newTx()
+	step := s.newStep(tx)
+	step.Ending = e.how
+
+	var result json.RawMessage
+	abort := s.call != nil && s.kind.HasAbort && !s.isPreview() // a preview leaves nothing to clean up
+	report := s.call != nil && s.hasReport() && e.how == EndStop
+	if abort || report {
+		for _, f := range s.features {
+			if err := f.begin(step); err != nil {
+				return continueSession, err
+			}
+		}
+		err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {
+			if abort {
+				err = s.call.Abort(ctx, step, s.state)
+			}
+			if err == nil && report {
+				result, err = s.call.Report(ctx, step, s.state)
+			}
+			return err
+		})
+		if err != nil {
+			tx.rollback()
+			if errors.Is(err, store.ErrLost) {
+				return s.verifyLease(err.Error()), err
+			}
+			return continueSession, err
+		}
+	}
+	w := s.terminal(e)
+	w.Result, w.Revision = result, s.kind.Revision
+	if result != nil {
+		w.Keep = s.Config.Keep(s.task.Kind)
+	}
+	f, err := s.commit(tx, &w, endSession)
+	if f == continueSession && err == nil {
+		err = errEndNotWritten
+	}
+	return f, err
+}
