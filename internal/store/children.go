@@ -10,17 +10,17 @@ import (
 	"taskkit.dev/internal/lifecycle"
 )
 
-// Child says of which task a task is a child, and which part of its work it has.
+// Child names the parent of a task, and the part of its work that the task has.
 type Child struct {
 	Parent uuid.UUID `json:"parent"`
-	// Segment is that of a bucket, as JSON; nil: the child is none. The spec of a bucket is
-	// that of its parent, and is not stored again.
+	// Segment is the segment of a bucket, as JSON; nil: the child is no bucket. The spec of a bucket is
+	// the spec of its parent, and is not stored again.
 	Segment json.RawMessage `json:"segment,omitempty"`
 	Number  int64           `json:"number,omitempty"` // of a bucket, from 1
 	Stage   string          `json:"stage,omitempty"`  // its name; "": the child is none
 }
 
-// OnFailure says what a child that ends in FAILURE or ERROR means for its parent.
+// OnFailure is what a child that ends in FAILURE or ERROR means for its parent.
 type OnFailure string
 
 // What it can mean.
@@ -80,7 +80,7 @@ type ChildTask struct {
 	Status       lifecycle.Status
 	Partial      bool
 	StatusDetail string
-	State        json.RawMessage // nil unless asked for
+	State        json.RawMessage // nil unless requested
 	Revision     int             // of State
 	Progress     lifecycle.Progress
 	Started      *time.Time

@@ -14,7 +14,7 @@ type Retention struct {
 	Idle      time.Duration // a task that waits and is due, since it changed
 }
 
-// OldTasks is a page of tasks to read, in the order of their ids, which is that of time.
+// OldTasks is a page of tasks to read, in the order of their ids, which is the order of time.
 type OldTasks struct {
 	After uuid.UUID // only tasks with a larger id
 	Limit int

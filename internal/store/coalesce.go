@@ -193,7 +193,7 @@ WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN (
 	if err != nil || !ok || w.fence == 0 {
 		return ok, err
 	}
-	// The outcomes and the rate were those of the items of the former spec.
+	// The outcomes and the rate belonged to the items of the former spec.
 	former := []string{"taskkit_task_item", "taskkit_task_rate"}
 	if t.Ledger {
 		former = append(former, "taskkit_task_ledger")

@@ -11,7 +11,7 @@ import (
 // is the beginning.
 type Start struct {
 	State json.RawMessage // nil: none
-	// SpecRevision is the revision of the spec, if it is not that of the task; else 0.
+	// SpecRevision is the revision of the spec, if it differs from the revision of the task; else 0.
 	SpecRevision int
 	// Position is the number of elements that taskkit.Take has passed.
 	Position int64
@@ -50,7 +50,7 @@ type ItemReader interface {
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
 }
 
-// Follow returns a new task that follows the origin: with what says whose it is and how it is run. The state is empty.
+// Follow returns a new task that follows the origin, with its owner, its options and how it is run. The state is empty.
 func (o *Origin) Follow() NewTask {
 	t := &o.Task
 	return NewTask{

@@ -38,7 +38,7 @@ func (d *distinctTargets) load(hashes []targetHash) {
 }
 
 // add adds the hash of a target and reports whether the target has not come before.
-// Ascends says that it is greater than the one before it.
+// Ascends: it is greater than the one before it.
 func (d *distinctTargets) add(h targetHash, ascends bool) (first bool) {
 	if d.hashes == nil && ascends {
 		d.note(h)
@@ -70,7 +70,7 @@ func (d *distinctTargets) note(h targetHash) {
 	d.noted[last] = append(d.noted[last], h)
 }
 
-// hashTable is a set of hashes. Almost all that are asked for are new and lie anywhere in
+// hashTable is a set of hashes. Almost all that are looked up are new and lie anywhere in
 // the table, so what counts is how often memory is read: once, where a map of Go reads
 // twice for the question and twice for the answer.
 type hashTable struct {

@@ -75,7 +75,7 @@ func (e *PausedError) Error() string {
 }
 
 // UnknownError is an error from COMMIT: the transaction may have committed or
-// not. Only the database can tell, see [Store].Positions.
+// not. Read [Sessions].Positions to find out.
 type UnknownError struct{ Err error }
 
 func (e *UnknownError) Error() string { return "outcome of commit unknown: " + e.Err.Error() }

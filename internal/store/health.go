@@ -15,7 +15,7 @@ const (
 	HealthLocks    HealthIndicator = "locks"
 )
 
-// HealthQuery says which indicators to read.
+// HealthQuery selects the indicators to read.
 type HealthQuery struct {
 	// Tables are those that bulk changes write, as the database names them, each perhaps with its
 	// schema. Without one the search_path of the connection finds it.
@@ -35,7 +35,7 @@ type HealthReading struct {
 	At  time.Time
 	// Missing are the tables that do not exist. They are known if Vacuum was read.
 	Missing []string
-	// Unreadable says why an indicator was not read.
+	// Unreadable has the reason why an indicator was not read.
 	Unreadable map[HealthIndicator]error
 }
 

@@ -16,7 +16,7 @@ const MaxLedger = 4 << 20
 
 // Ledger is what a batch adds to the ledger of its task. The zero value is nothing.
 type Ledger struct {
-	// Keys are those of the items that succeeded, each once. None of them is among the
+	// Keys are the keys of the items that succeeded, each once. None of them is among the
 	// items of the same write.
 	Keys []string
 	// Replaces: earlier batches may have recorded items. The rows of those that have

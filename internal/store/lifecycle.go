@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 )
 
-// Lifecycle returns the part of the write that the rules of the lifecycle know,
+// Lifecycle returns the part of the write that the rules of the lifecycle use,
 // with its texts as they are stored.
 func (w *Write) Lifecycle() lifecycle.Write {
 	return lifecycle.Write{

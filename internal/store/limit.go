@@ -23,7 +23,7 @@ func MergeLimits(a, b []Limit) []Limit {
 	return merged
 }
 
-// Admission asks for a place under each limit of a task that a worker has leased.
+// Admission requests a permit of each limit of a task that a worker has leased.
 type Admission struct {
 	Lease
 	Limits []Limit
@@ -36,11 +36,11 @@ type Admitted struct {
 	Full Limit
 }
 
-// LimitUse says how a key is used.
+// LimitUse is the use of a key.
 type LimitUse struct {
 	Key       string
 	Executing int64 // tasks that execute
 	Waiting   int64 // tasks that wait for a place
-	AtMost    int   // how many may execute: what was set, or the smallest that a task says
+	AtMost    int   // how many may execute: what was set, or the smallest option of a task
 	Set       bool  // by SetLimit
 }

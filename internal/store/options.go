@@ -23,11 +23,11 @@ type Options struct {
 	// ChangeLimits are how many rows the preview may change at most. An empty table is all
 	// tables together, and an empty verb all verbs.
 	ChangeLimits []Change `json:"change_limits,omitempty"`
-	// Child says whose child the task is; nil: nobody's.
+	// Child names the parent of the task; nil: it has none.
 	Child *Child `json:"child,omitempty"`
 	// MaxParallel is how many buckets of the task may be open at once; 0: the default.
 	MaxParallel int `json:"max_parallel,omitempty"`
-	// OnFailure says what a bucket that fails means for the task; "": [FailureFails].
+	// OnFailure is what a bucket that fails means for the task; "": [FailureFails].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	lifecycle.Times
 	// MaxRate is how many items a second the task processes at most; 0: as many as it can.

@@ -10,7 +10,7 @@ import (
 // lock with a connection can take another one.
 const AbsentFor = 1200 * time.Millisecond
 
-// Why a process has ended, as its row says.
+// Why a process has ended, as stored in its row.
 const (
 	EndedLeft   = "left"
 	EndedSilent = "silent for longer than it said it may be"

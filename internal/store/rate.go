@@ -10,7 +10,7 @@ import (
 // processed since a session of the task has last added something, and the time of
 // their batches. Without items it only renews [Rate.Measured].
 type Worked struct {
-	Kind string // as stored with the task; "": the rate says nothing about other tasks
+	Kind string // as stored with the task; "": the rate is not used for other tasks
 	workrate.Sample
 }
 

@@ -32,7 +32,7 @@ type Report struct {
 	Samples    []Sample      `json:"samples,omitempty"`
 	Batches    int64         `json:"batches,omitempty"`
 	Took       time.Duration `json:"took,omitempty"` // all batches together
-	// Revision is that of the kind in the first batch. The last is with the state of
+	// Revision is the revision of the kind in the first batch. The last is with the state of
 	// the task, and none between is less than one before.
 	Revision int `json:"revision,omitempty"`
 	// StopAfter is the stop policy of the kind.
@@ -46,7 +46,7 @@ type Change struct {
 	Rows  int64  `json:"rows"`
 }
 
-// Exceeded says which of the limits the changes are beyond; "" if they keep to all.
+// Exceeded describes the limit that the changes exceed; "" if they exceed none.
 func (r *Report) Exceeded(limits []Change) string {
 	for _, limit := range limits {
 		var rows int64

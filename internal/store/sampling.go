@@ -2,7 +2,7 @@ package store
 
 import "iter"
 
-// Sampling says which targets of a set come first, or are all of it. The zero value is the
+// Sampling chooses which targets of a set come first, or are all of it. The zero value is the
 // whole set in its order.
 type Sampling struct {
 	// Every is the interval: the sample has the first target and each so many after it.

@@ -27,7 +27,7 @@ type Schedule struct {
 	Secrets     *string // pointers to what must not be shown, one a line; nil: not known yet
 	Cron        string
 	Zone        string // "": UTC
-	Queue       string // "": that of the kind
+	Queue       string // "": the queue of the kind
 	Priority    int
 	Owner       uuid.UUID
 	RunAs       uuid.UUID
@@ -55,7 +55,7 @@ type Schedule struct {
 	Created, Modified time.Time
 }
 
-// DueSchedules says which are looked for.
+// DueSchedules selects due schedules.
 type DueSchedules struct {
 	Kinds map[string][]int // kind, or alias of one, to revisions of the spec
 	Skip  int              // so many are left out, because they could not be fired

@@ -44,7 +44,7 @@ type Tx interface {
 	ReleaseSavepoint(ctx context.Context, name string) error
 	// Commit applies the batch's last write inside the transaction and commits.
 	// Applied.OK is false, and the transaction rolled back, when the task lease is
-	// gone. An error of class unknown (see [Unknown]) says neither yes nor no:
+	// gone. After an error of class unknown (see [Unknown]) the outcome is open:
 	// read Positions.
 	Commit(ctx context.Context, w Write) (Applied, error)
 	// Rollback gives everything up. It may be called after Commit and does
@@ -67,7 +67,7 @@ type Lease struct {
 	Seq   int64 // checkpoint_seq on which the next write builds
 }
 
-// Claim says what a process would take.
+// Claim selects the tasks that a process would take.
 type Claim struct {
 	Process string
 	Queues  []string         // at least one
@@ -95,7 +95,7 @@ type ClaimResult struct {
 	// Paused reports, when fewer than Limit were found, that one of these queues is paused: then
 	// the tasks in it that are to end were not taken. A claim of Requested tasks takes them.
 	Paused bool
-	// Searched reports that the time of the claim says nothing about its tasks: it has read much that was none.
+	// Searched reports that most of the time of the claim went into reading rows that it did not take.
 	Searched bool
 }
 
@@ -104,7 +104,7 @@ type ClaimedTask struct {
 	Lease
 	Kind     string
 	Revision int // of the state
-	// SpecRevision is that of the spec, which is never written again.
+	// SpecRevision is the revision of the spec, which is never written again.
 	SpecRevision int
 	Queue        string
 	Owner        uuid.UUID
@@ -157,7 +157,7 @@ type Process struct {
 // Alive reports whether the process can hold tasks.
 func (p Process) Alive() bool { return p.Ended == nil && p.Silence < p.DeadAfter }
 
-// Reaped says what a pass of the reaper found.
+// Reaped is the result of a pass of the reaper.
 type Reaped struct {
 	Dead     []string    // processes declared dead
 	Released []uuid.UUID // tasks that no live process held

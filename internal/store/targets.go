@@ -188,7 +188,7 @@ func (p *targetPages) addHashed(key []byte, h targetHash) error {
 	return nil
 }
 
-// keyBatches yields keys some hundreds at a time. Those of a batch are valid until the next.
+// keyBatches yields keys some hundreds at a time. The keys of a batch are valid until the next.
 func keyBatches(keys iter.Seq2[[]byte, error]) iter.Seq2[[][]byte, error] {
 	const most = 256
 	return func(yield func([][]byte, error) bool) {
@@ -351,7 +351,7 @@ func comparePositive(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// unquoted returns what a JSON string says.
+// unquoted returns the value of a JSON string.
 func unquoted(key []byte) []byte {
 	inner := key[1 : len(key)-1]
 	if !bytes.ContainsRune(inner, '\\') {

@@ -11,7 +11,7 @@ import (
 func NotifyChannel(schema string) string { return "taskkit_" + schema }
 
 // WorkerPresent is the payload of the notification that another worker has presence. All others
-// but the probes of listeners say that tasks may have become claimable.
+// except the probes of listeners means that tasks may have become claimable.
 const WorkerPresent = "worker present"
 
 // checkKey refuses a key that one database would refuse and the other would

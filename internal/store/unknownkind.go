@@ -16,7 +16,7 @@ type UnknownKind struct {
 }
 
 const (
-	// UnknownGap is for how long a sighting counts: after it, the time begins anew, since nobody
+	// UnknownGap is for how long a sighting counts: after it, the time begins anew, since no worker
 	// may have looked meanwhile.
 	UnknownGap = 24 * time.Hour
 	// UnknownReported is how often an unknown kind is reported again.

@@ -28,7 +28,7 @@ type Write struct {
 	// Retried, only with Checkpoint: what becomes of items deferred before, after
 	// Items have been stored.
 	Retried Retried
-	// Secrets are added to those of the task, only with Checkpoint: a newer
+	// Secrets are added to the secrets of the task, only with Checkpoint: a newer
 	// revision's state may have secrets that the task was not submitted with.
 	Secrets string
 	// Found is only for a task that is finding its targets, and only with Checkpoint.
@@ -52,16 +52,16 @@ type Write struct {
 	Partial bool
 	Attempt *Attempt        // a failed attempt to record
 	Result  json.RawMessage // nil: none
-	// Keep says how long Result is kept: Fetched and Unfetched.
+	// Keep is how long Result is kept: Fetched and Unfetched.
 	Keep Retention
 	// Renew makes the Commit of a batch renew the heartbeat of the task's worker
 	// as well. A store does so when its batches keep heartbeats from being written
-	// (SQLite, which has one write lock), and says so in Applied.Renewed.
+	// (SQLite, which has one write lock), and sets Applied.Renewed.
 	Renew bool
 	// Check: the task may have reached a limit, see [lifecycle.Conditions]. The store reads
 	// its stored conditions in the transaction of the write, after it, and pauses the
 	// task if these say so at Progress. A stop policy of the task's own goes before
-	// StopAfter, that of its kind. Not with an end.
+	// StopAfter, the policy of its kind. Not with an end.
 	Check     bool
 	StopAfter lifecycle.StopPolicy
 
@@ -95,6 +95,6 @@ type Applied struct {
 	Renewed bool
 	// Open: it is not OK because children of the task are open.
 	Open bool
-	// Options are those of the task as they are stored, after a write with Worked; else nil.
+	// Options are the options of the task as they are stored, after a write with Worked; else nil.
 	Options *Options
 }

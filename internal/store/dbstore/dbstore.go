@@ -1,4 +1,4 @@
-// Package dbstore opens the store of a database: that of PostgreSQL or that of
+// Package dbstore opens the store of a database: the one on PostgreSQL or the one on
 // SQLite, whichever is behind the handle.
 package dbstore
 
@@ -13,10 +13,10 @@ import (
 	"taskkit.dev/internal/store/sqlite"
 )
 
-// Options are those of [postgres.New]; SQLite has none.
+// Options are the options of [postgres.New]; SQLite has none.
 type Options = postgres.Options
 
-// Open returns the store of a database. It asks which database it is, and
+// Open returns the store of a database. It detects which database it is, and
 // refuses settings under which it could not keep its promises. It does not check
 // the version of the schema. The pool stays the caller's.
 func Open(ctx context.Context, db *sql.DB, schema string, o Options) (store.Store, error) {

@@ -21,7 +21,7 @@ func (c *conn) use(reserved *sql.Conn) error {
 }
 
 // begin sends the first steps, and then more in the same round trip. It reports whether the transaction
-// has begun; the error may then be that of a further step. If it has not begun and there is no error, nothing was executed, as when
+// has begun; the error may then come from a further step. If it has not begun and there is no error, nothing was executed, as when
 // a step cannot be prepared or encoded: then begin is to be called without more. After any other error, and after a panic, the
 // transaction has no connection, and every statement returns the same error.
 func (c *conn) begin(ctx context.Context, more ...sqlbase.Step) (began bool, err error) {

@@ -1,6 +1,6 @@
 // Package pgtx runs transactions on PostgreSQL in few round trips.
 //
-// It knows no tables. A [Pool] runs two sorts of transactions on the connections of a *sql.DB:
+// It depends on no table. A [Pool] runs two sorts of transactions on the connections of a *sql.DB:
 //
 //   - [Pool.InTx], for the statements of the store. Steps whose results nothing waits for are queued. They are sent with BEGIN,
 //     with the next statement, or with COMMIT.
@@ -11,7 +11,7 @@
 //
 // Steps that are sent together are a batch of pgx, whose connection is found by [sql.Conn.Raw]. On a connection of another
 // driver, or one that wraps pgx, they are sent one by one; everything else is the same. Steps are sent as
-// default_query_exec_mode of the pool says, and leave no session state behind, so a pooler in transaction mode may
+// default_query_exec_mode of the pool requires, and leave no session state behind, so a pooler in transaction mode may
 // be in between. After a step that fails the server runs no other of the same batch.
 //
 // # A *sql.DB for each batch

@@ -18,7 +18,7 @@ import (
 const setIdleTimeout = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
 // InTx runs f in a transaction. No connection returns to the pool before its transaction has ended. An error
-// of the COMMIT does not say whether the transaction was committed.
+// of the COMMIT leaves open whether the transaction was committed.
 func (p *Pool) InTx(ctx context.Context, f func(store.Querier) error) error {
 	t := &tx{pool: p}
 	done := false

@@ -65,7 +65,7 @@ func sendBatch(ctx context.Context, conn *pgx.Conn, steps []sqlbase.Step) (n int
 	return n, cmp.Or(err, results.Close())
 }
 
-// readResult reads the next result, which is that of a step.
+// readResult reads the next result, the result of a step.
 func readResult(results pgx.BatchResults, s sqlbase.Step) error {
 	rows, err := results.Query()
 	if err != nil {

@@ -195,7 +195,7 @@ func (s *Store) applyAll(ctx context.Context, q store.Querier, writes []*store.W
 	return applied, s.Record(ctx, q, recorded, outcomes)
 }
 
-// update makes writes by one statement. It tells those that took effect to ok, by their
+// update makes writes by one statement. It calls ok for each write that took effect, with its
 // index.
 func update(ctx context.Context, q store.Querier, query string, args []any, ok func(int, store.Applied)) error {
 	_, err := sqlrows.Query(ctx, q, query, args, func(rows *sql.Rows) error {

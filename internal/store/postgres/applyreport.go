@@ -18,7 +18,7 @@ UPDATE {s}taskkit_task_plan p SET report = $%d::text::json FROM applied WHERE p.
 )
 SELECT ord, control FROM applied`
 
-// hasReportOnly reports whether writes are those of one checkpoint, with which nothing
+// hasReportOnly reports whether writes are one checkpoint, with which nothing
 // else is recorded than a report.
 func hasReportOnly(writes []*store.Write) bool {
 	if len(writes) != 1 || !writes[0].IsCheckpoint() || writes[0].Report == nil {

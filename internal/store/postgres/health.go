@@ -43,8 +43,8 @@ func (s *Store) ReadHealth(ctx context.Context, q store.HealthQuery) (store.Heal
 // errHidden: the rows of a view do not have their columns for this role.
 var errHidden = errors.New("this role may not see the statistics of others: GRANT pg_read_all_stats, or pg_monitor, to it")
 
-// unreadable reports whether an error says that a server does not have what was read, that the role may not
-// read it, or that the server is in no state for it, and will say so again.
+// unreadable reports whether an error means that a server does not have what was read, that the role may not
+// read it, or that the server is in no state for it, and that it will come again.
 func unreadable(err error) bool {
 	const notSupported, wrongState, accessOrName = "0A000", "55000", "42"
 	if errors.Is(err, errHidden) {
@@ -178,7 +178,7 @@ func (s *Store) readWAL(ctx context.Context, _ store.HealthQuery, r *store.Healt
 	return err
 }
 
-// lockWaitsQuery reads the waits for locks that have taken longer than the second parameter says, in
+// lockWaitsQuery reads the waits for locks that have taken longer than the second parameter, in
 // milliseconds: those on the tables of the first one, by the longest, and the longest of those that a batch
 // blocks. A session that waits for a row waits for a transaction, and holds or waits for a lock on the tuple. A batch is
 // known by the lock on the table of tasks that it holds from its first statement. Everybody may read pg_locks.

@@ -34,7 +34,7 @@ func (s *Store) lastStatements(ctx context.Context, w *store.Write, control *lif
 	return append(all, records.steps...), nil
 }
 
-// collector collects the statements of [sqlbase.Statements.Record] instead of running them. Whoever asks for an answer gets
+// collector collects the statements of [sqlbase.Statements.Record] instead of running them. A query returns
 // [errNotSent]: which records need one is known to the code that stores them and nowhere else.
 type collector struct{ steps []sqlbase.Step }
 

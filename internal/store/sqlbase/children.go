@@ -89,7 +89,7 @@ FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_s
 }
 
 // addGrandchildren adds the progress of the children of those children that wait for theirs:
-// their own counters say nothing until they are done.
+// their own counters count only when they are done.
 func (b *Base) addGrandchildren(ctx context.Context, parent uuid.UUID, counts *store.ChildCounts) error {
 	if counts.Statuses[lifecycle.Queued]+counts.Statuses[lifecycle.Scheduling]+counts.Statuses[lifecycle.Executing] == 0 {
 		return nil
@@ -171,7 +171,7 @@ func (n nullTime) Scan(v any) error {
 	return sqlrows.Time(&n.to.Time).Scan(v)
 }
 
-// WakeParents implements [store.Common]. The wait is over when it is that of the task's
+// WakeParents implements [store.Common]. The wait is over when it belongs to the task's
 // fence and checkpoint_seq: a statement that waited for the row of a task that has gone on
 // since does not find it. The rows are locked in the order of their ids, and none is stepped
 // over: see docs/adr/0021-children.md.
@@ -326,8 +326,8 @@ func (t Statements) setMaxParallel(ctx context.Context, q store.Querier, id uuid
 	return err
 }
 
-// recordParent stores what a write says of the children of its task, and pauses the task if
-// it says so. It reports whether it did.
+// recordParent stores the Wait, Memo and HasChildren of a write, and pauses the task if
+// Pause is set. It reports whether it did.
 func (t Statements) recordParent(ctx context.Context, q store.Querier, w *store.Write) (paused bool, err error) {
 	task := w.ID.String()
 	switch {

@@ -2,7 +2,7 @@ package sqlbase
 
 import "taskkit.dev/internal/dialect"
 
-// The conditions on children of this file are those of the indexes taskkit_child and
+// The conditions on children of this file are the conditions of the indexes taskkit_child and
 // taskkit_child_status, and each stands twice: once so that the index can be used, and once
 // as an expression, see [AsExpression]. A task may have so many children that by the statistics
 // of PostgreSQL nearly every row is one of them. It would read the table from its beginning

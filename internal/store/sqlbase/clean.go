@@ -34,8 +34,8 @@ func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err err
 }
 
 // RemoveTasks implements [store.Upkeep]. What it reads decides nothing: the statement
-// that removes a task says once more what it must be. Children stay while their parent is
-// open or can be retried: it would do the work of a stage again that is gone. Those of a parent that is removed are removed when they are old enough themselves.
+// that removes a task repeats the conditions. Children stay while their parent is
+// open or can be retried: it would do the work of a stage again that is gone. The children of a parent that is removed are removed when they are old enough themselves.
 func (b *Base) RemoveTasks(ctx context.Context, p store.OldTasks) (removed store.RemovedTasks, err error) {
 	page := oldPage{OldTasks: p, old: make(map[oldGroup][]uuid.UUID)}
 	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, execution_component_name, workflow_status, items_failed + items_skipped,
@@ -122,7 +122,7 @@ func (p *oldPage) add(rows *sql.Rows) error {
 	return nil
 }
 
-// removeGroup removes those of these tasks that are still old enough.
+// removeGroup removes the tasks that are still old enough.
 func (b *Base) removeGroup(ctx context.Context, q store.Querier, g oldGroup, ids []uuid.UUID) ([]uuid.UUID, error) {
 	old := "workflow_status IN (" + TerminalStatuses() + ") AND workflow_stopped_date < " + b.ago("$2")
 	if g.idle {

@@ -91,7 +91,7 @@ func (t Statements) checkConditions(ctx context.Context, q store.Querier, writes
 	return paused, nil
 }
 
-// pause pauses a task after a write, as [lifecycle.TakesPause] says.
+// pause pauses a task after a write, as [lifecycle.TakesPause] defines.
 func (t Statements) pause(ctx context.Context, q store.Querier, w *store.Write, reason string) (bool, error) {
 	seq := w.Seq
 	if w.Checkpoint {

@@ -58,7 +58,7 @@ type places struct {
 	set       map[string]int                // what an operator has set
 }
 
-// limit is how many places there are, for a task that says how many.
+// limit is how many permits there are, given the option of a task.
 func (p places) limit(l store.Limit) int {
 	if n, ok := p.set[l.Key]; ok {
 		return n
@@ -262,7 +262,7 @@ func (b *Base) areLimits(some *bool) Step {
 }
 
 // reapLimits makes the checks under limits that a worker which died may not have made, and removes
-// what nobody needs any more.
+// what is not needed any more.
 func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 	for after := ""; ; {
 		keys, err := b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key > $1 ORDER BY limit_key LIMIT $2", after, int64(page))

@@ -29,7 +29,7 @@ var recordedMessages = newRecorded("messages", "taskkit_task_message", "",
 	sqlrows.Text("body", func(m *store.Message) string { return m.Body }).OrNull(),
 )
 
-// SeenMessages returns the outcomes of those of these messages of a source that have been taken in.
+// SeenMessages returns the outcomes of the messages of a source that have been taken in.
 func (t Statements) SeenMessages(ctx context.Context, q sqlrows.Queryer, source string, ids []string) (map[string]store.MessageOutcome, error) {
 	seen := make(map[string]store.MessageOutcome)
 	_, err := sqlrows.Query(ctx, q, t.SQL("SELECT message_id, outcome FROM {s}taskkit_task_message WHERE source = $1 AND message_id "+t.anyText("$2")),

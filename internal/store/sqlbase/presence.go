@@ -40,7 +40,7 @@ WHERE id = $1 AND ended_date IS NULL`), process, lock)
 	return nil
 }
 
-// LosePresence says that a process has lost its lock. The next heartbeat removes the lock from its
+// LosePresence records that a process has lost its lock. The next heartbeat removes the lock from its
 // row; a row that names another one by then keeps that.
 func (b *Base) LosePresence(process string, lock int64) { b.lost.Store(process, lock) }
 
@@ -67,11 +67,11 @@ WHERE id = $1 AND ended_reason IN ('`+store.EndedSilent+`', '`+store.EndedAbsent
 	return declaredDead, err
 }
 
-// FreeLocks is how to tell which presence locks are free.
+// FreeLocks finds out which presence locks are free.
 type FreeLocks struct {
 	With string // SQL before the SELECT
 	Free string // SQL of whether p.presence_lock may be free
-	// Taken is asked of the locks that may be free. Nil: they are.
+	// Taken reports whether a lock is held; nil means that no lock is.
 	Taken func(lock int64) bool
 }
 
@@ -155,8 +155,8 @@ func (b *Base) markAbsent(ctx context.Context, locks []int64) error {
 	})
 }
 
-// absent is the condition that the presence lock of a process p is one of those of a
-// parameter, and was seen to be free as long ago as another parameter says.
+// absent is the condition that the presence lock of a process p is in the list of a
+// parameter, and was found to be free at least as long ago as another parameter.
 func (t Statements) absent(locks, milliseconds string) string {
 	return "p.presence_lock " + t.anyNumber(locks) + " AND p.absent_date < " + t.ago(milliseconds)
 }

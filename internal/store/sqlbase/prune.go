@@ -39,7 +39,7 @@ func (b *Base) pruneEvents(ctx context.Context, q store.Querier, olderThan time.
 			err = removeErr
 		}
 	}()
-	// The ids are of version 7: their order is that of time.
+	// The ids are of version 7: they are in the order of time.
 	r, err := q.ExecContext(ctx, b.SQL(`WITH old AS MATERIALIZED (
   SELECT id FROM {s}taskkit_task_event
   WHERE created_date < (SELECT before_date FROM {s}taskkit_event_prune WHERE id = $1)

@@ -44,7 +44,7 @@ func (b *Base) withNow() predicate.QueuedTask {
 	return func(s *entsql.Selector) { s.AppendSelectExprAs(entsql.Raw(b.SQL("{now}")), now) }
 }
 
-// These columns say of the result of a completed task when it expires, in milliseconds since
+// These columns are the time at which the result of a completed task expires, in milliseconds since
 // 1970, and whether it has been erased. They are 0 otherwise, since ent cannot read a column
 // of which only NULL is known.
 const (
@@ -69,7 +69,7 @@ func (b *Base) withResult() predicate.QueuedTask {
 	}
 }
 
-// withChildren adds a column that says whether the task has children.
+// withChildren adds a column for whether the task has children.
 func (b *Base) withChildren() predicate.QueuedTask {
 	return func(s *entsql.Selector) {
 		s.AppendSelectExprAs(entsql.Raw("CAST(CASE WHEN EXISTS (SELECT 1 FROM "+b.SQL("{s}taskkit_queued_task c WHERE ")+b.childOf("c", s.C(queuedtask.FieldID))+

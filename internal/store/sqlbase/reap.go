@@ -102,7 +102,7 @@ func (b *Base) reapParents(ctx context.Context, r *store.Reaped, parents []uuid.
 	return nil
 }
 
-// differing returns those of these parents with a child that the request on them may not
+// differing returns the parents with a child that the request on them may not
 // have reached.
 func (b *Base) differing(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error) {
 	var conditions []string
@@ -118,8 +118,8 @@ WHERE q.id `+b.anyID("$1")+` AND EXISTS (SELECT 1 FROM {s}taskkit_queued_task c 
 	return ids, nil
 }
 
-// silent is the condition that a process p has said nothing for longer than it
-// said it may, by the database's clock.
+// silent is the condition that the last heartbeat of a process p is longer ago than its
+// limit, by the database's clock.
 func (t Statements) silent() string {
 	if t.dialect == dialect.SQLite {
 		return "(julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms"
@@ -130,7 +130,7 @@ func (t Statements) silent() string {
 // known is the condition that a live process would claim task q.
 func (t Statements) known() string { return t.knownBy("AND NOT p.safe_mode ") }
 
-// knownBy is the condition that a live process p knows the kind and the revision of q and serves its
+// knownBy is the condition that a live process p has registered the kind and the revision of q and serves its
 // queue; and adds to the condition on p.
 func (t Statements) knownBy(and string) string {
 	if t.dialect == dialect.SQLite {

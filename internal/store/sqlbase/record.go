@@ -50,7 +50,7 @@ type recorded[R any] struct {
 }
 
 // The beginning and the end of both statements that store results. A task that ends again
-// has another result, which nobody has fetched.
+// has another result, which has not been fetched.
 const (
 	resultColumns = "taskkit_task_result (id, task_id, result, codec_revision, keep_fetched_ms, expiry_date)"
 	resultAgain   = "\nON CONFLICT (task_id) DO UPDATE" +

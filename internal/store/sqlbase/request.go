@@ -260,7 +260,7 @@ FROM {s}taskkit_queued_task q WHERE q.id = $1`),
 }
 
 // assignments is the SQL of what a request sets on a task's row, as
-// [lifecycle.Row.Request] says. $3 is the actor and $4 the reason.
+// [lifecycle.Row.Request] defines. $3 is the actor and $4 the reason.
 func assignments(c lifecycle.Change) string {
 	if c.Effect == lifecycle.Ended {
 		return ended(c)
@@ -299,7 +299,7 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6)`),
 }
 
 // skipItem records the element that Take returns next as a failed item, as
-// [lifecycle.Row.SkipItem] says.
+// [lifecycle.Row.SkipItem] defines.
 func (b *Base) skipItem(ctx context.Context, q store.Querier, id uuid.UUID) error {
 	var (
 		row      lifecycle.Row

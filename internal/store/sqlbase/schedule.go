@@ -18,7 +18,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// scheduleColumns are those of a schedule in the order of scanSchedule.
+// scheduleColumns are the columns of a schedule in the order of scanSchedule.
 const scheduleColumns = `id, version, name, execution_component_name, execution_spec, codec_revision, secrets, cron, time_zone, queue, priority,
   owner_id, run_as_id, misfire, paused, paused_by, paused_reason, next_date, next_wall, triggered, triggered_by, trigger_reason,
   last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date, modified_date`
@@ -70,7 +70,7 @@ func (b *Base) ListSchedules(ctx context.Context, after string, n int) (all []st
 	return all, nil
 }
 
-// scheduleTries is how often a change begins again because somebody else was faster.
+// scheduleTries is how often a change is repeated after a conflict with another one.
 const scheduleTries = 10
 
 // ChangeSchedule implements [store.Requests]. It holds no lock while it decides.
@@ -105,7 +105,7 @@ func (b *Base) ChangeSchedule(ctx context.Context, name string, change func(now 
 }
 
 // writeSchedule inserts a schedule without a version, and changes another if it still has its
-// version. False: somebody else was faster.
+// version. False: another change came first.
 func (b *Base) writeSchedule(ctx context.Context, s *store.Schedule) (done bool, err error) {
 	p := new(scheduleParams)
 	set := []string{
@@ -254,7 +254,7 @@ func (b *Base) FireSchedule(ctx context.Context, f store.ScheduleFire) (fired bo
 	return fired, nil
 }
 
-// nextOf are the columns that say what comes next, and their values.
+// nextOf are the columns of the next fire, and their values.
 func (b *Base) nextOf(s *store.Schedule, p *scheduleParams) []string {
 	next := b.instant(p.add(optionalTime(s.NextAt)))
 	due := next

@@ -56,7 +56,7 @@ func (t Statements) Fixed(query string) string {
 // The planner then uses neither the statistics nor an index of the column.
 //
 // The columns that need it change with every claim and write, so the statistics
-// of PostgreSQL are always out of date. They say that almost no task is in flight,
+// of PostgreSQL are always out of date. In them almost no task is in flight,
 // and the planner then reads a whole index or table for each write: measured 53
 // rows a second instead of 80,000. For an expression it assumes a fixed fraction
 // of the rows and uses the index on the other columns of the condition. SQLite

@@ -15,9 +15,9 @@ type Step struct {
 	Args []any
 	// Row is called for each row, with what scans it; nil: no row is read.
 	Row func(scan func(...any) error) error
-	// Affected gets the number of rows that a step without Row has changed; nil: nobody asks.
+	// Affected gets the number of rows that a step without Row has changed; nil if it is not needed.
 	Affected *int64
-	// What says what the statement does, for its error; "" adds nothing to the error.
+	// What describes the statement in its error; "" adds nothing to the error.
 	What string
 }
 
@@ -29,7 +29,7 @@ func (s Step) Err(err error) error {
 	return fmt.Errorf("%s: %w", s.What, err)
 }
 
-// Run runs the step by itself. Its error is that of the database.
+// Run runs the step by itself. It returns the error of the database.
 func (s Step) Run(ctx context.Context, q store.Querier) error {
 	if s.Row != nil {
 		_, err := sqlrows.Query(ctx, q, s.Text, s.Args, func(rows *sql.Rows) error { return s.Row(rows.Scan) })

@@ -84,7 +84,7 @@ ON CONFLICT (execution_component_name, codec_revision, queue) DO UPDATE SET task
 	return report, len(seen) > 0, nil
 }
 
-// forgetKnown removes the rows of kinds that a live process knows.
+// forgetKnown removes the rows of kinds that a live process has registered.
 func (b *Base) forgetKnown(what string) Step {
 	return Step{Text: b.SQL("DELETE FROM {s}taskkit_unknown_kind AS q WHERE ") + b.knownBy(""), What: what}
 }
@@ -97,7 +97,7 @@ func (t Statements) served() string {
 	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode AND p.queues::jsonb @> to_jsonb(q.queue))`)
 }
 
-// EndUnknownKinds implements [store.Upkeep]. The two steps are those of a worker that claims a
+// EndUnknownKinds implements [store.Upkeep]. The two steps are the steps of a worker that claims a
 // task and cannot run it, so a late write of a former holder finds another fence.
 func (b *Base) EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) (ended []uuid.UUID, err error) {
 	err = b.write(ctx, func(q store.Querier) error {

@@ -60,7 +60,7 @@ const requestedProbe = `SELECT * FROM (
     AND not_before < '9999-01-01'
   ORDER BY control, id LIMIT $3 + 0)`
 
-// nextQuery finds the next task that is due later, and says whether a queue is paused. $1 are
+// nextQuery finds the next task that is due later, and whether a queue is paused. $1 are
 // the queues.
 var nextQuery = openQueues("$1") + `SELECT CAST((julianday(min(due)) - julianday('now')) * 86400000.0 AS integer) + 1,
   EXISTS (SELECT 1 FROM taskkit_queue WHERE paused AND name IN (SELECT value FROM json_each($1)))

@@ -55,8 +55,8 @@ func (c *writeConn) ExecContext(ctx context.Context, query string, args ...any) 
 	return stmt.ExecContext(ctx, args...)
 }
 
-// QueryContext implements [store.Querier]. The rows must be closed before the same text
-// is asked again: there is one statement of it.
+// QueryContext implements [store.Querier]. The rows must be closed before the same statement
+// runs again: it is prepared once.
 func (c *writeConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	stmt, err := c.prepared(ctx, query) //nolint:sqlclosecheck // it is kept
 	if err != nil {

@@ -60,7 +60,7 @@ func (s *Store) path(ctx context.Context, conn *sql.Conn) (string, error) {
 }
 
 // ReadPresence implements [store.Workers]. A lock whose file is gone, or cannot be read by this
-// user, counts as held: it cannot be told from here whether its process runs.
+// user, counts as held: whether its process runs cannot be found out from here.
 func (s *Store) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	database, err := s.path(ctx, nil)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) ReadPresence(ctx context.Context, process string) (store.Presenc
 	}})
 }
 
-// isFree reports whether nobody holds the lock of a file. It takes the lock for a moment,
+// isFree reports whether the lock of a file is free. It takes the lock for a moment,
 // shared, so that two readers do not see each other.
 func isFree(file string) (bool, error) {
 	l := flock.New(file, flock.SetFlag(os.O_RDONLY))
@@ -156,7 +156,7 @@ func (p *presence) check() error {
 }
 
 // end frees the lock. The next heartbeat removes it from the row of the process. The file is
-// removed first, where the system allows that: a missing file tells others nothing.
+// removed first, where the system allows that: others conclude nothing from a missing file.
 func (p *presence) end() {
 	p.store.LosePresence(p.process, p.number)
 	err := os.Remove(p.lock.Path())
@@ -192,7 +192,7 @@ func lock(file string) (*flock.Flock, error) {
 }
 
 // removeLeftLocks removes the lock files of processes that have ended without doing so and that
-// others have declared dead because of their silence. That of a process which has not yet
+// others have declared dead because of their silence. The file of a process which has not yet
 // named its lock is young.
 func (s *Store) removeLeftLocks(ctx context.Context, database string) {
 	dir := filepath.Dir(database)

@@ -24,7 +24,7 @@ import (
 type Store struct {
 	*sqlbase.Base
 	db      *sql.DB
-	writer  chan struct{} // holds a token while somebody writes
+	writer  chan struct{} // holds a token during a write
 	conn    *writeConn    // of the writer; nil until one has written
 	reads   readCache
 	applies map[applyPlan]*applyStatements // of whoever has the turn to write
@@ -106,7 +106,7 @@ func (s *Store) begin(ctx context.Context) (*writing, error) {
 	return w, nil
 }
 
-// beginImmediate begins a transaction with the write lock of the file. It asks again every
+// beginImmediate begins a transaction with the write lock of the file. It tries again every
 // few milliseconds while another process writes: SQLite's own busy_timeout comes
 // to ask ten times a second, and beside a process that writes without a pause
 // that is too seldom to ever find the lock free. So the writer's connection has

@@ -1,5 +1,5 @@
 // Package sqlrows runs queries and scans their rows, and passes columns of rows to
-// a statement. It knows no table and works on both databases.
+// a statement. It depends on no table and works on both databases.
 package sqlrows
 
 import (

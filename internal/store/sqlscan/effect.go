@@ -14,10 +14,10 @@ const (
 	Merge  = "merge"
 )
 
-// Effect is what a text changes, as far as its words tell. Not in it are the changes
+// Effect is what a text changes, as far as its words show. Not in it are the changes
 // of triggers, foreign keys and functions.
 type Effect struct {
-	// Verb and Table are those of the change whose number of rows the database
+	// Verb and Table belong to the change whose number of rows the database
 	// returns; "" if there is none. The table is as written, without quotes; names
 	// without quotes are in lower case.
 	Verb, Table string
@@ -129,7 +129,7 @@ func (s *scanner) table() string {
 	for {
 		t, text := s.word()
 		switch t {
-		case "OR": // of SQLite: its next word says what to do on a conflict
+		case "OR": // of SQLite: the next word is what to do on a conflict
 			s.word()
 		case "INTO", "FROM", "ONLY":
 		default:

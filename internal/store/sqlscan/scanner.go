@@ -3,7 +3,7 @@ package sqlscan
 import "strings"
 
 // head is the first words of a statement, in upper case; those that it does not
-// have are "". Four tell CREATE OR REPLACE FUNCTION.
+// have are "". Four are needed for CREATE OR REPLACE FUNCTION.
 type head [4]string
 
 // String returns the words before the first that is none.
@@ -29,7 +29,7 @@ func (h head) hasBody() bool {
 	return false
 }
 
-// scanner finds the statements of a text as the database would. It knows what
+// scanner finds the statements of a text as the database would. It handles what
 // may hide a semicolon or a word: comments, strings, quoted names, and the body
 // of a trigger or a function. The two databases differ in each of these.
 type scanner struct {
@@ -65,7 +65,7 @@ func (s *scanner) statement() (h head, ok bool) {
 		case t == semicolon:
 			return h, true
 		case body:
-			// Its END follows a semicolon; that of a CASE never does.
+			// Its END follows a semicolon; the END of a CASE never does.
 			body = t != "END" || before != semicolon && before != "ATOMIC"
 		case t == "BEGIN" && !s.postgres, t == "ATOMIC" && before == "BEGIN":
 			body = n > 0 && h.hasBody()
@@ -142,7 +142,7 @@ func (s *scanner) blank() {
 	}
 }
 
-// comment skips a comment. Those of PostgreSQL nest.
+// comment skips a comment. Comments of PostgreSQL nest.
 func (s *scanner) comment() {
 	if !s.postgres {
 		s.past("*/", 2)

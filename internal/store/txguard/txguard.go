@@ -8,8 +8,8 @@
 // refuses those that follow, and reports it to the runtime, which does not commit. A
 // statement that would end the transaction counts as failed.
 //
-// A statement may also fail while its rows are read, which only rows.Err tells. A
-// *sql.Rows cannot be wrapped, so the guard keeps it and asks it for that error before
+// A statement may also fail while its rows are read, which only rows.Err returns. A
+// *sql.Rows cannot be wrapped, so the guard keeps it and reads that error before
 // each further statement and at the end. Rows that are open then are an error too:
 // PostgreSQL can neither run a statement nor commit while they are; SQLite could.
 package txguard
@@ -50,7 +50,7 @@ type reading struct {
 }
 
 // Rows are the rows of a statement: *sql.Rows, or what wraps them. Columns is the
-// method that tells of the error that ended them and may be called by any goroutine
+// method that returns the error that ended them and may be called by any goroutine
 // at any time. Err takes the end of the statement's context for an error even when
 // it came after the rows had been closed.
 type Rows interface{ Columns() ([]string, error) }

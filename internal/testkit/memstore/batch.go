@@ -121,13 +121,13 @@ func (t *Tx) Handle(query string) (store.Querier, error) {
 	return t, nil
 }
 
-// unknown is the error of a statement that the store has not been told of.
+// unknown is the error of a statement that was not registered with [Store.Accept].
 func unknown(query string) error {
 	return &Error{"42601", "the store in memory does not accept the statement " + query}
 }
 
-// ExecContext implements [store.Querier] for the statements that the store has
-// been told of, see [Store.Accept].
+// ExecContext implements [store.Querier] for the statements that were registered
+// with [Store.Accept].
 func (t *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	err := t.statement(ctx, func() error {
 		if t.aborted {
@@ -203,7 +203,7 @@ func (t *Tx) release(name string) error {
 	return err
 }
 
-// Insert implements [store.Tx]. The tasks must have no keys and no reference: nobody sees them
+// Insert implements [store.Tx]. The tasks must have no keys and no reference: they are not visible
 // before the commit, which cannot fail because of them.
 func (t *Tx) Insert(ctx context.Context, tasks []store.NewTask, _ bool) error {
 	made := make([]insertion, len(tasks))
@@ -259,7 +259,7 @@ func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 }
 
 // Prepare makes the batch's last write inside the transaction and keeps the row
-// locked. Nobody sees the write before [Tx.Finish]. On an error, and when the
+// locked. The write is not visible before [Tx.Finish]. On an error, and when the
 // task lease is lost, the transaction has ended.
 func (t *Tx) Prepare(ctx context.Context, w store.Write) (store.Applied, error) {
 	t.store.mu.Lock()

@@ -15,7 +15,7 @@ import (
 // family is what a task that has children has beside its row.
 type family struct {
 	wait         store.Wait // for what it waits, or has waited last
-	fence, seq   int64      // those of the wait
+	fence, seq   int64      // of the wait
 	waits, retry bool
 	memo         json.RawMessage
 }
@@ -74,7 +74,7 @@ func pauses(w *store.Write, before *Task) bool {
 	return w.Wait != nil && w.Pause != "" && lifecycle.TakesPause(before.Control, before.ControlReason)
 }
 
-// recordParent stores what a write says of the children of its task.
+// recordParent stores the Wait, Memo and HasChildren of a write.
 func (s *Store) recordParent(w *store.Write) {
 	if w.Wait != nil {
 		f := s.family(w.ID)
@@ -247,7 +247,7 @@ func (s *Store) WakeParents(ctx context.Context, parents []uuid.UUID) (woken []u
 // written reports whether a batch has written the row and not yet committed.
 func written(r *row) bool { return r.writer != nil }
 
-// over returns those of these tasks whose wait is over.
+// over returns the tasks whose wait is over.
 func (s *Store) over(parents []uuid.UUID) (over []*row) {
 	for _, id := range distinct(parents) {
 		r, f := s.tasks[id], s.families[id]

@@ -162,7 +162,7 @@ func (s *Store) Unstarted(ctx context.Context, process string) (map[uuid.UUID]st
 
 // Watch implements [store.Workers]: it calls wake for every submission that asked
 // for it, and for requests that make a task claimable. If the cause of the end of ctx is
-// [ErrGone] the process does not know that it has lost its presence lock.
+// [ErrGone] the process has not noticed that it has lost its presence lock.
 func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	return found, nil
 }
 
-// spec is that of a task. A bucket has that of its parent.
+// spec is the spec of a task. A bucket has the spec of its parent.
 func (s *Store) spec(r *row) json.RawMessage {
 	p := s.plans[r.ID]
 	switch {
@@ -158,7 +158,7 @@ func (s *Store) TaskOptions(ctx context.Context, id uuid.UUID) (store.Options, e
 	return s.options(id), nil
 }
 
-// options are those of a task.
+// options are the options of a task.
 func (s *Store) options(id uuid.UUID) store.Options {
 	if p := s.plans[id]; p != nil {
 		return p.options

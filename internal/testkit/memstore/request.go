@@ -73,7 +73,7 @@ func (s *Store) skipped(t *Task) store.Item {
 	return item
 }
 
-// request makes a request of a row that nobody has locked.
+// request makes a request of a row that is not locked.
 func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	commit := s.commit()
 	if s.found(&r.Task).Abandoned() {

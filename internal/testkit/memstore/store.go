@@ -92,8 +92,8 @@ type row struct {
 	Task
 	share  map[*Tx]bool  // batches in progress
 	writer *Tx           // a batch that has written and not yet committed
-	freed  chan struct{} // closed when a lock is released; nil: nobody waits
-	// revised: spec and state have, or have had, different revisions, which the database knows by spec_revision.
+	freed  chan struct{} // closed when a lock is released; nil: there is no waiter
+	// revised: spec and state have, or have had, different revisions, which the database stores as spec_revision.
 	revised bool
 }
 
@@ -104,7 +104,7 @@ type Change struct {
 	By     string // the method that made it
 	Before *Task  // nil: inserted
 	After  *Task  // nil: removed
-	// Options are those of the task when the change was made.
+	// Options are the options of the task when the change was made.
 	Options store.Options
 	Found   *store.Found // the targets that came with it; nil: none
 	Wait    *store.Wait  // for what a parent waits since then; nil: the change is no such wait

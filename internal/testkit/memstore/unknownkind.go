@@ -94,7 +94,7 @@ func (s *Store) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind
 	return report, len(seen) > 0, nil
 }
 
-// forgetKnown forgets the kinds that a live process knows.
+// forgetKnown forgets the kinds that a live process has registered.
 func (s *Store) forgetKnown() {
 	for key := range s.unknown {
 		for _, p := range s.procs {

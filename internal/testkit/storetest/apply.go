@@ -227,7 +227,7 @@ func applyControl(e *env) {
 }
 
 // applyDelete: a task that ends with a delete standing is removed with all that
-// belongs to it; the log of what was asked stays.
+// belongs to it; the log of requests stays.
 func applyDelete(e *env) {
 	e.registerWorker()
 	for _, to := range []lifecycle.Status{lifecycle.Completed, lifecycle.Error, lifecycle.Failure} {

@@ -61,7 +61,7 @@ type variation struct {
 	fence   int64 // added to the fence
 }
 
-// legal is what the table says of a transition with a variation.
+// legal is whether the table permits a transition with a variation.
 func legal(from, to lifecycle.Status, v variation) bool {
 	if from == to {
 		return v.fence == 0

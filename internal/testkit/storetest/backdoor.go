@@ -59,7 +59,7 @@ type ProcessColumns struct {
 	Heartbeat *time.Duration // from now, by the store's clock
 	Ended     *time.Duration // likewise
 	Alive     bool           // it has not ended
-	Lock      *int64         // its presence lock, which nobody holds
+	Lock      *int64         // its presence lock, which is free
 	Absent    *time.Duration // when the lock was first seen to be free, from now
 }
 
@@ -141,7 +141,7 @@ func (e *env) setEnded(process string, at time.Duration) {
 	e.ok(e.door.EditProcess(e.ctx(), process, ProcessColumns{Ended: &at}))
 }
 
-// loseLock gives a process a presence lock that nobody holds, which has been seen to be free
+// loseLock gives a process a free presence lock, which has been seen to be free
 // some time ago; 0: it has not.
 func (e *env) loseLock(process string, lock int64, ago time.Duration) {
 	e.Helper()
@@ -153,7 +153,7 @@ func (e *env) loseLock(process string, lock int64, ago time.Duration) {
 	e.ok(e.door.EditProcess(e.ctx(), process, set))
 }
 
-// LoseLock gives a process of a database a presence lock that nobody holds.
+// LoseLock gives a process of a database a free presence lock.
 func LoseLock(ctx context.Context, db *testdb.DB, process string, lock int64) error {
 	return sqlBackdoor{db}.EditProcess(ctx, process, ProcessColumns{Lock: &lock})
 }

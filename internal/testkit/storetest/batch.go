@@ -92,7 +92,7 @@ func batchCommits(e *env) {
 	is(e, "status", e.read(c.ID).Status, lifecycle.Completed)
 }
 
-// beginLost checks that a session that has lost its task cannot execute a statement. Begin says so, or the first statement.
+// beginLost checks that a session that has lost its task cannot execute a statement. Begin returns the error, or the first statement.
 func (e *env) beginLost(h store.Lease) {
 	e.Helper()
 	tx, err := e.s.Begin(e.ctx(), h, limits)
@@ -176,8 +176,8 @@ func batchGuardAtCommit(e *env) {
 // and on PostgreSQL heartbeats and requests pass.
 func batchKeepsTakeoverAway(e *env) {
 	if e.s.Dialect() != dialect.Postgres {
-		// One writer at a time: nobody can take over in between, and the commit
-		// renews the heartbeat of the holder when it is asked to.
+		// One writer at a time: no takeover is possible in between, and the commit
+		// renews the heartbeat of the holder when Renew is set.
 		e.registerWorker()
 		c := e.claimedTask()
 		e.setHeartbeat(process, -30*time.Minute)

@@ -120,7 +120,7 @@ func (e *env) family(l store.Lease) store.Family {
 func (e *env) sleeps(what string) {
 	e.Helper()
 	for _, change := range []func(*store.Claim){func(*store.Claim) {}, onlyRequested} {
-		c := asks(9, change)
+		c := claimOf(9, change)
 		waiting, err := e.s.Waiting(e.ctx(), c)
 		e.ok(err)
 		is(e, what+": waiting", waiting, false)
@@ -230,7 +230,7 @@ func childrenFail(e *env) {
 	}
 }
 
-// childrenWakeGuards: a wait is that of its session. A later one that gives the task back in
+// childrenWakeGuards: a wait belongs to its session. A later one that gives the task back in
 // another way, with the same reason, is not woken by it.
 func childrenWakeGuards(e *env) {
 	e.registerFamily()
@@ -324,7 +324,7 @@ func childrenRequested(e *env) {
 	}
 }
 
-// childrenPause: a wait pauses the parent if it says so, unless another request stands on it.
+// childrenPause: a wait with Pause pauses the parent, unless another request stands on it.
 func childrenPause(e *env) {
 	e.registerFamily()
 	for way, write := range e.waysToWrite() {
@@ -418,7 +418,7 @@ func childrenEnd(e *env) {
 }
 
 // childrenInserted: many children with plans are stored by one call, and read in pages. The
-// spec of a bucket is that of its parent.
+// spec of a bucket is the spec of its parent.
 func childrenInserted(e *env) {
 	e.registerFamily()
 	parent := e.one()
@@ -434,7 +434,7 @@ func childrenInserted(e *env) {
 		}
 	}
 	e.insert(tasks...)
-	e.insert(task()) // nobody's child
+	e.insert(task()) // no child
 	slices.SortFunc(tasks, func(a, b store.NewTask) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	for _, states := range []bool{false, true} {
 		var got []store.ChildTask

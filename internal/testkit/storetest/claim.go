@@ -107,7 +107,7 @@ func claimTries(e *env) {
 				is(e, "class", class{t.Priority, t.Attempts - 1, t.Stalled}, class{e.read(t.ID).Priority, c.tries, c.stalled})
 			}
 		}
-		waiting, err := e.s.Waiting(e.ctx(), asks(1))
+		waiting, err := e.s.Waiting(e.ctx(), claimOf(1))
 		e.ok(err)
 		is(e, "waiting", waiting, false)
 	}
@@ -130,11 +130,11 @@ func claimWhatIsKnown(e *env) {
 	for _, id := range untouched {
 		before = append(before, e.read(id))
 	}
-	waiting, err := e.s.Waiting(e.ctx(), asks(1))
+	waiting, err := e.s.Waiting(e.ctx(), claimOf(1))
 	e.ok(err)
 	is(e, "waiting", waiting, false)
 	mine := e.one()
-	waiting, err = e.s.Waiting(e.ctx(), asks(1))
+	waiting, err = e.s.Waiting(e.ctx(), claimOf(1))
 	e.ok(err)
 	is(e, "waiting", waiting, true)
 	got := e.claim(10)
@@ -148,7 +148,7 @@ func claimWhatIsKnown(e *env) {
 	// Aliases and several revisions.
 	got = e.claim(10, func(c *store.Claim) { c.Kinds = map[string][]int{"other": {1}, kind: {1, 2}} })
 	is(e, "claimed with more known", len(got), 2)
-	for _, none := range []store.Claim{asks(0), {Process: process, Limit: 5, Kinds: map[string][]int{kind: {1}}}, {Process: process, Limit: 5, Queues: []string{"default"}}} {
+	for _, none := range []store.Claim{claimOf(0), {Process: process, Limit: 5, Kinds: map[string][]int{kind: {1}}}, {Process: process, Limit: 5, Queues: []string{"default"}}} {
 		c, err := e.s.Claim(e.ctx(), none)
 		e.ok(err)
 		is(e, "claimed by nobody in particular", len(c.Tasks), 0)
@@ -162,7 +162,7 @@ func claimDead(e *env) {
 	e.registerWorker()
 	e.ok(e.s.Deregister(e.ctx(), process))
 	is(e, "claimed after leaving", len(e.claim(10)), 0)
-	waiting, err := e.s.Waiting(e.ctx(), asks(1))
+	waiting, err := e.s.Waiting(e.ctx(), claimOf(1))
 	e.ok(err)
 	is(e, "waiting", waiting, true)
 }
@@ -172,7 +172,7 @@ func claimNext(e *env) {
 	e.registerWorker()
 	next := func() time.Duration {
 		e.Helper()
-		c, err := e.s.Claim(e.ctx(), asks(5))
+		c, err := e.s.Claim(e.ctx(), claimOf(5))
 		e.ok(err)
 		return c.Next
 	}
@@ -188,7 +188,7 @@ func claimNext(e *env) {
 		e.Fatalf("next in %v, want an hour", n)
 	}
 	e.one()
-	c, err := e.s.Claim(e.ctx(), asks(5))
+	c, err := e.s.Claim(e.ctx(), claimOf(5))
 	e.ok(err)
 	is(e, "claimed", len(c.Tasks), 1)
 	if c.Next <= 59*time.Minute || c.Next > time.Hour+time.Second {
@@ -289,13 +289,13 @@ func claimersCompete(e *env) {
 		e.registerWorker(func(q *store.Process) { q.ID = p })
 		wg.Go(func() {
 			for {
-				c, err := e.s.Claim(e.Context(), asks(37, func(c *store.Claim) { c.Process = p }))
+				c, err := e.s.Claim(e.Context(), claimOf(37, func(c *store.Claim) { c.Process = p }))
 				if err != nil {
 					errs <- err
 					return
 				}
 				if len(c.Tasks) == 0 {
-					waiting, err := e.s.Waiting(e.Context(), asks(1))
+					waiting, err := e.s.Waiting(e.Context(), claimOf(1))
 					if err != nil || !waiting {
 						errs <- err
 						return

@@ -151,7 +151,7 @@ func removeGuarded(e *env) {
 	is(e, "status", e.read(id).Status, lifecycle.Queued)
 }
 
-// removeIdle: a task that waits and is due, and that nobody has touched, goes with an event;
+// removeIdle: a task that waits and is due, and has not changed, goes with an event;
 // one that is due later, that runs or has ended stays.
 func removeIdle(e *env) {
 	e.registerWorker()
@@ -176,7 +176,7 @@ func removeIdle(e *env) {
 }
 
 // removePages: each page goes on where the one before it has stopped, whether something was
-// removed or not, and the last one says so.
+// removed or not, and the last one is marked.
 func removePages(e *env) {
 	e.registerWorker()
 	for range 3 {

@@ -54,7 +54,7 @@ func (e *env) refusedFor(id uuid.UUID, r store.Request, text string) {
 }
 
 // conditionsStopPolicy: a checkpoint that reaches the stop policy pauses its task, however it is
-// written. The policy of the task goes before that of the kind.
+// written. The policy of the task goes before the policy of the kind.
 func conditionsStopPolicy(e *env) {
 	e.registerWorker()
 	const three, share = "PAUSE 3 of 5 processed items have failed, and the limit is 3", "PAUSE 3 of 30 processed items have failed, and the limit is 10%"
@@ -202,7 +202,7 @@ func conditionsRequests(e *env) {
 	e.refusedFor(c.ID, limit(lifecycle.ActLimit, lifecycle.StopPolicy{Failed: 9}), "")
 }
 
-// conditionsApproval: a task that waits for approval is paused until somebody approves it who may.
+// conditionsApproval: a task that waits for approval is paused until a permitted person approves it.
 func conditionsApproval(e *env) {
 	e.registerWorker()
 	owner, runAs := uuid.New(), uuid.New()

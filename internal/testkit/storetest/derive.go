@@ -113,7 +113,7 @@ func deriveContinued(e *env) {
 	is(e, "status", got.Status, lifecycle.Queued)
 }
 
-// itemsByPosition: items come by position, those of unknown position first, and an
+// itemsByPosition: items come by position, items of unknown position first, and an
 // outcome of unknown position does not hide the one that was known.
 func itemsByPosition(e *env) {
 	e.registerWorker()

@@ -272,7 +272,7 @@ func unservedParent(e *env) {
 			is(e, what+": ended with an open child", len(r.Ended), 0)
 			is(e, what, e.read(id).Control, want)
 			e.end(last, lifecycle.Completed)
-			if !begun { // a worker must see it, or nobody serves it
+			if !begun { // a worker must see it, or no worker serves it
 				e.edit(id, TaskColumns{Revision: &unserved})
 			}
 			r, err = e.s.Reap(e.ctx(), nil)

@@ -132,7 +132,7 @@ func insertActor(e *env) {
 	}
 }
 
-// insertDuplicate: a key that is taken is said, with its first, and leaves the
+// insertDuplicate: a key that is taken is reported, with its first task, and leaves the
 // transaction usable.
 func insertDuplicate(e *env) {
 	first := e.one(func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "u", "i" })
@@ -184,7 +184,7 @@ func (e execer) ExecContext(ctx context.Context, query string, args ...any) (sql
 	return e.db.ExecContext(ctx, query, args...)
 }
 
-// insertExecerOnly: a handle that cannot ask is enough, but for a reference.
+// insertExecerOnly: a handle that cannot query is enough, except for a reference.
 func insertExecerOnly(e *env) {
 	h := execer{e.db.DB}
 	n := task(func(t *store.NewTask) { t.UniqueKey = "u" })

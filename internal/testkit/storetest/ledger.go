@@ -98,7 +98,7 @@ func ledgerPages(e *env) {
 }
 
 // ledgerReplaces: an item that succeeds after another outcome has that no longer, if
-// the write says that there may be one.
+// the write has Replaces set.
 func ledgerReplaces(e *env) {
 	e.registerWorker()
 	c, other := e.claimedTask(), e.claimedTask()

@@ -18,7 +18,7 @@ import (
 // limit is a limit of a case.
 func limit(key string, atMost int) store.Limit { return store.Limit{Key: key, AtMost: atMost} }
 
-// admit asks for the places of a task and says what the answer was: "" for its places, or the key that was full.
+// admit requests the permits of a task and returns the answer: "" for its permits, or the key that was full.
 func (e *env) admit(c store.ClaimedTask, limits ...store.Limit) string {
 	e.Helper()
 	a, err := e.s.Admit(e.ctx(), []store.Admission{{Lease: c.Lease, Limits: limits}})
@@ -43,7 +43,7 @@ func (e *env) wokenFor(keys ...string) []uuid.UUID {
 	return ids
 }
 
-// uses says how each limit is used.
+// uses describes the use of each limit.
 func (e *env) uses() string {
 	e.Helper()
 	all, err := e.s.Limited(e.ctx(), "", 100)
@@ -55,7 +55,7 @@ func (e *env) uses() string {
 	return text.String()
 }
 
-// limitsAdmit: a place is that of a task until it leaves its worker, and all of its limits must
+// limitsAdmit: a task has a permit until it leaves its worker, and all of its limits must
 // have one.
 func limitsAdmit(e *env) {
 	e.registerWorker()
@@ -85,13 +85,13 @@ func limitsAdmit(e *env) {
 	is(e, "another key", e.admit(again, limit("e", 1)), "")
 	is(e, "a late call of its former worker", e.admit(c[1], limit("e", 1)), "")
 	is(e, "the place is still taken", e.admit(c[2], limit("e", 1)), "e")
-	// A task that is claimed again has lost its place, before it asks.
+	// A task that is claimed again has lost its permit.
 	is(e, "released again", e.apply(store.Write{Lease: again.Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
 	is(e, "claimed once more", e.claim(1)[0].ID, c[1].ID)
 	is(e, "its place is free", e.admit(c[2], limit("e", 1)), "")
 }
 
-// limitsTogether: tasks that ask in one call, and in calls at the same time, get no more places
+// limitsTogether: tasks that are admitted in one call, and in calls at the same time, get no more permits
 // than there are.
 func limitsTogether(e *env) {
 	e.registerWorker()
@@ -101,7 +101,7 @@ func limitsTogether(e *env) {
 	}
 }
 
-// limitsRound asks for places under limits of its own.
+// limitsRound requests permits of limits of its own.
 func limitsRound(e *env, round int) {
 	const tasks = 30
 	x, y := fmt.Sprintf("x%d", round), func(i int) string { return fmt.Sprintf("y%d of %d", i, round) }
@@ -231,7 +231,7 @@ func limitsPaused(e *env) {
 	is(e, "claimed", len(next), 1)
 	is(e, "the first that can be", next[0].ID, c[3].ID)
 	is(e, "admitted", e.admit(next[0], limit("a", 1)), "")
-	// Those that were paused ask when they are resumed.
+	// Paused tasks request permits when they are resumed.
 	if _, err := e.request(c[1].ID, lifecycle.ActResume); err != nil {
 		e.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func waitingOwners(e *env) {
 	e.one(func(n *store.NewTask) { n.Owner, n.Delay = c, time.Hour })
 	waiting := func() map[uuid.UUID]int {
 		e.Helper()
-		owners, err := e.s.WaitingOwners(e.ctx(), asks(1))
+		owners, err := e.s.WaitingOwners(e.ctx(), claimOf(1))
 		e.ok(err)
 		return owners
 	}

@@ -227,7 +227,7 @@ func watch(e *env) {
 	e.endsWith(cancel, done)
 }
 
-// endsWith ends a context, and expects that what watched with it ends and says so.
+// endsWith ends a context, and expects that Watch returns its error.
 func (e *env) endsWith(cancel context.CancelFunc, done <-chan error) {
 	e.Helper()
 	cancel()

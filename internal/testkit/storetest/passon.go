@@ -55,7 +55,7 @@ func (e *env) childIn(parent uuid.UUID, state string) uuid.UUID {
 }
 
 // passOnEvery: each request on a parent over children in every state, with every request of
-// their own, does what the rules say.
+// their own, follows the rules.
 func passOnEvery(e *env) {
 	e.registerFamily()
 	for _, control := range lifecycle.Controls() {

@@ -21,7 +21,7 @@ func Watcher(change ...func(*store.Watcher)) store.Watcher {
 	return w
 }
 
-// freeLock is a presence lock that nobody holds.
+// freeLock is a presence lock that is free.
 const freeLock = 1<<62 + 17
 
 func (e *env) reading() store.PresenceReading {
@@ -69,7 +69,7 @@ func presenceAbsent(e *env) {
 	is(e, "status, stalled", fmt.Sprint(got.Status, got.Stalled), fmt.Sprint(lifecycle.Queued, true))
 	is(e, "reading of the dead", fmt.Sprint(e.reading().Others), "[plain]")
 
-	// It was not gone. That of a process which has left is no news.
+	// It was not gone. The lock of a process that has left is not reported.
 	e.ok(e.s.Deregister(e.ctx(), "plain"))
 	for _, p := range []struct {
 		id   string
@@ -126,7 +126,7 @@ func presenceHeld(e *env) {
 		is(e, p.ID+" present", p.Present, p.ID == other)
 	}
 	e.endsWith(cancel, done)
-	// Its next heartbeat says that it goes on without.
+	// Its next heartbeat removes the lock from its row.
 	e.ok(e.s.Heartbeat(e.ctx(), other, 0, false))
 	r := e.reading()
 	is(e, "after its end", fmt.Sprint(r.Others, r.Present, r.Missing), "[other] false false")

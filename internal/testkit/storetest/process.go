@@ -137,7 +137,7 @@ func reapEnds(e *env) {
 		e.ok(err)
 		is(e, "waits for a worker", e.read(id).Status, lifecycle.Queued)
 	}
-	// The next release knows the kind no more, and nobody serves the queue. A worker in safe mode
+	// The next release lacks the kind, and no worker serves the queue. A worker in safe mode
 	// that knows it does not count, since it would not end them.
 	e.ok(e.s.Deregister(e.ctx(), process))
 	e.registerWorker(func(p *store.Process) { p.ID, p.SafeMode = "test-1-safe", true })

@@ -51,7 +51,7 @@ func pruneEvents(e *env) {
 }
 
 // attackEventPrune: no event can be deleted without a marker, nor after it was
-// used, nor one that is younger than the marker says.
+// used, nor one that is younger than the marker.
 func attackEventPrune(e *env) {
 	id := e.one()
 	for range 3 {

@@ -18,7 +18,7 @@ func (e *env) pauseQueue(queue string, paused bool, actor uuid.UUID, reason stri
 // waiting reports whether something waits for these queues.
 func (e *env) waiting(queues ...string) bool {
 	e.Helper()
-	w, err := e.s.Waiting(e.ctx(), asks(1, func(c *store.Claim) { c.Queues = queues }))
+	w, err := e.s.Waiting(e.ctx(), claimOf(1, func(c *store.Claim) { c.Queues = queues }))
 	e.ok(err)
 	return w
 }
@@ -40,7 +40,7 @@ func queuePaused(e *env) {
 	e.pauseQueue("default", true, uuid.Max, "upgrade")
 	is(e, "waiting in the paused queue", e.waiting("default"), false)
 	is(e, "waiting in both", e.waiting(both...), true)
-	found, err := e.s.Claim(e.ctx(), asks(10, ofBoth))
+	found, err := e.s.Claim(e.ctx(), claimOf(10, ofBoth))
 	e.ok(err)
 	is(e, "claimed", len(found.Tasks), 1)
 	is(e, "task", found.Tasks[0].ID, other)
@@ -61,7 +61,7 @@ func queuePaused(e *env) {
 
 	e.pauseQueue("default", false, uuid.Max, "done")
 	is(e, "waiting in the resumed queue", e.waiting("default"), true)
-	found, err = e.s.Claim(e.ctx(), asks(10, ofBoth))
+	found, err = e.s.Claim(e.ctx(), claimOf(10, ofBoth))
 	e.ok(err)
 	is(e, "claimed after resume", len(found.Tasks), 2)
 	is(e, "the first", found.Tasks[0].ID, stalled)
@@ -72,7 +72,7 @@ func queuePaused(e *env) {
 	}
 }
 
-// queuePauses: the row says who paused and resumed a queue last. A queue that is as it is to be
+// queuePauses: the row names who paused and resumed a queue last. A queue that is as it is to be
 // stays so.
 func queuePauses(e *env) {
 	ann, bob := uuid.New(), uuid.New()

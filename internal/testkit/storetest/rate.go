@@ -67,7 +67,7 @@ func rates(e *env) {
 	is(e, "rate at the end", e.rate(c.ID), "18 [{5 5s} {6 6s} {3 3s} {4 4s}]")
 }
 
-// kindRates: the rates of a kind come newest task first, without those of previews,
+// kindRates: the rates of a kind come newest task first, without previews,
 // of other kinds and of tasks that were removed.
 func kindRates(e *env) {
 	e.registerWorker()

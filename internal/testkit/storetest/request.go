@@ -313,7 +313,7 @@ func requestInTransaction(e *env) {
 	is(e, "read", e.read(id).Status, lifecycle.Completed)
 }
 
-// requestNotFound: nothing is asked of a task that is not there.
+// requestNotFound: a request for a task that does not exist is refused.
 func requestNotFound(e *env) {
 	for _, a := range lifecycle.Actions() {
 		if _, err := e.request(uuid.New(), a); !errors.Is(err, store.ErrNotFound) {

@@ -47,7 +47,7 @@ func claimRequested(e *env) {
 	e.setControl(elsewhere, lifecycle.Stop)
 	e.one()
 	only := func(c *store.Claim) { c.Requested = true }
-	waiting, err := e.s.Waiting(e.ctx(), asks(1, only))
+	waiting, err := e.s.Waiting(e.ctx(), claimOf(1, only))
 	e.ok(err)
 	is(e, "waiting", waiting, true)
 	is(e, "claimed by who knows no such kind", len(e.claim(9, only, func(c *store.Claim) { c.Kinds = map[string][]int{"other": {1}} })), 0)
@@ -58,7 +58,7 @@ func claimRequested(e *env) {
 	is(e, "tasks", [2]uuid.UUID{got[0].ID, got[1].ID}, [2]uuid.UUID{asked[1], asked[0]})
 	is(e, "controls", [2]lifecycle.Control{got[0].Control, got[1].Control}, [2]lifecycle.Control{lifecycle.Delete, lifecycle.Stop})
 	is(e, "fence", got[0].Fence, 2)
-	waiting, err = e.s.Waiting(e.ctx(), asks(1, only))
+	waiting, err = e.s.Waiting(e.ctx(), claimOf(1, only))
 	e.ok(err)
 	is(e, "waiting afterwards", waiting, false)
 	is(e, "claimed of the rest", len(e.claim(9)), 1)

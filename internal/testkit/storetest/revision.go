@@ -7,7 +7,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// revisions: a checkpoint of another revision is told apart from the spec's,
+// revisions: a checkpoint's revision is stored apart from the spec's,
 // which stays what it was, also over several; whoever knows only the older one
 // gets the task no more.
 func revisions(e *env) {

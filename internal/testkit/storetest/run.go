@@ -20,7 +20,7 @@ import (
 // Open makes a migrated store for one case, and the database that it is on.
 type Open func(t *testing.T) (store.Store, *testdb.DB)
 
-// Run runs the cases as parallel subtests: all, or those of these names.
+// Run runs the cases as parallel subtests: all, or the named ones.
 func Run(t *testing.T, open Open, only ...string) {
 	t.Helper()
 	run(t, func(t *testing.T) *env {
@@ -184,7 +184,7 @@ func (e *env) one(change ...func(*store.NewTask)) uuid.UUID {
 	return e.insert(task(change...))[0]
 }
 
-// registerWorker registers a live process that knows the kind.
+// registerWorker registers a live process with the kind.
 func (e *env) registerWorker(change ...func(*store.Process)) {
 	e.Helper()
 	p := store.Process{
@@ -197,8 +197,8 @@ func (e *env) registerWorker(change ...func(*store.Process)) {
 	e.ok(e.s.RegisterWorker(e.ctx(), p))
 }
 
-// asks is what the process claims.
-func asks(limit int, change ...func(*store.Claim)) store.Claim {
+// claimOf is a claim of the process.
+func claimOf(limit int, change ...func(*store.Claim)) store.Claim {
 	c := store.Claim{Process: process, Queues: []string{"default"}, Kinds: map[string][]int{kind: {1}}, Limit: limit, SpecMax: 1 << 20}
 	for _, f := range change {
 		f(&c)
@@ -209,7 +209,7 @@ func asks(limit int, change ...func(*store.Claim)) store.Claim {
 // claim takes tasks.
 func (e *env) claim(limit int, change ...func(*store.Claim)) []store.ClaimedTask {
 	e.Helper()
-	c, err := e.s.Claim(e.ctx(), asks(limit, change...))
+	c, err := e.s.Claim(e.ctx(), claimOf(limit, change...))
 	e.ok(err)
 	return c.Tasks
 }
@@ -261,7 +261,7 @@ func (e *env) exec(query string, args ...any) {
 // now is the SQL of the present time by the database's clock.
 func (e *env) now() string { return sqlBackdoor{e.db}.at(0) }
 
-// request asks something of a task.
+// request makes a request.
 func (e *env) request(id uuid.UUID, a lifecycle.Action) (store.Task, error) {
 	return e.s.Request(e.ctx(), id, store.Request{Action: a, Reason: "because"})
 }

@@ -13,7 +13,7 @@ import (
 // applyEvery tries every write on every row: from each status, with each request
 // standing, to each status, partial or not. All are made in one
 // call, by whoever has, or last had, the task. What passes is what the
-// transition table says of a task in flight, and a checkpoint.
+// transition table has for a task in flight, and a checkpoint.
 func applyEvery(e *env) {
 	e.registerWorker()
 	type try struct {
@@ -26,7 +26,7 @@ func applyEvery(e *env) {
 	for _, from := range lifecycle.Statuses() {
 		controls := lifecycle.Controls()
 		if !from.InFlight() {
-			controls = controls[:1] // nobody holds it, and every write must fail
+			controls = controls[:1] // it is not leased, and every write must fail
 		}
 		for _, control := range controls {
 			for _, to := range lifecycle.Statuses() {

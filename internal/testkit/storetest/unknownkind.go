@@ -30,7 +30,7 @@ func (e *env) unknown() int {
 }
 
 // unknownKinds: a kind and a revision that no live process of a served queue knows are reported once,
-// and forgotten when a process registers that knows them, in safe mode or not.
+// and forgotten when a process registers them, in safe mode or not.
 func unknownKinds(e *env) {
 	fax := func(t *store.NewTask) { t.Kind = "fax" }
 	e.one(fax)
