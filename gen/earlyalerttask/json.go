@@ -41,7 +41,8 @@ func writeSpec(e *taskjson.Encoder, v *earlyalert.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *earlyalert.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
@@ -66,7 +67,8 @@ func writeState(e *taskjson.Encoder, v *earlyalert.State) {
 }
 
 func readState(d *taskjson.Decoder, v *earlyalert.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
@@ -87,7 +89,8 @@ func writeResult(e *taskjson.Encoder, v *earlyalert.Result) {
 }
 
 func readResult(d *taskjson.Decoder, v *earlyalert.Result) {
-	for o := d.Object(namesOfResult); d.Next(&o); {
+	o := d.Object(namesOfResult)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // raised
 			v.Raised = d.Int()

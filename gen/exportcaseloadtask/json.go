@@ -33,7 +33,8 @@ func writeSpec(e *taskjson.Encoder, v *exportcaseload.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *exportcaseload.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
@@ -60,7 +61,8 @@ func writeState(e *taskjson.Encoder, v *exportcaseload.State) {
 }
 
 func readState(d *taskjson.Decoder, v *exportcaseload.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)
@@ -84,7 +86,8 @@ func writeResult(e *taskjson.Encoder, v *exportcaseload.Result) {
 }
 
 func readResult(d *taskjson.Decoder, v *exportcaseload.Result) {
-	for o := d.Object(namesOfResult); d.Next(&o); {
+	o := d.Object(namesOfResult)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // where
 			v.Where = d.String()

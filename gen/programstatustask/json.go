@@ -30,7 +30,8 @@ func writeSpec(e *taskjson.Encoder, v *programstatus.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *programstatus.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
@@ -53,7 +54,8 @@ func writeState(e *taskjson.Encoder, v *programstatus.State) {
 }
 
 func readState(d *taskjson.Decoder, v *programstatus.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)

@@ -24,7 +24,8 @@ func writeApplyState(e *taskjson.Encoder, v *reconcile.ApplyState) {
 }
 
 func readApplyState(d *taskjson.Decoder, v *reconcile.ApplyState) {
-	for o := d.Object(namesOfApplyState); d.Next(&o); {
+	o := d.Object(namesOfApplyState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // after
 			v.After = d.Int()

@@ -23,7 +23,8 @@ func writeSpec(e *taskjson.Encoder, v *reconcile.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *reconcile.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // upload
 			v.Upload = d.UUID()
@@ -37,7 +38,8 @@ func writeState(e *taskjson.Encoder, v *reconcile.State) {
 }
 
 func readState(d *taskjson.Decoder, v *reconcile.State) {
-	for o := d.Object(nil); d.Next(&o); {
+	o := d.Object(nil)
+	for d.Next(&o) {
 	}
 }
 
@@ -58,7 +60,8 @@ func writeResult(e *taskjson.Encoder, v *reconcile.Result) {
 }
 
 func readResult(d *taskjson.Decoder, v *reconcile.Result) {
-	for o := d.Object(namesOfResult); d.Next(&o); {
+	o := d.Object(namesOfResult)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // loaded
 			v.Loaded = d.Int()

@@ -24,7 +24,8 @@ func writeCompareState(e *taskjson.Encoder, v *reconcile.CompareState) {
 }
 
 func readCompareState(d *taskjson.Decoder, v *reconcile.CompareState) {
-	for o := d.Object(namesOfCompareState); d.Next(&o); {
+	o := d.Object(namesOfCompareState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // after
 			v.After = d.Int()

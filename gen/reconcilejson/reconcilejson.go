@@ -35,7 +35,8 @@ func WriteRunSpec(e *taskjson.Encoder, v *reconcile.RunSpec) {
 
 // ReadRunSpec reads JSON into v, which is zero.
 func ReadRunSpec(d *taskjson.Decoder, v *reconcile.RunSpec) {
-	for o := d.Object(namesOfRunSpec); d.Next(&o); {
+	o := d.Object(namesOfRunSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // run
 			v.Run = d.UUID()

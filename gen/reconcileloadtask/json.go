@@ -22,7 +22,8 @@ func writeLoadSpec(e *taskjson.Encoder, v *reconcile.LoadSpec) {
 }
 
 func readLoadSpec(d *taskjson.Decoder, v *reconcile.LoadSpec) {
-	for o := d.Object(namesOfLoadSpec); d.Next(&o); {
+	o := d.Object(namesOfLoadSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // run
 			v.Run = d.UUID()
@@ -49,7 +50,8 @@ func writeLoadState(e *taskjson.Encoder, v *reconcile.LoadState) {
 }
 
 func readLoadState(d *taskjson.Decoder, v *reconcile.LoadState) {
-	for o := d.Object(namesOfLoadState); d.Next(&o); {
+	o := d.Object(namesOfLoadState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // offset
 			v.Offset = d.Int64()

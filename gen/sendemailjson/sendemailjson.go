@@ -35,7 +35,8 @@ func WriteLetter(e *taskjson.Encoder, v *sendemail.Letter) {
 
 // ReadLetter reads JSON into v, which is zero.
 func ReadLetter(d *taskjson.Decoder, v *sendemail.Letter) {
-	for o := d.Object(namesOfLetter); d.Next(&o); {
+	o := d.Object(namesOfLetter)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // subject
 			v.Subject = d.String()

@@ -64,7 +64,8 @@ func WriteCursor(e *taskjson.Encoder, v *targets.Cursor) {
 
 // ReadCursor reads JSON into v, which is zero.
 func ReadCursor(d *taskjson.Decoder, v *targets.Cursor) {
-	for o := d.Object(namesOfCursor); d.Next(&o); {
+	o := d.Object(namesOfCursor)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // after
 			v.After = d.UUID()
@@ -109,7 +110,8 @@ func WriteQuery(e *taskjson.Encoder, v *targets.Query) {
 
 // ReadQuery reads JSON into v, which is zero.
 func ReadQuery(d *taskjson.Decoder, v *targets.Query) {
-	for o := d.Object(namesOfQuery); d.Next(&o); {
+	o := d.Object(namesOfQuery)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // program
 			v.Program = d.String()
@@ -148,7 +150,8 @@ func WriteTargets(e *taskjson.Encoder, v *targets.Targets) {
 
 // ReadTargets reads JSON into v, which is zero.
 func ReadTargets(d *taskjson.Decoder, v *targets.Targets) {
-	for o := d.Object(namesOfTargets); d.Next(&o); {
+	o := d.Object(namesOfTargets)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // people
 			v.People = d.UUIDs()

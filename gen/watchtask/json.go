@@ -29,7 +29,8 @@ func writeSpec(e *taskjson.Encoder, v *watch.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *watch.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // targets
 			targetsjson.ReadTargets(d, &v.Targets)
@@ -47,7 +48,8 @@ func writeState(e *taskjson.Encoder, v *watch.State) {
 }
 
 func readState(d *taskjson.Decoder, v *watch.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // cursor
 			targetsjson.ReadCursor(d, &v.Cursor)

@@ -12,7 +12,8 @@ type Object struct {
 // Object begins to read an object whose fields have names. The caller reads the value of
 // each field that [Decoder.Next] finds:
 //
-//	for o := d.Object(names); d.Next(&o); {
+//	o := d.Object(names)
+//	for d.Next(&o) {
 //		switch o.Field {
 //		case 0:
 //			v.Name = d.String()

@@ -23,7 +23,8 @@ func writeSpec(e *taskjson.Encoder, v *listed.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *listed.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // status
 			v.Status = d.String()
@@ -39,6 +40,7 @@ func writeState(e *taskjson.Encoder, v *listed.State) {
 }
 
 func readState(d *taskjson.Decoder, v *listed.State) {
-	for o := d.Object(nil); d.Next(&o); {
+	o := d.Object(nil)
+	for d.Next(&o) {
 	}
 }

@@ -25,7 +25,8 @@ func writeSpec(e *taskjson.Encoder, v *people.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *people.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // status
 			v.Status = d.String()
@@ -47,7 +48,8 @@ func writeState(e *taskjson.Encoder, v *people.State) {
 }
 
 func readState(d *taskjson.Decoder, v *people.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // done
 			v.Done = d.Int64()

@@ -23,7 +23,8 @@ func writeSpec(e *taskjson.Encoder, v *piece.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *piece.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // items
 			v.Items = d.Int()
@@ -41,7 +42,8 @@ func writeState(e *taskjson.Encoder, v *piece.State) {
 }
 
 func readState(d *taskjson.Decoder, v *piece.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // done
 			v.Done = d.Int()

@@ -24,7 +24,8 @@ func writeSpec(e *taskjson.Encoder, v *rows.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *rows.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // rows
 			v.Rows = d.Int()
@@ -45,7 +46,8 @@ func writeState(e *taskjson.Encoder, v *rows.State) {
 }
 
 func readState(d *taskjson.Decoder, v *rows.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // done
 			v.Done = d.Int()

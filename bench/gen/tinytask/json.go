@@ -22,7 +22,8 @@ func writeSpec(e *taskjson.Encoder, v *tiny.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *tiny.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // t
 			v.Stamp = d.Int64()
@@ -36,6 +37,7 @@ func writeState(e *taskjson.Encoder, v *tiny.State) {
 }
 
 func readState(d *taskjson.Decoder, v *tiny.State) {
-	for o := d.Object(nil); d.Next(&o); {
+	o := d.Object(nil)
+	for d.Next(&o) {
 	}
 }

@@ -138,10 +138,10 @@ func (p *printer) read(t *model.Type) {
 // readStruct writes the loop over the members of an object.
 func (p *printer) readStruct(t *model.Type) {
 	if len(t.Fields) == 0 {
-		p.f("for o := d.Object(nil); d.Next(&o); {\n}\n")
+		p.f("o := d.Object(nil)\nfor d.Next(&o) {\n}\n")
 		return
 	}
-	p.f("for o := d.Object(%s); d.Next(&o); {\nswitch o.Field {\n", p.names[t.Source].table)
+	p.f("o := d.Object(%s)\nfor d.Next(&o) {\nswitch o.Field {\n", p.names[t.Source].table)
 	for i, f := range t.Fields {
 		p.f("case %d: // %s\n", i, f.JSON)
 		for _, t := range f.Through {

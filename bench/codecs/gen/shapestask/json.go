@@ -24,7 +24,8 @@ func writeSpec(e *taskjson.Encoder, v *shapes.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *shapes.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // people
 			v.People = d.UUIDs()
@@ -45,7 +46,8 @@ func writeState(e *taskjson.Encoder, v *shapes.State) {
 }
 
 func readState(d *taskjson.Decoder, v *shapes.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // changed
 			v.Changed = d.Int()
@@ -75,7 +77,8 @@ func writeResult(e *taskjson.Encoder, v *shapes.Result) {
 }
 
 func readResult(d *taskjson.Decoder, v *shapes.Result) {
-	for o := d.Object(namesOfResult); d.Next(&o); {
+	o := d.Object(namesOfResult)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // counts
 			taskjson.ReadMap(d, &v.Counts, func(d *taskjson.Decoder) (v map[string]map[string]int) {

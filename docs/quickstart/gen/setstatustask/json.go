@@ -25,7 +25,8 @@ func writeSpec(e *taskjson.Encoder, v *setstatus.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *setstatus.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // students
 			taskjson.ReadSlice(d, &v.Students, (*taskjson.Decoder).Int)
@@ -43,7 +44,8 @@ func writeState(e *taskjson.Encoder, v *setstatus.State) {
 }
 
 func readState(d *taskjson.Decoder, v *setstatus.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // changed
 			v.Changed = d.Int()

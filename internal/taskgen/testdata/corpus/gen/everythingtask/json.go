@@ -88,7 +88,8 @@ func writeSpec(e *taskjson.Encoder, v *corpus.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *corpus.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // text
 			v.Text = d.String()
@@ -192,7 +193,8 @@ func writePair(e *taskjson.Encoder, v *corpus.Pair) {
 }
 
 func readPair(d *taskjson.Decoder, v *corpus.Pair) {
-	for o := d.Object(namesOfPair); d.Next(&o); {
+	o := d.Object(namesOfPair)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // left
 			v.Left = d.String()
@@ -213,7 +215,8 @@ func writePageOfUUID(e *taskjson.Encoder, v *corpus.Page[uuid.UUID]) {
 }
 
 func readPageOfUUID(d *taskjson.Decoder, v *corpus.Page[uuid.UUID]) {
-	for o := d.Object(namesOfPageOfUUID); d.Next(&o); {
+	o := d.Object(namesOfPageOfUUID)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // items
 			v.Items = d.UUIDs()
@@ -234,7 +237,8 @@ func writePageOfPair(e *taskjson.Encoder, v *corpus.Page[corpus.Pair]) {
 }
 
 func readPageOfPair(d *taskjson.Decoder, v *corpus.Page[corpus.Pair]) {
-	for o := d.Object(namesOfPageOfPair); d.Next(&o); {
+	o := d.Object(namesOfPageOfPair)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // items
 			taskjson.ReadSlicePtr(d, &v.Items, readPair)
@@ -254,7 +258,8 @@ func writeCircle(e *taskjson.Encoder, v *shape.Circle) {
 }
 
 func readCircle(d *taskjson.Decoder, v *shape.Circle) {
-	for o := d.Object(namesOfCircle); d.Next(&o); {
+	o := d.Object(namesOfCircle)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // center
 			readPoint(d, &v.Center)
@@ -275,7 +280,8 @@ func writePoint(e *taskjson.Encoder, v *shape.Point) {
 }
 
 func readPoint(d *taskjson.Decoder, v *shape.Point) {
-	for o := d.Object(namesOfPoint); d.Next(&o); {
+	o := d.Object(namesOfPoint)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // x
 			v.X = d.Int32()
@@ -293,7 +299,8 @@ func writePair2(e *taskjson.Encoder, v *shape.Pair) {
 }
 
 func readPair2(d *taskjson.Decoder, v *shape.Pair) {
-	for o := d.Object(namesOfPair2); d.Next(&o); {
+	o := d.Object(namesOfPair2)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // a
 			v.A = d.Bool()
@@ -307,7 +314,8 @@ func writeEmpty(e *taskjson.Encoder, v *struct{}) {
 }
 
 func readEmpty(d *taskjson.Decoder, v *struct{}) {
-	for o := d.Object(nil); d.Next(&o); {
+	o := d.Object(nil)
+	for d.Next(&o) {
 	}
 }
 
@@ -377,7 +385,8 @@ func writeState(e *taskjson.Encoder, v *corpus.State) {
 }
 
 func readState(d *taskjson.Decoder, v *corpus.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // text
 			v.Text = d.String()

@@ -22,7 +22,8 @@ func writePeople(e *taskjson.Encoder, v *corpus.People) {
 }
 
 func readPeople(d *taskjson.Decoder, v *corpus.People) {
-	for o := d.Object(namesOfPeople); d.Next(&o); {
+	o := d.Object(namesOfPeople)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // people
 			v.People = d.UUIDs()
@@ -41,7 +42,8 @@ func writeChanged(e *taskjson.Encoder, v *corpus.Changed) {
 }
 
 func readChanged(d *taskjson.Decoder, v *corpus.Changed) {
-	for o := d.Object(namesOfChanged); d.Next(&o); {
+	o := d.Object(namesOfChanged)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // changed
 			v.Changed = d.Int()

@@ -64,7 +64,8 @@ func writeShapes(e *taskjson.Encoder, v *corpus.Shapes) {
 }
 
 func readShapes(d *taskjson.Decoder, v *corpus.Shapes) {
-	for o := d.Object(namesOfShapes); d.Next(&o); {
+	o := d.Object(namesOfShapes)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // name
 			v.Deep.Base.Name = d.String()
@@ -142,7 +143,8 @@ func writeTree(e *taskjson.Encoder, v *corpus.Tree) {
 }
 
 func readTree(d *taskjson.Decoder, v *corpus.Tree) {
-	for o := d.Object(namesOfTree); d.Next(&o); {
+	o := d.Object(namesOfTree)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // value
 			v.Value = d.Int()
@@ -182,7 +184,8 @@ func readAnonymous(d *taskjson.Decoder, v *struct {
 	A int      "json:\"a\""
 	B []string "json:\"b\""
 }) {
-	for o := d.Object(namesOfAnonymous); d.Next(&o); {
+	o := d.Object(namesOfAnonymous)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // a
 			v.A = d.Int()
@@ -207,7 +210,8 @@ func writeAnonymous2(e *taskjson.Encoder, v *struct {
 func readAnonymous2(d *taskjson.Decoder, v *struct {
 	A bool "json:\"a,omitempty\""
 }) {
-	for o := d.Object(namesOfAnonymous2); d.Next(&o); {
+	o := d.Object(namesOfAnonymous2)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // a
 			v.A = d.Bool()
@@ -224,7 +228,8 @@ func writeBase(e *taskjson.Encoder, v *corpus.Base) {
 }
 
 func readBase(d *taskjson.Decoder, v *corpus.Base) {
-	for o := d.Object(namesOfBase); d.Next(&o); {
+	o := d.Object(namesOfBase)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // name
 			v.Name = d.String()
@@ -260,7 +265,8 @@ func writeBothOfBase(e *taskjson.Encoder, v *corpus.Both[corpus.Base]) {
 }
 
 func readBothOfBase(d *taskjson.Decoder, v *corpus.Both[corpus.Base]) {
-	for o := d.Object(namesOfBothOfBase); d.Next(&o); {
+	o := d.Object(namesOfBothOfBase)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // extra
 			v.Option.Extra = d.String()
@@ -288,7 +294,8 @@ func writeBothOfMood(e *taskjson.Encoder, v *corpus.Both[corpus.Mood]) {
 }
 
 func readBothOfMood(d *taskjson.Decoder, v *corpus.Both[corpus.Mood]) {
-	for o := d.Object(namesOfBothOfMood); d.Next(&o); {
+	o := d.Object(namesOfBothOfMood)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // extra
 			v.Option.Extra = d.String()
@@ -316,7 +323,8 @@ func writeKnot(e *taskjson.Encoder, v *corpus.Knot) {
 }
 
 func readKnot(d *taskjson.Decoder, v *corpus.Knot) {
-	for o := d.Object(namesOfKnot); d.Next(&o); {
+	o := d.Object(namesOfKnot)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // other
 			taskjson.ReadPointer(d, &v.Other, readKnot)
@@ -336,7 +344,8 @@ func writeOption(e *taskjson.Encoder, v *corpus.Option) {
 }
 
 func readOption(d *taskjson.Decoder, v *corpus.Option) {
-	for o := d.Object(namesOfOption); d.Next(&o); {
+	o := d.Object(namesOfOption)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // extra
 			v.Extra = d.String()

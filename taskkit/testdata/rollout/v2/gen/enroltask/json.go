@@ -23,7 +23,8 @@ func writeSpec(e *taskjson.Encoder, v *rollout.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *rollout.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // people
 			v.People = d.UUIDs()
@@ -44,7 +45,8 @@ func writeState(e *taskjson.Encoder, v *rollout.State) {
 }
 
 func readState(d *taskjson.Decoder, v *rollout.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // changed
 			v.Changed = d.Int()

@@ -51,7 +51,8 @@ func writeSpec(e *taskjson.Encoder, v *shown.Spec) {
 }
 
 func readSpec(d *taskjson.Decoder, v *shown.Spec) {
-	for o := d.Object(namesOfSpec); d.Next(&o); {
+	o := d.Object(namesOfSpec)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // people
 			v.People = d.UUIDs()
@@ -92,7 +93,8 @@ func writeAddress(e *taskjson.Encoder, v *shown.Address) {
 }
 
 func readAddress(d *taskjson.Decoder, v *shown.Address) {
-	for o := d.Object(namesOfAddress); d.Next(&o); {
+	o := d.Object(namesOfAddress)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // street
 			v.Street = d.String()
@@ -112,7 +114,8 @@ func writeLogin(e *taskjson.Encoder, v *shown.Login) {
 }
 
 func readLogin(d *taskjson.Decoder, v *shown.Login) {
-	for o := d.Object(namesOfLogin); d.Next(&o); {
+	o := d.Object(namesOfLogin)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // user
 			v.User = d.String()
@@ -132,7 +135,8 @@ func writeSecret(e *taskjson.Encoder, v *shown.Secret) {
 }
 
 func readSecret(d *taskjson.Decoder, v *shown.Secret) {
-	for o := d.Object(namesOfSecret); d.Next(&o); {
+	o := d.Object(namesOfSecret)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // values
 			v.Values = d.Strings()
@@ -150,7 +154,8 @@ func writePart(e *taskjson.Encoder, v *part.Part) {
 }
 
 func readPart(d *taskjson.Decoder, v *part.Part) {
-	for o := d.Object(namesOfPart); d.Next(&o); {
+	o := d.Object(namesOfPart)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // size
 			v.Size = d.Int()
@@ -176,7 +181,8 @@ func writeState(e *taskjson.Encoder, v *shown.State) {
 }
 
 func readState(d *taskjson.Decoder, v *shown.State) {
-	for o := d.Object(namesOfState); d.Next(&o); {
+	o := d.Object(namesOfState)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // rows
 			taskjson.ReadArray(d, v.Rows[:], func(d *taskjson.Decoder, v *[]shown.Secret) { taskjson.ReadSlicePtr(d, v, readSecret) })
@@ -193,7 +199,8 @@ func writeResult(e *taskjson.Encoder, v *shown.Result) {
 }
 
 func readResult(d *taskjson.Decoder, v *shown.Result) {
-	for o := d.Object(namesOfResult); d.Next(&o); {
+	o := d.Object(namesOfResult)
+	for d.Next(&o) {
 		switch o.Field {
 		case 0: // changed
 			v.Changed = d.Int()
